@@ -614,10 +614,10 @@ def _library(traces: str | Path | None) -> Any:  # noqa: ANN401 - pricing is imp
 
 @checked
 def devices(*names: str | Path) -> list[Any]:
-    """Device profiles: those of these names, or paths; without any, all."""
-    from shakedown.profiles import device_names, load_device
+    """Device profiles: those of these names, or paths; without any, all that there are."""
+    from shakedown.profiles import existing_device_names, load_device
 
-    return [load_device(profile_name(name)) for name in names or device_names()]
+    return [load_device(profile_name(name)) for name in names or existing_device_names()]
 
 
 @checked
@@ -632,7 +632,7 @@ def bearers(*names: str | Path) -> list[Any]:
 def reproduce(
     paper: str = "all",
     *,
-    repeat: int = 30,
+    repeat: int | None = None,
     measured: str | Path | None = None,
     measure: bool = True,
     progress: Callable[[int, int, str], None] | None = None,
@@ -648,6 +648,7 @@ def reproduce(
     known = None if measure else replication.Replication()
     if measured is not None:
         known = replication.load(Path(measured))
+    repeat = papers.DEFAULT_REPEAT if repeat is None else repeat
     return papers.reproduce(papers.names(paper), repeat=repeat, measured=known, progress=progress)
 
 

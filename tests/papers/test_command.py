@@ -8,6 +8,8 @@ import pytest
 
 from papers.conftest import DOCUMENTED
 from papers.test_rows import FIELDS
+from shakedown import api
+from shakedown.papers import DEFAULT_REPEAT
 from shakedown.papers.replication import FORMAT
 
 
@@ -116,3 +118,10 @@ def test_only_a_failure_of_the_program_is_status_1(fake, monkeypatch):
 
     monkeypatch.setattr(paper.verdicts, "claim_row", lambda *_: 1 / 0)
     assert exit_status(["reproduce", "wtls-palm", "--no-measure"]) == 1
+
+
+def test_from_python_handshakes_are_repeated_as_often_as_on_the_command_line(monkeypatch):
+    asked: list[int] = []
+    monkeypatch.setattr("shakedown.papers.reproduce", lambda *_, repeat, **__: asked.append(repeat))
+    api.reproduce("tls-psk")
+    assert asked == [DEFAULT_REPEAT]

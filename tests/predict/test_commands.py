@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import pytest
 
+import shakedown
 from shakedown.cli import exit_status
 
 P256 = "tls1.3/x25519/p256/server"
@@ -108,6 +109,13 @@ def test_devices_lists_and_shows(capsys):
     assert exit_status(["devices", "ipaq-h3970"]) == 0
     assert "9480 ms" in capsys.readouterr().out
     assert "did you mean" in refused(capsys, "devices", "palm-vi")
+
+
+def test_all_devices_are_listed_where_this_machine_has_no_profile(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    names = [one.name for one in shakedown.devices()]
+    assert names == [one["name"] for one in asked(capsys, "devices")]
+    assert "this-machine" not in names
 
 
 def test_a_device_says_what_it_draws_and_no_zero_where_nothing_is_said(capsys):

@@ -37,11 +37,10 @@ def command(ctx: click.Context, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    from shakedown.profiles import THIS_MACHINE, device_names, load_device, this_machine_path
+    from shakedown.profiles import existing_device_names, load_device
 
-    names = [name for name in device_names() if name != THIS_MACHINE or this_machine_path().exists()]
     profiles = []
-    for name in names:
+    for name in existing_device_names():
         try:
             profiles.append(load_device(name))
         except InputError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from shakedown.cli._options import FILE
 from shakedown.cli._output import console, force_option, json_option, note, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from shakedown.papers.paper import Reproduction
     from shakedown.papers.replication import Replication
@@ -99,15 +100,8 @@ def _write(done: list[Reproduction], out: Path, *, replace: bool) -> None:
         write(done, out, replace=replace, progress=update)
 
 
-class _counted:  # noqa: N801 - used like a function
+@contextmanager
+def _counted(what: str) -> Iterator[Callable[[int, int, str], None]]:
     """A progress bar whose total comes with every step."""
-
-    def __init__(self, what: str) -> None:
-        self._bar = progress_bar(1000, what)
-
-    def __enter__(self) -> Callable[[int, int, str], None]:
-        update = self._bar.__enter__()
-        return lambda done, total, label: update(round(1000 * done / max(total, 1)), label)
-
-    def __exit__(self, *failure: object) -> None:
-        self._bar.__exit__(*failure)  # type: ignore[arg-type]
+    with progress_bar(1000, what) as update:
+        yield lambda done, total, label: update(round(1000 * done / max(total, 1)), label)

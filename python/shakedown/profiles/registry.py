@@ -37,6 +37,11 @@ def device_names() -> list[str]:
     return sorted({*_paths("devices"), THIS_MACHINE})
 
 
+def existing_device_names() -> list[str]:
+    """The same, without ``this-machine`` where it has no profile yet."""
+    return [name for name in device_names() if name != THIS_MACHINE or this_machine_path().exists()]
+
+
 def bearer_names() -> list[str]:
     """Return the names of every bearer profile, shipped and own, sorted."""
     return sorted(_paths("bearers"))
