@@ -10,7 +10,7 @@ import click
 from shakedown.cli._options import FILE
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
-from shakedown.terminal.figures import BASIS_MARKS, LEGEND, no_figure, rough
+from shakedown.terminal.figures import BASIS_MARKS, LEGEND, no_figure, rough, share, time
 from shakedown.terminal.tables import figures_table, fitted
 
 if TYPE_CHECKING:
@@ -371,13 +371,11 @@ def per_second(rate: float, digits: int = 3) -> str:
     return rough(rate, digits)
 
 
-def load(share: float) -> str:
+def load(used: float) -> str:
     """A utilisation in per cent; what is below 1 is never shown as 100 %."""
-    if 0.995 <= share < 1.0:
+    if 0.995 <= used < 1.0:
         return "> 99%"
-    if share >= 10.0:
-        return f"{rough(share, 2)} times"
-    return f"{share:.0%}" if share >= 0.01 or share == 0.0 else "< 1%"
+    return f"{rough(used, 2)} times" if used >= 10.0 else share(used)
 
 
 def joules(energy: Mapping[str, float | None] | None, missing: Sequence[str] = ()) -> str:
@@ -398,11 +396,4 @@ def joules(energy: Mapping[str, float | None] | None, missing: Sequence[str] = (
 
 def seconds(value: float | None, digits: int = 3) -> str:
     """A time for people: so many figures and a unit, or what a missing one means."""
-    if value is None:
-        return "no steady state"
-    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if abs(float(f"{value:.{digits}g}")) >= size:
-            return f"{rough(value / size, digits)} {unit}"
-    if value == 0.0:
-        return "0"
-    return f"{rough(value / 1e-9, digits)} ns" if abs(value) >= 0.5e-9 else "< 1 ns"
+    return "no steady state" if value is None else time(float(f"{value:.{digits}g}"), digits)
