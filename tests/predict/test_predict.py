@@ -309,6 +309,16 @@ def test_what_is_guessed_of_symmetric_work_says_of_how_many_calls():
     assert all(guessed.values())
 
 
+def test_without_a_steady_state_an_energy_is_a_least_value(library):
+    quiet, busy = (
+        one(P256, library, device="cortex-m4", bearer="nb-iot", rate_per_s=rate) for rate in (1.0, 1e6)
+    )
+    assert quiet["energy_missing"] == []
+    assert busy["energy_missing"] == ["waiting in a queue that has no steady state"]
+    assert busy["energy_j"]["high"] is None
+    assert busy["energy_j"]["mean"] < quiet["energy_j"]["mean"]
+
+
 def test_how_a_figure_was_found_is_said_once():
     (row,) = predict(["tls1.3/x25519mlkem768/p256/server"], device="esp32")
     methods = [one["method"] for one in row["extrapolated"]]

@@ -67,6 +67,8 @@ def client_energy(
         elapsed_s: how long the handshake takes, None where there is no steady state.
     """
     missing: list[str] = []
+    if elapsed_s is None:
+        missing.append("waiting in a queue that has no steady state")
     processor = _processor(device, client, elapsed_s, missing)
     radio, setup, tail = _radio(sent, bearer, elapsed_s, missing)
     return Energy(processor, radio, setup, tail, tuple(missing), _tail_text(bearer, radio))
