@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.lossy_tcp import Net, simulate
+from shakedown.models import distribution as distributions
 from shakedown.models.distribution import Distribution
 from shakedown.models.network import DTLS, TCP, WTLS, Datagrams, Exchange, Step, Tcp, exchange
 from shakedown.models.path import Direction, Path
@@ -280,3 +281,21 @@ def test_more_bytes_never_arrive_sooner(network, size, more):
     path = fixed_path(up, down, tau, loss=loss)
     few, many = (exchange(tls13(90.0, total, 100.0), path).ready.mean for total in (size, size + more))
     assert few <= many * (1 + 1e-9)
+
+
+def test_sums_of_many_points_take_few(monkeypatch):
+    """Two flights of thousands of ways each: their sum is made of a tenth of a million points, not of ten."""
+    merged = distributions._merged
+    sizes = []
+
+    def counting(values, weights):
+        sizes.append(len(values))
+        return merged(values, weights)
+
+    many = Distribution(np.linspace(1.0, 9.0, 3_000), np.full(3_000, 1.0 / 3_000))
+    more = Distribution(np.linspace(0.0, 5.0, 4_000), np.full(4_000, 1.0 / 4_000))
+    monkeypatch.setattr(distributions, "_merged", counting)
+    found = many.plus(more)
+    assert max(sizes) < 1_000_000
+    assert found.mean == pytest.approx(7.5, rel=1e-9)
+    assert found.p99 == pytest.approx(13.1, rel=5e-3)

@@ -23,6 +23,7 @@ RESOLUTION = 2e-3
 
 _NEAR = 0.05  # of the mean distance to the least point: nearer to it, the resolution is absolute
 _RARE = 0.9995  # share beyond which the order of two distributions is left as it is
+_MOST_SUMS = 1_000_000  # of two distributions' points: a sum of more takes seconds, and there are hundreds
 _LIGHTEST = 1e-12  # points less probable than this are left out
 # Shares between which a continuous distribution is cut into points, finer towards its upper tail.
 _CUTS = np.concatenate(
@@ -151,8 +152,11 @@ class Distribution:
         if len(self.values_s) == 1 or len(other.values_s) == 1:
             one, many = (self, other) if len(self.values_s) == 1 else (other, self)
             return many.shifted(float(one.values_s[0]))
-        values = np.add.outer(self.values_s, other.values_s).ravel()
-        weights = np.multiply.outer(self.weights, other.weights).ravel()
+        one, two = self, other
+        if len(one.values_s) * len(two.values_s) > _MOST_SUMS:
+            one, two = (one.compact(), two) if len(one.values_s) < len(two.values_s) else (one, two.compact())
+        values = np.add.outer(one.values_s, two.values_s).ravel()
+        weights = np.multiply.outer(one.weights, two.weights).ravel()
         return _merged(values, weights)
 
     def compact(self) -> Distribution:
@@ -176,7 +180,7 @@ class Distribution:
         ours, theirs = (one.values_s[np.searchsorted(one._cumulative, middles)] for one in (self, other))
         if np.all((ours >= theirs) | (middles > _RARE)):
             return self
-        return _merged(np.maximum(ours, theirs), np.diff(shares))
+        return Distribution(np.maximum(ours, theirs), np.diff(shares))
 
     def shifted(self, by_s: float) -> Distribution:
         """Every value later by ``by_s``."""
