@@ -299,3 +299,11 @@ def test_sums_of_many_points_take_few(monkeypatch):
     assert max(sizes) < 1_000_000
     assert found.mean == pytest.approx(7.5, rel=1e-9)
     assert found.p99 == pytest.approx(13.1, rel=5e-3)
+
+
+def test_datagrams_that_hardly_ever_arrive_have_times():
+    """Of handshakes in small packets of which nine in ten are lost hardly any succeeds: those are timed."""
+    way = Direction(2e4, Distribution.exactly(0.1), 0.9)
+    found = exchange(tls13(90, 600, 100, 58), Path(way, way, Distribution.exactly(0.0), 100), WTLS)
+    assert found.failed > 0.999_999
+    assert 0.0 < found.ready.p50 <= found.done.p99

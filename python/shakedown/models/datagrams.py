@@ -186,7 +186,9 @@ def extras(
         number += 1
         total = sum(weight for weight, _ in part)
         kept *= total
-        parts.append([(weight / total, late_s) for weight, late_s in part if weight >= _LEAST])
+        # Where hardly any succeed, those that do are all rare.
+        least = min(_LEAST, max(weight for weight, _ in part))
+        parts.append([(weight / total, late_s) for weight, late_s in part if weight >= least])
     return parts, 1.0 - kept
 
 
