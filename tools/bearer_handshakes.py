@@ -29,11 +29,11 @@ from statistics import median
 from typing import Any
 
 from shakedown import core
-from shakedown.models.network import Step, exchange, transport
+from shakedown.models.network import WTLS, Step, exchange, transport
 from shakedown.profiles import load_bearer
 from shakedown.scenario import Fleet, HandshakeId, Options
 from shakedown.simulation.fleet import settle
-from shakedown.simulation.spec import WRITE_BYTES, WTLS_TIMERS, bearer_spec, simulation_spec
+from shakedown.simulation.spec import WRITE_BYTES, bearer_spec, retransmission_spec, simulation_spec
 
 GATEWAY = "198.18.0.2"
 COMMAND = [sys.executable, "-m", "shakedown", "bearer"]
@@ -175,7 +175,7 @@ def simulated_s(bearer: str | Path, steps: Sequence[Step], protocol: str = "tls1
         "transport": "datagram" if datagrams else "stream",
         "messages": messages,
         "write_bytes": None if datagrams else WRITE_BYTES,
-        "retransmission": WTLS_TIMERS if datagrams else None,
+        "retransmission": retransmission_spec(WTLS) if datagrams else None,
         "client_cpu_w": None,
         "client_idle_w": None,
     }

@@ -8,14 +8,17 @@ repeats and the server answers again at once (WTLS, whose flight is one datagram
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import Flight, Side
 
 _LEAST = 1e-7
+_ABOVE = 1.25  # of a round trip without loss, for what delays vary
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Datagrams:
 
     timeout_s: float = 1.0
     max_timeout_s: float = 60.0
-    sends: int = 12
+    sends: int = 13
     client_repeats: bool = False
 
     def waits_s(self) -> list[float]:
@@ -87,10 +90,22 @@ class _Run:
         for offset_s, size in flight.writes:
             self.at(now_s + offset_s, partial(self.send, number, size))
         handed_s = now_s + flight.writes[-1][0]
-        final = number + 1 == len(self.flights)
-        if not final and (flight.sender == "client" or not self.way.client_repeats):
+        if self.has_timer(number):
             for wait_s in self.way.waits_s()[1:]:
                 self.at(handed_s + wait_s, partial(self.repeat, number))
+
+    def has_timer(self, number: int) -> bool:
+        """Whether a flight is repeated: not the last, and of WTLS the client's."""
+        final = number + 1 == len(self.flights)
+        return not final and (self.flights[number].sender == "client" or not self.way.client_repeats)
+
+    def longest_s(self) -> float:
+        """The longest round trip of a flight that is repeated, from when its timer starts."""
+        return max(
+            answer.arrived_s - asked.handed_s - self.flights[number].writes[-1][0]
+            for number, (asked, answer) in enumerate(pairwise(self.times))
+            if self.has_timer(number)
+        )
 
     def send(self, number: int, size: float, now_s: float) -> None:
         times = self.times[number]
@@ -114,7 +129,7 @@ class _Run:
 
     def repeat(self, number: int, now_s: float) -> None:
         """The timer of a flight: sent again unless its answer has come, and answered again where it is so."""
-        if self.answered > number + 1 or self.path.direction("client").duty_cycle < 1.0:
+        if self.answered > number + 1:
             return
         flight = self.flights[number]
         for _, size in flight.writes:
@@ -140,6 +155,20 @@ def flow(
         setup_s: until when nothing can be sent.
     """
     return _Run(flights, path, way, setup_s).run()
+
+
+def timers(flights: Sequence[Flight], path: Path, way: Datagrams) -> Datagrams:
+    """The timers that hosts have on a path.
+
+    Where a sender must be silent for most of the time (a duty cycle), those of a second or three would fire
+    before anything is answered. They are taken to be doubled until they are above the handshake's round trips.
+    """
+    if path.direction("client").duty_cycle == 1.0 or len(flights) == 1:
+        return way
+    run = _Run(flights, path, replace(way, sends=1), 0.0)
+    run.run()
+    times = 2.0 ** max(0, math.ceil(math.log2(_ABOVE * run.longest_s() / way.timeout_s)))
+    return replace(way, timeout_s=way.timeout_s * times, max_timeout_s=way.max_timeout_s * times)
 
 
 def _whole(direction: Direction, datagrams: int) -> float:

@@ -69,6 +69,11 @@ def header_bytes(path: Path, transport: Tcp | Datagrams) -> int:
     return int(path.ip_bytes + (path.udp_bytes if isinstance(transport, Datagrams) else TCP_BYTES))
 
 
+def timers(steps: Sequence[Step], path: Path, way: Datagrams) -> Datagrams:
+    """Those that hosts have for a handshake's datagrams on a path, see ``datagrams.timers``."""
+    return datagrams.timers(packed(steps, path.datagram_bytes), path, way)
+
+
 def exchange(
     steps: Sequence[Step],
     path: Path,
@@ -149,11 +154,11 @@ class _Datagrams:
         server_end_s: float,
         from_idle: bool,
     ) -> None:
-        room = float(path.mtu_bytes - path.ip_bytes - path.udp_bytes)
-        self.path, self.way, self.from_idle = path, way, from_idle
-        self.flights = packed(steps, room)
+        self.path, self.from_idle = path, from_idle
+        self.flights = packed(steps, path.datagram_bytes)
+        self.way = datagrams.timers(self.flights, path, way)
         setup_s = path.setup.mean if from_idle else 0.0
-        self.times = datagrams.flow(self.flights, path, way, setup_s=setup_s)
+        self.times = datagrams.flow(self.flights, path, self.way, setup_s=setup_s)
         up, down = (
             sum(one.link_bytes for one in self.times if one.sender == side) for side in ("client", "server")
         )

@@ -79,6 +79,11 @@ class Path:
         return self.up if sender == "client" else self.down
 
     @property
+    def datagram_bytes(self) -> float:
+        """What a datagram that is one packet holds."""
+        return float(self.mtu_bytes - self.ip_bytes - self.udp_bytes)
+
+    @property
     def loses(self) -> bool:
         """Whether any packet is ever lost."""
         return self.up.loss > 0.0 or self.down.loss > 0.0

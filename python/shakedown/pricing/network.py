@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shakedown.errors import InputError
 from shakedown.models import network
+from shakedown.models.datagrams import Datagrams
 from shakedown.models.network import Exchange, Step
 from shakedown.models.tcp_flow import CollapseError
 from shakedown.pricing.prices import Price
@@ -31,6 +32,14 @@ def steps_of(trace: Trace, client: Price, server: Price) -> tuple[list[Step], fl
         pending[sender] = 0.0
         pending[receiver] += prices[receiver].message_s.get(message.index, 0.0)
     return steps, pending["client"], pending["server"]
+
+
+def timers(trace: Trace, client: Price, server: Price, bearer: Bearer) -> Datagrams | None:
+    """How a handshake's datagrams are sent again over a bearer; None: it is in a stream."""
+    transport = network.transport(trace.protocol)
+    if not isinstance(transport, Datagrams):
+        return None
+    return network.timers(steps_of(trace, client, server)[0], bearer.path(), transport)
 
 
 def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_idle: bool = False) -> Exchange:

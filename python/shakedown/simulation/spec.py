@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shakedown.errors import InputError
+from shakedown.models.datagrams import Datagrams
+from shakedown.pricing.network import timers
 from shakedown.pricing.prices import Price
 from shakedown.pricing.scenario import Scenario as Priced
 from shakedown.profiles.bearer import Bearer, BearerEnergy
@@ -16,6 +18,9 @@ from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
 WRITE_BYTES = 4096
 """OpenSSL's buffer: full, it is handed to TCP; what is left of a record that is longer goes at once."""
+
+DTLS_FRAGMENT_BYTES = 25
+"""What a record of a message that is cut takes more: its header, and that of the handshake again."""
 
 MIN_MTU_BYTES = 68
 _NEGLIGIBLE = 1e-9
@@ -119,6 +124,7 @@ def handshake_spec(one: Priced) -> dict[str, Any]:
             sd_s = math.hypot(price.message_sd_s.get(message.index, 0.0), before_sd_s)
             times[side, message.index] = work_spec(mean_s, sd_s)
             before_s = before_sd_s = 0.0
+    way = timers(trace, one.client, one.server, one.bearer)
     last = max((message.flight or 0 for message in trace.messages), default=0)
     found: dict[str, Any] = {
         "name": trace.suite,
@@ -136,21 +142,23 @@ def handshake_spec(one: Priced) -> dict[str, Any]:
             for message in trace.messages
         ],
         "write_bytes": None if trace.datagrams else WRITE_BYTES,
-        "retransmission": WTLS_TIMERS if trace.protocol == "wtls" else None,
+        "retransmission": None if way is None else retransmission_spec(way),
         "client_cpu_w": one.device.energy.active_w,
         "client_idle_w": one.device.energy.idle_w,
     }
     return found
 
 
-WTLS_TIMERS = {
-    "initial_s": 3.0,
-    "maximum_s": 3600.0,
-    "sends": 5,
-    "server_timer": False,
-    "answers_duplicates": True,
-    "fragment_bytes": None,
-}
+def retransmission_spec(way: Datagrams) -> dict[str, Any]:
+    """How datagrams are sent again, as the core has it. WTLS leaves long ones to IP, DTLS cuts records."""
+    return {
+        "initial_s": way.timeout_s,
+        "maximum_s": way.max_timeout_s,
+        "sends": way.sends,
+        "server_timer": not way.client_repeats,
+        "answers_duplicates": way.client_repeats,
+        "fragment_bytes": None if way.client_repeats else DTLS_FRAGMENT_BYTES,
+    }
 
 
 def _other(side: Side) -> Side:
