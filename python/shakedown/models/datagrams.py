@@ -161,7 +161,8 @@ def timers(flights: Sequence[Flight], path: Path, way: Datagrams) -> Datagrams:
     """The timers that hosts have on a path.
 
     Where a sender must be silent for most of the time (a duty cycle), those of a second or three would fire
-    before anything is answered. They are taken to be doubled until they are above the handshake's round trips.
+    before anything is answered. They are taken to be doubled until they are above the handshake's round
+    trips.
     """
     if path.direction("client").duty_cycle == 1.0 or len(flights) == 1:
         return way
