@@ -76,9 +76,7 @@ def client_energy(
 
 def _processor(device: Device, client: Price, elapsed_s: float | None, missing: list[str]) -> Range | None:
     power = device.energy
-    computing = client.total
-    if client.connection is not None:
-        computing = combined({**client.parts, "connection": client.connection})
+    computing = client.with_connection
     if power.active_w is None:
         if client.primitive_energy_j is not None:
             missing.append("the processor's work outside primitives")

@@ -17,10 +17,13 @@ def steps_of(trace: Trace, client: Price, server: Price) -> tuple[list[Step], fl
     """The messages with each sender's work before it, and what each side works after it received its last.
 
     A side's work on what it received, and on making a message, comes before the message goes out; work
-    outside any message comes before its first. Tickets after the handshake are left out.
+    outside any message, and the connection's, comes before its first. Tickets after the handshake are left
+    out.
     """
     prices: dict[Side, Price] = {"client": client, "server": server}
-    pending: dict[Side, float] = {side: price.message_s.get(None, 0.0) for side, price in prices.items()}
+    pending: dict[Side, float] = {
+        side: price.message_s.get(None, 0.0) + price.connection_s for side, price in prices.items()
+    }
     steps = []
     for message in trace.messages:
         if message.flight is None:

@@ -220,10 +220,7 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         "unpriced": [*one.client.unpriced, *one.server.unpriced],
         "client_range_s": _ends(client, unknown=bool(one.client.unpriced)),
         "server_range_s": _ends(server, unknown=bool(one.server.unpriced)),
-        "connection_s": {
-            "client": 0.0 if one.client.connection is None else one.client.connection.mean,
-            "server": 0.0 if one.server.connection is None else one.server.connection.mean,
-        },
+        "connection_s": {"client": one.client.connection_s, "server": one.server.connection_s},
         "failed": one.exchange.failed if model == "default" else 0.0,
         "carrier": "bare" if one.eap is None else "eap",
         "eap": None if one.eap is None else _inside_eap(one, one.eap),
@@ -330,7 +327,8 @@ def _ranges_s(
     The spread of handshakes and the uncertainty of the figures are independent: distances from the mean add
     as the root of their squares. The wait is taken at the ends of the server's range.
     """
-    client, server = one.client.total, one.server.total
+    sides = (one.client, one.server)
+    client, server = (side.with_connection if model == "default" else side.total for side in sides)
     interval = done.interval(INTERVAL)
     columns: list[list[float | None]] = []
     for end, side in (("low", 0), ("high", 1)):

@@ -69,6 +69,17 @@ class Price:
         return combined(self.parts)
 
     @property
+    def with_connection(self) -> Range:
+        """The same with a TCP connection."""
+        apart = {} if self.connection is None else {"connection": self.connection}
+        return combined({**self.parts, **apart})
+
+    @property
+    def connection_s(self) -> float:
+        """Mean seconds of a TCP connection."""
+        return 0.0 if self.connection is None else self.connection.mean
+
+    @property
     def basis(self) -> Basis:
         """What the total stands on: the weakest that matters, `unknown` where anything has no price."""
         return basis_of([self])

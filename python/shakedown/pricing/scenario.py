@@ -18,7 +18,7 @@ from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.network import Exchange
 from shakedown.models.path import LinkBytes
-from shakedown.models.ranges import Range, combined
+from shakedown.models.ranges import Range
 from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
 from shakedown.pricing import eap
 from shakedown.pricing.eap import Carried
@@ -67,10 +67,7 @@ class Scenario:
     @cached_property
     def service_s(self) -> Range:
         """A server worker's time for one handshake: the handshake's, and the connection's."""
-        parts = dict(self.server.parts)
-        if self.server.connection is not None:
-            parts["connection"] = self.server.connection
-        return combined(parts)
+        return self.server.with_connection
 
     @property
     def service_sd_s(self) -> float:

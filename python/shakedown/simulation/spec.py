@@ -116,8 +116,7 @@ def handshake_spec(one: Priced) -> dict[str, Any]:
     times: dict[tuple[Side, int], dict[str, Any]] = {}
     sides: tuple[tuple[Side, Price], ...] = (("client", one.client), ("server", one.server))
     for side, price in sides:
-        connection_s = 0.0 if price.connection is None else price.connection.mean
-        before_s = price.message_s.get(None, 0.0) + connection_s
+        before_s = price.message_s.get(None, 0.0) + price.connection_s
         before_sd_s = price.message_sd_s.get(None, 0.0)
         for message in trace.messages:
             mean_s = price.message_s.get(message.index, 0.0) + before_s
