@@ -191,6 +191,21 @@ class Host:
         self.unacknowledged = 0  # segments received of which the peer knows nothing yet
         self.echo_s = 0.0
         self.delayed_s: float | None = None
+        self.last_data_s: float | None = None  # when data arrived last
+        self.answers = False  # soon after data arrive: acknowledgements wait for that (ping-pong mode)
+
+    def sends_data(self, now_s: float) -> None:
+        """Data carry the acknowledgement of what has arrived."""
+        if self.last_data_s is not None and now_s - self.last_data_s < DELAYED_ACK_S:
+            self.answers = True
+        if self.unacknowledged:
+            self.quick -= 1
+            self.unacknowledged, self.delayed_s = 0, None
+        self.told = max(self.told, self.received)
+
+    def acknowledges_at_once(self) -> bool:
+        """Whether what has just arrived is."""
+        return (self.quick > 0 and not self.answers) or self.unacknowledged >= 2
 
 
 class Run:
@@ -394,8 +409,14 @@ class Run:
             packet = ("copy", host.copies)
             if host.copies > MAX_COPIES * len(host.segments):
                 raise CollapseError
+        host.sends_data(now_s)
+        news = (host.received, host.echo_s)
         left_s, room = self.carry(
-            host.side, now_s, size, packet, lambda later_s: self.data_arrives(host, index, now_s, later_s)
+            host.side,
+            now_s,
+            size,
+            packet,
+            lambda later_s: self.data_arrives(host, index, now_s, news, later_s),
         )
         if not first:
             host.sent_s[index] = now_s
@@ -458,21 +479,30 @@ class Run:
         wait_s = min(host.round_trips.rto_s * 2.0**host.backoff, MAX_RTO_S)
         self.arm(host, self.fires_s(host.side, now_s, wait_s))
 
-    def data_arrives(self, sender: Host, index: int, sent_s: float, now_s: float) -> None:
-        """A segment arrives; a flight that is whole is answered."""
+    def data_arrives(
+        self, sender: Host, index: int, sent_s: float, news: tuple[int, float], now_s: float
+    ) -> None:
+        """A segment arrives, and what it says of segments that went the other way; a flight that is whole is
+        answered.
+        """
         host = self.hosts[other(sender.side)]
         if sender.side == "client":
             self.accept(now_s)
+        upto, echo_s = news
+        if upto > host.acknowledged:
+            self.acknowledged(host, upto, echo_s, now_s)
         if index < host.received:  # again: acknowledged at once
+            host.answers = False
             self.acknowledge(host, sent_s, now_s)
             return
+        host.last_data_s = now_s
         host.received = index + 1
         host.received_bytes += sender.segments[index]
         number = sender.flight_of[index]
         host.unacknowledged += 1
         if host.unacknowledged == 1:
             host.echo_s = sent_s
-        if host.quick > 0 or host.unacknowledged >= 2:
+        if host.acknowledges_at_once():
             host.quick -= 1
             self.acknowledge(host, host.echo_s, now_s)
         else:
@@ -489,6 +519,7 @@ class Run:
     def delayed(self, host: Host, due_s: float) -> None:
         """An acknowledgement that has waited for a second segment."""
         if host.delayed_s == due_s and host.unacknowledged:
+            host.answers = False
             self.acknowledge(host, host.echo_s, due_s)
 
     def acknowledge(self, host: Host, echo_s: float, now_s: float) -> None:

@@ -134,6 +134,7 @@ class _Run(Run):
                 raise CollapseError
         else:
             host.sent_s.append(now_s)
+        host.sends_data(now_s)
         news = host.told_now(carries=True)
         self.carry(
             side,
@@ -167,6 +168,7 @@ class _Run(Run):
             self.hear(host, news, now_s)
         if index < host.received or index in host.beyond:
             host.again = index
+            host.answers = False
             self.tell(host, now_s)
             return
         host.unacknowledged += 1
@@ -174,6 +176,7 @@ class _Run(Run):
             host.beyond.add(index)
             self.tell(host, now_s)
             return
+        host.last_data_s = now_s
         filled = bool(host.beyond)
         sizes = self.ends[side].segments
         while True:
@@ -182,7 +185,7 @@ class _Run(Run):
             if host.received not in host.beyond:
                 break
             host.beyond.discard(host.received)
-        if filled or host.quick > 0 or host.unacknowledged >= 2:
+        if filled or host.acknowledges_at_once():
             host.quick -= 1
             self.tell(host, now_s)
         elif host.delayed_s is None:
@@ -204,6 +207,7 @@ class _Run(Run):
     def delayed(self, host: Host, due_s: float) -> None:
         """An acknowledgement that has waited for data to go with."""
         if host.delayed_s == due_s and host.unacknowledged:
+            host.answers = False
             self.tell(self.ends[host.side], due_s)
 
     def tell(self, host: _Host, now_s: float) -> None:
