@@ -375,8 +375,8 @@ receive_j_per_byte = 2e-6
         encoding="utf-8",
     )
     row = one(RSA, library, device=str(device), bearer=str(bearer))
-    # Two flights each way with 52 bytes of headers, the first of them acknowledged in a packet of its own, the
-    # others by the answer, or after the end; up also SYN and its acknowledgement.
+    # Two flights each way with 52 bytes of headers, the first of them acknowledged in a packet of its own,
+    # the others by the answer, or after the end; up also SYN and its acknowledgement.
     up_bytes = (120 + 52) + (318 + 52) + 60 + 52 + 52
     down_bytes = (999 + 52) + (51 + 52) + 60 + 52
     assert row["handshake_bytes"] == {"up": 120 + 318, "down": 999 + 51}
