@@ -168,7 +168,7 @@ class _Datagrams:
     def exchange(self) -> Exchange:
         last = self.times[-1]
         ends_s = self.server_end_s if last.sender == "client" else self.client_end_s
-        done, failed = self.total(len(self.times), last.arrived_s + ends_s)
+        done, failed = self.total(len(self.times), last.arrived_s + self.flights[-1].taken_s + ends_s)
         if last.sender == "server":
             return Exchange(done, done, self.path.setup, failed, self.link_bytes)
         handed_s = last.handed_s + self.flights[-1].writes[-1][0]
@@ -358,7 +358,7 @@ class _Stream:
             # Before each goes a bare acknowledgement, which it does not overtake either.
             told_s = 8.0 * (self.path.ip_bytes + TCP_BYTES + self.path.link_bytes) / direction.rate_bits_per_s
             parts += [
-                _deviation(direction, [times.handed_s + told_s, *times.left_s], self.path.delay_holds_s)
+                _deviation(direction, [times.asked_s + told_s, *times.left_s], self.path.delay_holds_s)
                 for times in flights
             ]
             parts += [single] * max(0, round(slope) - 1 - len(flights))

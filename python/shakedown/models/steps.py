@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal
 
 Side = Literal["client", "server"]
@@ -17,15 +18,16 @@ class Step:
     Attributes:
         sender: who sends it.
         size_bytes: its bytes, record headers included.
-        work_s: the sender's time between what it did before and handing this message to the network: taking
-            in what it received since, and making this message.
+        work_s: the sender's time between what it did before and handing this message to the network.
         unit: datagram or write that carried it, counted per direction; None where nobody knows.
+        taken_s: the receiver's time on it, from when all of it is there and those before are done with.
     """
 
     sender: Side
     size_bytes: float
     work_s: float = 0.0
     unit: int | None = None
+    taken_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -35,10 +37,17 @@ class Flight:
     Attributes:
         sender: who sends it.
         writes: bytes handed over at once, with the sender's time since the flight's start.
+        taken: how many of its bytes must be there for its receiver to begin what takes how many seconds.
     """
 
     sender: Side
     writes: list[tuple[float, float]] = field(default_factory=list)
+    taken: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def taken_s(self) -> float:
+        """The receiver's time on all of it."""
+        return sum(work_s for _, work_s in self.taken)
 
     @property
     def size_bytes(self) -> float:
@@ -65,7 +74,7 @@ def written(steps: Sequence[Step], buffer_bytes: int) -> list[Flight]:
     """
     flights = []
     for run in runs(steps):
-        flight, clock_s, held = Flight(run[0].sender), 0.0, 0.0
+        flight, clock_s, held = Flight(run[0].sender, taken=_taken(run)), 0.0, 0.0
         for step in run:
             clock_s += step.work_s
             left = step.size_bytes
@@ -92,11 +101,20 @@ def written(steps: Sequence[Step], buffer_bytes: int) -> list[Flight]:
     return flights
 
 
+def _taken(run: Sequence[Step]) -> list[tuple[float, float]]:
+    """What a flight's receiver does, and when it can."""
+    there = accumulate(step.size_bytes for step in run)
+    return [(size, step.taken_s) for size, step in zip(there, run, strict=True) if step.taken_s > 0.0]
+
+
 def packed(steps: Sequence[Step], datagram_bytes: float) -> list[Flight]:
-    """Flights in datagrams: as their units say, else as few as hold their bytes."""
-    flights = []
+    """Flights in datagrams: as their units say, else as few as hold their bytes. What a side does with a
+    flight comes before it makes its own.
+    """
+    flights: list[Flight] = []
     for run in runs(steps):
-        flight, clock_s = Flight(run[0].sender), 0.0
+        flight = Flight(run[0].sender, taken=_taken(run))
+        clock_s = flights[-1].taken_s if flights else 0.0
         unit: int | None = None
         for step in run:
             clock_s += step.work_s

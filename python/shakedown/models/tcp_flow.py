@@ -64,7 +64,8 @@ class FlightTimes:
 
     Attributes:
         sender: who sent it.
-        handed_s: when its first bytes were handed over.
+        asked_s: when all was there that it answers.
+        handed_s: when its first bytes could be handed over, but for the sender's work on them.
         sent_s: when each segment was given to the link for the first time.
         left_s: when each segment's last bit left the sender.
         arrived_s: when the last segment arrived.
@@ -73,6 +74,7 @@ class FlightTimes:
     """
 
     sender: Side
+    asked_s: float
     handed_s: float
     round_trips: RoundTrips
     sent_s: list[float] = field(default_factory=list)
@@ -248,6 +250,7 @@ class Run:
         self.accepted = False
         self.expected_bytes: dict[Side, float] = {"client": 0.0, "server": 0.0}  # all that is awaited so far
         self.finished: dict[int, float] = {}
+        self.taken, self.taken_in_s = 0, 0.0  # works on the flight that arrives, and when they are done
         self.sent: list[Sent] = []
 
     def at(self, when_s: float, act: Callable[[float], None]) -> None:
@@ -289,9 +292,8 @@ class Run:
     def flow(self) -> Flow:
         """Times of a handshake that came to its end."""
         last = len(self.plan) - 1
-        done_s = self.finished[last]
         final: Side = self.plan[last].sender
-        done_s += self.ends_s[other(final)]
+        done_s = max(self.finished[last], self.taken_in_s) + self.ends_s[other(final)]
         ready_s = done_s if final == "server" else self.times[last].handed_s + self.plan[last].writes[-1][0]
         link_bytes = LinkBytes(self.links["client"].sent_bytes, self.links["server"].sent_bytes)
         return Flow(self.connected_s or 0.0, ready_s, done_s, self.times, self.fired, self.sent, link_bytes)
@@ -350,7 +352,7 @@ class Run:
         packet = ("acknowledgement", 0) if first else ("copy", 0)
         self.carry("client", now_s, self.ack_bytes, packet, self.accept)
         if first:
-            self.start_flight(0, now_s)
+            self.start_flight(0, now_s, now_s)
 
     def accept(self, now_s: float) -> None:
         """The client's first word after the SYN-ACK arrives."""
@@ -360,7 +362,26 @@ class Run:
 
     # Application.
 
-    def start_flight(self, number: int, now_s: float) -> None:
+    def take_in(self, host: Host, number: int, now_s: float) -> None:
+        """The application works on each message as soon as it is there, and answers a whole flight."""
+        flight = self.plan[number]
+        missing = self.expected_bytes[host.side] - ROUNDING_BYTES - host.received_bytes
+        there = flight.size_bytes - missing
+        while self.taken < len(flight.taken) and flight.taken[self.taken][0] <= there:
+            self.taken_in_s = max(self.taken_in_s, now_s) + flight.taken[self.taken][1]
+            self.taken += 1
+        if missing > 0.0 or number in self.finished:
+            return
+        self.times[number].arrived_s = now_s
+        self.finished[number] = now_s
+        self.taken = 0
+        if number + 1 < len(self.plan):
+            if self.taken_in_s > now_s:
+                self.at(self.taken_in_s, partial(self.start_flight, number + 1, now_s))
+            else:
+                self.start_flight(number + 1, now_s, now_s)
+
+    def start_flight(self, number: int, asked_s: float, now_s: float) -> None:
         """The application writes a flight, piece by piece."""
         flight = self.plan[number]
         host = self.hosts[flight.sender]
@@ -369,7 +390,7 @@ class Run:
 
             def write(later_s: float, size: float = size) -> None:
                 if len(self.times) == number:
-                    self.times.append(FlightTimes(flight.sender, now_s, host.round_trips.copy()))
+                    self.times.append(FlightTimes(flight.sender, asked_s, now_s, host.round_trips.copy()))
                 self.queue(host, number, size)
                 self.push(host, later_s)
 
@@ -509,12 +530,7 @@ class Run:
             due_s = now_s + DELAYED_ACK_S
             host.delayed_s = due_s
             self.at(due_s, lambda later_s: self.delayed(host, due_s))
-        complete = host.received_bytes >= self.expected_bytes[host.side] - ROUNDING_BYTES
-        if complete and number not in self.finished:
-            self.times[number].arrived_s = now_s
-            self.finished[number] = now_s
-            if number + 1 < len(self.plan):
-                self.start_flight(number + 1, now_s)
+        self.take_in(host, number, now_s)
 
     def delayed(self, host: Host, due_s: float) -> None:
         """An acknowledgement that has waited for a second segment."""

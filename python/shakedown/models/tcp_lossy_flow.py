@@ -14,7 +14,6 @@ from shakedown.models.steps import Flight, Side
 from shakedown.models.tcp import DELAYED_ACK_S, Tcp
 from shakedown.models.tcp_flow import (
     MAX_COPIES,
-    ROUNDING_BYTES,
     CollapseError,
     Flow,
     Host,
@@ -91,7 +90,7 @@ class _Run(Run):
         packet = ("acknowledgement", 0) if first else ("copy", 0)
         self.carry("client", now_s, self.ack_bytes, packet, self.accept)
         if first:
-            self.start_flight(0, now_s)
+            self.start_flight(0, now_s, now_s)
 
     def accept(self, now_s: float) -> None:
         """The server hears the client's first word after the SYN-ACK."""
@@ -191,18 +190,9 @@ class _Run(Run):
         elif host.delayed_s is None:
             due_s = host.delayed_s = now_s + DELAYED_ACK_S
             self.at(due_s, lambda later_s: self.delayed(host, due_s))
-        self.take_in(host, now_s)
-
-    def take_in(self, host: _Host, now_s: float) -> None:
-        """The application reads what has arrived in order, and goes on where a flight is whole."""
         number = len(self.finished)
-        if self.plan[number].sender == host.side or number >= len(self.times):
-            return
-        if host.received_bytes >= self.expected_bytes[host.side] - ROUNDING_BYTES:
-            self.times[number].arrived_s = now_s
-            self.finished[number] = now_s
-            if number + 1 < len(self.plan):
-                self.start_flight(number + 1, now_s)
+        if self.plan[number].sender != host.side and number < len(self.times):
+            self.take_in(host, number, now_s)
 
     def delayed(self, host: Host, due_s: float) -> None:
         """An acknowledgement that has waited for data to go with."""

@@ -14,6 +14,7 @@ from shakedown.models import eap, network
 from shakedown.models.datagrams import Datagrams
 from shakedown.models.eap import Exchanged, Packet
 from shakedown.models.network import Exchange, Step
+from shakedown.models.steps import runs
 from shakedown.pricing.library import TraceLibrary
 from shakedown.pricing.network import steps_of
 from shakedown.pricing.prices import Price
@@ -142,16 +143,15 @@ def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, how: Carri
     """
     packets = on_air(packets_of(trace, how))
     steps, client_end_s, server_end_s = steps_of(trace, client, server)
-    works: list[float] = []
-    sender: Side | None = None
-    for step in steps:
-        if step.sender == sender:
-            works[-1] += step.work_s
-        else:
-            works.append(step.work_s)
-        sender = step.sender
+    flights = runs(steps)
+    taken = [0.0, *(sum(step.taken_s for step in flight) for flight in flights)]
+    works = [
+        before_s + sum(step.work_s for step in flight)
+        for before_s, flight in zip(taken, flights, strict=False)
+    ]
     # What a side does with the last that it receives comes before its acknowledgement or its indication.
     ends: dict[Side, float] = {"client": client_end_s, "server": server_end_s}
+    ends["server" if flights[-1][0].sender == "client" else "client"] += taken[-1]
     timed: list[Step] = []
     for index, packet in enumerate(packets):
         work_s = 0.0

@@ -16,9 +16,8 @@ from shakedown.schema.base import Side
 def steps_of(trace: Trace, client: Price, server: Price) -> tuple[list[Step], float, float]:
     """The messages with each sender's work before it, and what each side works after it received its last.
 
-    A side's work on what it received, and on making a message, comes before the message goes out; work
-    outside any message, and the connection's, comes before its first. Tickets after the handshake are left
-    out.
+    A side works on a message when it is there, and on its own before they go out; work outside any message,
+    and the connection's, comes before its first. Tickets after the handshake are left out.
     """
     prices: dict[Side, Price] = {"client": client, "server": server}
     pending: dict[Side, float] = {
@@ -31,9 +30,9 @@ def steps_of(trace: Trace, client: Price, server: Price) -> tuple[list[Step], fl
         sender = message.sender
         receiver: Side = "server" if sender == "client" else "client"
         work_s = pending[sender] + prices[sender].message_s.get(message.index, 0.0)
-        steps.append(Step(sender, message.size_bytes, work_s, message.unit))
+        taken_s = prices[receiver].message_s.get(message.index, 0.0)
+        steps.append(Step(sender, message.size_bytes, work_s, message.unit, taken_s))
         pending[sender] = 0.0
-        pending[receiver] += prices[receiver].message_s.get(message.index, 0.0)
     return steps, pending["client"], pending["server"]
 
 
