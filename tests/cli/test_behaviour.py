@@ -145,7 +145,10 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
     assert "energy of phone without the processor" in energies
     for bearer in ("lte", "nb-iot"):
         assert re.search(rf"energy with the inactivity tail over {bearer}: \d+ s at \d", energies)
-    joules = priced[0].filter(pl.col("quantity") == "predicted.energy")["value"].to_list()
+    # A phone's are least values, without ends of a range.
+    shown = (pl.col("statistic") == "mean") | (pl.col("device") != "phone")
+    joules = priced[0].filter((pl.col("quantity") == "predicted.energy") & shown)["value"].to_list()
+    assert any(joules)
     assert all(found is None or energy(found) in energies for found in joules)
 
 
