@@ -24,8 +24,8 @@ HOME = tempfile.TemporaryDirectory(prefix="shakedown-tests-")
 """A data folder without profiles, before tests are collected: a user's own are not among the shipped."""
 os.environ["XDG_DATA_HOME"] = HOME.name
 
-# No example has a time limit: on a busy machine any would be exceeded. What the CI says hangs on the commit
-# alone; everywhere else each run draws examples of its own.
+# No example has a time limit: on a busy machine any would be exceeded. What the CI says depends on the
+# commit alone; everywhere else each run draws examples of its own.
 settings.register_profile("shakedown", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("shakedown")
 

@@ -38,7 +38,7 @@ def test_figures_do_not_depend_on_what_was_asked_before():
 
 
 def test_what_is_kept_is_bounded(monkeypatch):
-    monkeypatch.setattr(network, "_MOST_KEPT", 2)
+    monkeypatch.setattr(network, "_MAX_KEPT", 2)
     network._KEPT.clear()
     for size in range(300, 305):
         exchange([Step("client", float(size)), *_steps(0.5)[1:]], load_bearer("nb-iot").path())

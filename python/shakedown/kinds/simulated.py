@@ -404,11 +404,15 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
 
 def _missing(rows: Sequence[Simulated | MixedClients]) -> Iterator[Row]:
     """What of their work has no figure."""
-    from shakedown.terminal.simulated import unpriced_lines
+    from shakedown.terminal.figures import without_figure
 
-    lines = [line.removeprefix("no figure: ") for line in unpriced_lines(rows)]
-    if lines:
-        yield fact("simulated.missing", "; ".join(lines))
+    missing = dict.fromkeys(
+        without_figure(part.side, part.operation, part.algorithm, part.parameters, part.reason)
+        for row in rows
+        for part in row.unpriced
+    )
+    if missing:
+        yield fact("simulated.missing", "; ".join(missing))
 
 
 def _kinds(row: SimulatedMix) -> Iterator[Row]:

@@ -23,7 +23,7 @@ RESOLUTION = 2e-3
 
 _NEAR = 0.05  # of the mean distance to the least point: nearer to it, the resolution is absolute
 _RARE = 0.9995  # share beyond which the order of two distributions is left as it is
-_MOST_SUMS = 1_000_000  # of two distributions' points: a sum of more takes seconds, and there are hundreds
+_MAX_SUMS = 1_000_000  # of two distributions' points: a sum of more takes seconds, and there are hundreds
 _LIGHTEST = 1e-12  # points less probable than this are left out
 # Shares between which a continuous distribution is cut into points, finer towards its upper tail.
 _CUTS = np.concatenate(
@@ -153,7 +153,7 @@ class Distribution:
             one, many = (self, other) if len(self.values_s) == 1 else (other, self)
             return many.shifted(float(one.values_s[0]))
         one, two = self, other
-        if len(one.values_s) * len(two.values_s) > _MOST_SUMS:
+        if len(one.values_s) * len(two.values_s) > _MAX_SUMS:
             one, two = (one.compact(), two) if len(one.values_s) < len(two.values_s) else (one, two.compact())
         values = np.add.outer(one.values_s, two.values_s).ravel()
         weights = np.multiply.outer(one.weights, two.weights).ravel()

@@ -36,7 +36,7 @@ DTLS = Datagrams()
 WTLS = Datagrams(timeout_s=3.0, max_timeout_s=48.0, sends=5, client_repeats=True)
 
 _LEAST = 1e-6
-_MOST_KEPT = 256
+_MAX_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +355,7 @@ class _Stream:
             slope = (getattr(longer, what) - getattr(self.base, what)) / step_s
             flights = [times for times in self.base.flights[:until] if times.sender == name]
             connection.append(single)
-            # Before each goes a bare acknowledgement, which it does not overtake either.
+            # Before each mostly goes a bare acknowledgement, which it does not overtake either.
             told_s = 8.0 * (self.path.ip_bytes + TCP_BYTES + self.path.link_bytes) / direction.rate_bits_per_s
             parts += [
                 _deviation(direction, [times.asked_s + told_s, *times.left_s], self.path.delay_holds_s)
@@ -445,7 +445,7 @@ class _Stream:
                 until: _Losses(late, self.clear(until) if late else 1.0)
                 for until, late in self.late(self.untils).items()
             }
-        while len(_KEPT) >= _MOST_KEPT:
+        while len(_KEPT) >= _MAX_KEPT:
             _KEPT.pop(next(iter(_KEPT)), None)
         _KEPT[key] = found
         return found

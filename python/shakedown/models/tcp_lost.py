@@ -35,7 +35,7 @@ DRAWS = 128
 """Handshakes without losses to begin with."""
 
 _RUNS_A_PACKET = 6  # handshakes run for each packet of a stage that is more than an acknowledgement
-_FEWEST, _USUAL, _MOST = 24, 64, 256  # of a stage
+_MIN_RUNS, _USUAL_RUNS, _MAX_RUNS = 24, 64, 256  # of a stage
 _WHOLE = 4  # times as many where a stage is all of the handshake
 _PACKETS = 400_000  # of all runs, about: where a handshake has many packets, fewer are run
 _ALL_LOSE = 0.2  # where fewer handshakes than this lose nothing, all are drawn as they come
@@ -220,17 +220,17 @@ class _Stage:
         flows: Sequence[Flow],
         run: Run,
         chance: _Chance,
-        most: int,
+        max_runs: int,
     ) -> None:
         self.stage, self.draws, self.flows, self.run, self.chance = stage, draws, flows, run, chance
         self.first = [self.packets(flow, 0) for flow in flows]
         more = sum(flows[0].sent[number][1] for number in self.first[0])
         some = 1.0 - self.next_lost(flows[0], self.first[0], None).none
-        usual = min(max(_RUNS_A_PACKET * more, _FEWEST), _USUAL)
+        usual = min(max(_RUNS_A_PACKET * more, _MIN_RUNS), _USUAL_RUNS)
         if stage is None:
             usual *= _WHOLE
-        self.most = most
-        self.count = min(max(usual, math.ceil(some / _LIKELY)), most)
+        self.max_runs = max_runs
+        self.count = min(max(usual, math.ceil(some / _LIKELY)), max_runs)
 
     def packets(self, flow: Flow, begin: int) -> list[int]:
         """Numbers of the stage's packets from one on."""
@@ -277,7 +277,7 @@ class _Stage:
         whole = float(shares[-1])
         every = sum(way.weight for way in ways)
         alike = round(self.count * whole / every)
-        count = min(max(math.ceil(whole / _LIKELY_SEVERAL), alike, _FEWEST), self.most)
+        count = min(max(math.ceil(whole / _LIKELY_SEVERAL), alike, _MIN_RUNS), self.max_runs)
         for number in range(count):
             way = ways[int(np.searchsorted(shares, (number + 0.5) / count * whole))]
             place = way.following.pick((0.5 + number * _SILVER) % 1.0)
@@ -289,11 +289,11 @@ class _Stage:
     def all(self) -> _Late:
         """Handshakes with losses as they come, few of which have none."""
         found = _Late([], [], [])
-        for number in range(self.most):
+        for number in range(self.max_runs):
             # Even shares of the first packets' losses, and of the draws.
             index = int((0.5 + number * _GOLDEN) % 1.0 * len(self.draws))
-            loses = self.further(-1, -1, (number + 0.5) / self.most)
-            found.add(1.0 / self.most, self.run(self.draws[index], loses), index)
+            loses = self.further(-1, -1, (number + 0.5) / self.max_runs)
+            found.add(1.0 / self.max_runs, self.run(self.draws[index], loses), index)
         return found
 
     def further(self, first: int, second: int, share: float) -> Loses:
@@ -345,12 +345,12 @@ def lost(draws: Sequence[Draw], flows: Sequence[Flow], path: Path, run: Run) -> 
     # The more get lost, the more are sent.
     packets = len(flows[0].sent) / max(1e-3, (1.0 - path.up.loss) * (1.0 - path.down.loss))
     if float(np.prod(1.0 - chance.of(flows[0].sent, None))) < _ALL_LOSE:
-        count = min(_AS_THEY_COME, max(_MOST, int(_PACKETS_AS_THEY_COME / packets)))
+        count = min(_AS_THEY_COME, max(_MAX_RUNS, int(_PACKETS_AS_THEY_COME / packets)))
         every = _Stage(None, draws, flows, run, chance, count).all()
         return {what: _together([every], flows, what) for what in ("ready_s", "done_s")}
     # With one loss, and with more.
-    most = min(_MOST, max(_FEWEST, int(_PACKETS / (2 * len(stages) * packets))))
-    found = [_Stage(stage, draws, flows, run, chance, most).late() for stage in stages]
+    max_runs = min(_MAX_RUNS, max(_MIN_RUNS, int(_PACKETS / (2 * len(stages) * packets))))
+    found = [_Stage(stage, draws, flows, run, chance, max_runs).late() for stage in stages]
     return {what: _together(found, flows, what) for what in ("ready_s", "done_s")}
 
 

@@ -67,7 +67,12 @@ def legend(bases: Iterable[str | None]) -> str:
 
 def no_figure(side: str, operation: str, algorithm: str, parameters: str, reason: str) -> str:
     """The line that says what no profile has a figure of."""
-    return f"no figure: {side} {' '.join(filter(None, (operation, algorithm, parameters)))}: {reason}"
+    return f"no figure: {without_figure(side, operation, algorithm, parameters, reason)}"
+
+
+def without_figure(side: str, operation: str, algorithm: str, parameters: str, reason: str) -> str:
+    """What no profile has a figure of, and why."""
+    return f"{side} {' '.join(filter(None, (operation, algorithm, parameters)))}: {reason}"
 
 
 def energy(joules: float | None, digits: int = 2) -> str:
