@@ -98,38 +98,38 @@ class Profile:
 
     def __init__(self) -> None:
         """Nothing is measured yet."""
-        from shakedown.pricing.connection_cost import PLANS, Served
+        from shakedown.prediction.connection_cost import PLANS, Served
 
         self._served: list[list[Served]] = [[] for _ in PLANS]
         self._text: Callable[[dict[str, float]], str] | None = None
 
     def serve(self) -> None:
         """A round of connections to a server of ours, between two of connections to nginx."""
-        from shakedown.pricing.connection_cost import PLANS, SECONDS, served
+        from shakedown.prediction.connection_cost import PLANS, SECONDS, served
 
         for found, plan in zip(self._served, PLANS, strict=True):
             found.append(served(plan, SECONDS))
 
     def handshakes(self, seconds: float = 0.1, rounds: int = 4) -> None:
         """Primitives and handshakes in memory, ours and the other OpenSSL's."""
-        from shakedown import core
-        from shakedown.pricing.neighbours import busy_neighbours
-        from shakedown.pricing.other_openssl import measure_other
-        from shakedown.pricing.this_machine import measure_suites, profile_of, suites
+        from shakedown import native
+        from shakedown.prediction.cpu_contention import busy_neighbours
+        from shakedown.prediction.other_openssl import measure_other
+        from shakedown.prediction.this_machine import measure_suites, profile_of, suites
 
-        predicted = {core.canonical(case.suite) for case in CASES}
+        predicted = {native.canonical(case.suite) for case in CASES}
         names = [one for one in suites() if one.startswith(("tls1.2/", "tls1.3/")) and one not in predicted]
         names = [one for one in names if "mldsa" not in one and "dh_anon" not in one]
         # The clients keep the other core busy, too.
         with busy_neighbours():
             measured = measure_suites(names, rounds=rounds, repeat=EACH)
-            timed = core.primitives(seconds=seconds)
+            timed = native.primitives(seconds=seconds)
             other = measure_other("openssl", _device(profile_of("this-machine", timed, measured, None)))
         self._text = lambda cost: profile_of("this-machine", timed, measured, cost, other=other)
 
     def device(self) -> Device:
         """All of it."""
-        from shakedown.pricing.connection_cost import fitted, per_kib_us
+        from shakedown.prediction.connection_cost import fitted, per_kib_us
 
         if self._text is None:
             raise UnavailableError("no handshakes were measured")
@@ -160,14 +160,14 @@ class Predicted:
 
 def predict(case: Case, device: Device) -> Predicted:
     """The worker's time for a handshake, as recorded here, and its connection."""
-    from shakedown import core
-    from shakedown.pricing.prices import price
-    from shakedown.pricing.trace import parse_trace
-    from shakedown.scenario import HandshakeId, Options
+    from shakedown import native
+    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.prediction.prices import price
+    from shakedown.prediction.trace import parse_trace
     from shakedown.schema import builtins
 
     options = Options(repeat=3, tickets=case.tickets) if case.tickets else Options(repeat=3)
-    recorded = core.measure(HandshakeId(suite=core.canonical(case.suite)), options)
+    recorded = native.measure(HandshakeId(suite=native.canonical(case.suite)), options)
     priced = price(parse_trace(builtins(recorded), case.suite), "server", device)
     if priced.unpriced or priced.connection is None:
         raise UnavailableError(f"{case.name}: {priced.unpriced}")
@@ -225,15 +225,15 @@ def booked(server: Server, one: Job) -> Booked:
     It then never sleeps for want of work. Clients that resume have their sessions of a full handshake each,
     which is not among those that are counted: what a short load takes is left out of a long one.
     """
-    from shakedown import core
-    from shakedown.pricing.neighbours import shared
+    from shakedown import native
+    from shakedown.prediction.cpu_contention import shared
 
-    suite, options = core.canonical(one.suite), load_options(one)
+    suite, options = native.canonical(one.suite), load_options(one)
 
     def load(duration_s: float) -> tuple[int, float, int]:
         """Connections, nginx' CPU time for them, and how often it slept."""
         before_s, before = server.ran_s(), server.slept()
-        outcome = core.load(load_config(one, duration_s), suite, options)
+        outcome = native.load(load_config(one, duration_s), suite, options)
         resumed = outcome.completed if one.resumed else 0
         if outcome.failed or not outcome.completed or outcome.resumed.confirmed != resumed:
             raise UnavailableError(f"{one.suite}: {outcome.failed}, resumed: {outcome.resumed}")

@@ -146,10 +146,10 @@ def _free_port(address: str) -> int:
 
 def _certificate(folder: Path, key: str) -> None:
     """One that a root of its own kind has issued, as the suites have it; the root is not sent."""
-    from shakedown import core
+    from shakedown import native
 
     folder.mkdir()
-    core.certs(
+    native.certs(
         {
             "do": "make",
             "now": int(time.time()),

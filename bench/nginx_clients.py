@@ -99,11 +99,11 @@ def ours(job: Job) -> Iterator[None]:
 
 
 def _ours(job: Job, pipe: Connection) -> None:
-    from shakedown import core
+    from shakedown import native
 
     pin(1)
     duration_s = SETTLE_S + WINDOW_S + 0.2
-    outcome = core.load(load_config(job, duration_s), core.canonical(job.suite), load_options(job))
+    outcome = native.load(load_config(job, duration_s), native.canonical(job.suite), load_options(job))
     pipe.send((outcome.failed, outcome.completed, outcome.resumed.confirmed))
 
 

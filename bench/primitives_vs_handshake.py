@@ -17,7 +17,7 @@ import sys
 
 import click
 
-from shakedown import api, core
+from shakedown import api, native
 from shakedown.schema.primitives import Timing
 from shakedown.schema.trace import Operation
 
@@ -51,7 +51,7 @@ def main() -> int:
     options = parser.parse_args()
     # One processor, so that both halves of a comparison see the same one.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    click.echo(f"OpenSSL {core.native().OPENSSL_VERSION}; medians over {options.rounds} rounds")
+    click.echo(f"OpenSSL {native.extension().OPENSSL_VERSION}; medians over {options.rounds} rounds")
     click.echo(f"{'suite':48} {'measured':>10} {'predicted':>10} {'ratio':>7}  rounds")
     worst = 0.0
     for suite in options.suites:
@@ -75,7 +75,7 @@ def compare(suite: str, repeat: int, seconds: float) -> tuple[float, float]:
     operations = [one for one in measured_here.operations if one.operation not in SYMMETRIC]
     prices: dict[Triple, float] = {}
     for parameters in sorted({one.parameters or "" for one in operations}):
-        for timed in core.primitives(filter=[parameters], seconds=seconds):
+        for timed in native.primitives(filter=[parameters], seconds=seconds):
             prices[_triple(timed)] = _middle(timed, timed.us.median, timed.us.mean)
     measured = sum(_middle(one, one.us, one.mean_us) for one in operations)
     predicted = sum(prices[_triple(one)] * one.count for one in operations)

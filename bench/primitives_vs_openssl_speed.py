@@ -1,10 +1,9 @@
 """Our primitives against the system's `openssl speed`, in turns on one processor.
 
 `openssl speed` calls a primitive in a loop of nothing else, with keys that have been used before.
-`core.primitives(back_to_back=True)` loops likewise, but reads public keys afresh for each use, as handshakes
-do: a verification then includes what OpenSSL prepares at a key's first use. What primitives cost between
-handshakes, with caches full of other things, stands beside it. Names both versions of OpenSSL. Prints a
-table;
+`native.primitives(back_to_back=True)` loops likewise, but reads public keys afresh for each use, as
+handshakes do: a verification then includes what OpenSSL prepares at the first use of a key. What
+primitives cost between handshakes, with caches full of other things, is printed too. Prints a table;
 exits 1 where a median ratio is off by more than the target. Not part of the tests: it compares times.
 
     python bench/primitives_vs_openssl_speed.py [--rounds 7] [--seconds 1]
@@ -22,7 +21,7 @@ from collections import defaultdict
 
 import click
 
-from shakedown import core
+from shakedown import native
 
 Triple = tuple[str, str, str]
 ALGORITHMS: dict[str, tuple[Triple, ...]] = {
@@ -51,13 +50,13 @@ def main() -> int:
                 theirs[triple].append(figure)
         for target, back_to_back in ((loops, True), (handshakes, False)):
             for words in FILTERS:
-                for one in core.primitives(filter=words, seconds=0.5, back_to_back=back_to_back):
+                for one in native.primitives(filter=words, seconds=0.5, back_to_back=back_to_back):
                     triple = one.operation, one.algorithm, one.parameters
                     target[triple].append(one.us.median)
     version = subprocess.run(
         ["openssl", "version"], capture_output=True, text=True, check=True
     ).stdout.split()
-    click.echo(f"ours: OpenSSL {core.native().OPENSSL_VERSION}; openssl speed: OpenSSL {version[1]}")
+    click.echo(f"ours: OpenSSL {native.extension().OPENSSL_VERSION}; openssl speed: OpenSSL {version[1]}")
     click.echo(
         f"{'us a call':22} {'speed':>8} {'in a loop':>10} {'ratio':>7} {'rounds':>14} {'in a handshake':>15}"
     )

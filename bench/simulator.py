@@ -78,9 +78,9 @@ def ours(seed: int) -> tuple[float, float]:
 
 
 def _simulate(spec: dict[str, Any]) -> dict[str, Any]:
-    from shakedown import core
+    from shakedown import native
 
-    return core.simulated_report(spec)
+    return native.simulated_report(spec)
 
 
 def with_ciw(seed: int) -> tuple[float, float]:
@@ -161,8 +161,8 @@ def against(rival: Callable[[int], tuple[float, float]]) -> Callable[[], Sequenc
 
 def _fleet(clients: int) -> dict[str, Any]:
     """Full TLS 1.3 handshakes over TCP, LTE and a server at 60 %."""
-    from shakedown.pricing.scenario import scenario
-    from shakedown.scenario import Fleet
+    from shakedown.native.scenario import Fleet
+    from shakedown.prediction.scenario import scenario
     from shakedown.simulation.fleet import settle
     from shakedown.simulation.simulate import Job
 
@@ -219,8 +219,8 @@ def storms() -> Sequence[Pair]:
 
 def _storm(suite: str) -> dict[str, Any]:
     """Meters over NB-IoT, from idle, all within ten seconds."""
-    from shakedown.pricing.scenario import scenario
-    from shakedown.scenario import Fleet
+    from shakedown.native.scenario import Fleet
+    from shakedown.prediction.scenario import scenario
     from shakedown.simulation.fleet import settle
     from shakedown.simulation.simulate import Job
 

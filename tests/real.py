@@ -7,19 +7,19 @@ from typing import Any
 
 import msgspec
 
-from shakedown import core
-from shakedown.scenario import HandshakeId
+from shakedown.native import extension
+from shakedown.native.scenario import HandshakeId
 from shakedown.schema import builtins
 from shakedown.schema.measured import Measurement
 
-native = core.native()
+native = extension()
 """The real core, whatever takes its place in a test."""
 
 
 @cache
 def measurement(suite: str = "tls1.2/dhe_rsa+dh2048/rsa2048/server", repeat: int = 3) -> Measurement:
     """One suite, measured here; the same object every time."""
-    found = native.measure(core.canonical(suite), repeat, options=None, progress=None)
+    found = native.measure(native.canonical(suite), repeat, options=None, progress=None)
     return msgspec.convert(found, Measurement)
 
 

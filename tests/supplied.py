@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from shakedown import api, core
+from shakedown import api, native
 
 
 def chain(folder: Path, keys: str, side: str = "server", **more: object) -> Path:
     """A new chain in a folder: chain.pem, key.pem, ca.pem."""
-    core.certs(
+    native.certs(
         {"do": "make", "keys": keys, "out": str(folder), "side": side, "now": int(time.time()), **more}
     )
     return folder

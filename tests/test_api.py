@@ -17,9 +17,9 @@ import pytest
 
 import shakedown
 from shakedown.cli import SECTIONS
-from shakedown.core import native
 from shakedown.errors import InputError
 from shakedown.live.path_probe import Reflector
+from shakedown.native import extension
 
 OTHER_NAMES = {
     "run": "run_experiment", "validate": "compare_live", "bearer check": "check_bearer",
@@ -90,7 +90,7 @@ def test_a_loads_device_may_be_a_path(tmp_path):
     own.write_text(shipped.read_text())
     with socket.create_server(("127.0.0.1", 0)) as held:
         target = f"127.0.0.1:{held.getsockname()[1]}"
-    with pytest.raises(native().CoreError, match="connection refused"):
+    with pytest.raises(extension().CoreError, match="connection refused"):
         shakedown.load(target, "tls1.3/x25519/p256/server", arrivals="closed", slow_to=own, timeout_s=5.0)
 
 

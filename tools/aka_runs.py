@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from shakedown import core
+from shakedown import native
+from shakedown.native.scenario import HandshakeId, Options
 from shakedown.papers.aka.inputs import FULL, GPRS, LAPTOP, SETUPS, TIMES, WLAN, Study
 from shakedown.papers.aka.runs import FILE
 from shakedown.papers.load import load
-from shakedown.pricing.library import open_library
-from shakedown.pricing.scenario import scenario
-from shakedown.scenario import HandshakeId, Options
+from shakedown.prediction.library import open_library
+from shakedown.prediction.scenario import scenario
 from shakedown.simulation.spec import bearer_spec, handshake_spec
 
 RUNS = 1000
@@ -67,7 +67,7 @@ def attaches(
 ) -> list[dict[str, Any]]:
     """So many accesses, without the first: it makes the session, and waits for the cross-certificate."""
     library = open_library(None, say=lambda line: print(line, file=sys.stderr))
-    full, short = (scenario(name, bearer=BEARERS[setup], traces=library) for name in core.aka_suites(FULL))
+    full, short = (scenario(name, bearer=BEARERS[setup], traces=library) for name in native.aka_suites(FULL))
     plan = {
         "bearer": bearer_spec(full.bearer, from_idle=False),
         "full": handshake(full, client, server_s),
@@ -86,7 +86,7 @@ def attaches(
         "patience_s": 300.0,
         "seed": SEED,
     }
-    found = core.aka_run(FULL, json.dumps(plan))["attaches"]
+    found = native.aka_run(FULL, json.dumps(plan))["attaches"]
     good = [one for one in found[1:] if one["failure"] is None and one["resumed"] == resumed]
     if len(good) != runs:
         raise RuntimeError(f"{setup}: {len(good)} of {runs} accesses")
@@ -117,11 +117,13 @@ def sizes() -> dict[str, int]:
     """Bytes of what each side keeps (the paper's Table 2): certificates as PEM; the program with its
     libraries as a file; memory that a side's handshake takes at its peak, and what its connection then holds.
     """
-    program = core.native().__file__
+    program = native.extension().__file__
     assert program is not None
-    measured = core.measure(HandshakeId(suite=core.aka_suites(FULL)[0]), Options(repeat=5)).memory
+    measured = native.measure(HandshakeId(suite=native.aka_suites(FULL)[0]), Options(repeat=5)).memory
     with tempfile.TemporaryDirectory() as folder:
-        core.aka_provision(Path(folder), FULL, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=1)
+        native.aka_provision(
+            Path(folder), FULL, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=1
+        )
         card = json.loads((Path(folder) / "card-0.json").read_text())
     (authority,) = card["authorities"].values()
     return {
@@ -153,7 +155,7 @@ def main() -> None:
     found = {
         "runs": RUNS,
         "seed": SEED,
-        "suite": core.aka_suites(FULL)[0],
+        "suite": native.aka_suites(FULL)[0],
         "computing_s": {"mean": round(computing_s, 6), "sd": sd_s, "network_on_wlan": round(network_s, 6)},
         "setups": {},
     }

@@ -28,10 +28,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from shakedown import core
+from shakedown import native
 from shakedown.models.network import WTLS, Step, exchange, transport
+from shakedown.native.scenario import Fleet, HandshakeId, Options
 from shakedown.profiles import load_bearer
-from shakedown.scenario import Fleet, HandshakeId, Options
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.spec import WRITE_BYTES, bearer_spec, retransmission_spec, simulation_spec
 
@@ -188,7 +188,7 @@ def simulated_s(bearer: str | Path, steps: Sequence[Step], protocol: str = "tls1
     }
     fleet = settle(Fleet(arrivals="fixed:0.01/s", clients=5))
     spec = simulation_spec([], fleet, workers=1, seed=1) | {"classes": [client]}
-    return float(core.simulate(spec)["report"]["handshake_s"]["p50"])
+    return float(native.simulate(spec)["report"]["handshake_s"]["p50"])
 
 
 BEARERS = ("gsm-csd", "gprs", "nb-iot", "lte", "geo")
@@ -275,7 +275,7 @@ def with_ours(bearer: str, suite: str, count: int, folder: Path) -> Median:
 
 def measured_steps(suite: str) -> list[Step]:
     """A suite's messages, with the work that they take on this machine."""
-    measured = core.measure(HandshakeId(suite=core.canonical(suite)), Options(repeat=30))
+    measured = native.measure(HandshakeId(suite=native.canonical(suite)), Options(repeat=30))
     pending_s = {"client": 0.0, "server": 0.0}
     steps = []
     for message in measured.messages:

@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from shakedown import cluster
-from shakedown.kinds import load_experiment
+from shakedown.experiments import cluster
+from shakedown.experiments.figure_kinds import load_experiment
+from shakedown.experiments.runner import run_experiment
 from shakedown.results.folder import load_results
-from shakedown.runner import run_experiment
 
 FLEETS = 500
 EXPERIMENT = """

@@ -82,9 +82,9 @@ class Check:
 
 def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[str, Any]]) -> list[Check]:
     """Price the checked suites by a profile of the fitted ones alone."""
-    from shakedown.pricing.prices import price
-    from shakedown.pricing.this_machine import profile_of
-    from shakedown.pricing.trace import parse_trace
+    from shakedown.prediction.prices import price
+    from shakedown.prediction.this_machine import profile_of
+    from shakedown.prediction.trace import parse_trace
     from shakedown.profiles import load_device
 
     if {one["suite"] for one in fitted} & {one["suite"] for one in checked}:
@@ -120,12 +120,12 @@ def _varies(operation: dict[str, Any], side: str) -> bool:
 
 def measured(minutes: float | None, rounds: int, seconds: float) -> list[Check]:
     """Measure fitted and checked suites in turn, and compare."""
-    from shakedown import core
-    from shakedown.pricing.this_machine import measure_suites, suites
+    from shakedown import native
+    from shakedown.prediction.this_machine import measure_suites, suites
 
-    wanted = [core.runnable(name) for name in CHECKED]
+    wanted = [native.runnable(name) for name in CHECKED]
     others = [name for name in suites() if name not in set(wanted)]
-    timed = core.primitives(seconds=seconds)
+    timed = native.primitives(seconds=seconds)
 
     def say(done: int, total: int, name: str) -> None:
         if done % len(others) == 0:
@@ -142,10 +142,10 @@ def measured(minutes: float | None, rounds: int, seconds: float) -> list[Check]:
 
 def section(checks: list[Check]) -> str:
     """The page's section."""
-    from shakedown import core
+    from shakedown import native
 
     errors = [abs(one.error) for one in checks]
-    machine, build = core.machine(), core.build()
+    machine, build = native.machine(), native.build()
     suites = {one.suite for one in checks}
     beyond = sum(error > WORST_TARGET for error in errors)
     lines = [

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shakedown.charts.canvas import across, down, texts, ticks
-from shakedown.charts.figure import Definition, Figure
-from shakedown.charts.theme import FILLS, INK, LANE
 from shakedown.models import eap as model
-from shakedown.pricing import eap as pricing
-from shakedown.pricing.predict import predict
+from shakedown.prediction import eap as pricing
+from shakedown.prediction.predict import predict
 from shakedown.profiles import load_bearer
+from shakedown.reporting.charts.canvas import across, down, texts, ticks
+from shakedown.reporting.charts.figure import Definition, Figure
+from shakedown.reporting.charts.theme import FILLS, INK, LANE
 
 OUT = Path(__file__).parent.parent / "docs" / "background" / "figures"
 SIZES = (500, 1390)

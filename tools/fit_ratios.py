@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shakedown.pricing.calibration import (
+from shakedown.prediction.calibration import (
     clock_trials,
     fitted,
     pair_trials,
@@ -16,8 +16,8 @@ from shakedown.pricing.calibration import (
     software_trials,
     trials,
 )
-from shakedown.pricing.coverage import coverage_tables
-from shakedown.pricing.ratios import DATA, Ratios, from_json, to_json
+from shakedown.prediction.coverage import coverage_tables
+from shakedown.prediction.ratios import DATA, Ratios, from_json, to_json
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "extrapolation.md"
 BEGIN, END = "<!-- coverage: made by tools/fit_ratios.py -->", "<!-- end of coverage -->"

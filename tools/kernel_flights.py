@@ -165,7 +165,7 @@ def measured(cell: Cell, count: int, parallel: int, seed: int) -> list[tuple[flo
 
 def simulated(cell: Cell) -> dict[str, float]:
     """Minimum, mean and percentiles in seconds of so many clients in virtual time."""
-    from shakedown import core
+    from shakedown import native
 
     nothing = {"kind": "constant", "s": 0.0}
     flights = [("client", REQUEST_BYTES), ("server", cell.flight_bytes), ("client", LAST_BYTES)]
@@ -184,7 +184,7 @@ def simulated(cell: Cell) -> dict[str, float]:
         "tcp": {"congestion": "reno", "one_clock": True},
         "seed": 1,
     }
-    figures: dict[str, float] = core.simulate(spec)["report"]["handshake_s"]
+    figures: dict[str, float] = native.simulate(spec)["report"]["handshake_s"]
     return figures
 
 

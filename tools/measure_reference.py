@@ -19,7 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from shakedown.pricing.stack_work import DATA
+from shakedown.prediction.stack_work import DATA
 from shakedown.profiles import load_device
 from shakedown.profiles.device import Device, parse_device
 from shakedown.profiles.registry import shipped_names
@@ -52,15 +52,15 @@ for the rest, between the two."""
 
 def measure(seconds: float) -> None:
     """Measure this machine, into the shipped profile."""
-    from shakedown import core
-    from shakedown.pricing.connection_cost import connection_cost
-    from shakedown.pricing.this_machine import measure_suites, profile_of, suites
+    from shakedown import native
+    from shakedown.prediction.connection_cost import connection_cost
+    from shakedown.prediction.this_machine import measure_suites, profile_of, suites
 
     def say(done: int, total: int, name: str) -> None:
         if done % 50 == 0:
             print(f"{done}/{total} {name}", file=sys.stderr)
 
-    timed = core.primitives(seconds=seconds, progress=say)
+    timed = native.primitives(seconds=seconds, progress=say)
     measured = measure_suites(suites(), progress=say)
     connection = connection_cost()
     text = profile_of(PROFILE, timed, measured, connection, title=TITLE)
@@ -69,7 +69,7 @@ def measure(seconds: float) -> None:
 
 def measure_connection() -> None:
     """Measure a TCP connection here, into that table of the profile and of the data; all else stays."""
-    from shakedown.pricing.connection_cost import connection_cost
+    from shakedown.prediction.connection_cost import connection_cost
 
     found = connection_cost()
     table = "".join(f"{key} = {value:.6g}\n" for key, value in found.items())

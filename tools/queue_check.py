@@ -53,8 +53,9 @@ from tools.queue_waits import (
 from tools.queue_waits import handshakes as handshakes_of
 from tools.queue_waits import messages as messages_of
 
-from shakedown import core, serving
-from shakedown.serving import Passages
+from shakedown import native
+from shakedown.native import serving
+from shakedown.native.serving import Passages
 
 SUITES = ("tls1.3/x25519/rsa3072/server", "wtls/rsa/rsa3072/server")
 UTILISATIONS = (0.3, 0.5, 0.7, 0.8)
@@ -226,7 +227,7 @@ class Bench:
         }
         began_s, before_s = time.monotonic(), _not_running_s()
         with _on(self.generator):
-            outcome = core.load(config, self.suite, {})
+            outcome = native.load(config, self.suite, {})
         taken_away = (_not_running_s() - before_s) / (time.monotonic() - began_s)
         return Run(
             later(self.server.take_passages(), MESSAGES),
@@ -381,7 +382,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     results: list[Result] = []
     for suite in given.suites:
-        for one in check(core.canonical(suite), given.utilisation, given.handshakes, given.batches):
+        for one in check(native.canonical(suite), given.utilisation, given.handshakes, given.batches):
             results.append(one)
             print(line(one), flush=True)
     if given.json is not None:

@@ -1,6 +1,6 @@
 """A server's waits from the ways of messages through its queue: counted, by formula, replayed, imitated.
 
-Everything here is arithmetic on `shakedown.serving.Passages` of one worker; times are in seconds.
+Everything here is arithmetic on `shakedown.native.serving.Passages` of one worker; times are in seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shakedown.models.queueing import mg1_wait_s
-from shakedown.serving import Passages
+from shakedown.native.serving import Passages
 
 Floats = npt.NDArray[np.float64]
 

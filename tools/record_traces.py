@@ -16,9 +16,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from shakedown import api, core
+from shakedown import api, native
 from shakedown.errors import InputError
-from shakedown.pricing.library import SHIPPED, write_library
+from shakedown.prediction.library import SHIPPED, write_library
 from shakedown.schema import builtins
 from shakedown.schema.measured import Measurement
 from shakedown.schema.trace import bare
@@ -108,7 +108,7 @@ def main() -> None:
     suites: set[str] = set()
     for name in (*named(), *of_the_papers(), *systematic()):
         try:
-            suites.add(core.canonical(name))
+            suites.add(native.canonical(name))
         except InputError:
             continue  # a name in running text, or a part that the key exchange has no use for
     entries = []

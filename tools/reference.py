@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from shakedown.kinds import KINDS, kind, tables
+from shakedown.experiments.figure_kinds import KINDS, kind, tables
 from shakedown.schema.publish import published
 
 END = "<!-- end -->"

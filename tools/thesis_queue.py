@@ -16,14 +16,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shakedown import core
-from shakedown.charts.figure import Definition, Figure
-from shakedown.charts.parts import axis_of, header_of, line_colour, order_of
+from shakedown import native
 from shakedown.papers.load import load
 from shakedown.papers.thesis.figures import GROUPS, mixtures
 from shakedown.papers.thesis.inputs import SLUG, Authentication, Case, Thesis
 from shakedown.papers.thesis.network_claims import overall_s
 from shakedown.papers.thesis.queue import queue
+from shakedown.reporting.charts.figure import Definition, Figure
+from shakedown.reporting.charts.parts import axis_of, header_of, line_colour, order_of
 
 OUT = Path(__file__).parent.parent / "docs" / "background" / "figures"
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -93,7 +93,7 @@ def _handshake_waits_s(
     thesis: Thesis, curve: Curve, handshakes_per_s: float, load: float, apart_s: float
 ) -> float:
     clients = CLIENTS.get(load, FEWER_CLIENTS)
-    report = core.simulate(
+    report = native.simulate(
         {
             "classes": [
                 _clients(thesis, case, share, curve.authentication, apart_s)

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
         simulate_mix,
         suites,
     )
-    from shakedown.core import canonical, describe, inspect, machine, stacks
     from shakedown.errors import InputError, ShakedownError
-    from shakedown.experiment import Experiment
-    from shakedown.kinds import load_experiment
-    from shakedown.loading import load
-    from shakedown.pricing.capacity import capacity
-    from shakedown.pricing.predict import predict
+    from shakedown.experiments.figure_kinds import load_experiment
+    from shakedown.experiments.file import Experiment
+    from shakedown.experiments.runner import run_experiment
+    from shakedown.live.load_test import load
+    from shakedown.native import canonical, describe, inspect, machine, stacks
+    from shakedown.prediction.capacity import capacity
+    from shakedown.prediction.predict import predict
     from shakedown.results.folder import Results, load_results
-    from shakedown.runner import run_experiment
 
     __version__: str
 
@@ -50,15 +50,15 @@ _HOMES = {
         "compare_live", "devices", "measure", "measure_path", "primitives",
         "report", "reproduce", "serve", "simulate", "simulate_mix", "suites",
     ),
-    "core": ("canonical", "describe", "inspect", "machine", "stacks"),
+    "native": ("canonical", "describe", "inspect", "machine", "stacks"),
     "errors": ("InputError", "ShakedownError"),
-    "experiment": ("Experiment",),
-    "kinds": ("load_experiment",),
-    "loading": ("load",),
-    "pricing.capacity": ("capacity",),
-    "pricing.predict": ("predict",),
+    "experiments.file": ("Experiment",),
+    "experiments.figure_kinds": ("load_experiment",),
+    "live.load_test": ("load",),
+    "prediction.capacity": ("capacity",),
+    "prediction.predict": ("predict",),
     "results.folder": ("Results", "load_results"),
-    "runner": ("run_experiment",),
+    "experiments.runner": ("run_experiment",),
 }  # fmt: skip
 """Where each name lives."""
 
@@ -102,7 +102,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - the names above have types of their own
     if name == "__version__":
-        from shakedown.core import build
+        from shakedown.native import build
 
         return build().shakedown
     for home, names in _HOMES.items():

@@ -1,6 +1,6 @@
 """The native core: protocol stacks and what is measured on them.
 
-Only `shakedown.core` imports this module; everybody else asks there.
+Only `shakedown.native` imports this module; everybody else asks there.
 """
 
 from collections.abc import Callable, Mapping, Sequence

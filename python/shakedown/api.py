@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from shakedown.arguments import check, check_fields, checked, profile_name, several
 from shakedown.errors import InputError
-from shakedown.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+from shakedown.schema.arguments import check, check_fields, checked, profile_name, several
 
 if TYPE_CHECKING:
-    from shakedown.experiment import Experiment
+    from shakedown.experiments.file import Experiment
+    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.native.serving import Server
     from shakedown.results.folder import Results
-    from shakedown.scenario import HandshakeId, Options
     from shakedown.schema.aka import AttachRun, LiveAttaches
     from shakedown.schema.bearer import BearerCheck, MeasuredPath
     from shakedown.schema.catalogue import SuiteEntry
@@ -27,16 +28,15 @@ if TYPE_CHECKING:
     from shakedown.schema.measured import Measurement
     from shakedown.schema.primitives import Timing
     from shakedown.schema.simulated import FailedSimulation, Simulated, SimulatedMix
-    from shakedown.serving import Server
     from shakedown.simulation.mix import Kind
 
 
 @checked
 def suites(*words: str, all: bool = False) -> list[SuiteEntry]:
     """Suites that can be run, whose names hold all of the words; with `all`, those that cannot too."""
-    from shakedown import core
+    from shakedown import native
 
-    return [entry for entry in core.suites(all=all) if all_in(words, entry.suite)]
+    return [entry for entry in native.suites(all=all) if all_in(words, entry.suite)]
 
 
 def all_in(words: Iterable[str], text: str) -> bool:
@@ -68,7 +68,7 @@ def measure(
         transfer_bytes: after the handshake, transfer as many bytes from server to client, each in turn.
         link: what lies under a transfer: `open`, or `wep`, which encrypts every frame.
         progress: called with the number of repetitions done. Ctrl-C stops it.
-        **options: those of `shakedown.scenario.Options`: `seed`, `now`, `tickets`, `profile`, files of
+        **options: those of `shakedown.native.scenario.Options`: `seed`, `now`, `tickets`, `profile`, files of
             certificates (`chain`, `key`, `ca`, `client_chain` …), `certificate_form`, `private_curves`.
 
     Raises:
@@ -77,7 +77,7 @@ def measure(
         CoreError: the core's own, where the handshake failed (`HandshakeFailed`) or cannot run here
             (`Unsupported`).
     """
-    from shakedown.scenario import options_of
+    from shakedown.native.scenario import options_of
 
     given = {**options, **({} if repeat is None else {"repeat": repeat})}
     chosen = options_of(given).checked()
@@ -93,7 +93,7 @@ def identity(
     suite: str, options: Options, client_stack: str | None = None, server_stack: str | None = None
 ) -> HandshakeId:
     """The identity under which a suite is measured. Raises `InputError` for stacks that there are not."""
-    from shakedown.scenario import HandshakeId
+    from shakedown.native.scenario import HandshakeId
 
     for name in (client_stack, server_stack):
         if name is not None:
@@ -109,10 +109,10 @@ def identity(
 
 def check_stack(name: str) -> None:
     """Raises `InputError` for a stack that there is not."""
-    from shakedown import core
+    from shakedown import native
     from shakedown.errors import did_you_mean
 
-    known = [one.name for one in core.stacks()]
+    known = [one.name for one in native.stacks()]
     if name not in known:
         hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
         raise InputError(f'there is no stack "{name}"{hint}')
@@ -122,10 +122,10 @@ def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
     """The suite's name with the keys of user-supplied certificates, and remarks on them. Raises
     `InputError`.
     """
-    from shakedown import core
+    from shakedown import native
 
-    named = core.named_by_chain(suite, options)
-    if options.certificate_form and set(core.presenting(suite)) <= set(options.user_supplied):
+    named = native.named_by_chain(suite, options)
+    if options.certificate_form and set(native.presenting(suite)) <= set(options.user_supplied):
         raise InputError(
             f"{suite}: a certificate form is for generated certificates, and all that this suite presents "
             "are yours; accepted: one or the other"
@@ -145,15 +145,15 @@ def measure_one(
     """As `measure`, of a handshake that is checked and named already."""
     import msgspec
 
-    from shakedown import core
-    from shakedown.kinds.measured import without_samples
+    from shakedown import native
+    from shakedown.experiments.figure_kinds.measured import without_samples
 
     for size in transfer_bytes:
         if not 1 <= size <= 1 << 30:
             raise InputError(f"a transfer of {size} bytes; accepted: from 1 to {1 << 30:,}")
-    found = core.measure(handshake, options, progress=progress)
+    found = native.measure(handshake, options, progress=progress)
     if transfer_bytes:
-        moved = core.transfers(handshake, transfer_bytes, link=link, options=options)
+        moved = native.transfers(handshake, transfer_bytes, link=link, options=options)
         found = msgspec.structs.replace(found, transfers=tuple(moved))
     return found if samples else without_samples(found)
 
@@ -172,12 +172,12 @@ def capture(
     `options` are those of `measure`. Neither file may exist; the capture may, with `replace`. Raises
     `InputError`.
     """
-    from shakedown import core
-    from shakedown.scenario import options_of
+    from shakedown import native
+    from shakedown.native.scenario import options_of
 
     chosen = options_of(options).checked()
     names = [
-        named_by_chain(suite, chosen)[0] if chosen.user_supplied else core.canonical(suite)
+        named_by_chain(suite, chosen)[0] if chosen.user_supplied else native.canonical(suite)
         for suite in several(suites)
     ]
     write_capture([identity(name, chosen) for name in names], Path(path), keylog, chosen, replace=replace)
@@ -194,7 +194,7 @@ def write_capture(
     """As `capture`, of handshakes that are checked and named already."""
     import tempfile
 
-    from shakedown import core
+    from shakedown import native
     from shakedown.errors import ShakedownError, without_codes
     from shakedown.files.write import check_distinct, check_free, write
 
@@ -210,8 +210,8 @@ def write_capture(
         drafts = [Path(folder) / f"{number}{target.suffix}" for number, (target, _) in enumerate(targets)]
         keys = drafts[1] if len(drafts) > 1 else None
         try:
-            core.capture(handshakes, drafts[0], keylog=keys, options=options)
-        except core.native().CaptureError as error:
+            native.capture(handshakes, drafts[0], keylog=keys, options=options)
+        except native.extension().CaptureError as error:
             raise ShakedownError(without_codes(str(error))) from error
         for draft, (target, may_replace) in zip(drafts, targets, strict=True):
             write(target, draft.read_bytes(), replace=may_replace)
@@ -225,11 +225,11 @@ def primitives(
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Timing]:
     """Times every primitive that the suites use, or those whose names the words begin; see
-    `core.primitives`.
+    `native.primitives`.
     """
-    from shakedown import core
+    from shakedown import native
 
-    return core.primitives(filter=words, seconds=seconds, back_to_back=back_to_back, progress=progress)
+    return native.primitives(filter=words, seconds=seconds, back_to_back=back_to_back, progress=progress)
 
 
 @checked
@@ -242,12 +242,12 @@ def serve(
         suites: what it serves at one address.
         listen: `HOST:PORT`; port 0 is any that is free, which `Server.address` then names.
         stack: which implementation serves.
-        settings: as `shakedown.serving.start` takes them.
+        settings: as `shakedown.native.serving.start` takes them.
 
     Raises:
         InputError: also where the address is taken, or a suite cannot be served.
     """
-    from shakedown.serving import start
+    from shakedown.native.serving import start
 
     return start(several(suites), listen, stack=stack, **cast(Any, settings))
 
@@ -368,9 +368,9 @@ def authenticate(
     Raises:
         InputError: for a suite, files or numbers that are no good.
     """
-    from shakedown import core
+    from shakedown import native
 
-    found, _ = core.eap_peer(
+    found, _ = native.eap_peer(
         {
             "address": server, "secret": secret, "suite": suite, "chain": chain, "key": key, "ca": ca,
             "password": password, "fragment": fragment,
@@ -485,9 +485,9 @@ def compare_live(
     """
     from tempfile import TemporaryDirectory
 
-    from shakedown.kinds import load_experiment
-    from shakedown.kinds.live import compared
-    from shakedown.runner import run_experiment
+    from shakedown.experiments.figure_kinds import load_experiment
+    from shakedown.experiments.figure_kinds.live import compared
+    from shakedown.experiments.runner import run_experiment
     from shakedown.schema.live import LiveRun
 
     wanted = load_experiment(experiment) if isinstance(experiment, str | Path) else experiment
@@ -534,10 +534,10 @@ def simulate(
     `file:PATH`; the others are the options of the command `simulate`. With `endpoints` protocol engines of
     these stacks shake hands instead of a replay. Raises `InputError`.
     """
-    from shakedown.scenario import Fleet
+    from shakedown.native.scenario import Fleet
+    from shakedown.simulation.deployment import Site
     from shakedown.simulation.simulate import Stacks
     from shakedown.simulation.simulate import simulate as run
-    from shakedown.simulation.site import Site
 
     fleet = Fleet(
         arrivals=arrivals,
@@ -578,11 +578,11 @@ def simulate_mix(
     are as in `simulate`, but for endpoints and their stacks: device, bearer and resumption hold for kinds
     that name none. Raises `InputError`.
     """
-    from shakedown.scenario import Fleet
+    from shakedown.native.scenario import Fleet
     from shakedown.schema.base import convert
+    from shakedown.simulation.deployment import Site
     from shakedown.simulation.mix import read_mix
     from shakedown.simulation.mix import simulate_mix as run
-    from shakedown.simulation.site import Site
 
     of_site = {name: options.pop(name) for name in Site.__dataclass_fields__ if name in options}
     of_fleet = set(Fleet.__struct_fields__) - {"arrivals", "endpoints", "mix"}
@@ -607,7 +607,7 @@ def simulate_mix(
 
 
 def _library(traces: str | Path | None) -> Any:  # noqa: ANN401 - pricing is imported late
-    from shakedown.pricing.library import opened
+    from shakedown.prediction.library import opened
 
     return opened(traces)
 
@@ -662,7 +662,7 @@ def certs(do: str, **request: object) -> list[Any]:
     """
     import time
 
-    from shakedown import core
+    from shakedown import native
     from shakedown.schema import convert
     from shakedown.schema.certificates import CertificateProfile, DescribedFile, GeneratedChain
 
@@ -678,7 +678,7 @@ def certs(do: str, **request: object) -> list[Any]:
     given = {key: _as_text(value) for key, value in request.items() if value is not None}
     if isinstance(given.get("files"), str):
         given["files"] = [given["files"]]
-    found = core.certs({"do": do, **now, **given})
+    found = native.certs({"do": do, **now, **given})
     return convert(found, list[kinds[do]])  # type: ignore[valid-type]  # the types of a table
 
 
@@ -695,8 +695,8 @@ def report(results: Results | str | Path, path: str | Path | None = None, *, rep
 
     Left out, `path` is the folder's own `report.html`. Raises `InputError`.
     """
-    from shakedown.kinds import reported
-    from shakedown.reporting import write_report
+    from shakedown.experiments.figure_kinds import reported
+    from shakedown.reporting.html import write_report
 
     loaded = load_any(results) if isinstance(results, (str, Path)) else results
     if path is None:
@@ -708,7 +708,7 @@ def report(results: Results | str | Path, path: str | Path | None = None, *, rep
 
 def load_any(path: str | Path) -> Results:
     """A results folder, or a file that `measure --json` or `inspect --traces` wrote. Raises `InputError`."""
-    from shakedown.kinds.unsaved import results_of_json
+    from shakedown.experiments.figure_kinds.in_memory_results import results_of_json
     from shakedown.results.folder import load_results
 
     return load_results(path) if not Path(path).exists() or Path(path).is_dir() else results_of_json(path)

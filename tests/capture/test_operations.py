@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from capture.oracle import Captured
-from shakedown import api, core
+from shakedown import api, native
 from shakedown.cli import exit_status
 
 # What a capture does not show.
@@ -42,8 +42,8 @@ def measured(suite: str, known: dict[str, Trace] = {}) -> Trace:  # noqa: B006 -
 def every_mode() -> list[str]:
     """Each key exchange of each protocol in each authentication and mode, and TLS 1.3 in every group."""
     chosen: dict[tuple[str | None, ...], str] = {}
-    for offer in core.suites():
-        about = core.describe(offer.suite)
+    for offer in native.suites():
+        about = native.describe(offer.suite)
         group = about["group"] if about["protocol"] == "tls1.3" else None
         keys = ("protocol", "key_exchange", "authentication", "mode")
         chosen.setdefault((*(about[key] for key in keys), group), offer.suite)
@@ -85,10 +85,10 @@ def test_handshakes_made_here_have_the_operations_that_are_measured(tmp_path: Pa
 def test_handshakes_of_real_peers_too(captured: Captured, tmp_path: Path) -> None:
     """Resumed by identifier and by ticket as well, their sessions having been made in the same capture."""
     traces = traced(captured.path, captured.key_log, tmp_path)
-    runnable = {offer: core.describe(offer)["stack"] for offer in {trace["suite"] for trace in traces}}
+    runnable = {offer: native.describe(offer)["stack"] for offer in {trace["suite"] for trace in traces}}
     found = [trace for trace in traces if runnable[trace["suite"]] and trace["suite"].startswith("tls")]
     assert disagreements(found) == {}
-    modes = Counter(core.describe(trace["suite"])["mode"] for trace in found)
+    modes = Counter(native.describe(trace["suite"])["mode"] for trace in found)
     assert modes["full"] > 10
     assert modes["resumed"] == 2
     assert modes["ticket"] == 1

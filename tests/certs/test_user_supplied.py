@@ -11,7 +11,7 @@ import pytest
 
 from shakedown import api
 from shakedown.errors import InputError
-from shakedown.scenario import options_of
+from shakedown.native.scenario import options_of
 
 STYLES = ("automated", "cross-signed", "extended", "large-root", "many-names")
 

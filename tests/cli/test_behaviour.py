@@ -14,11 +14,11 @@ import pytest
 import fakecore
 import real
 from shakedown.cli import SECTIONS, exit_status
-from shakedown.experiment import Experiment
-from shakedown.kinds import Run, modelled
-from shakedown.kinds.unsaved import results_of
+from shakedown.experiments.figure_kinds import Run, modelled
+from shakedown.experiments.figure_kinds.in_memory_results import results_of
+from shakedown.experiments.file import Experiment
+from shakedown.native.scenario import Places, Scenario
 from shakedown.results.folder import Results, load_results
-from shakedown.scenario import Places, Scenario
 from shakedown.schema.saved import AboutExperiment
 
 HEAVY = ("polars", "rich", "vl_convert", "jinja2", "numpy", "msgspec", "shakedown._core")
@@ -115,9 +115,9 @@ def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
 def test_tables_lose_nothing_on_narrow_screens(fake, width):
     from rich.console import Console
 
-    from shakedown.terminal.figures import energy
-    from shakedown.terminal.measured import measured_tables
-    from shakedown.terminal.modelled import predicted_tables
+    from shakedown.reporting.terminal.figures import energy
+    from shakedown.reporting.terminal.measured import measured_tables
+    from shakedown.reporting.terminal.modelled import predicted_tables
 
     measured = [real.measurement(suite) for suite in fakecore.KNOWN]
     places = Places(devices=("phone", "cortex-m4"), bearers=("lte", "nb-iot"))
@@ -157,7 +157,7 @@ def test_many_bearers_and_rates_take_several_tables(width):
     """Bearers that no screen has columns for are all shown; of rates, some, and how many are not."""
     from rich.console import Console
 
-    from shakedown.terminal.modelled import MAX_RATES, predicted_tables
+    from shakedown.reporting.terminal.modelled import MAX_RATES, predicted_tables
 
     one = real.measurement("tls1.2/psk")
     bearers = ("2g", "gprs", "gsm-csd", "lte", "lte-m", "nb-iot", "umts-2000", "wifi-11b", "geo")

@@ -18,15 +18,15 @@ SUITE = "tls1.3/x25519/p256/server"
 BEGUN = "begun"
 
 WORK = {
-    "measure": f"core.measure({SUITE!r}, 1_000_000, options={{'tickets': 16}})",
-    "measure post-quantum": "core.measure('tls1.3/mlkem1024/mldsa87/mutual', 1_000_000)",
-    "measure WTLS": "core.measure('wtls/rsa/rsa2048/mutual', 1_000_000)",
-    "transfers": f"core.transfers({SUITE!r}, [1 << 32], repeat=1000)",
-    "transfers over WEP": "core.transfers('tls1.2/psk', [1] * 1_000_000, link='wep', repeat=1_000_000)",
-    "capture": f"core.capture([{SUITE!r}] * 2_000_000, 'c.pcap')",
-    "primitives": "core.primitives(seconds=3600.0)",
-    "certificates": "core.certs({'do': 'make', 'keys': '@'.join(['rsa4096'] * 500), 'out': 'c', 'now': 1})",
-    "WTLS certificates": "core.certs("
+    "measure": f"native.measure({SUITE!r}, 1_000_000, options={{'tickets': 16}})",
+    "measure post-quantum": "native.measure('tls1.3/mlkem1024/mldsa87/mutual', 1_000_000)",
+    "measure WTLS": "native.measure('wtls/rsa/rsa2048/mutual', 1_000_000)",
+    "transfers": f"native.transfers({SUITE!r}, [1 << 32], repeat=1000)",
+    "transfers over WEP": "native.transfers('tls1.2/psk', [1] * 1_000_000, link='wep', repeat=1_000_000)",
+    "capture": f"native.capture([{SUITE!r}] * 2_000_000, 'c.pcap')",
+    "primitives": "native.primitives(seconds=3600.0)",
+    "certificates": "native.certs({'do': 'make', 'keys': '@'.join(['rsa4096'] * 500), 'out': 'c', 'now': 1})",
+    "WTLS certificates": "native.certs("
     "{'do': 'make', 'wtls': True, 'keys': '@'.join(['rsa4096'] * 500), 'out': 'c', 'now': 1})",
 }
 
@@ -51,8 +51,8 @@ def test_the_core_hears_ctrl_c(tmp_path, work):
     code = (
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from shakedown import core as wrapped\n"
-        f"core = wrapped if {work == 'primitives'} else wrapped.native()\n"
+        "from shakedown import native as wrapped\n"
+        f"native = wrapped if {work == 'primitives'} else wrapped.extension()\n"
         "try:\n"
         f"    print({BEGUN!r}, flush=True)\n"
         f"    {WORK[work]}\n"

@@ -146,9 +146,9 @@ def test_a_run_that_is_stopped_keeps_what_was_measured(tmp_path, sent):
 
 ENDLESS = """
 import sys
-from shakedown import cli, core
+from shakedown import cli, native
 
-measure = core.measure
+measure = native.measure
 
 def bounded(handshake, options, progress=None):
     # The first two suites a few times only; the third as often as the experiment says: for ever.
@@ -164,7 +164,7 @@ def bounded(handshake, options, progress=None):
         progress(done)
     return measure(handshake, options, tell)
 
-core.measure = bounded
+native.measure = bounded
 cli.main(["run", sys.argv[1], "--out", sys.argv[2], "--no-report"])
 """
 
@@ -190,14 +190,14 @@ def test_what_was_measured_survives_the_disk(shakedown, tmp_path):
 
 
 def test_suites_are_canonical_and_can_be_described(shakedown):
-    from shakedown import core
+    from shakedown import native
 
-    entries = core.suites(all=True)
+    entries = native.suites(all=True)
     names = [entry.suite for entry in entries]
     assert len(names) == len(set(names))
     for entry in entries:
         if entry.supported:
-            assert core.canonical(entry.suite) == entry.suite
+            assert native.canonical(entry.suite) == entry.suite
         assert entry.supported == (entry.reason is None)
     listed = shakedown("suites").stdout.split()
     assert listed == [entry.suite for entry in entries if entry.supported]

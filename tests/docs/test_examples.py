@@ -47,7 +47,7 @@ def test_python(document, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
 def test_experiments(document, tmp_path):
-    from shakedown.kinds import load_experiment
+    from shakedown.experiments.figure_kinds import load_experiment
 
     for number, block in enumerate(blocks(document, "toml")):
         if re.search(r"^suites\s*=", block, re.MULTILINE):
@@ -73,7 +73,7 @@ def test_make_targets(document):
 
 
 def test_shipped_experiments_are_valid():
-    from shakedown.kinds import load_experiment
+    from shakedown.experiments.figure_kinds import load_experiment
 
     found = sorted((ROOT / "examples").glob("*.toml"))
     assert found

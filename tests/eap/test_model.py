@@ -12,8 +12,8 @@ from eap.conftest import Site
 from eap.freeradius import SECRET, freeradius
 from eap.test_serve import serving
 from shakedown.models import eap as model
-from shakedown.pricing import eap as pricing
-from shakedown.pricing.library import open_library
+from shakedown.prediction import eap as pricing
+from shakedown.prediction.library import open_library
 
 SIZES = (500, 1000, 1390)
 P256, TLS12 = "tls1.3/x25519/p256/mutual", "tls1.2/ecdhe_ecdsa+x25519/p256/mutual"

@@ -14,11 +14,11 @@ import pytest
 
 import real
 from live.serve.serving import SUITE, Running, serving
-from shakedown import api, core
+from shakedown import api, native
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
-from shakedown.loading import UnwrittenTracesError, load
-from shakedown.loading.time_spent import read_halves
+from shakedown.live.load_test import UnwrittenTracesError, load
+from shakedown.live.load_test.time_spent import read_halves
 from shakedown.schema.base import encode_pretty
 
 SHORT = ["--rate", "50/s", "--duration", "300ms"]
@@ -92,14 +92,14 @@ def test_a_server_that_cannot_start_replaces_nothing(tmp_path, capfd, server):
 
 def test_a_file_that_comes_while_load_runs_stays(tmp_path, monkeypatch, capfd, server):
     path = tmp_path / "m"
-    run_core = core.load
+    run_core = native.load
 
     def meanwhile(*arguments: object) -> object:
         outcome = run_core(*arguments)
         path.write_text("somebody else's")
         return outcome
 
-    monkeypatch.setattr(core, "load", meanwhile)
+    monkeypatch.setattr(native, "load", meanwhile)
     with pytest.raises(UnwrittenTracesError, match="m: exists already") as told:
         load(server.target, SUITE, rate_per_s=50.0, duration_s=0.2, traces=2, traces_out=path)
     assert told.value.run.completed > 0

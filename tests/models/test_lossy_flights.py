@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from models.test_network import FINISHED, HELLO, fixed_path
-from shakedown import core
+from shakedown import native
 from shakedown.models.distribution import Distribution
 from shakedown.models.network import Exchange, Step, Tcp, exchange
 
@@ -96,7 +96,7 @@ def simulated(segments: int, loss: float, round_trip_s: float, clients: int) -> 
         "server": {"workers": 1},
         "seed": 1,
     }
-    outcome = core.simulate(spec)["outcome"]
+    outcome = native.simulate(spec)["outcome"]
     return {name: Times.of(outcome[name]) for name in ("ready", "done")}
 
 

@@ -9,7 +9,7 @@ from shakedown.models.network import WTLS, Step, exchange
 from shakedown.models.transmission import transmission_s, traversed_transmission_s
 from shakedown.papers.load import load
 from shakedown.papers.thesis.inputs import SLUG, Thesis
-from shakedown.pricing.library import open_library
+from shakedown.prediction.library import open_library
 from shakedown.profiles import load_bearer
 
 BEARER = load_bearer("gsm-csd")

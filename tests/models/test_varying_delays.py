@@ -17,14 +17,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from models.test_lossy_flights import BANDS, WITHIN, Times
-from shakedown import core
+from shakedown import native
 from shakedown.models.distribution import Distribution
 from shakedown.models.draws import extremes
 from shakedown.models.network import TCP, Exchange, Step, exchange
 from shakedown.models.path import Direction, Path
 from shakedown.models.steps import written
 from shakedown.models.tcp_flow import flow
-from shakedown.pricing.library import open_library
+from shakedown.prediction.library import open_library
 from shakedown.profiles import load_bearer
 from shakedown.simulation.spec import bearer_spec
 
@@ -77,7 +77,7 @@ def simulated(suite: str, bearer: str, slower: float, later: float, *, loses: bo
             }
         )
     handshake = {"name": suite, "transport": "stream", "write_bytes": TCP.write_bytes, "messages": messages}
-    outcome = core.simulate(
+    outcome = native.simulate(
         {
             "classes": [{"handshake": handshake, "bearer": spec}],
             "clients": CLIENTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from predict import handmade
-from shakedown.pricing.library import TraceLibrary, write_library
+from shakedown.prediction.library import TraceLibrary, write_library
 
 
 @pytest.fixture(autouse=True)

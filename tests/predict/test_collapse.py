@@ -4,7 +4,7 @@ import pytest
 
 import shakedown
 from shakedown.errors import InputError
-from shakedown.pricing.predict import predict
+from shakedown.prediction.predict import predict
 
 SLOW = "lorawan-sf12"
 """A packet of data leaves it every five minutes, and no timer of TCP's is longer than two."""

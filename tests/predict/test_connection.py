@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 
 import real
-from shakedown import core
-from shakedown.pricing import connection_cost as measuring
-from shakedown.pricing.connection_cost import Plan as Serving
-from shakedown.pricing.connection_cost import Served, connection_cost, fitted, served
-from shakedown.pricing.libssl import LibraryError, Libssl, Plan, libssl_of
-from shakedown.pricing.neighbours import busy_neighbours
-from shakedown.pricing.other_openssl import Factors, adjusted
-from shakedown.pricing.predict import predict
-from shakedown.pricing.prices import price
-from shakedown.pricing.scenario import scenario
-from shakedown.pricing.this_machine import profile_of
-from shakedown.pricing.trace import parse_trace
+from shakedown import native
+from shakedown.prediction import connection_cost as measuring
+from shakedown.prediction.connection_cost import Plan as Serving
+from shakedown.prediction.connection_cost import Served, connection_cost, fitted, served
+from shakedown.prediction.cpu_contention import busy_neighbours
+from shakedown.prediction.libssl import LibraryError, Libssl, Plan, libssl_of
+from shakedown.prediction.other_openssl import Factors, adjusted
+from shakedown.prediction.predict import predict
+from shakedown.prediction.prices import price
+from shakedown.prediction.scenario import scenario
+from shakedown.prediction.this_machine import profile_of
+from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
 from shakedown.schema import builtins
 
@@ -126,7 +126,7 @@ def files(tmp_path):
     folder = tmp_path / "made"
     folder.mkdir()
     request = {"do": "make", "now": 1_780_000_000, "keys": "ed25519", "out": folder, "side": "server"}
-    core.certs({**request, "profile": "lab", "days": 20_000})
+    native.certs({**request, "profile": "lab", "days": 20_000})
     return folder
 
 
@@ -153,7 +153,7 @@ def test_a_libssl_that_refuses_a_handshake_is_one_line(peer, files):
     other = files / "other"
     other.mkdir()
     request = {"do": "make", "now": 1_780_000_000, "keys": "p256", "out": other, "side": "server"}
-    core.certs({**request, "profile": "lab"})
+    native.certs({**request, "profile": "lab"})
     with pytest.raises(LibraryError, match="the handshake failed"):
         library.measure(plan(files, root=other / "ca.pem"), 1)
 
@@ -212,7 +212,7 @@ def test_nothing_is_measured_for_a_program_that_is_refused(monkeypatch, capsys):
     def measured(**_: object) -> None:
         raise AssertionError("measured before the program was looked at")
 
-    monkeypatch.setattr("shakedown.pricing.connection_cost.connection_cost", measured)
+    monkeypatch.setattr("shakedown.prediction.connection_cost.connection_cost", measured)
     assert exit_status(["devices", "measure", "--openssl", "/bin/true", "--name", "other"]) == 2
     assert "no shared libssl" in capsys.readouterr().err
 
@@ -232,7 +232,7 @@ def test_neighbours_end_with_a_parent_that_is_killed(which):
     """Such a parent ends nobody; neighbours would hold the processors for ever."""
     script = f"""
 import multiprocessing, os, signal
-from shakedown.pricing.neighbours import busy_neighbours, shared
+from shakedown.prediction.cpu_contention import busy_neighbours, shared
 with {which}:
     print(*[one.pid for one in multiprocessing.active_children()], flush=True)
     os.kill(os.getpid(), signal.SIGKILL)

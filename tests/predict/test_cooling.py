@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.pricing.prices import price
-from shakedown.pricing.this_machine import profile_of
-from shakedown.pricing.trace import parse_trace
+from shakedown.prediction.prices import price
+from shakedown.prediction.this_machine import profile_of
+from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
 from shakedown.profiles.importers.measured import summarise
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.pricing.calibration import (
+from shakedown.prediction.calibration import (
     CLOCK,
     PAIR,
     SCENARIOS,
@@ -24,12 +24,12 @@ from shakedown.pricing.calibration import (
     software_trials,
     trials,
 )
-from shakedown.pricing.coverage import coverage_tables
-from shakedown.pricing.library import open_library
-from shakedown.pricing.pairs import conformal_rank
-from shakedown.pricing.prices import price
-from shakedown.pricing.ratios import DATA, WIDEST, Ratios, from_json, shipped, to_json
-from shakedown.pricing.relations import group, kind, relation
+from shakedown.prediction.coverage import coverage_tables
+from shakedown.prediction.library import open_library
+from shakedown.prediction.pairs import conformal_rank
+from shakedown.prediction.prices import price
+from shakedown.prediction.ratios import DATA, WIDEST, Ratios, from_json, shipped, to_json
+from shakedown.prediction.relations import group, kind, relation
 from shakedown.profiles import load_device
 from shakedown.profiles.registry import shipped_names
 

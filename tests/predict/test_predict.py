@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.pricing.capacity import capacity, workers_needed
-from shakedown.pricing.library import TraceLibrary, open_library, write_library
-from shakedown.pricing.literature.thesis import queued_message_s
-from shakedown.pricing.predict import MODELS, predict, rows, scenario
+from shakedown.prediction.capacity import capacity, workers_needed
+from shakedown.prediction.library import TraceLibrary, open_library, write_library
+from shakedown.prediction.literature.thesis import queued_message_s
+from shakedown.prediction.predict import MODELS, predict, rows, scenario
 from shakedown.profiles import load_bearer
 
 P256 = "tls1.3/x25519/p256/server"
@@ -424,7 +424,7 @@ def test_what_cannot_be_promised(library, options, words):
 def test_a_prediction_reads_no_more_than_it_needs(library, monkeypatch):
     """A scenario reads one trace and two or three profiles, not the library."""
     read = []
-    from shakedown.pricing import library as traces
+    from shakedown.prediction import library as traces
 
     real = traces._json
     monkeypatch.setattr(
@@ -445,7 +445,7 @@ def test_many_rates_are_the_rows_of_each():
 def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
     """What depends on one of the two is found once for each of it."""
     from shakedown.models import queueing, waiting
-    from shakedown.pricing import scenario as priced
+    from shakedown.prediction import scenario as priced
 
     counts: dict[str, int] = {}
 

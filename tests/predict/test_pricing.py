@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from predict import handmade
 from shakedown.errors import InputError
 from shakedown.models.ranges import Range, combined, ratio
-from shakedown.pricing.extrapolation import call_figure
-from shakedown.pricing.library import open_library
-from shakedown.pricing.prices import price
-from shakedown.pricing.relations import SIZE_EXPONENTS
-from shakedown.pricing.stack_work import reference
-from shakedown.pricing.trace import parse_trace
+from shakedown.prediction.extrapolation import call_figure
+from shakedown.prediction.library import open_library
+from shakedown.prediction.prices import price
+from shakedown.prediction.relations import SIZE_EXPONENTS
+from shakedown.prediction.stack_work import reference
+from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import device_names, load_device, parse_device
 
 HEAD = {

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shakedown.errors import InputError
-from shakedown.pricing.library import open_library
-from shakedown.pricing.predict import predict
-from shakedown.pricing.prices import price
+from shakedown.prediction.library import open_library
+from shakedown.prediction.predict import predict
+from shakedown.prediction.prices import price
 from shakedown.profiles import bearer_names, load_bearer, load_device
 from shakedown.profiles.registry import shipped_names
 

@@ -9,11 +9,11 @@ import pytest
 from tools.check_this_machine import CHECKED, check
 
 import real
-from shakedown import core
+from shakedown import native
 from shakedown.errors import InputError
-from shakedown.pricing.prices import price
-from shakedown.pricing.this_machine import TICKETED, measure_suites, profile_of, suites
-from shakedown.pricing.trace import parse_trace
+from shakedown.prediction.prices import price
+from shakedown.prediction.this_machine import TICKETED, measure_suites, profile_of, suites
+from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
 from shakedown.profiles.importers import import_benchmark, save_import
 from shakedown.profiles.importers.measured import summarise
@@ -59,9 +59,9 @@ def test_rounds_are_kept_as_they_come(fake):
 
 
 def test_forty_suites_are_checked_and_none_of_them_may_be_fitted():
-    from shakedown import core
+    from shakedown import native
 
-    wanted = {core.runnable(name) for name in CHECKED}
+    wanted = {native.runnable(name) for name in CHECKED}
     assert len(wanted) == 40
     assert {name.split("/")[0] for name in wanted} == {one.split("/")[0] for one in suites()}
     assert set(TICKETED) <= set(suites()) - wanted
@@ -77,7 +77,7 @@ def test_the_probes_suites_are_those_of_the_command():
 
 
 def test_what_the_probe_writes_makes_a_profile(tmp_path):
-    timed = [builtins(one) for one in core.primitives(filter=["sign"], seconds=0.001)]
+    timed = [builtins(one) for one in native.primitives(filter=["sign"], seconds=0.001)]
     handshakes = [builtins(real.measurement(FULL)), builtins(real.measurement(SYMMETRIC))]
     text = json.dumps({"machine": {}, "primitives": timed, "handshakes": handshakes})
     library, found = import_benchmark(text, "router.json")
@@ -95,7 +95,7 @@ def test_the_probes_connection_is_the_profiles(tmp_path):
     connection = {**times, "server_cold": 0.05, "client_cold": 0.25}
     document = {
         "machine": {},
-        "primitives": [builtins(one) for one in core.primitives(filter=["sign", "ecdsa"], seconds=0.001)],
+        "primitives": [builtins(one) for one in native.primitives(filter=["sign", "ecdsa"], seconds=0.001)],
         "handshakes": [builtins(real.measurement(SYMMETRIC))],
         "connection": connection,
     }

@@ -10,8 +10,8 @@ import pytest
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.pricing.library import TraceLibrary, write_library
-from shakedown.pricing.trace import parse_trace
+from shakedown.prediction.library import TraceLibrary, write_library
+from shakedown.prediction.trace import parse_trace
 
 
 def test_a_library_gives_back_what_was_written(library):
@@ -124,7 +124,7 @@ def test_an_index_that_names_another_trace(library_path):
 
 
 def test_a_file_of_traces_without_an_end_is_refused(monkeypatch):
-    from shakedown.pricing import library
+    from shakedown.prediction import library
 
     monkeypatch.setattr(library, "MAX_TRACES_BYTES", 1 << 20)
     with pytest.raises(InputError, match="/dev/zero: longer than 1 MiB; accepted: a file of traces"):

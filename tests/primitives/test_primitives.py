@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import api, core
+from shakedown import api, native
 from shakedown.errors import InputError
 from shakedown.profiles import parse_device
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
@@ -19,7 +19,7 @@ SUITES = tomllib.loads(QUICKSTART.read_text(encoding="utf-8"))["suites"]
 @pytest.fixture(scope="module")
 def names() -> set[tuple[str, str, str]]:
     """Every primitive that there is a timing of."""
-    return set(core.native().primitive_names())
+    return set(native.extension().primitive_names())
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -37,8 +37,8 @@ def test_every_primitive_is_in_the_vocabulary_of_profiles(names: set[tuple[str, 
 
 
 def test_timings_become_a_profile_with_the_same_figures() -> None:
-    timed = core.primitives(filter=["x25519"], seconds=0.05)
-    text = core.device_profile(timed, name="bench-board", title='A "board"', date="2026-01-01")
+    timed = native.primitives(filter=["x25519"], seconds=0.05)
+    text = native.device_profile(timed, name="bench-board", title='A "board"', date="2026-01-01")
     device = parse_device(tomllib.loads(text), "bench-board.toml")
     assert (device.name, device.title, device.date) == ("bench-board", 'A "board"', "2026-01-01")
     assert len(device.costs) == len(timed) > 0
@@ -48,8 +48,8 @@ def test_timings_become_a_profile_with_the_same_figures() -> None:
 
 
 def test_signing_with_ml_dsa_is_a_distribution() -> None:
-    timed = core.primitives(filter=["sign mldsa44"], seconds=0.05)
-    device = parse_device(tomllib.loads(core.device_profile(timed, name="x", date="2026-01-01")), "x.toml")
+    timed = native.primitives(filter=["sign mldsa44"], seconds=0.05)
+    device = parse_device(tomllib.loads(native.device_profile(timed, name="x", date="2026-01-01")), "x.toml")
     cost = device.costs["sign", "mldsa", "mldsa44"]
     assert cost.low_s < cost.mean_s < cost.high_s
     assert cost.sd_s > 0
@@ -60,7 +60,7 @@ def test_signing_with_ml_dsa_is_a_distribution() -> None:
 )
 def test_wrong_options_are_named_in_one_line(options: dict, named: str) -> None:
     with pytest.raises(InputError) as caught:
-        core.primitives(**options)
+        native.primitives(**options)
     message = str(caught.value)
     assert named in message
     assert "accepted" in message

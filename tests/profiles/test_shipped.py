@@ -8,9 +8,9 @@ import pytest
 
 from models.papers import by_certificates, table
 from shakedown.models.path import LinkBytes
-from shakedown.pricing.energy import client_energy
-from shakedown.pricing.predict import predict
-from shakedown.pricing.prices import Price
+from shakedown.prediction.energy import client_energy
+from shakedown.prediction.predict import predict
+from shakedown.prediction.prices import Price
 from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
 
 DESCRIPTION_ONLY = """
@@ -239,13 +239,13 @@ def test_wrong_figures_of_a_source_are_left_out():
 
 
 def test_profiles_accept_every_algorithm_that_handshakes_name():
-    from shakedown import core
+    from shakedown import native
     from shakedown.profiles.vocabulary import ALGORITHMS
 
     named = {
         (one["operation"], one["algorithm"])
-        for suite in core.suites()
-        for one in core.describe(suite.suite)["operations"]
+        for suite in native.suites()
+        for one in native.describe(suite.suite)["operations"]
     }
     accepted = {(operation, one) for operation, algorithms in ALGORITHMS.items() for one in algorithms}
     assert named <= accepted

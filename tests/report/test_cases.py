@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import real
-from shakedown.kinds.unsaved import results_of
-from shakedown.reporting.cases import families, shares
-from shakedown.reporting.measured import sections
+from shakedown.experiments.figure_kinds.in_memory_results import results_of
+from shakedown.reporting.html.cases import families, shares
+from shakedown.reporting.html.measured import sections
 from shakedown.results.folder import Results
 
 SUITES = [

@@ -7,9 +7,9 @@ import re
 import pytest
 
 import shakedown
+from shakedown.reporting.terminal.mixture import mixture_tables
+from shakedown.reporting.terminal.simulated import simulated_tables
 from shakedown.results.folder import Results
-from shakedown.terminal.mixture import mixture_tables
-from shakedown.terminal.simulated import simulated_tables
 
 EXPERIMENT = """
 suites = ["tls1.0/dhe_dss+dh1024/dsa1024/server", "tls1.2/psk"]

@@ -9,19 +9,19 @@ import polars as pl
 import pytest
 
 import real
-from shakedown.charts.figure import NARROW_PX, WIDE_PX, draw
-from shakedown.charts.map import STEPS_S, time_map
-from shakedown.charts.queue import queue_curves
-from shakedown.experiment import Experiment
-from shakedown.kinds import Run, modelled
-from shakedown.kinds.unsaved import results_of
-from shakedown.reporting.modelled import _workers, predictions_section, queue_section, sections
+from shakedown.experiments.figure_kinds import Run, modelled
+from shakedown.experiments.figure_kinds.in_memory_results import results_of
+from shakedown.experiments.file import Experiment
+from shakedown.native.scenario import Places, Scenario
+from shakedown.reporting.charts.figure import NARROW_PX, WIDE_PX, draw
+from shakedown.reporting.charts.map import STEPS_S, time_map
+from shakedown.reporting.charts.queue import queue_curves
+from shakedown.reporting.html.modelled import _workers, predictions_section, queue_section, sections
+from shakedown.reporting.terminal.figures import BASIS_MARKS, legend, marked, share, time
+from shakedown.reporting.terminal.modelled import predicted_tables
 from shakedown.results import queries
 from shakedown.results.folder import Results
-from shakedown.scenario import Places, Scenario
 from shakedown.schema.saved import AboutExperiment
-from shakedown.terminal.figures import BASIS_MARKS, legend, marked, share, time
-from shakedown.terminal.modelled import predicted_tables
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519/p256/server")
 

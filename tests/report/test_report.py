@@ -13,19 +13,19 @@ import pytest
 
 import real
 from browser import Browser
-from shakedown import core
-from shakedown.charts.timeline import timeline
-from shakedown.kinds import measured, reported
-from shakedown.kinds.unsaved import results_of
-from shakedown.reporting import write_report
-from shakedown.reporting.measured import answer, findings
-from shakedown.reporting.text import plain
+from shakedown import native
+from shakedown.experiments.figure_kinds import measured, reported
+from shakedown.experiments.figure_kinds.in_memory_results import results_of
+from shakedown.native.scenario import HandshakeId, Options, Scenario
+from shakedown.reporting.charts.timeline import timeline
+from shakedown.reporting.html import write_report
+from shakedown.reporting.html.measured import answer, findings
+from shakedown.reporting.html.text import plain
+from shakedown.reporting.terminal.figures import time_us, times
 from shakedown.results.folder import load_results
 from shakedown.results.writer import ResultsWriter
-from shakedown.scenario import HandshakeId, Options, Scenario
 from shakedown.schema.measured import Measurement
 from shakedown.schema.saved import AboutExperiment, Manifest, Planned
-from shakedown.terminal.figures import time_us, times
 
 TICKETS = Options(repeat=2, tickets=2)
 SUITES = (
@@ -51,8 +51,8 @@ def results(tmp_path_factory):
         experiment=AboutExperiment(
             title="Six <handshakes> & more", question="What?", text="suites = []\n# \x1b[31m"
         ),
-        machine=core.machine(),
-        build=core.build(),
+        machine=native.machine(),
+        build=native.build(),
         command=("shakedown", "run"),
     )
     with ResultsWriter(tmp_path_factory.mktemp("r"), manifest) as writer:
@@ -123,7 +123,7 @@ def test_the_timeline_holds_every_message_twice_and_leaves_no_gap():
 
 
 def test_tickets_after_the_handshake_are_a_run_of_their_own():
-    ticketed = core.measure(HandshakeId(suite="tls1.3/x25519/p256/server"), TICKETS)
+    ticketed = native.measure(HandshakeId(suite="tls1.3/x25519/p256/server"), TICKETS)
     results = results_of([ticketed])
     _, flights = timeline(results.messages.to_dicts(), results.operations.to_dicts())
     tickets = sum(one.bytes for one in ticketed.messages[-2:])

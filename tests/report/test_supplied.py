@@ -8,11 +8,11 @@ import pytest
 
 import supplied
 from browser import Browser
-from shakedown.kinds import load_experiment, reported
-from shakedown.reporting import write_report
+from shakedown.experiments.figure_kinds import load_experiment, reported
+from shakedown.experiments.runner import run_experiment
+from shakedown.reporting.html import write_report
+from shakedown.reporting.terminal.figures import time
 from shakedown.results.folder import Results, load_results
-from shakedown.runner import run_experiment
-from shakedown.terminal.figures import time
 
 TEXT = """
 title = "Ours"

@@ -11,23 +11,23 @@ import pytest
 
 import real
 import supplied
-from shakedown import core
-from shakedown.charts.ladder import waits
+from shakedown import native
 from shakedown.errors import InputError
-from shakedown.kinds import captured, load_experiment, reported
-from shakedown.kinds.unsaved import results_of_json
-from shakedown.pricing.predict import predict
-from shakedown.pricing.trace import parse_trace
-from shakedown.reporting import write_report
+from shakedown.experiments.figure_kinds import captured, load_experiment, reported
+from shakedown.experiments.figure_kinds.in_memory_results import results_of_json
+from shakedown.experiments.runner import run_experiment
+from shakedown.prediction.predict import predict
+from shakedown.prediction.trace import parse_trace
+from shakedown.reporting.charts.ladder import waits
+from shakedown.reporting.html import write_report
 from shakedown.results import queries
 from shakedown.results.folder import load_results
-from shakedown.runner import run_experiment
 from shakedown.schema import builtins
 from shakedown.schema.base import SIDES
 from shakedown.schema.captured import Capture
 
 SUITES = ("tls1.2/ecdhe_rsa/rsa2048", "tls1.3/x25519/p256/server", "tls1.2/psk", "tls1.3/x25519/p256/mutual")
-NAMES = [core.canonical(suite) for suite in SUITES]
+NAMES = [native.canonical(suite) for suite in SUITES]
 TEXT = """
 repeat = 2
 suites = ["tls1.2/psk"]
@@ -38,7 +38,7 @@ captures = [{ file = "gateway.pcap", keylog = "gateway.keys" }]
 
 
 def read_capture(file: Path, keylog: Path | None = None) -> Capture:
-    return captured.keep(file, keylog, core.inspect(file, keylog))
+    return captured.keep(file, keylog, native.inspect(file, keylog))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_every_connection_is_kept_and_counted(results):
 
 
 def test_captured_rows_say_what_inspect_says(results, home):
-    direct = [one.connection for one in core.inspect(home / "gateway.pcap", home / "gateway.keys")]
+    direct = [one.connection for one in native.inspect(home / "gateway.pcap", home / "gateway.keys")]
     rows = results.table.filter(results.table["kind"] == "captured")
     assert set(rows["capture"]) == {"gateway.pcap"}
     view = queries.connections(results.table)
@@ -82,7 +82,7 @@ def test_captured_rows_say_what_inspect_says(results, home):
 def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, home):
     traces = {
         one.trace.suite: parse_trace(builtins(one.trace), "here")
-        for one in core.inspect(home / "gateway.pcap", home / "gateway.keys")
+        for one in native.inspect(home / "gateway.pcap", home / "gateway.keys")
     }
     priced = results.predictions.filter(pl.col("capture").is_not_null()).to_dicts()
     assert [row["suite"] for row in priced] == [n for n in NAMES for _ in range(2)]

@@ -11,14 +11,14 @@ import pytest
 
 from shakedown.api import measure
 from shakedown.errors import InputError
-from shakedown.experiment import known_keys
-from shakedown.experiment.suites import FILE_KEYS
-from shakedown.kinds import load_experiment, tables
-from shakedown.pricing.library import TraceLibrary
-from shakedown.pricing.predict import predict
+from shakedown.experiments.figure_kinds import load_experiment, tables
+from shakedown.experiments.file import known_keys
+from shakedown.experiments.file.suites import FILE_KEYS
+from shakedown.experiments.runner import run_experiment
+from shakedown.prediction.library import TraceLibrary
+from shakedown.prediction.predict import predict
 from shakedown.results.folder import load_results
 from shakedown.results.reader import missing
-from shakedown.runner import run_experiment
 from shakedown.schema import builtins
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/experiments.md").read_text()

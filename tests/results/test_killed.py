@@ -71,8 +71,8 @@ def test_a_run(tmp_path, capsys, seed):
 
 
 def run_again(experiment: Path, folder: Path, *, force: bool) -> None:
-    from shakedown.kinds import load_experiment
-    from shakedown.runner import run_experiment
+    from shakedown.experiments.figure_kinds import load_experiment
+    from shakedown.experiments.runner import run_experiment
 
     run_experiment(load_experiment(experiment), folder, replace=force)
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import real
-from shakedown.experiment import Experiment
-from shakedown.kinds import Run, modelled
+from shakedown.experiments.figure_kinds import Run, modelled
+from shakedown.experiments.file import Experiment
 from shakedown.models.distribution import Distribution
-from shakedown.pricing import predict
-from shakedown.pricing.trace import parse_trace
+from shakedown.native.scenario import Places, Scenario
+from shakedown.prediction import predict
+from shakedown.prediction.trace import parse_trace
 from shakedown.results import queries
 from shakedown.results.folder import load_results
 from shakedown.results.reader import missing
 from shakedown.results.writer import ResultsWriter
-from shakedown.scenario import Places, Scenario
 from shakedown.schema import builtins
 from shakedown.schema.saved import AboutExperiment, Manifest
 
@@ -206,8 +206,8 @@ def test_work_grows_with_places_and_rates_and_no_faster(monkeypatch):
 
 
 def test_what_is_priced_in_many_places_is_saved_in_several_parts(monkeypatch, tmp_path, fake):
-    from shakedown import runner
-    from shakedown.kinds import load_experiment
+    from shakedown.experiments import runner
+    from shakedown.experiments.figure_kinds import load_experiment
 
     path = tmp_path / "e.toml"
     path.write_text(

@@ -16,17 +16,17 @@ import pytest
 
 import real
 from shakedown.errors import InputError
+from shakedown.experiments.figure_kinds import KINDS, kind, measured, modelled, reported
+from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.files.drafts import open_draft
 from shakedown.files.write import digest
-from shakedown.kinds import KINDS, kind, measured, modelled, reported
-from shakedown.kinds.unsaved import results_of
-from shakedown.reporting import write_report
+from shakedown.native.scenario import HandshakeId, Scenario
+from shakedown.reporting.html import write_report
 from shakedown.results import reader
 from shakedown.results.folder import load_results
 from shakedown.results.lock import FolderLock
 from shakedown.results.table import SCHEMA
 from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, ResultsWriter, manifest_digest
-from shakedown.scenario import HandshakeId, Scenario
 from shakedown.schema.base import CLASSES, SIDES
 from shakedown.schema.identity import Identified
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Planned
@@ -667,9 +667,9 @@ VIEWS = (
 
 def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monkeypatch):
     """The same views, objects and CSV, whether parts are decoded together or each by itself."""
-    from shakedown.kinds import load_experiment
+    from shakedown.experiments.figure_kinds import load_experiment
+    from shakedown.experiments.runner import run_experiment
     from shakedown.results import parts, queries
-    from shakedown.runner import run_experiment
 
     experiment = tmp_path / "e.toml"
     experiment.write_text(
@@ -698,7 +698,7 @@ def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monke
 
 def test_millions_of_rows_take_little_memory(tmp_path):
     """A results folder whose table, with a row a prediction in Python, would take more than a gigabyte."""
-    from shakedown.pricing import predict
+    from shakedown.prediction import predict
 
     scenario = predict.scenario("tls1.2/psk", "phone", "server", "lte")
     rates = [float(rate) for rate in range(1000)]

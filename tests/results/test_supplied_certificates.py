@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 import supplied
-from shakedown import core
+from shakedown import native
 from shakedown.errors import InputError
-from shakedown.experiment import Experiment
-from shakedown.experiment.credentials import leaves_keys_out
+from shakedown.experiments.figure_kinds import load_experiment, reported
+from shakedown.experiments.file import Experiment
+from shakedown.experiments.file.credentials import leaves_keys_out
+from shakedown.experiments.runner import run_experiment
 from shakedown.files.toml import locate
-from shakedown.kinds import load_experiment, reported
-from shakedown.reporting import write_report
+from shakedown.reporting.html import write_report
 from shakedown.results.folder import load_results
-from shakedown.runner import run_experiment
 from shakedown.schema import builtins
 
 KEYS = "p256@rsa2048"
@@ -254,7 +254,7 @@ def test_wtls_certificates_go_to_wtls_suites_alone(tmp_path):
     assert experiment.presented("server") == ("wtls/ecdh_ecdsa/163k@233k/server",)
     results = load_results(run_experiment(experiment, tmp_path / "r").folder)
     [leaf] = results.manifest.certificates["server"].certificates
-    [chain] = core.certs({"do": "show", "files": [str(folder / "chain.pem")], "now": int(time.time())})
+    [chain] = native.certs({"do": "show", "files": [str(folder / "chain.pem")], "now": int(time.time())})
     assert leaf.fingerprint == chain["certificates"][0]["fingerprint"]
     page = write_report(results, tmp_path / "report.html", reported()).read_text()
     assert "security level" not in page.split('<section id="certificates">')[1].split("</section>")[0]

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shakedown import core
+from shakedown import native
 from shakedown.errors import InputError
-from shakedown.pricing.library import open_library
-from shakedown.pricing.scenario import scenario
-from shakedown.scenario import Fleet
+from shakedown.native.scenario import Fleet
+from shakedown.prediction.library import open_library
+from shakedown.prediction.scenario import scenario
 from shakedown.simulation import arrivals, room
 from shakedown.simulation.arrivals import parse_arrivals
 from shakedown.simulation.fleet import settle
-from shakedown.simulation.room import at_once, check_room
+from shakedown.simulation.memory_limit import at_once, check_room
 from shakedown.simulation.spec import Client, simulation_spec
 
 
@@ -138,7 +138,7 @@ def test_the_core_reads_times_as_they_are_written(tmp_path):
     settled = settle(Fleet(arrivals="file:times.txt"), tmp_path)
     spec = simulation_spec([found], settled, workers=1, seed=1)
     plain = {**spec, "arrivals": {"kind": "times", "at_s": [0.0, 0.1, 0.125]}}
-    assert core.simulate(spec) == core.simulate(plain)
+    assert native.simulate(spec) == native.simulate(plain)
 
 
 @pytest.mark.parametrize(

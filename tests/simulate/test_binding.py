@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shakedown.core import native
+from shakedown.native import extension
 
 NOTHING = {"kind": "constant", "s": 0.0}
 
@@ -38,7 +38,7 @@ def spec(**changes: Any) -> dict[str, Any]:
 
 
 def simulate(*arguments: Any, **changes: Any) -> str:
-    return native().simulate(json.dumps(spec(**changes)), *arguments)
+    return extension().simulate(json.dumps(spec(**changes)), *arguments)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_spec_that_makes_no_sense_is_one_line(changes: dict[str, Any], message
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"classes": 3}'])
 def test_what_is_no_spec_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected|missing|EOF"):
-        native().simulate(text)
+        extension().simulate(text)
 
 
 def test_no_threads_cannot_simulate() -> None:
@@ -105,8 +105,8 @@ def test_splits_merge_to_the_whole_in_any_order() -> None:
         json.dumps(json.loads(simulate(first_replication=first, replications=count))["outcome"])
         for first, count in ((3, 2), (0, 1), (1, 2))
     ]
-    assert native().simulate_merge(parts) == whole
-    assert native().simulate_merge(parts[::-1]) == whole
+    assert extension().simulate_merge(parts) == whole
+    assert extension().simulate_merge(parts[::-1]) == whole
 
 
 def outcome(**changes: Any) -> str:
@@ -127,7 +127,7 @@ def outcome(**changes: Any) -> str:
 )
 def test_outcomes_of_other_scenarios_do_not_merge(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        native().simulate_merge([outcome(), outcome(**changes)])
+        extension().simulate_merge([outcome(), outcome(**changes)])
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_outcomes_of_other_scenarios_do_not_merge(changes: dict[str, Any], messa
 )
 def test_what_is_no_outcome_is_refused(texts: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        native().simulate_merge(texts)
+        extension().simulate_merge(texts)
 
 
 def test_an_outcome_of_another_layout_is_refused() -> None:
     other = outcome().replace("hdr-ns-1024-48", "hdr-us-512-40")
     with pytest.raises(ValueError, match="a histogram's layout is hdr-us-512-40; accepted: hdr-ns-1024-48"):
-        native().simulate_merge([other])
+        extension().simulate_merge([other])

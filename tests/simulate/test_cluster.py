@@ -20,11 +20,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shakedown import cluster
 from shakedown.errors import InputError, ShakedownError
-from shakedown.kinds import load_experiment
+from shakedown.experiments import cluster
+from shakedown.experiments.figure_kinds import load_experiment
+from shakedown.experiments.runner import run_experiment
 from shakedown.results.folder import load_results
-from shakedown.runner import run_experiment
 
 EXPERIMENT = """
 name = "spread"
@@ -167,9 +167,9 @@ def test_what_the_core_complains_of_elsewhere_is_as_clear_here(client, make, kin
     """Some of its classes are not found again where they are unpacked."""
 
     def job():
-        from shakedown import core
+        from shakedown import native
 
-        raise getattr(core.native(), make)("port: connection refused")
+        raise getattr(native.extension(), make)("port: connection refused")
 
     with pytest.raises(ShakedownError, match=r"^port: connection refused$") as found:
         list(cluster.Cluster(client).results([job]))

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from shakedown.errors import InputError
-from shakedown.kinds import kind, load_experiment, reported
-from shakedown.reporting import write_report
-from shakedown.reporting.simulated import sections
+from shakedown.experiments.figure_kinds import kind, load_experiment, reported
+from shakedown.experiments.runner import run_experiment
+from shakedown.reporting.html import write_report
+from shakedown.reporting.html.simulated import sections
+from shakedown.reporting.terminal.simulated import simulated_tables
 from shakedown.results.folder import load_results
-from shakedown.runner import run_experiment
-from shakedown.terminal.simulated import simulated_tables
 
 TEXT = """
 suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.charts.storm import Storm, storms
-from shakedown.kinds import load_experiment
-from shakedown.reporting.simulated import _storm, answer, sections
-from shakedown.reporting.text import plain
+from shakedown.experiments.figure_kinds import load_experiment
+from shakedown.experiments.runner import run_experiment
+from shakedown.reporting.charts.storm import Storm, storms
+from shakedown.reporting.html.simulated import _storm, answer, sections
+from shakedown.reporting.html.text import plain
 from shakedown.results.folder import load_results
-from shakedown.runner import run_experiment
 
 EXPERIMENT = """
 name = "storm"

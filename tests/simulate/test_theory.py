@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import shakedown
-from shakedown import core
-from shakedown.pricing.library import open_library
-from shakedown.pricing.scenario import scenario
+from shakedown import native
+from shakedown.prediction.library import open_library
+from shakedown.prediction.scenario import scenario
 from shakedown.simulation.simulate import jobs, moments
 from shakedown.simulation.spec import work_spec
 
@@ -65,7 +65,7 @@ def test_one_flight_at_the_server_is_one_queue():
             "seed": 3,
             "replications": 10,
         }
-        found = core.simulate(spec)["report"]["queue_wait_s"]
+        found = native.simulate(spec)["report"]["queue_wait_s"]
         exact = load * (1.0 + 0.25) / (2.0 * (1.0 - load))
         assert abs(found["mean"] - exact) <= WIDER * found["mean_margin"]
 

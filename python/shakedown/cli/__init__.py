@@ -17,7 +17,7 @@ from typing import NoReturn
 import click
 
 from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason, without_codes
-from shakedown.text import visible
+from shakedown.schema.text import visible
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Measure": ("suites", "stacks", "measure", "primitives", "run", "inspect", "certs"),
@@ -85,7 +85,7 @@ class Commands(click.Group):
 def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
-    from shakedown.core import build
+    from shakedown.native import build
 
     about = build()
     click.echo(f"shakedown {about.shakedown} ({about.profile} build, OpenSSL {about.openssl})")
@@ -221,9 +221,9 @@ def _is_sentence(line: str) -> bool:
 
 def _fail_unforeseen(error: Exception) -> int:
     """The core's errors, the operating system's, and the defects that are left."""
-    from shakedown import core
+    from shakedown import native
 
-    status = core.exit_status(error)
+    status = native.exit_status(error)
     if status is not None:
         return _fail(str(error), status, error)
     if isinstance(error, OSError):

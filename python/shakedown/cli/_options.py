@@ -83,7 +83,7 @@ class MeasureCommand(click.Command):
         if not self._made:
             import msgspec
 
-            from shakedown.scenario import Options
+            from shakedown.native.scenario import Options
 
             fields = [one for one in msgspec.structs.fields(Options) if one.name != "client_password"]
             # After the argument, before the command's other options.

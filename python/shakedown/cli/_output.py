@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from shakedown.text import json_safe, visible, visible_lines
+from shakedown.schema.text import json_safe, visible, visible_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -164,7 +164,7 @@ def show(tables: Iterable[RenderableType]) -> None:
 
 def show_results(results: Results) -> None:
     """All tables of an experiment: measured, modelled, captured."""
-    from shakedown.kinds import KINDS, kind
+    from shakedown.experiments.figure_kinds import KINDS, kind
 
     screen = console()
     # Captures are run first, and shown last: measured figures are what most experiments are for.

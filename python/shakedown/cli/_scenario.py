@@ -10,8 +10,8 @@ import click
 from shakedown.cli._options import FILE
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
-from shakedown.terminal.figures import BASIS_MARKS, LEGEND, no_figure, rough, share, time
-from shakedown.terminal.tables import figures_table, fitted
+from shakedown.reporting.terminal.figures import BASIS_MARKS, LEGEND, no_figure, rough, share, time
+from shakedown.reporting.terminal.tables import figures_table, fitted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,7 +28,7 @@ class Rate(click.ParamType[float]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Reads `300/s`, `20/min`, `300`."""
-        from shakedown.units import parse_rate_per_s
+        from shakedown.schema.units import parse_rate_per_s
 
         return _converted(self, parse_rate_per_s, value, param, ctx)
 
@@ -40,7 +40,7 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Reads `2s`, `250ms`, `2`."""
-        from shakedown.units import parse_duration_s
+        from shakedown.schema.units import parse_duration_s
 
         return _converted(self, parse_duration_s, value, param, ctx)
 
@@ -66,7 +66,7 @@ class Charge(click.ParamType[float]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Reads `9000J`, `2.5Wh`, `230mAh@3V`."""
-        from shakedown.units import parse_charge_j
+        from shakedown.schema.units import parse_charge_j
 
         return _converted(self, parse_charge_j, value, param, ctx)
 
@@ -205,7 +205,7 @@ def _per_charge(row: Row) -> str:
 
 
 def _mark(row: Row, side: str) -> str:
-    from shakedown.pricing.prices import MATTERS
+    from shakedown.prediction.prices import MATTERS
 
     if any(one["side"] == side for one in row["unpriced"]):
         return "≥ "

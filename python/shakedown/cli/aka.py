@@ -12,7 +12,7 @@ from shakedown.cli._options import FILE
 from shakedown.cli._output import announce, echo, json_option, note, print_json, progress_bar, until_stopped
 from shakedown.cli._scenario import Duration, Rate, bearer_option, scale_from_option, traces_option
 from shakedown.errors import InputError, ShakedownError
-from shakedown.terminal.figures import no_figure
+from shakedown.reporting.terminal.figures import no_figure
 
 if TYPE_CHECKING:
     from shakedown.schema.aka import (
@@ -155,7 +155,7 @@ def run(
     What computing takes is drawn from the suite's handshake as priced on the devices. The same seed gives the
     same figures. Where no attach at all was completed, the exit status is 1.
     """
-    from shakedown.pricing.library import open_library
+    from shakedown.prediction.library import open_library
     from shakedown.simulation.attaches import Attaching, simulate_attaches
 
     asked = Attaching(attaches=attaches, roaming=not at_home, **given)
@@ -246,11 +246,13 @@ def provision(
 
     FOLDER is a new one, or empty: it gets all files or none. Private keys are in them.
     """
-    from shakedown import core
+    from shakedown import native
     from shakedown.files.drafts import remove_left_over_sites
 
     remove_left_over_sites(folder.parent)
-    made = core.aka_provision(folder, suite, home=home, serving=serving, nodes=nodes, subscribers=subscribers)
+    made = native.aka_provision(
+        folder, suite, home=home, serving=serving, nodes=nodes, subscribers=subscribers
+    )
     if as_json:
         print_json([made])
     else:
@@ -289,7 +291,7 @@ def _show_refusals(whose: str, found: Refusals) -> None:
 @_first_message
 def hss(listen: str, register: Path, first_message_s: float) -> None:
     """Serve a home network's register to SGSNs, until SIGTERM or Ctrl-C."""
-    from shakedown import core
+    from shakedown import native
 
     def stopped(found: HssSummary) -> None:
         echo(f"{found.granted:,} queries granted, {sum(found.refused.values()):,} refused")
@@ -298,7 +300,7 @@ def hss(listen: str, register: Path, first_message_s: float) -> None:
         _show_refusals("SGSNs'", found.connections)
 
     with until_stopped():
-        core.aka_hss(
+        native.aka_hss(
             listen,
             register,
             first_message_s=_patience(first_message_s),
@@ -352,7 +354,7 @@ def sgsn(
     **policy: float,
 ) -> None:
     """Serve mobiles, until SIGTERM or Ctrl-C. With --state, sessions survive the end of the SGSN."""
-    from shakedown import core as native
+    from shakedown import native as native
     from shakedown.live.sgsn_state import SgsnState
 
     def listening(address: str, between: str | None) -> None:

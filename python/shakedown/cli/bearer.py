@@ -207,7 +207,7 @@ def measure(
 
 def _measure(target: str, name: str, out: Path | None, force: bool, seconds: float, as_json: bool) -> None:
     from shakedown import api
-    from shakedown.terminal.figures import time
+    from shakedown.reporting.terminal.figures import time
 
     found = api.measure_path(target, out, name=name, replace=force, seconds=seconds)
     if as_json:
@@ -221,7 +221,7 @@ def _measure(target: str, name: str, out: Path | None, force: bool, seconds: flo
 
 
 def _seconds(value_s: float) -> str:
-    from shakedown.terminal.figures import time
+    from shakedown.reporting.terminal.figures import time
 
     return time(value_s)
 

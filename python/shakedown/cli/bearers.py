@@ -26,7 +26,7 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from shakedown.terminal.figures import time
+    from shakedown.reporting.terminal.figures import time
 
     screen = console()
     # Beside figures that are never folded a title needs this much; narrower screens go without.

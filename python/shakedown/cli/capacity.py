@@ -15,7 +15,7 @@ from shakedown.cli._scenario import PromisedTime, Rate, capacity_tables, scenari
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
-    from shakedown.simulation.site import Site
+    from shakedown.simulation.deployment import Site
 
 
 @click.command("capacity")
@@ -52,19 +52,19 @@ def command(
     queue. The
     server's work has a TCP connection's in it, kernel included.
     """
-    from shakedown.pricing.library import open_library
+    from shakedown.prediction.library import open_library
 
     if not simulated and seed is not None:
         raise InputError("--seed goes with --simulated, which is missing")
     if simulated:
         if rate is not None:
             raise InputError("--rate with --simulated; accepted: one of the two")
-        from shakedown.simulation.site import Site
+        from shakedown.simulation.deployment import Site
 
         site = Site(device, server_device, bearer, workers, seed, open_library(traces, say=note), scale_from)
         _simulated(suites, site, within_s=within, percentile=percentile, as_json=as_json)
         return
-    from shakedown.pricing.capacity import capacity
+    from shakedown.prediction.capacity import capacity
 
     rows = capacity(
         suites,
@@ -103,7 +103,7 @@ def _simulated(
     if as_json:
         print_json(rows)
         return
-    from shakedown.terminal.simulated import capacity_heading, capacity_tables
+    from shakedown.reporting.terminal.simulated import capacity_heading, capacity_tables
 
     echo_folded(capacity_heading(rows))
     show(capacity_tables(rows, console().width))

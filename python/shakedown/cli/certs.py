@@ -190,7 +190,7 @@ def _print_made(made: GeneratedChain, out: Path, as_json: bool) -> None:
 def _print_description(file: str, description: Description, level: str) -> None:
     from rich.text import Text
 
-    from shakedown.terminal.certificates import certificate_table, finding_lines, headline
+    from shakedown.reporting.terminal.certificates import certificate_table, finding_lines, headline
 
     screen = console()
     screen.print(Text(headline(file, description), style="bold"))

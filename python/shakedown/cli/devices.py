@@ -80,7 +80,7 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
     from rich.table import Table
 
     from shakedown.cli._scenario import seconds
-    from shakedown.terminal.figures import NOTHING
+    from shakedown.reporting.terminal.figures import NOTHING
 
     for profile in profiles:
         echo_folded(profile.title)
@@ -164,13 +164,13 @@ def measure(
     """
     from time import perf_counter
 
-    from shakedown import core
+    from shakedown import native
     from shakedown.cli._output import progress_bar
-    from shakedown.pricing.connection_cost import connection_cost
-    from shakedown.pricing.libssl import libssl_of
-    from shakedown.pricing.neighbours import busy_neighbours
-    from shakedown.pricing.other_openssl import measure_other
-    from shakedown.pricing.this_machine import measure_suites, profile_of, suites
+    from shakedown.prediction.connection_cost import connection_cost
+    from shakedown.prediction.cpu_contention import busy_neighbours
+    from shakedown.prediction.libssl import libssl_of
+    from shakedown.prediction.other_openssl import measure_other
+    from shakedown.prediction.this_machine import measure_suites, profile_of, suites
     from shakedown.profiles import THIS_MACHINE, load_device
     from shakedown.profiles.importers import profile_path, write_profile
 
@@ -182,7 +182,7 @@ def measure(
     with progress_bar(1000, "a served connection") as update:
         connection = connection_cost(progress=lambda done, total: update(1000 * done // total, ""))
     with busy_neighbours(busy=busy), progress_bar(1000, "primitives") as update:
-        timed = core.primitives(
+        timed = native.primitives(
             seconds=seconds, progress=lambda done, total, what: update(1000 * done // total, what)
         )
 

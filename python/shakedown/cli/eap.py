@@ -96,9 +96,9 @@ def peer(
     Without --chain and --ca both sides' certificates are generated ones, as those of "eap serve" on this
     machine.
     """
-    from shakedown import core
+    from shakedown import native
     from shakedown.errors import InputError
-    from shakedown.units import parse_duration_s, parse_rate_per_s
+    from shakedown.schema.units import parse_duration_s, parse_rate_per_s
 
     rate_per_s = None if rate is None else parse_rate_per_s(rate)
     if rate_per_s is not None and rate_per_s <= 0:
@@ -107,7 +107,7 @@ def peer(
     if not 0.0 < timeout_s <= MAX_TIMEOUT_S:
         raise InputError(f'a timeout of "{timeout}"; accepted: above 0 and up to {MAX_TIMEOUT_S:,.0f} s')
     with progress_bar(count, "authenticating") as update:
-        found, failure = core.eap_peer(
+        found, failure = native.eap_peer(
             {"address": server, **common},
             identity=identity,
             count=count,
@@ -117,7 +117,7 @@ def peer(
             timeout_s=timeout_s,
             progress=lambda done: update(done, "authenticating"),
         )
-    for remark in core.take_notices():
+    for remark in native.take_notices():
         note(remark)
     if as_json:
         print_json([found])
@@ -152,7 +152,7 @@ def serve(
     With --ca peers must present a certificate under that root. Without --chain and --ca both sides'
     certificates are generated ones, as those of "eap peer" on this machine.
     """
-    from shakedown import core
+    from shakedown import native
     from shakedown.errors import InputError
     from shakedown.live.eap_sessions import EapSessions
 
@@ -162,7 +162,7 @@ def serve(
     kept = None if state is None else EapSessions(state)
     try:
         with until_stopped():
-            core.eap_serve(
+            native.eap_serve(
                 {"address": listen, **common},
                 resume=not no_resume,
                 sessions=kept,

@@ -17,7 +17,7 @@ from shakedown.cli._output import console, echo, force_option, json_option, note
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from shakedown.core import Inspected, Inspection
+    from shakedown.native import Inspected, Inspection
 
 MAX_IN_FULL = 20
 """Connections of which each message is shown; more of them are shown as one line each."""
@@ -61,10 +61,10 @@ def command(
     Without a key log, what is readable on the wire. Connections are shown as they end, those that the
     capture leaves open last; numbers are given in the order of their first messages.
     """
-    from shakedown import core
+    from shakedown import native
     from shakedown.errors import InputError
+    from shakedown.experiments.figure_kinds.captured import cut_short
     from shakedown.files.write import check_distinct
-    from shakedown.kinds.captured import cut_short
 
     check_distinct([traces], [capture, keylog])
 
@@ -72,7 +72,7 @@ def command(
         size_mb = -(-capture.stat().st_size // 1_000_000) if capture.is_file() else 0
         bar = stack.enter_context(ExitStack())
         update = bar.enter_context(progress_bar(size_mb, "MB read"))
-        found = core.inspect(capture, keylog, progress=lambda read: update(read // 1_000_000, "MB read"))
+        found = native.inspect(capture, keylog, progress=lambda read: update(read // 1_000_000, "MB read"))
         connections: Iterator[Inspected] = iter(found)
         if traces is not None:
             connections = stack.enter_context(Traces(traces, capture, force)).passing(found)
@@ -88,7 +88,7 @@ def command(
             f"{evicted:,} connections were emitted before their end: more were open at a time "
             "than memory is allowed for"
         )
-    from shakedown.terminal.connections import unread_line
+    from shakedown.reporting.terminal.connections import unread_line
 
     for line in (unread_line(found.summary), *found.summary.problems):
         if line and line != found.problem:
@@ -144,7 +144,7 @@ def _print_tables(
     in_full: bool,
 ) -> None:
     """Few connections in full, many as a line each."""
-    from shakedown.terminal.connections import (
+    from shakedown.reporting.terminal.connections import (
         SUMMARY_HEADING,
         connection_table,
         summary_line,

@@ -24,7 +24,7 @@ from shakedown.cli._scenario import Duration, Rate
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
-    from shakedown.cluster import Generators
+    from shakedown.experiments.cluster import Generators
     from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
 
 ARRIVALS = ("poisson", "deterministic", "closed")
@@ -137,7 +137,7 @@ def command(
     """
     from shakedown.errors import ShakedownError
     from shakedown.files.write import check_free
-    from shakedown.loading import UnwrittenTracesError, load
+    from shakedown.live.load_test import UnwrittenTracesError, load
 
     if traces_out is not None:
         check_free(traces_out, force)
@@ -194,7 +194,7 @@ def _warn(run: LoadRun, traces: int | None) -> None:
 @contextmanager
 def _generators(workers: int | None, scheduler: str | None) -> Iterator[Generators | None]:
     """Who loads: None for this process."""
-    from shakedown.cluster import Generators, connected, local
+    from shakedown.experiments.cluster import Generators, connected, local
 
     if workers is not None and scheduler is not None:
         raise InputError("--workers and --scheduler at once; accepted: one of the two")
@@ -237,7 +237,7 @@ def _show(run: LoadRun, as_json: bool) -> None:
     if as_json:
         print_json([run])
         return
-    from shakedown.terminal.live import (
+    from shakedown.reporting.terminal.live import (
         background_lines,
         load_lines,
         load_table,
@@ -261,7 +261,7 @@ def _show(run: LoadRun, as_json: bool) -> None:
 @contextmanager
 def _live_view(duration_s: float) -> Iterator[Callable[[LoadProgress], None] | None]:
     """A line on standard error that says how far a run is, where that is a terminal."""
-    from shakedown.terminal.live import progress_line
+    from shakedown.reporting.terminal.live import progress_line
 
     with live_line() as put:
         yield None if put is None else lambda now: put(progress_line(now, duration_s))

@@ -11,7 +11,7 @@ from shakedown.cli._options import FILE, MeasureCommand, suites_argument
 from shakedown.cli._output import echo, force_option, json_option, note, print_json, progress_bar, show
 
 if TYPE_CHECKING:
-    from shakedown.scenario import HandshakeId, Options
+    from shakedown.native.scenario import HandshakeId, Options
     from shakedown.schema.measured import Measurement
 
 WTLS_ONLY = ("certificate_form", "private_curves")
@@ -71,9 +71,9 @@ def command(
     SUITE is protocol/key-exchange[/keys][/authentication][/mode][/cipher], as in tls1.3/x25519/p256/server;
     "shakedown suites" lists them.
     """
-    from shakedown import api, core
+    from shakedown import api, native
     from shakedown.files.write import check_distinct, check_free
-    from shakedown.scenario import options_of
+    from shakedown.native.scenario import options_of
 
     if keylog and not pcap:
         raise click.UsageError("--keylog goes with --pcap, which it decrypts")
@@ -84,7 +84,7 @@ def command(
     if keylog is not None:
         # Other programs' secrets may be in it: --force is for what can be made again.
         check_free(keylog, accepted="another name")
-    names = [core.canonical(suite) for suite in suites]
+    names = [native.canonical(suite) for suite in suites]
     if any(options[name] for name in WTLS_ONLY) and not all(name.startswith("wtls/") for name in names):
         raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")
     given = options_of(options)
@@ -129,7 +129,7 @@ def command(
             _show(measured, as_json)
         raise
     _show(measured, as_json)
-    for remark in core.take_notices():
+    for remark in native.take_notices():
         note(remark)
     if pcap:
         api.write_capture(handshakes, pcap, keylog, chosen, replace=force)
@@ -153,8 +153,8 @@ def _show(measured: list[Measurement], as_json: bool) -> None:
         from msgspec import UNSET
 
         from shakedown.cli._output import show_results
-        from shakedown.kinds.unsaved import results_of
-        from shakedown.terminal.measured import transfer_table
+        from shakedown.experiments.figure_kinds.in_memory_results import results_of
+        from shakedown.reporting.terminal.measured import transfer_table
 
         show_results(results_of(measured))
         show(transfer_table(one) for one in measured if one.transfers is not UNSET)

@@ -10,7 +10,7 @@ import click
 from shakedown.cli._options import suites_argument
 from shakedown.cli._output import console, echo_folded, json_option, note, print_json, show
 from shakedown.cli._scenario import Charge, Duration, Rate, per_second, prediction_tables, scenario_options
-from shakedown.pricing.literature import LITERATURE
+from shakedown.prediction.literature import LITERATURE
 
 
 @click.command("predict")
@@ -73,8 +73,8 @@ def command(
     where neither can be defended, they are missing, and said to be. --json names each with its method and
     range. "shakedown devices" and "shakedown bearers" list the profiles.
     """
-    from shakedown.pricing.library import open_library
-    from shakedown.pricing.predict import predict
+    from shakedown.prediction.library import open_library
+    from shakedown.prediction.predict import predict
 
     rows = predict(
         suites,

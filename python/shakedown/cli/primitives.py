@@ -72,7 +72,7 @@ def command(
     if as_json:
         print_json(timed)
     else:
-        from shakedown.terminal.primitives import primitive_tables
+        from shakedown.reporting.terminal.primitives import primitive_tables
 
         for table in primitive_tables(timed):
             console().print(table, "")
@@ -83,13 +83,13 @@ def command(
 def _write_profile(timed: Sequence[Timing], path: Path, *, replace: bool) -> None:
     import tomllib
 
-    from shakedown import core
+    from shakedown import native
     from shakedown.errors import InputError, os_reason
     from shakedown.files.write import write
     from shakedown.profiles.device import parse_device
 
     date = datetime.now(tz=UTC).date().isoformat()
-    text = core.device_profile(timed, name=path.stem, date=date)
+    text = native.device_profile(timed, name=path.stem, date=date)
     parse_device(tomllib.loads(text), str(path))
     if replace:
         try:

@@ -51,14 +51,14 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
         array.close()
         return
     if not loaded.is_whole:
-        from shakedown.reporting.provenance import warning
+        from shakedown.reporting.html.provenance import warning
 
         note(warning(loaded))
     if not loaded.height:
         note(f"{results}: it holds no figures; there is nothing to report")
         return
-    from shakedown.kinds import reported
-    from shakedown.reporting import write_report
+    from shakedown.experiments.figure_kinds import reported
+    from shakedown.reporting.html import write_report
 
     show_results(loaded)
     note(f"report:  {write_report(loaded, page, reported(), replace=force)}")

@@ -53,10 +53,10 @@ def command(
     Where it also prices and simulates, --workers and --scheduler spread that over processes and machines: the
     figures are the same, and a worker that is lost loses nothing.
     """
-    from shakedown.kinds import load_experiment
+    from shakedown.experiments.figure_kinds import load_experiment
+    from shakedown.experiments.runner import free_folder, run_experiment
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
-    from shakedown.runner import free_folder, run_experiment
 
     if workers is not None and scheduler is not None:
         raise InputError("--workers and --scheduler at once; accepted: one of the two")
@@ -104,8 +104,8 @@ def command(
             note(remark)
         note(f"results: {folder}")
         if not no_report and results.height:
-            from shakedown.kinds import reported
-            from shakedown.reporting import write_report
+            from shakedown.experiments.figure_kinds import reported
+            from shakedown.reporting.html import write_report
 
             note(f"report:  {write_report(results, folder / 'report.html', reported(), lock=lock)}")
         for suite, reason in outcome.failures:
@@ -116,7 +116,7 @@ def command(
 
 def _cluster(workers: int | None, scheduler: str | None) -> AbstractContextManager[Client | None]:
     """The cluster that was asked for."""
-    from shakedown.cluster import connected, local
+    from shakedown.experiments.cluster import connected, local
 
     if scheduler is not None:
         return connected(scheduler)

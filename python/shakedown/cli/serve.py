@@ -140,9 +140,10 @@ def command(
     Requests of HTTP/1 clients are answered with the payload; what else a client sends first, with the payload
     alone. A second signal cuts connections that are left.
     """
-    from shakedown import core, serving
+    from shakedown import native
     from shakedown.files.write import check_distinct, check_free, write
-    from shakedown.scenario import options_of
+    from shakedown.native import serving
+    from shakedown.native.scenario import options_of
 
     for file in (ca_out, traces):
         if file is not None:
@@ -159,7 +160,7 @@ def command(
         queue_times=queue_times or None,
         **given,
     )
-    for remark in core.take_notices():
+    for remark in native.take_notices():
         note(remark)
     if ca_out is not None:
         write(ca_out, server.roots_pem, replace=force)
@@ -172,7 +173,7 @@ def command(
     asked: list[bool] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    line = f"listening on {server.address} ({', '.join(map(core.canonical, suites))}; {server.stack})"
+    line = f"listening on {server.address} ({', '.join(map(native.canonical, suites))}; {server.stack})"
     if server.metrics_address is not None:
         line += f", metrics at http://{server.metrics_address}/metrics"
     if as_json:

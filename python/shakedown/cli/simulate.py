@@ -13,8 +13,8 @@ from shakedown.cli._scenario import Duration, scenario_options
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
-    from shakedown.scenario import Fleet
-    from shakedown.simulation.site import Site
+    from shakedown.native.scenario import Fleet
+    from shakedown.simulation.deployment import Site
 
 
 @click.command("simulate")
@@ -110,9 +110,9 @@ def command(
     flights, fragments, timers and retransmissions are theirs. Their work takes what the recorded messages
     are priced at. A line says how far a replay of the same is from them.
     """
-    from shakedown.pricing.library import open_library
-    from shakedown.scenario import Fleet
-    from shakedown.simulation.site import Site
+    from shakedown.native.scenario import Fleet
+    from shakedown.prediction.library import open_library
+    from shakedown.simulation.deployment import Site
 
     if bool(suites) == (mix is not None):
         found = "both suites and --mix" if suites else "neither a suite nor --mix"
@@ -157,7 +157,7 @@ def _simulate_suites(
     if as_json:
         print_json(rows)
         return
-    from shakedown.terminal.simulated import fleet_tables, heading
+    from shakedown.reporting.terminal.simulated import fleet_tables, heading
 
     echo_folded(heading(rows))
     show(fleet_tables(rows, console().width))
@@ -176,7 +176,7 @@ def _simulate_mix(path: Path, fleet: Fleet, site: Site, *, as_json: bool) -> Non
     if as_json:
         print_json([row])
         return
-    from shakedown.terminal.mixture import mix_heading, mix_tables
+    from shakedown.reporting.terminal.mixture import mix_heading, mix_tables
 
     echo_folded(mix_heading(row))
     show(mix_tables(row, console().width))

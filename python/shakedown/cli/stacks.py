@@ -11,13 +11,13 @@ from shakedown.cli._output import console, json_option, print_json
 @json_option
 def command(as_json: bool) -> None:
     """List the stacks: the implementations that run handshakes here."""
-    from shakedown import core
+    from shakedown import native
 
-    found = core.stacks()
+    found = native.stacks()
     if as_json:
         print_json(found)
         return
-    from shakedown.terminal.tables import plain_table
+    from shakedown.reporting.terminal.tables import plain_table
 
     table = plain_table(["stack", "version", "as a client", "as a server"])
     for one in found:

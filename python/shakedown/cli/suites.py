@@ -26,8 +26,8 @@ def command(show_all: bool, as_json: bool, words: tuple[str, ...]) -> None:
         for entry in entries:
             echo(entry.suite)
         return
-    from shakedown.terminal.figures import NOTHING, yes_no
-    from shakedown.terminal.tables import plain_table
+    from shakedown.reporting.terminal.figures import NOTHING, yes_no
+    from shakedown.reporting.terminal.tables import plain_table
 
     table = plain_table(["suite", "stack", "runs", "why not"])
     for entry in entries:

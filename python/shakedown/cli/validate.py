@@ -14,7 +14,7 @@ from shakedown.cli._scenario import Duration, Rate
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
-    from shakedown.experiment import Experiment
+    from shakedown.experiments.file import Experiment
 
 DEFAULT_LIVE_TIME = "20s"
 
@@ -57,9 +57,9 @@ def command(
     load on this machine's loopback, and what was live is laid beside the same modelled and simulated; with
     --endpoints also beside the protocol engines in virtual time, of which the simulation is a replay.
     """
-    from shakedown.kinds import load_experiment
-    from shakedown.kinds.live import compared
-    from shakedown.units import parse_duration_s
+    from shakedown.experiments.figure_kinds import load_experiment
+    from shakedown.experiments.figure_kinds.live import compared
+    from shakedown.schema.units import parse_duration_s
 
     if not live:
         for name, given in (("--rate", rate), ("--time", time_s), ("--out", out)):
@@ -78,9 +78,9 @@ def command(
 
 
 def _check(path: Path, found: Experiment) -> None:
-    from shakedown.kinds import counted
-    from shakedown.runner import chain_lines
-    from shakedown.terminal.figures import count
+    from shakedown.experiments.figure_kinds import counted
+    from shakedown.experiments.runner import chain_lines
+    from shakedown.reporting.terminal.figures import count
 
     measured, places = found.of("measured"), found.places
     parts = (
@@ -102,11 +102,11 @@ def _check(path: Path, found: Experiment) -> None:
 
 def _compare(wanted: Experiment, out: Path | None, *, as_json: bool) -> None:
     """Measures, loads and compares; nothing is kept but where that was asked for."""
+    from shakedown.experiments.runner import run_experiment
+    from shakedown.reporting.terminal.loads import comparison_tables
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
-    from shakedown.runner import run_experiment
     from shakedown.schema.live import LiveRun
-    from shakedown.terminal.loads import comparison_tables
 
     measured = wanted.of("measured")
     repeat = measured[0].options.repeat
@@ -134,8 +134,8 @@ def _compare(wanted: Experiment, out: Path | None, *, as_json: bool) -> None:
         for remark in outcome.notes:
             note(remark)
         if out is not None:
-            from shakedown.kinds import reported
-            from shakedown.reporting import write_report
+            from shakedown.experiments.figure_kinds import reported
+            from shakedown.reporting.html import write_report
 
             note(f"results: {folder}")
             note(f"report:  {write_report(results, folder / 'report.html', reported(), lock=lock)}")

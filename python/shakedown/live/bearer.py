@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from shakedown.core import native
 from shakedown.errors import ShakedownError
 from shakedown.files.write import Destination
+from shakedown.native import extension
 
 if TYPE_CHECKING:
     from shakedown.profiles.bearer import Bearer, BearerDirection
@@ -115,7 +115,7 @@ def run_behind(
         plan |= {"pcap": str(capture.beside), "replace": True}
     try:
         with _one_line():
-            answer = native().bearer_run(plan)
+            answer = extension().bearer_run(plan)
         if capture is not None:
             capture.commit()
     except BearerError as error:
@@ -143,7 +143,7 @@ def check(bearer: Bearer, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck
     from shakedown.schema.bearer import BearerCheck, BearerFigure, BearerReport
 
     with _one_line():
-        found = native().bearer_check({"link": link_plan(bearer, seed), "seconds": seconds})
+        found = extension().bearer_check({"link": link_plan(bearer, seed), "seconds": seconds})
     figures = []
     for figure in found["figures"]:
         way = bearer.up if figure["direction"] == "up" else bearer.down
@@ -184,7 +184,7 @@ def _deviation(figure: dict[str, Any], profile: float) -> float | None:
 @contextmanager
 def _one_line() -> Iterator[None]:
     """The core's errors as ours."""
-    core = native()
+    core = extension()
     try:
         yield
     except core.CoreError as error:

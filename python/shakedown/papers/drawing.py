@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shakedown.charts.figure import Definition, Figure
-from shakedown.charts.parts import Values, title_of
+from shakedown.reporting.charts.figure import Definition, Figure
+from shakedown.reporting.charts.parts import Values, title_of
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_TRACES_BYTES, parse_json, read_text
 from shakedown.files.write import write
-from shakedown.scenario import HandshakeId, Options
+from shakedown.native.scenario import HandshakeId, Options
 from shakedown.schema.base import SIDES, Side
 from shakedown.schema.measured import Machine, Measurement, Samples
 
@@ -391,12 +391,12 @@ def measure(
     """
     from time import perf_counter
 
-    from shakedown import core
+    from shakedown import native
 
     begun = perf_counter()
     wanted = list(dict.fromkeys(suites))
     bulk = list(transfers)
-    machine = _machine_words(core.machine(), core.build().openssl)
+    machine = _machine_words(native.machine(), native.build().openssl)
     date = datetime.now(UTC).date().isoformat()
     missing: dict[str, str] = {}
     done: list[Replication] = []
@@ -413,9 +413,9 @@ def measure(
             if progress:
                 progress(number * len(wanted) + position, suite)
             try:
-                measured = core.measure(HandshakeId(suite=suite), Options(repeat=repeat // rounds))
+                measured = native.measure(HandshakeId(suite=suite), Options(repeat=repeat // rounds))
             except Exception as error:
-                if not (core.is_failure(error) or isinstance(error, InputError)):
+                if not (native.is_failure(error) or isinstance(error, InputError)):
                     raise
                 missing[suite] = str(error)
                 continue
@@ -454,20 +454,20 @@ def _measure_transfers(
     replication: Replication, missing: dict[str, str], suite: str, wanted: Transfers
 ) -> None:
     """Open and protected links in turn, so that a disturbance hits neighbours alike."""
-    from shakedown import core
+    from shakedown import native
 
     for link in wanted.links:
         if suite in missing:
             return
         try:
-            found = core.transfers(
+            found = native.transfers(
                 HandshakeId(suite=suite),
                 wanted.sizes_bytes,
                 link=link,
                 options=Options(repeat=TRANSFERS_EACH),
             )
         except Exception as error:
-            if not (core.is_failure(error) or isinstance(error, InputError)):
+            if not (native.is_failure(error) or isinstance(error, InputError)):
                 raise
             missing[suite] = str(error)
             return

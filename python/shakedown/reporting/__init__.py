@@ -1,9 +1,1 @@
-"""Saved results as one page for people, readable offline, with its figures beside it: a function of the
-table.
-"""
-
-from __future__ import annotations
-
-from shakedown.reporting.write import write_report
-
-__all__ = ["write_report"]
+"""How figures are shown: tables on a terminal, charts, and the page."""

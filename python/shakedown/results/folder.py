@@ -10,11 +10,11 @@ from pathlib import Path
 
 import polars as pl
 
-from shakedown.arguments import checked
 from shakedown.results import fleets, loads, queries
 from shakedown.results.parts import Table, chunks
 from shakedown.results.reader import load_manifest, load_parts, missing
 from shakedown.results.table import SCHEMA, empty
+from shakedown.schema.arguments import checked
 from shakedown.schema.saved import Manifest, Planned, ScenarioFigures
 
 

@@ -2,7 +2,8 @@
 
 A row says which scenario (a handshake's identity, devices, bearer, rate), which figure (quantity, side,
 message, operation, statistic), its value with its unit, over how many repetitions, of which kind, and from
-which run. Each kind of figure (`shakedown.kinds`) says in `QUANTITIES` what it puts into the table.
+which run. Each kind of figure (`shakedown.experiments.figure_kinds`) declares its quantities
+in `QUANTITIES`.
 """
 
 from __future__ import annotations

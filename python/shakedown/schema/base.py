@@ -27,7 +27,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
 NOT_EMPTY = r"\S"
 Text = Annotated[str, msgspec.Meta(pattern=NOT_EMPTY)]
 Kind = Text
-"""A kind of figure, by its name in the registry `shakedown.kinds`, which alone lists them."""
+"""A kind of figure: its name in the registry `shakedown.experiments.figure_kinds`."""
 
 MAX_SHOWN_TEXT = 60
 

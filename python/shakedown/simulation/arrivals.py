@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files.limits import MIB, read_lines
-from shakedown.units import parse_duration_s, parse_rate_per_s
+from shakedown.schema.units import parse_duration_s, parse_rate_per_s
 
 ArrivalKind = Literal["poisson", "fixed", "bursts", "storm", "file"]
 

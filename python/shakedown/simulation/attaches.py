@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from shakedown import core
+from shakedown import native
 from shakedown.errors import InputError
-from shakedown.pricing.library import TraceLibrary, open_library
-from shakedown.pricing.prices import Price
-from shakedown.pricing.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
-from shakedown.pricing.scenario import Scenario as Priced
-from shakedown.pricing.scenario import scenario as price_scenario
+from shakedown.prediction.library import TraceLibrary, open_library
+from shakedown.prediction.prices import Price
+from shakedown.prediction.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+from shakedown.prediction.scenario import Scenario as Priced
+from shakedown.prediction.scenario import scenario as price_scenario
 from shakedown.schema.aka import AttachRun, LiveAttaches
 from shakedown.schema.base import MAX_NUMBER, Side, convert
 from shakedown.simulation.spec import bearer_spec, handshake_spec
@@ -118,7 +118,7 @@ def simulate_attaches(
     asked = attaching or Attaching()
     asked.check()
     library = traces or open_library()
-    names = core.aka_suites(suite)
+    names = native.aka_suites(suite)
     full, resumed = (
         price_scenario(name, device, server_device, bearer, traces=library, scale_from=scale_from)
         for name in names
@@ -141,7 +141,7 @@ def simulate_attaches(
         "patience_s": asked.patience_s,
         "seed": asked.seed,
     }
-    found = core.aka_run(names[0], json.dumps(plan), progress)
+    found = native.aka_run(names[0], json.dumps(plan), progress)
     good = [one for one in found["attaches"] if one["failure"] is None]
     return convert(
         {
@@ -187,7 +187,7 @@ def attach_live(
 
     `options` are those of a mobile in `crates/python/src/aka.rs`. Raises `InputError`.
     """
-    found = core.aka_mobile(options, progress=progress)
+    found = native.aka_mobile(options, progress=progress)
     attaches = found["attaches"]
     good = [one for one in attaches if one["failure"] is None]
     row = {

@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shakedown.errors import InputError
-from shakedown.pricing.capacity import capacity_row
-from shakedown.pricing.predict import each
-from shakedown.pricing.scenario import Scenario as Priced
-from shakedown.scenario import Fleet
+from shakedown.native.scenario import Fleet
+from shakedown.prediction.capacity import capacity_row
+from shakedown.prediction.predict import each
+from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
+from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.simulate import Job, run
-from shakedown.simulation.site import Site
 
 CLIENTS = 50_000
 """Clients at each rate that is tried, in ten replications."""

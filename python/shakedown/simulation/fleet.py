@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shakedown.errors import InputError
-from shakedown.scenario import Fleet
+from shakedown.native.scenario import Fleet
 from shakedown.simulation.arrivals import Arrivals, parse_arrivals
 
 DEFAULT_CLIENTS, DEFAULT_STORM_CLIENTS = 100_000, 10_000

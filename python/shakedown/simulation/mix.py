@@ -25,19 +25,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shakedown import core
+from shakedown import native
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.toml import describe, load_toml
-from shakedown.pricing.library import TraceLibrary
-from shakedown.pricing.trace import Trace
-from shakedown.scenario import ClientKind, Fleet
+from shakedown.native.scenario import ClientKind, Fleet
+from shakedown.prediction.library import TraceLibrary
+from shakedown.prediction.trace import Trace
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
+from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import Settled, settle
-from shakedown.simulation.room import check_room
+from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.simulate import Progress, figures, resumed_of, spread
-from shakedown.simulation.site import Site
 from shakedown.simulation.spec import Client, series_width_s, simulation_spec
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
@@ -210,7 +210,7 @@ def recorded(
     found: dict[str, Trace] = {}
     for kind in kinds:
         with kind.blamed():
-            name = core.canonical(kind.suite)
+            name = native.canonical(kind.suite)
             found[kind.suite] = own[name] if name in own else library[name]
             if kind.share_resuming(fleet) > 0.0:
                 again = resumed_of(name)
@@ -234,7 +234,7 @@ def run_mix(
     check_room(clients, settled, workers)
     width_s = series_width_s(clients, settled, workers)
     spec = simulation_spec(clients, settled, workers=workers, seed=seed, series_s=width_s)
-    report = core.simulated_report(spec, progress=progress)
+    report = native.simulated_report(spec, progress=progress)
     found = {
         "mix": name,
         "kind": "simulated",

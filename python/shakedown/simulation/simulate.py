@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from shakedown import core
+from shakedown import native
 from shakedown.errors import InputError
 from shakedown.models import queueing
-from shakedown.pricing.energy import UNPRICED_WORK
-from shakedown.pricing.predict import each
-from shakedown.pricing.scenario import Scenario as Priced
-from shakedown.scenario import Fleet, HandshakeId, Options
+from shakedown.native.scenario import Fleet, HandshakeId, Options
+from shakedown.prediction.energy import UNPRICED_WORK
+from shakedown.prediction.predict import each
+from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import Arrivals
+from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import Settled, settle
-from shakedown.simulation.room import check_room
-from shakedown.simulation.site import Site
+from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.spec import Client, series_width_s, simulation_spec
 
 Progress = Callable[[int, int], None]
@@ -73,13 +73,13 @@ def _labelled(progress: Callable[[int, int, str], None], label: str) -> Progress
 
 def resumed_of(suite: str) -> str:
     """The suite by which a client of this one resumes. Raises `InputError` where there is none."""
-    about = core.describe(suite)
+    about = native.describe(suite)
     if about.get("is_resumption"):
         raise InputError(f"{suite}: resumes already; accepted with a share of resumption: a full handshake")
     head, _, last = suite.rpartition("/")
     for name in (f"{suite}/resumed", f"{head}/resumed/{last}"):
         try:
-            return core.canonical(name)
+            return native.canonical(name)
         except InputError:
             continue
     raise InputError(f"{suite}: its sessions are not resumed; accepted with it: a share of resumption of 0")
@@ -135,11 +135,11 @@ def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = N
     """Simulates one priced handshake's fleet. Raises `InputError`."""
     check_room([Client(job.priced, job.resumed)], job.settled, job.workers, engines=endpoints is not None)
     if endpoints is None:
-        return row(job, core.simulated_report(job.spec(), progress=progress))
+        return row(job, native.simulated_report(job.spec(), progress=progress))
     handshake = HandshakeId(
         suite=job.priced.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
     )
-    found = core.simulate_endpoints(handshake, job.spec(), Options(), progress)
+    found = native.simulate_endpoints(handshake, job.spec(), Options(), progress)
     return row(job, found["report"], found)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.models.datagrams import Datagrams
-from shakedown.pricing.network import timers
-from shakedown.pricing.prices import Price
-from shakedown.pricing.scenario import Scenario as Priced
+from shakedown.prediction.network import timers
+from shakedown.prediction.prices import Price
+from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.profiles.bearer import Bearer, BearerEnergy
 from shakedown.schema.base import Side
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled

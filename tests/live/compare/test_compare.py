@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 
 import shakedown
-from shakedown import core
+from shakedown import native
 from shakedown.errors import InputError
-from shakedown.kinds import live, load_experiment, reported
-from shakedown.kinds.live import Loaded
-from shakedown.kinds.live_comparison import compared
-from shakedown.reporting import write_report
+from shakedown.experiments.figure_kinds import live, load_experiment, reported
+from shakedown.experiments.figure_kinds.live import Loaded
+from shakedown.experiments.figure_kinds.live_comparison import compared
+from shakedown.experiments.runner import run_experiment
+from shakedown.reporting.html import write_report
 from shakedown.results.folder import load_results
-from shakedown.runner import run_experiment
 from shakedown.schema import convert
 from shakedown.schema.live import LiveRun
 
@@ -209,13 +209,13 @@ def test_options_that_do_not_fit_are_refused_in_one_line(shakedown, tmp_path, ar
 def test_the_kernels_work_on_a_connection_is_modelled_where_this_machine_has_a_profile(monkeypatch):
     from dataclasses import replace
 
-    from shakedown import core, profiles
-    from shakedown.kinds import live_comparison
+    from shakedown import native, profiles
+    from shakedown.experiments.figure_kinds import live_comparison
+    from shakedown.native.scenario import HandshakeId, Options
     from shakedown.profiles.overhead import Connection
-    from shakedown.scenario import HandshakeId, Options
 
     tls, wtls = (
-        core.measure(HandshakeId(suite=suite), Options(repeat=3)) for suite in ("tls1.2/psk", SUITES[1])
+        native.measure(HandshakeId(suite=suite), Options(repeat=3)) for suite in ("tls1.2/psk", SUITES[1])
     )
     assert live_comparison.connection_cost_s(tls) is None
     cost = Connection(server_s=100e-6, client_s=200e-6, per_kib_s=10e-6)
@@ -247,7 +247,7 @@ class Asked:
 def listening() -> Iterator[Asked]:
     """Nothing is changed by it."""
     asked = Asked()
-    measure, loaded = core.measure, live.loaded
+    measure, loaded = native.measure, live.loaded
 
     def measured(*arguments, **options):
         asked.measured.append(measure(*arguments, **options))
@@ -259,7 +259,7 @@ def listening() -> Iterator[Asked]:
         return asked.loads[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core, "measure", measured)
+        patch.setattr(native, "measure", measured)
         patch.setattr(live, "loaded", load)
         yield asked
 

@@ -14,7 +14,7 @@ from contextlib import closing
 import pytest
 
 from live.load import servers
-from shakedown.loading import _http_request
+from shakedown.live.load_test import _http_request
 
 SUITE = "tls1.3/x25519/p256/server"
 SHORT = ("--rate", "20/s", "--duration", "0.5s")

@@ -16,9 +16,9 @@ from types import SimpleNamespace
 import pytest
 
 from live.serve.serving import serving
-from shakedown import core
+from shakedown import native
 from shakedown.errors import InputError
-from shakedown.loading import _shares
+from shakedown.live.load_test import _shares
 
 SUITE = "tls1.3/x25519/p256/server"
 
@@ -176,9 +176,9 @@ def test_parts_merge_exactly():
     config = {"arrivals": "closed", "duration_s": 0.3, "clients": 2}
     with serving(SUITE) as server:
         parts = [
-            core.load_part(config | {"target": server.target, "seed": seed}, SUITE, {}) for seed in (1, 2)
+            native.load_part(config | {"target": server.target, "seed": seed}, SUITE, {}) for seed in (1, 2)
         ]
-    alone, both = [core.merge_loads([part]) for part in parts], core.merge_loads(parts)
+    alone, both = [native.merge_loads([part]) for part in parts], native.merge_loads(parts)
     assert both.generators == 2
     for name in ("planned", "completed"):
         assert getattr(both, name) == sum(getattr(one, name) for one in alone)
@@ -190,11 +190,11 @@ def test_parts_merge_exactly():
         assert min(one.p50 for one in each) <= times.p50 <= max(one.p50 for one in each)
 
 
-@pytest.mark.parametrize("do", [core.load, core.load_part])
+@pytest.mark.parametrize("do", [native.load, native.load_part])
 def test_what_is_interrupted_before_the_first_start_has_no_figures(do, monkeypatch):
     nothing = {"interrupted": True, "elapsed_s": 0.0, "completed": 0}
-    counted = nothing if do is core.load else {"load": nothing, "background": None}
-    monkeypatch.setattr(core, "_release_build", lambda: SimpleNamespace(load=lambda *_, **__: counted))
+    counted = nothing if do is native.load else {"load": nothing, "background": None}
+    monkeypatch.setattr(native, "_release_build", lambda: SimpleNamespace(load=lambda *_, **__: counted))
     with pytest.raises(KeyboardInterrupt):
         do({"target": "127.0.0.1:1"}, SUITE, {})
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from shakedown.errors import InputError
-from shakedown.loading.requirements import parse
+from shakedown.live.load_test.requirements import parse
 from shakedown.schema.live import LoadFigures, RatesPerS, Resumptions, Times
 
 NONE = Times(n=0, mean=None, p50=None, p90=None, p95=None, p99=None, max=None)

@@ -12,7 +12,7 @@ import shakedown
 from live.load import servers
 from live.serve.serving import ask, serving
 from shakedown.errors import InputError
-from shakedown.loading.time_spent import read_halves, time_spent
+from shakedown.live.load_test.time_spent import read_halves, time_spent
 from shakedown.schema.base import decode
 from shakedown.schema.identity import StackId
 from shakedown.schema.live import SampledHandshakes

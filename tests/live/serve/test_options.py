@@ -262,7 +262,7 @@ def test_wrong_input_is_one_line(arguments, said):
 
 
 def test_the_library_runs_a_server_in_this_process():
-    from shakedown import serving as library
+    from shakedown.native import serving as library
 
     with library.start([SUITE], "127.0.0.1:0", payload_bytes=4) as server:
         host, port = server.address.rsplit(":", 1)

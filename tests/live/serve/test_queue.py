@@ -9,7 +9,7 @@ import pytest
 from tools import queue_check, queue_waits
 
 from live.serve.serving import serving
-from shakedown.serving import Passages
+from shakedown.native.serving import Passages
 
 
 @pytest.mark.parametrize("suite", ["tls1.3/x25519/p256/server", "wtls/rsa/rsa1024/server"])

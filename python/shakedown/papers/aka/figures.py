@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from shakedown import charts
 from shakedown.models import energy
 from shakedown.papers.aka import runs
 from shakedown.papers.aka.inputs import GPRS, LAPTOP, SETUPS, TIMES, WLAN, Study, base_current_ma
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.load import PaperData
 from shakedown.papers.replication import Replication
+from shakedown.reporting import charts
 
 
 def figures(data: PaperData, replication: Replication) -> list[Drawing]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shakedown import charts
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.load import PaperData
 from shakedown.papers.palm.inputs import DEVICES
 from shakedown.papers.replication import Replication
+from shakedown.reporting import charts
 
 
 def figures(data: PaperData, replication: Replication) -> list[Drawing]:

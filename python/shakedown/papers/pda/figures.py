@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shakedown import charts
 from shakedown.papers.drawing import Drawing, waiting
 from shakedown.papers.load import PaperData
 from shakedown.papers.pda.inputs import CIPHERS, DH, RSA, STEPS, SUITES, Study
@@ -12,6 +11,7 @@ from shakedown.papers.pda.steps import client_steps_us, one_way_s, server_steps_
 from shakedown.papers.pda.transfers import side_s, transfers_of, wep_growth
 from shakedown.papers.replication import Replication
 from shakedown.papers.text import markdown_table
+from shakedown.reporting import charts
 
 
 def figures(data: PaperData, replication: Replication) -> list[Drawing]:

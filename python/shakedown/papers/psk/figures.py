@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shakedown import charts
 from shakedown.models.handshake import duration_s
 from shakedown.models.transmission import (
     transmission_s,
@@ -25,6 +24,7 @@ from shakedown.papers.psk.inputs import (
 )
 from shakedown.papers.psk.rates import fast_factor
 from shakedown.papers.replication import Replication
+from shakedown.reporting import charts
 from shakedown.schema.base import Side
 
 

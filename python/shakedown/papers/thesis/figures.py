@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from shakedown import charts
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.load import PaperData
 from shakedown.papers.replication import Replication
@@ -26,6 +25,7 @@ from shakedown.papers.thesis.inputs import (
 )
 from shakedown.papers.thesis.network_claims import modelled_s, overall_s
 from shakedown.papers.thesis.queue import RATES_PER_S, Point, Queue, points, queue
+from shakedown.reporting import charts
 from shakedown.schema.base import Side
 
 GROUPS = {1: "prime curves", 2: "Koblitz curves", 3: "random curves", 4: "RSA"}

@@ -1,0 +1,188 @@
+"""Kinds of figures: one module each, and this registry. A new kind is a module here, and its line in `KINDS`.
+
+A module says what its figures are (`QUANTITIES`), which table of an experiment it reads (`TABLE`), what of an
+experiment it makes (`planned`, `scenarios`), how its figures are made (`run` turns a scenario into the object
+that is printed, `rows` that object into rows of the table), how they look on a terminal (`terminal`) and in
+the report (`sections`, `answer`). What it does not say is as in `defaults.py`. Terminal and report query the
+table, and nothing else; runner, command line and reference ask this registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
+
+from shakedown.schema.arguments import checked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+    from rich.console import RenderableType
+
+    from shakedown.experiments.file import Experiment
+    from shakedown.experiments.file.table import Table
+    from shakedown.native.scenario import CaptureFile, HandshakeId, Scenario
+    from shakedown.reporting.html.section import Section
+    from shakedown.reporting.html.text import Sentence
+    from shakedown.results.folder import Results
+    from shakedown.results.table import Quantity
+    from shakedown.schema.base import Object
+    from shakedown.schema.measured import Measurement
+    from shakedown.schema.saved import Planned
+    from shakedown.schema.trace import Trace
+
+KINDS = (
+    "captured",
+    "measured",
+    "modelled",
+    "simulated",
+    "live",
+)
+"""In the order in which an experiment runs them; a later kind sees what the earlier ones found."""
+
+
+Source = tuple["HandshakeId", "CaptureFile | None", "int | None"]
+"""Where a trace comes from: a measured handshake, or a connection of a capture."""
+
+Need = Literal["traces", "measurements"]
+"""What a kind may look at of what earlier ones found."""
+
+
+@dataclass
+class Run:
+    """What a run knows while it goes on: its experiment, and the traces that were found so far.
+
+    `progress` is told how many repetitions are done of what is being done, and what that is.
+    """
+
+    experiment: Experiment
+    progress: Callable[[int, str], None] = lambda done, label: None
+    traces: dict[Source, Trace] = field(default_factory=dict)
+    measurements: dict[HandshakeId, Measurement] = field(default_factory=dict)
+    queued: set[Source] = field(default_factory=set)
+    place: str = ""
+    """Which of how many places of a handshake is next, for progress."""
+
+    def keep(self, scenario: Scenario, found: Any) -> list[str]:  # noqa: ANN401 - an object of the schema
+        """Keeps what later kinds need; returns what a user should know of it."""
+        from shakedown.schema.measured import Measurement
+
+        module = kind(scenario.kind)
+        if "traces" in self.needed:
+            self.traces.update(module.traces(scenario, found))
+        if "measurements" in self.needed and isinstance(found, Measurement):
+            assert scenario.handshake is not None
+            self.measurements[scenario.handshake] = found
+        return module.notes(found)
+
+    @cached_property
+    def needed(self) -> frozenset[Need]:
+        """What is kept, because some kind looks at it."""
+        return frozenset(one for name in KINDS for one in kind(name).needs(self.experiment))
+
+
+class Kind(Protocol):
+    """What each module here has, of its own or from `defaults.py`."""
+
+    QUANTITIES: tuple[Quantity, ...]
+    TABLE: Table | None
+    """The experiment's table of this name; None where it has none."""
+
+    def planned(self, experiment: Experiment) -> Iterable[Planned]:
+        """The parts of the table that a run means to write, as far as that is known beforehand."""
+
+    def needs(self, experiment: Experiment) -> Collection[Need]:
+        """What it looks at of what earlier kinds found; of what no kind needs nothing is kept."""
+
+    def profiles(self, experiment: Experiment) -> Iterable[str]:
+        """Devices and bearers on which its figures depend, beside those of the experiment's places."""
+
+    def scenarios(self, run: Run) -> Iterable[Sequence[Scenario]]:
+        """The scenarios of an experiment, a batch for each part of the table."""
+
+    def run(self, scenario: Scenario, run: Run) -> Any:  # noqa: ANN401 - an object of the schema
+        """Makes a scenario's figures: the object that is printed. Raises `ShakedownError` and the core's
+        errors.
+        """
+
+    def rows(self, scenario: Scenario, found: Any) -> pl.DataFrame:  # noqa: ANN401 - what `run` returned
+        """The object as rows of the table."""
+
+    def printed(self, found: Any) -> Iterable[Object]:  # noqa: ANN401 - what `run` returned
+        """What `run --json` prints of it."""
+
+    def traces(self, scenario: Scenario, found: Any) -> dict[Source, Trace]:  # noqa: ANN401 - as above
+        """What of it can be priced."""
+
+    def notes(self, found: Any) -> list[str]:  # noqa: ANN401 - as above
+        """What a user should know of it, one line each."""
+
+    def terminal(self, results: Results, width: int) -> Iterable[RenderableType]:
+        """Tables for people."""
+
+    def sections(self, results: Results) -> Iterable[Section]:
+        """Parts of the report; none where the results have no such figures."""
+
+    def answer(self, results: Results) -> tuple[list[Sentence], list[Sentence]]:
+        """What the report says first: the answer, and findings beside it."""
+
+
+@runtime_checkable
+class Spreading(Kind, Protocol):
+    """A kind whose figures are the same on whatever machine they are made."""
+
+    def job(self, scenario: Scenario, run: Run) -> Callable[[], Any]:
+        """What makes a scenario's figures, as something that can be pickled and called elsewhere."""
+
+    def take(self, scenario: Scenario, found: Any, run: Run) -> Any:  # noqa: ANN401 - what the job returned
+        """What of a job's figures goes into the results; called in the order of the scenarios."""
+
+
+@runtime_checkable
+class Together(Kind, Protocol):
+    """A kind that has very many scenarios, whose rows are made together."""
+
+    def table(self, made: Sequence[tuple[Scenario, Any]]) -> pl.DataFrame:
+        """Their rows, one scenario's after the other's."""
+
+
+def kind(name: str) -> Kind:
+    """A kind's module, with the defaults for what it leaves out."""
+    from shakedown.experiments.figure_kinds import defaults
+
+    module = import_module(f"{__name__}.{name}")
+    return cast(Kind, SimpleNamespace(**{**vars(defaults), **vars(module)}))
+
+
+@checked
+def load_experiment(path: str | Path) -> Experiment:
+    """Reads and checks an experiment's file; raises `InputError`."""
+    from shakedown.experiments.file import read_experiment
+
+    return read_experiment(path, tables())
+
+
+def tables() -> dict[str, Table]:
+    """The tables of an experiment that kinds read, by kind."""
+    found = {name: kind(name).TABLE for name in KINDS}
+    return {name: table for name, table in found.items() if table is not None}
+
+
+def counted(experiment: Experiment) -> list[tuple[int, str]]:
+    """How many of what the kinds' own tables ask for."""
+    return [
+        one
+        for name, table in tables().items()
+        if name in experiment.asked
+        for one in table.counted(experiment.asked[name])
+    ]
+
+
+def reported() -> list[Kind]:
+    """All kinds, as the report has them: the measured handshakes answer first, whatever else there is."""
+    return [kind(name) for name in sorted(KINDS, key=lambda name: name != "measured")]

@@ -1,0 +1,374 @@
+"""Captured: seen on a wire, between two parties that this program did not run.
+
+What is kept of a capture is bounded, however long it is: the first connections in full, every connection in
+the counts of its kind, and of each suite the first connection that makes a trace, which is what gets priced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from shakedown.native.scenario import HandshakeId
+from shakedown.results.table import Quantity, Row, fact, figure, frame
+from shakedown.schema.base import SIDES, Object
+from shakedown.schema.captured import (
+    Capture,
+    Connection,
+    ConnectionKind,
+    KeptConnection,
+    KeptTrace,
+    Range,
+)
+from shakedown.schema.saved import Planned
+from shakedown.schema.trace import CapturedTrace, Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from shakedown.experiments.figure_kinds import Run, Source
+    from shakedown.experiments.file import Experiment
+    from shakedown.native import Inspection
+    from shakedown.native.scenario import Scenario
+    from shakedown.reporting.html.section import Section
+    from shakedown.reporting.html.text import Sentence
+    from shakedown.results.folder import Results
+
+QUANTITIES = (
+    Quantity(
+        "capture.connections", "1", "connections of a kind (suite, resumption, completeness): all of them"
+    ),
+    Quantity("capture.uncounted", "1", "connections of kinds that are not counted apart"),
+    Quantity("capture.protocol", "", "text: of a kind; so also `capture.cipher`"),
+    Quantity("capture.cipher", "", "text: of a kind"),
+    Quantity("capture.resumed", "1", "of a kind: 1 or 0; null where it cannot be told"),
+    Quantity("capture.complete", "1", "of a kind: 1 or 0"),
+    Quantity("capture.bytes", "bytes", "of the connections of a kind, by statistic low, mean, high"),
+    Quantity("capture.duration", "s", "of their handshakes, likewise"),
+    Quantity("capture.packets", "1", "packets read"),
+    Quantity("capture.length", "s", "from the first packet to the last"),
+    Quantity("capture.keylog", "", "text: the key log's name"),
+    Quantity("capture.problem", "", "text: why reading ended before the file did"),
+    Quantity("capture.unpriced", "", "text: a suite that is not priced, for there are too many"),
+    Quantity(
+        "connection.client", "", "text: address; so also `.server`, `.server_name`, `.protocol`, `.cipher`"
+    ),
+    Quantity("connection.server", "", "text: address"),
+    Quantity("connection.server_name", "", "text: name that the client asked for"),
+    Quantity("connection.protocol", "", "text"),
+    Quantity("connection.cipher", "", "text"),
+    Quantity("connection.resumed", "1", "1 or 0; null where it cannot be told"),
+    Quantity("connection.complete", "1", "1 or 0"),
+    Quantity("connection.alert", "", "text: an alert of `side`"),
+    Quantity("connection.problem", "", "text: what to know before believing the figures"),
+    Quantity("connection.refused", "", "text: why it makes no trace"),
+    Quantity("connection.messages", "1", "messages, those that are not kept included"),
+    Quantity("handshake.duration", "s", "from a connection's first packet to the last flight's last message"),
+    Quantity("handshake.undecrypted", "bytes", "handshake bytes of a side that stayed encrypted"),
+    Quantity("message.at", "s", "when a message had passed, since the connection began"),
+    Quantity("message.wait", "s", "since the message before it"),
+    Quantity("message.wait.sender", "s", "of that wait, what the message's sender took"),
+    Quantity("message.wait.network", "s", "of that wait, what the network took"),
+    Quantity("retransmission.segments", "1", "segments that a side sent more than once"),
+    Quantity("retransmission.bytes", "bytes", "their bytes"),
+)
+
+MAX_CONNECTIONS = 50
+"""Connections of a capture that are kept message by message."""
+
+MAX_MESSAGES = 64
+"""Messages kept of a connection; a handshake has a dozen, and renegotiations could go on for ever."""
+
+MAX_KINDS = 40
+"""Kinds of connections that are counted apart; what comes after is counted together."""
+
+MAX_TRACES = 12
+"""Suites of a capture that are priced."""
+
+
+def cut_short(capture: object, problem: str) -> str:
+    """The line for a capture whose reading ended before the file did."""
+    return f"{capture}: {problem}; what came before is used, and connections may lack what came after"
+
+
+def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
+    """Each capture of the experiment by itself."""
+    return ((one,) for one in run.experiment.of("captured"))
+
+
+def planned(experiment: Experiment) -> Iterator[Planned]:
+    """A part a capture."""
+    return (Planned(kind=one.kind, about=one.label) for one in experiment.of("captured"))
+
+
+def run(scenario: Scenario, run: Run) -> Capture:
+    """Inspects a capture. Raises `InputError` where it cannot be read."""
+    from shakedown import native
+
+    assert scenario.capture is not None
+    run.progress(0, f"reading {scenario.label}")
+    file, keylog = Path(scenario.capture.file), scenario.capture.keylog
+    return keep(file, None if keylog is None else Path(keylog), native.inspect(file, keylog))
+
+
+def keep(file: Path, keylog: Path | None, stream: Inspection) -> Capture:
+    """Reads a capture to its end and keeps what a report shows of it."""
+    kept = _Kept()
+    for item in stream:
+        kept.add(item.connection, item.trace, item.refused)
+    return kept.capture(
+        file.name,
+        keylog=None if keylog is None else keylog.name,
+        size_bytes=file.stat().st_size,
+        summary=stream.summary,
+        problem=stream.problem,
+    )
+
+
+def capture_of_traces(name: str, traces: Iterable[CapturedTrace]) -> Capture:
+    """Traces that `inspect --traces` wrote, as a capture: what its connections sent, without their times."""
+    kept = _Kept()
+    for index, trace in enumerate(traces):
+        kept.add(_connection_of(index, trace), trace, None)
+    return kept.capture(name, keylog=None, size_bytes=None, summary=None, problem=None)
+
+
+class _Tally:
+    """Lowest, mean and highest of figures that come one by one."""
+
+    def __init__(self) -> None:
+        self.count, self.sum, self.low, self.high = 0, 0.0, float("inf"), float("-inf")
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        self.sum += value
+        self.low, self.high = min(self.low, value), max(self.high, value)
+
+    def range(self) -> Range | None:
+        return Range(low=self.low, mean=self.sum / self.count, high=self.high) if self.count else None
+
+
+_KIND = ("suite", "protocol", "cipher", "resumed", "complete")
+
+
+class _Kept:
+    """What is kept while connections go by."""
+
+    def __init__(self) -> None:
+        self.connections: list[KeptConnection] = []
+        self.traces: dict[str, KeptTrace] = {}
+        self.unpriced: dict[str, None] = {}
+        self.sizes: dict[tuple[Any, ...], _Tally] = {}
+        self.times: dict[tuple[Any, ...], _Tally] = {}
+        self.uncounted = 0
+
+    def add(self, connection: Connection, trace: CapturedTrace | None, refused: str | None) -> None:
+        self._count(connection)
+        new = trace is not None and trace.suite not in self.traces
+        priced = new and len(self.traces) < MAX_TRACES
+        if len(self.connections) < MAX_CONNECTIONS or priced:
+            self.connections.append(
+                KeptConnection(
+                    connection=msgspec.structs.replace(
+                        connection, messages=connection.messages[:MAX_MESSAGES]
+                    ),
+                    messages_left_out=max(0, len(connection.messages) - MAX_MESSAGES),
+                    refused=refused,
+                )
+            )
+        if trace is not None and priced:
+            self.traces[trace.suite] = KeptTrace(connection=connection.index, trace=trace)
+        elif trace is not None and new and len(self.unpriced) < MAX_KINDS:
+            self.unpriced[trace.suite] = None
+
+    def _count(self, connection: Connection) -> None:
+        kind = tuple(getattr(connection, name) for name in _KIND)
+        if kind not in self.sizes and len(self.sizes) >= MAX_KINDS:
+            self.uncounted += 1
+            return
+        self.sizes.setdefault(kind, _Tally()).add(connection.wire_bytes)
+        times = self.times.setdefault(kind, _Tally())
+        if connection.handshake_s is not None:
+            times.add(connection.handshake_s)
+
+    def capture(self, name: str, **about: Any) -> Capture:  # noqa: ANN401 - fields of Capture
+        """What there is, the most frequent kinds first."""
+        kinds = sorted(self.sizes, key=lambda kind: -self.sizes[kind].count)
+        zero = Range(low=0, mean=0, high=0)
+        return Capture(
+            capture=name,
+            connections=tuple(sorted(self.connections, key=lambda one: one.connection.index)),
+            kinds=tuple(
+                ConnectionKind(
+                    **dict(zip(_KIND, kind, strict=True)),
+                    count=self.sizes[kind].count,
+                    bytes=self.sizes[kind].range() or zero,
+                    handshake_s=self.times[kind].range(),
+                )
+                for kind in kinds
+            ),
+            uncounted=self.uncounted,
+            traces=tuple(self.traces.values()),
+            unpriced=tuple(self.unpriced),
+            **about,
+        )
+
+
+def _connection_of(index: int, trace: CapturedTrace) -> Connection:
+    """What a trace still knows of its connection."""
+    from shakedown.schema import captured as schema
+
+    nothing = schema.Undecrypted(bytes=0, records=0, from_s=None, to_s=None)
+    again = schema.Retransmissions(segments=0, bytes=0, out_of_order=0)
+    gap = schema.Gaps(count=0, bytes=0)
+    return Connection(
+        index=index,
+        transport="",
+        client="",
+        server="",
+        server_name=None,
+        protocol=trace.suite.split("/")[0],
+        cipher=None,
+        suite=trace.suite,
+        start_s=0,
+        start_unix_s=0,
+        handshake_s=None,
+        resumed=None,
+        complete=True,
+        messages=tuple(
+            schema.CapturedMessage(
+                **msgspec.structs.asdict(message), time_s=None, wait_s=None, peer_s=None, network_s=None
+            )
+            for message in trace.messages
+        ),
+        flights=trace.flights,
+        bytes=trace.bytes,
+        encrypted=schema.ByDirection(client_to_server=nothing, server_to_client=nothing),
+        application_data_bytes=schema.ByDirection(client_to_server=0, server_to_client=0),
+        alerts=(),
+        retransmissions=schema.ByDirection(client_to_server=again, server_to_client=again),
+        gaps=schema.ByDirection(client_to_server=gap, server_to_client=gap),
+        round_trip=schema.RoundTrip(client_side_s=None, server_side_s=None),
+        problems=(),
+    )
+
+
+def rows(scenario: Scenario, found: Capture) -> pl.DataFrame:
+    """A capture as rows of the table."""
+    return frame(_rows(found), {"scenario": scenario.key, "kind": "captured", "capture": found.capture})
+
+
+def _rows(capture: Capture) -> Iterator[Row]:
+    if capture.summary is not None:
+        yield figure("capture.packets", "1", capture.summary.packets)
+        yield figure("capture.length", "s", capture.summary.duration_s)
+    yield figure("capture.uncounted", "1", capture.uncounted)
+    for quantity, text in (("capture.keylog", capture.keylog), ("capture.problem", capture.problem)):
+        if text is not None:
+            yield fact(quantity, text)
+    for suite in capture.unpriced:
+        yield fact("capture.unpriced", suite)
+    for item, kind in enumerate(capture.kinds):
+        for row in _kind(kind):
+            yield {"suite": kind.suite, "item": item, **row}
+    for kept in capture.connections:
+        place = {"suite": kept.connection.suite, "connection": kept.connection.index}
+        for row in _connection(kept):
+            yield {**place, **row}
+
+
+def _kind(kind: ConnectionKind) -> Iterator[Row]:
+    yield figure("capture.connections", "1", kind.count)
+    yield fact("capture.protocol", kind.protocol)
+    yield fact("capture.cipher", kind.cipher)
+    yield figure("capture.resumed", "1", kind.resumed)
+    yield figure("capture.complete", "1", kind.complete)
+    for quantity, unit, spread in (
+        ("capture.bytes", "bytes", kind.bytes),
+        ("capture.duration", "s", kind.handshake_s),
+    ):
+        for statistic in ("low", "mean", "high"):
+            if spread is not None:
+                yield figure(quantity, unit, getattr(spread, statistic), statistic=statistic)
+
+
+def _connection(kept: KeptConnection) -> Iterator[Row]:
+    one = kept.connection
+    for name in ("client", "server", "server_name", "protocol", "cipher"):
+        yield fact(f"connection.{name}", getattr(one, name))
+    yield figure("connection.resumed", "1", one.resumed)
+    yield figure("connection.complete", "1", one.complete)
+    yield figure("connection.messages", "1", len(one.messages) + kept.messages_left_out)
+    if kept.refused is not None:
+        yield fact("connection.refused", kept.refused)
+    for alert in one.alerts:
+        yield fact("connection.alert", alert.description, side=alert.sender)
+    for problem in one.problems:
+        yield fact("connection.problem", problem)
+    yield figure("handshake.duration", "s", one.handshake_s)
+    yield figure("handshake.flights", "1", one.flights)
+    yield figure("handshake.bytes", "bytes", one.bytes.total)
+    for side in SIDES:
+        yield figure("handshake.bytes", "bytes", one.bytes.of(side), side=side)
+        yield figure("handshake.undecrypted", "bytes", one.encrypted.of(side).bytes, side=side)
+        again = one.retransmissions.of(side)
+        yield figure("retransmission.segments", "1", again.segments, side=side)
+        yield figure("retransmission.bytes", "bytes", again.bytes, side=side)
+    for item, message in enumerate(one.messages):
+        place = {
+            "item": item,
+            "message_index": message.index,
+            "message": message.name,
+            "sender": message.sender,
+            "flight": message.flight,
+            "message_unit": message.unit,
+        }
+        yield figure("message.bytes", "bytes", message.bytes, **place)
+        yield figure("message.at", "s", message.time_s, **place)
+        yield figure("message.wait", "s", message.wait_s, **place)
+        yield figure("message.wait.sender", "s", message.peer_s, **place)
+        yield figure("message.wait.network", "s", message.network_s, **place)
+
+
+def printed(found: Capture) -> Iterable[Object]:
+    """Nothing: `inspect --json` prints connections."""
+    return ()
+
+
+def traces(scenario: Scenario, found: Capture) -> dict[Source, Trace]:
+    """One a suite."""
+    return {
+        (HandshakeId(suite=kept.trace.suite, credentials=None), scenario.capture, kept.connection): kept.trace
+        for kept in found.traces
+    }
+
+
+def notes(found: Capture) -> list[str]:
+    """What of the capture was not read, or not kept."""
+    lines = [cut_short(found.capture, found.problem)] if found.problem else []
+    return [*lines, *([] if found.kinds else [f"{found.capture}: no handshake in it"])]
+
+
+def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+    """Each capture's connections, by kind."""
+    from shakedown.reporting.terminal.captured import captures_tables
+
+    return captures_tables(results)
+
+
+def sections(results: Results) -> Iterable[Section]:
+    """What the captures held."""
+    from shakedown.reporting.html.captured import sections
+
+    return sections(results)
+
+
+def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
+    """How the usual handshake of each capture went."""
+    from shakedown.reporting.html.captured import answer
+
+    return answer(results), []

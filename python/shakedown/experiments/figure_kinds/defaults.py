@@ -1,0 +1,67 @@
+"""What a kind of figure has where its module says nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from shakedown.experiments.figure_kinds import Need, Source
+    from shakedown.experiments.file import Experiment
+    from shakedown.experiments.file.table import Table
+    from shakedown.native.scenario import Scenario
+    from shakedown.reporting.html.section import Section
+    from shakedown.reporting.html.text import Sentence
+    from shakedown.results.folder import Results
+    from shakedown.schema.base import Object
+    from shakedown.schema.saved import Planned
+    from shakedown.schema.trace import Trace
+
+TABLE: Table | None = None
+
+
+def planned(experiment: Experiment) -> Iterable[Planned]:
+    """Nothing that could be missing."""
+    return ()
+
+
+def needs(experiment: Experiment) -> Collection[Need]:
+    """Nothing of what earlier kinds found."""
+    return ()
+
+
+def profiles(experiment: Experiment) -> Iterable[str]:
+    """None beside the experiment's places."""
+    return ()
+
+
+def printed(found: Object) -> Iterable[Object]:
+    """What was found."""
+    return (found,)
+
+
+def traces(scenario: Scenario, found: Any) -> dict[Source, Trace]:  # noqa: ANN401 - what `run` returned
+    """Nothing that could be priced."""
+    return {}
+
+
+def notes(found: Any) -> list[str]:  # noqa: ANN401 - what `run` returned
+    """Nothing to tell."""
+    return []
+
+
+def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+    """No table."""
+    return ()
+
+
+def sections(results: Results) -> Iterable[Section]:
+    """No part of the report."""
+    return ()
+
+
+def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
+    """Nothing that the measured handshakes do not answer."""
+    return [], []

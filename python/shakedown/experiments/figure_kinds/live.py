@@ -1,0 +1,572 @@
+"""Live: handshakes on real sockets: a server of its own on this machine's loopback, and a load on it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from shakedown.errors import InputError
+from shakedown.experiments.file import loads
+from shakedown.native.scenario import Live, Load, Options, Places, Scenario
+from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
+from shakedown.schema.identity import Identified
+from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun, SampledHandshakes, TimeSpent
+from shakedown.schema.saved import Planned
+from shakedown.schema.serving import Serving
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from shakedown.experiments.figure_kinds import Need, Run
+    from shakedown.experiments.file import Experiment
+    from shakedown.reporting.html.section import Section
+    from shakedown.results.folder import Results
+
+QUANTITIES = (
+    Quantity("live.arrivals", "", "text: when connections are started: poisson, deterministic, closed"),
+    Quantity("live.planned", "1", "connections that were to be started"),
+    Quantity("live.completed", "1", "of these, those whose handshake came to its end"),
+    Quantity("live.failed", "1", "those that failed; text: the cause"),
+    Quantity("live.rate", "1/s", "completed connections a second"),
+    Quantity("live.connect", "s", "from a connection's planned start until it was open, by statistic"),
+    Quantity("live.handshake", "s", "the same until the end of its handshake"),
+    Quantity("live.lateness", "s", "the same until its actual start"),
+    Quantity("live.resumed.asked", "1", "completed connections that were to resume a session"),
+    Quantity("live.resumed.confirmed", "1", "of these, those that the server resumed"),
+    Quantity("live.generator-cpu", "s", "CPU time of the generator"),
+    Quantity("live.saturated", "", "text: by what the generator was the bottleneck"),
+    Quantity("live.own-core", "1", "1: server and generator had cores of their own; 0: they shared one"),
+    Quantity(
+        "live.server-cpu", "s", "mean CPU time of the server's threads for one handshake, kernel included"
+    ),
+    Quantity("live.busy", "s", "time that the server's stack worked for one handshake, by statistic"),
+    Quantity("live.busy.second-moment", "s²", "its second moment"),
+    Quantity("live.utilisation", "1", "share of time that the server's stack worked"),
+    Quantity("live.wait.formula", "s", "mean wait at the server, by formula from its own busy times"),
+    Quantity("live.unloaded", "s", "mean of `live.handshake` at a rate without a queue"),
+    Quantity("live.wait", "s", "what the load added to that; noise can make it negative"),
+    Quantity(
+        "live.modelled.connection",
+        "s",
+        "what a connection costs beyond the handshake in memory, by this machine's profile; in what is "
+        "modelled and simulated",
+    ),
+    Quantity(
+        "live.modelled.server-cpu", "s", "CPU time of the server's stack as measured in memory, and that"
+    ),
+    Quantity("live.modelled.server-busy", "s", "CPU time of the server's stack as measured in memory"),
+    Quantity("live.modelled.handshake", "s", "`live.handshake` by formula, lateness left out"),
+    Quantity("live.modelled.wait", "s", "`live.wait` by formula"),
+    Quantity("live.simulated.server-cpu", "s", "the same in virtual time"),
+    Quantity("live.simulated.server-busy", "s", "the same"),
+    Quantity("live.simulated.handshake", "s", "`live.handshake` in virtual time, lateness left out"),
+    Quantity("live.simulated.wait", "s", "`live.wait` in virtual time"),
+    Quantity("live.endpoints", "", "text: the stacks whose engines ran in virtual time, too"),
+    Quantity("live.endpoints.server-cpu", "s", "`live.simulated.server-cpu` by these engines"),
+    Quantity("live.endpoints.server-busy", "s", "the same of `live.simulated.server-busy`"),
+    Quantity("live.endpoints.handshake", "s", "the same of `live.simulated.handshake`"),
+    Quantity("live.endpoints.wait", "s", "the same of `live.simulated.wait`"),
+    Quantity("live.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
+    Quantity("live.endpoints.critical", "1", "the distance that 1 % of samples so large exceed"),
+    Quantity(
+        "live.sampled",
+        "1",
+        "handshakes sampled on both sides, over which the figures below are means; `device` is the one whose "
+        "time the client took, null: this machine's",
+    ),
+    Quantity("live.slowdown", "1", "how many times as long its work took as this machine's"),
+    Quantity("live.step.cryptography", "us", "a side's time in cryptography for a message"),
+    Quantity("live.step.other", "us", "the rest of its own time for it; without a message: for none"),
+    Quantity(
+        "live.step.waited",
+        "us",
+        "what passed outside its own work until the message was there; without a message: until the "
+        "connection was",
+    ),
+)
+
+_TIMES = {"connect": "connect_s", "handshake": "handshake_s", "lateness": "start_lateness_s"}
+_STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
+UNLOADED_RATE_PER_S = 25.0
+"""Starts a second of the load without a queue, or a tenth of the saturation rate where that is less."""
+SLOW_TIMEOUT_S = 120.0
+"""How long a handshake of a slowed client may take."""
+UNLOADED_SHARE = 0.25
+"""Its time, as a share of the load's."""
+MIN_LIVE_S = 0.4
+"""The least time that a suite's load takes where it is compared: with less it says nothing."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a load and its server counted, whether they had cores of their own, and the CPU time of the
+    server's threads for one handshake; None where nobody knows.
+    """
+
+    load: LoadRun
+    server: Serving
+    own_core: bool
+    server_cpu_s: float | None
+    traces: SampledHandshakes
+
+
+@dataclass(frozen=True)
+class Found:
+    """One load, and the identity of its handshake."""
+
+    identity: Identified
+    row: LiveRun
+
+
+TABLE = loads.TABLE
+
+
+def planned(experiment: Experiment) -> Iterator[Planned]:
+    """A part a suite."""
+    if experiment.asked.get("live"):
+        for one in experiment.of("measured"):
+            yield Planned(kind="live", about=one.label, after="measured")
+
+
+def needs(experiment: Experiment) -> tuple[Need, ...]:
+    """Measured handshakes, whose work says how many a second fill a server's time."""
+    return ("measurements",) if experiment.asked.get("live") else ()
+
+
+def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endpoints: bool) -> Experiment:
+    """An experiment's suites, each run live by the loads of its file, or one, and compared with other kinds.
+
+    All loads share the time evenly. Raises `InputError`.
+    """
+    suites = len(found.of("measured"))
+    if found.options.over == "eap":
+        raise InputError(f'{found.name}: live loads know no EAP; accepted with --live: over = "bare"')
+    if not suites:
+        raise InputError(f"{found.name}: has no suites to be run live; accepted with --live: suites")
+    wanted: tuple[Live, ...] = found.asked.get("live") or (Live(workers=found.places.workers),)
+    if rate_per_s is not None:
+        if rate_per_s <= 0.0:
+            raise InputError("--rate is 0; accepted: a rate above 0")
+        given = (msgspec.structs.replace(one, rate_per_s=rate_per_s) for one in wanted)
+        wanted = tuple(dict.fromkeys(given))
+    if any(one.arrivals == "closed" for one in wanted):
+        raise InputError(
+            f"{found.name}: a closed loop has no queue to model; accepted with --live: poisson or "
+            "deterministic arrivals"
+        )
+    each_s = time_s / (suites * len(wanted)) / (1.0 + UNLOADED_SHARE)
+    if each_s < MIN_LIVE_S:
+        least_s = MIN_LIVE_S * suites * len(wanted) * (1.0 + UNLOADED_SHARE)
+        raise InputError(
+            f"--time leaves {each_s:.2g} s to each of {suites * len(wanted)} loads; "
+            f"accepted: {least_s:.3g} s or more"
+        )
+    every = tuple(
+        msgspec.structs.replace(one, duration_s=each_s, compare=True, endpoints=endpoints or one.endpoints)
+        for one in wanted
+    )
+    return replace(found, scenarios=found.of("measured"), places=Places(), asked={"live": every})
+
+
+def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
+    """Every handshake that was measured, with each load; a batch a handshake."""
+    for handshake in run.measurements:
+        options = next(one.options for one in run.experiment.of("measured") if one.handshake == handshake)
+        yield tuple(
+            Scenario(
+                kind="live",
+                handshake=handshake,
+                bearer="loopback",
+                load=Load(workers=live.workers),
+                asked=live,
+                options=options,
+            )
+            for live in run.experiment.asked.get("live", ())
+        )
+
+
+def run(scenario: Scenario, run: Run) -> Found:
+    """Starts a server, loads it, stops it. Raises `InputError`, and the core's errors."""
+    live, handshake = scenario.asked, scenario.handshake
+    assert isinstance(live, Live)
+    assert handshake is not None
+    measured = run.measurements[handshake]
+    saturation_per_s = live.workers / (measured.handshake.server_us.mean * 1e-6)
+    if live.rate_per_s is None and live.arrivals != "closed":
+        live = msgspec.structs.replace(live, rate_per_s=_rounded(live.utilisation * saturation_per_s))
+
+    def progress(now: LoadProgress) -> None:
+        run.progress(0, f"loading {scenario.label}, {now.completed:,} handshakes")
+
+    one = loaded(scenario, live, progress)
+    load, server = one.load, one.server
+    comparison = None
+    if live.compare and live.arrivals != "closed":
+        from shakedown.experiments.figure_kinds.live_comparison import compare
+
+        quiet_per_s = min(UNLOADED_RATE_PER_S, 0.1 * saturation_per_s)
+        quiet = msgspec.structs.replace(
+            live,
+            arrivals="deterministic",
+            rate_per_s=quiet_per_s,
+            duration_s=UNLOADED_SHARE * live.duration_s,
+        )
+        comparison = compare(measured, live, one, loaded(scenario, quiet, progress).load, scenario)
+    rate_per_s = load.rate_per_s.achieved
+    busy = server.busy_s
+    utilisation = None if busy.mean is None else rate_per_s * busy.mean / live.workers
+    return Found(
+        measured,
+        LiveRun(
+            suite=measured.suite,
+            rate_per_s=live.rate_per_s,
+            workers=live.workers,
+            own_core=one.own_core,
+            server_cpu_s=one.server_cpu_s,
+            utilisation=utilisation,
+            formula_wait_s=_formula_wait_s(live, rate_per_s, server),
+            load=load,
+            server=server,
+            comparison=comparison,
+            time_spent=tuple(_time_spent(scenario, live, progress, saturation_per_s)) if live.traces else (),
+        ),
+    )
+
+
+def _time_spent(
+    scenario: Scenario, live: Live, progress: Callable[[LoadProgress], None], saturation_per_s: float
+) -> Iterator[TimeSpent]:
+    """Handshakes sampled on both sides without a queue, by this machine's client and by slower ones."""
+    from shakedown.live.load_test.time_spent import read_halves, time_spent
+    from shakedown.prediction.slowdown import slowed
+
+    handshake, options = scenario.handshake, scenario.options
+    assert handshake is not None
+    quiet_per_s = min(UNLOADED_RATE_PER_S, 0.1 * saturation_per_s)
+    quiet = msgspec.structs.replace(
+        live,
+        arrivals="deterministic",
+        rate_per_s=quiet_per_s,
+        count=live.traces,
+        duration_s=(live.traces + 1) / quiet_per_s,
+        timeout_s=max(live.timeout_s, SLOW_TIMEOUT_S),
+    )
+    for device in (None, *live.slow_to):
+        slow = None
+        if device is not None:
+            given = {"client_chain": options.client_chain, "client_key": options.client_key}
+            slow = slowed(device, handshake.suite, client_stack=handshake.client_stack, **given)
+        with TemporaryDirectory() as room:
+            file = Path(room) / "server.jsonl"
+            one = loaded(
+                scenario,
+                quiet,
+                progress,
+                server={"traces": file, "sample": 1, "handshake_timeout_s": quiet.timeout_s},
+                generator={"traces": live.traces, **({} if slow is None else slow.config())},
+            )
+            found = time_spent(one.traces, read_halves(file), slow_to=device, slowdown=one.load.slowdown)
+        if found is not None:
+            yield found
+
+
+def _rounded(rate_per_s: float) -> float:
+    """Two digits, as people write rates."""
+    return float(f"{max(rate_per_s, 0.1):.2g}")
+
+
+def _formula_wait_s(live: Live, rate_per_s: float, server: Serving) -> float | None:
+    """Pollaczek and Khinchine's wait: every worker has connections, and so a queue, of its own."""
+    from shakedown.models.queueing import mg1_wait_s
+
+    busy = server.busy_s
+    if live.arrivals != "poisson" or busy.mean is None or busy.second_moment_s2 is None:
+        return None
+    wait_s = float(mg1_wait_s(rate_per_s / live.workers, busy.mean, busy.second_moment_s2))
+    return wait_s if math.isfinite(wait_s) else None
+
+
+def loaded(
+    scenario: Scenario,
+    live: Live,
+    progress: Callable[[LoadProgress], None] | None = None,
+    *,
+    server: Mapping[str, Any] | None = None,
+    generator: Mapping[str, object] | None = None,
+) -> Loaded:
+    """One server and one load on it. Raises `InputError` where no handshake came to its end.
+
+    `server` and `generator` are told more than the scenario says.
+    """
+    from shakedown import native
+    from shakedown.native import serving
+
+    handshake, options = scenario.handshake, scenario.options
+    assert handshake is not None
+    suite = handshake.suite
+    served = suite
+    if live.resumption > 0.0 and not native.describe(suite).get("is_resumption"):
+        from shakedown.simulation.simulate import resumed_of
+
+        served = resumed_of(suite)
+    server_cores, generator_cores = _cores(live.workers)
+    others = _threads()
+    with _on(server_cores):
+        running = serving.start(
+            [served],
+            "127.0.0.1:0",
+            stack=handshake.server_stack,
+            options=_server_options(options),
+            client_ca=options.client_ca or options.client_chain,
+            workers=live.workers,
+            **(server or {}),
+        )
+    with running:
+        datagrams = native.describe(suite).get("transport") == "datagram"
+        protocol = suite.split("/", 1)[0]
+        scheme = (protocol if protocol == "wtls" else "dtls") if datagrams else "tls"
+        target = f"{scheme}://{running.address}"
+        config: dict[str, object] = {
+            "target": target,
+            "arrivals": live.arrivals,
+            "rate_per_s": live.rate_per_s,
+            "duration_s": live.duration_s,
+            "max_starts": live.count,
+            "clients": live.clients,
+            "resume_ratio": live.resumption,
+            "seed": 1 if scenario.seed is None else scenario.seed,
+            "timeout_s": live.timeout_s,
+            "ca": options.ca,
+            # The only server here is the one just started.
+            "check": not options.user_supplied,
+            **(generator or {}),
+        }
+        chosen = {
+            "client_stack": handshake.client_stack,
+            "client_chain": options.client_chain,
+            "client_key": options.client_key,
+        }
+        with _on(generator_cores):
+            outcome = native.load(config, served, chosen, progress)
+        cpu_s = _cpu_s(_threads() - others)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    if not outcome.completed:
+        causes = ", ".join(f"{many:,} × {cause}" for cause, many in outcome.failed.items())
+        raise InputError(f"{suite}: no live handshake was completed ({causes or 'none was started'})")
+    counted = running.summary()
+    many = counted.busy_s.count
+    return Loaded(
+        load=_load_run(outcome, target, served, live, config),
+        server=counted,
+        own_core=bool(server_cores),
+        server_cpu_s=None if cpu_s is None or not many else cpu_s / many,
+        traces=outcome.traces,
+    )
+
+
+def _threads() -> set[str]:
+    """This process's threads; none where the system has no such list."""
+    with suppress(OSError):
+        return {one.name for one in Path("/proc/self/task").iterdir()}
+    return set()
+
+
+def _cpu_s(threads: set[str]) -> float | None:
+    """CPU time of threads that still run, kernel included; None where nobody knows."""
+    spent_s = 0.0
+    for thread in threads:
+        try:
+            spent_s += int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0]) * 1e-9
+        except (OSError, ValueError, IndexError):
+            return None
+    return spent_s if spent_s > 0.0 else None
+
+
+def _server_options(options: Options) -> Options:
+    return msgspec.structs.replace(
+        options,
+        repeat=Options().repeat,
+        client_chain=None,
+        client_key=None,
+        client_ca=None,
+        client_password=None,
+    )
+
+
+def _load_run(
+    outcome: LoadOutcome, target: str, suite: str, live: Live, config: Mapping[str, Any]
+) -> LoadRun:
+    figures = msgspec.structs.asdict(outcome)
+    del figures["traces"]
+    return LoadRun(
+        **figures,
+        target=target,
+        suite=suite,
+        arrivals=live.arrivals,
+        duration_s=live.duration_s,
+        clients=live.clients,
+        seed=config["seed"],
+    )
+
+
+def _cores(workers: int) -> tuple[set[int], set[int]]:
+    """Cores of the server and of the generator, where there are two or more; none are: wherever."""
+    if not hasattr(os, "sched_getaffinity"):
+        return set(), set()
+    there = sorted(os.sched_getaffinity(0))
+    if len(there) < 2:
+        return set(), set()
+    own = min(workers, len(there) - 1)
+    return set(there[:own]), set(there[own:])
+
+
+@contextmanager
+def _on(cores: set[int]) -> Iterator[None]:
+    """This thread, and those that it starts meanwhile, on these cores."""
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.sched_setaffinity(0, before)
+
+
+def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
+    """A load's figures as rows of the table."""
+    common: Row = {
+        "scenario": scenario.key,
+        "kind": "live",
+        **identity_columns(found.identity),
+        "bearer": scenario.bearer,
+        "workers": found.row.workers,
+        "rate_per_s": found.row.rate_per_s,
+    }
+    return frame(_rows(found.row), common)
+
+
+def _rows(one: LiveRun) -> Iterator[Row]:
+    load, busy = one.load, one.server.busy_s
+    yield fact("live.arrivals", load.arrivals)
+    yield figure("live.planned", "1", load.planned)
+    yield figure("live.completed", "1", load.completed)
+    for cause, many in load.failed.items():
+        yield {**figure("live.failed", "1", many), "text": cause}
+    yield figure("live.rate", "1/s", load.rate_per_s.achieved)
+    for name, field in _TIMES.items():
+        times = getattr(load, field)
+        for statistic in _STATISTICS:
+            yield figure(
+                f"live.{name}", "s", getattr(times, statistic), side="client", statistic=statistic, n=times.n
+            )
+    yield figure("live.resumed.asked", "1", load.resumed.asked)
+    yield figure("live.resumed.confirmed", "1", load.resumed.confirmed)
+    yield figure("live.generator-cpu", "s", load.generator_cpu_s)
+    if load.saturated:
+        yield fact("live.saturated", ", ".join(load.saturated_by))
+    yield figure("live.own-core", "1", one.own_core)
+    yield figure("live.server-cpu", "s", one.server_cpu_s, side="server", statistic="mean", n=busy.count)
+    for statistic in _STATISTICS:
+        yield figure(
+            "live.busy", "s", getattr(busy, statistic), side="server", statistic=statistic, n=busy.count
+        )
+    yield figure("live.busy.second-moment", "s²", busy.second_moment_s2, side="server", n=busy.count)
+    yield figure("live.utilisation", "1", one.utilisation)
+    yield figure("live.wait.formula", "s", one.formula_wait_s)
+    if one.comparison is not None:
+        yield figure("live.unloaded", "s", one.comparison.unloaded_s, n=one.comparison.unloaded_n)
+        for side, cost_s in (one.comparison.connection_s or {}).items():
+            yield figure("live.modelled.connection", "s", cost_s, side=side)
+        for compared in one.comparison.figures:
+            if compared.figure == "wait":
+                yield figure("live.wait", "s", compared.live_s)
+            yield figure(f"live.modelled.{compared.figure}", "s", compared.modelled_s)
+            yield figure(f"live.simulated.{compared.figure}", "s", compared.simulated_s)
+        engines = one.comparison.endpoints
+        if engines is not None:
+            both = dict.fromkeys((engines.client_stack, engines.server_stack))
+            yield fact("live.endpoints", " and ".join(both))
+            for compared in one.comparison.figures:
+                yield figure(f"live.endpoints.{compared.figure}", "s", compared.endpoints_s)
+            yield figure("live.endpoints.distance", "1", engines.replayed.distance)
+            yield figure("live.endpoints.critical", "1", engines.replayed.critical)
+    for spent in one.time_spent:
+        yield from _steps(spent)
+
+
+def _steps(spent: TimeSpent) -> Iterator[Row]:
+    """Where sampled handshakes spend their time."""
+    common: Row = {"device": spent.slow_to, "n": spent.handshakes, "statistic": "mean"}
+    yield figure("live.sampled", "1", spent.handshakes, device=spent.slow_to)
+    yield figure("live.slowdown", "1", spent.slowdown, device=spent.slow_to)
+    yield figure("live.step.waited", "us", spent.connect_us, side="client", **common)
+    yield figure("live.step.other", "us", spent.client_unattributed_us, side="client", **common)
+    if spent.server_unattributed_us is not None:
+        yield figure("live.step.other", "us", spent.server_unattributed_us, side="server", **common)
+    for step in spent.steps:
+        place: Row = {
+            "message_index": step.index,
+            "message": step.name,
+            "sender": step.sender,
+            "item": step.index,
+        }
+        for side, share in (("client", step.client), ("server", step.server)):
+            if share is not None:
+                for name in ("cryptography", "other", "waited"):
+                    us = getattr(share, f"{name}_us")
+                    yield figure(f"live.step.{name}", "us", us, side=side, **place, **common)
+
+
+def printed(found: Found) -> Iterable[LiveRun]:
+    """The load, as both sides counted it."""
+    return (found.row,)
+
+
+def notes(found: Found) -> list[str]:
+    """A generator that was the bottleneck, and resumptions that the server did not confirm."""
+    one, load = found.row, found.row.load
+    said = []
+    if load.saturated:
+        said.append(
+            f"{one.suite}: the generator was the bottleneck ({', '.join(load.saturated_by)}): live figures "
+            "are its own as much as the server's"
+        )
+    if load.resumed.confirmed < load.resumed.asked:
+        said.append(
+            f"{one.suite}: the server resumed {load.resumed.confirmed:,} of {load.resumed.asked:,} sessions"
+        )
+    compared = one.comparison
+    if compared is not None and compared.connection_s is None and load.target.startswith("tls://"):
+        said.append(
+            f"{one.suite}: modelled and simulated end at the stack: what a connection costs beyond it here "
+            'is not known; "shakedown devices measure" finds it out'
+        )
+    return said
+
+
+def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+    """Loads, a line each; those that are compared, beside the other kinds."""
+    from shakedown.reporting.terminal.loads import comparison_tables, load_tables
+
+    yield from load_tables(results)
+    yield from comparison_tables(results)
+
+
+def sections(results: Results) -> Iterable[Section]:
+    """Loads on real servers, beside what was modelled and simulated."""
+    from shakedown.reporting.html.live import sections
+
+    return sections(results)

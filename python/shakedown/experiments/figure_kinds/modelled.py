@@ -1,0 +1,411 @@
+"""Modelled: recorded handshakes priced on devices, sent over bearers, queued at servers, by formulas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from shakedown.errors import InputError
+from shakedown.native.scenario import Load, Scenario
+from shakedown.results.table import Quantity, Row, complete, fact, figure, frame
+from shakedown.schema.identity import Identified
+from shakedown.schema.saved import Planned
+from shakedown.schema.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from shakedown.experiments.figure_kinds import Need, Run, Source
+    from shakedown.experiments.file import Experiment
+    from shakedown.prediction.library import TraceLibrary
+    from shakedown.prediction.predict import Scenario as Priced
+    from shakedown.prediction.trace import Trace as Recorded
+    from shakedown.reporting.html.section import Section
+    from shakedown.reporting.html.text import Sentence
+    from shakedown.results.folder import Results
+
+QUANTITIES = (
+    Quantity("predicted.client", "s", "the client's processing, on its device; also low and high"),
+    Quantity("predicted.server", "s", "the server's; also low and high"),
+    Quantity("predicted.transmission", "s", "on the bearer"),
+    Quantity("predicted.queue", "s", "wait for a worker of the server; null: no steady state"),
+    Quantity("predicted.total", "s", "all of it; also as statistics low and high; null: no steady state"),
+    Quantity("predicted.ready", "s", "time until the client may send: mean, p50, p95, p99"),
+    Quantity("predicted.done", "s", "time until the last flight is in: mean, p50, p95, p99"),
+    Quantity("predicted.utilisation", "1", "share of time that a worker of the server works"),
+    Quantity("predicted.workers", "1", "least workers that keep the experiment's promise; also low and high"),
+    Quantity(
+        "predicted.energy",
+        "J",
+        "energy of the client; also low and high; null where the profiles do not give it",
+    ),
+    Quantity(
+        "predicted.energy.missing", "", "text: the parts that the energy lacks; it is a least value then"
+    ),
+    Quantity("predicted.energy.tail", "", "text: whether the radio's inactivity tail is in the energy"),
+    Quantity(
+        "predicted.handshakes_per_charge", "1", "handshakes that the battery lasts for; null without one"
+    ),
+    Quantity("predicted.basis", "", "text: what the total stands on: own, scaled, assumed, unknown"),
+    Quantity("predicted.missing", "", "text: why work has no figure; the total is a least value then"),
+    Quantity(
+        "predicted.extrapolated", "s", "work whose price is not the device's own; text: how it was found"
+    ),
+    Quantity("predicted.extrapolated.source", "", "text: from whose figures"),
+    Quantity("predicted.unpriced", "", "text: why there is no price"),
+    Quantity("queue.service", "s", "the server's work for one handshake"),
+    Quantity("queue.wait", "s", "wait at the server, at `rate_per_s`"),
+    Quantity("queue.knee", "1/s", "rate with the highest power: rate over response time (Kleinrock 1979)"),
+    Quantity("queue.saturation", "1/s", "rate at which the queue saturates"),
+)
+
+CURVE_POINTS = 48
+"""Rates at which a queue's curve is computed, from none to almost saturation."""
+
+NEAREST_TO_SATURATION = 0.99
+
+_WIDE: dict[tuple[str, str | int | None], tuple[str, str, str | None]] = {
+    **{
+        (f"{name}_s", None): (f"predicted.{name}", "s", None)
+        for name in ("client", "server", "transmission", "queue", "total")
+    },
+    **{
+        (key, end): (f"predicted.{name}", "s", statistic)
+        for key, name in (("client_range_s", "client"), ("server_range_s", "server"), ("range_s", "total"))
+        for end, statistic in enumerate(("low", "high"))
+    },
+    **{
+        (f"{name}_s", statistic): (f"predicted.{name}", "s", statistic)
+        for name in ("ready", "done")
+        for statistic in ("mean", "p50", "p95", "p99")
+    },
+    ("utilisation", None): ("predicted.utilisation", "1", None),
+    ("energy_j", "mean"): ("predicted.energy", "J", None),
+    ("energy_j", "low"): ("predicted.energy", "J", "low"),
+    ("energy_j", "high"): ("predicted.energy", "J", "high"),
+    ("handshakes_per_charge", None): ("predicted.handshakes_per_charge", "1", None),
+}
+"""Where a row of `predict` has a figure (key, place in it): quantity, unit, statistic."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A server's time for one handshake, by the rate at which handshakes arrive."""
+
+    service_s: float
+    knee_per_s: float
+    saturation_per_s: float
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """One handshake in one place: rows of `predict` at each rate, or why there are none; and the queue."""
+
+    identity: Identified
+    capture: str | None = None
+    connection: int | None = None
+    predictions: tuple[Mapping[str, Any], ...] = ()
+    workers: tuple[tuple[int | None, int | None, int | None], ...] = ()
+    queue: Queue | None = None
+    unpriced: str | None = None
+
+
+def planned(experiment: Experiment) -> Iterator[Planned]:
+    """A part a suite; which captured connections can be priced is not known before they are read."""
+    if experiment.places:
+        for one in experiment.of("measured"):
+            yield Planned(kind="modelled", about=one.label, after="measured")
+
+
+def needs(experiment: Experiment) -> tuple[Need, ...]:
+    """What was recorded."""
+    return ("traces",) if experiment.places else ()
+
+
+def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
+    """What was recorded, in all places of the experiment; a batch a handshake, measured ones first."""
+    places = run.experiment.places
+    if not places:
+        return
+    for handshake, capture, connection in sorted(run.traces, key=lambda source: source[1] is not None):
+        yield tuple(places.scenarios(handshake, capture=capture, connection=connection))
+
+
+def run(scenario: Scenario, run: Run) -> Modelled:
+    """Prices a handshake in one place."""
+    run.progress(0, f"pricing {scenario.label}{run.place}")
+    return take(scenario, job(scenario, run)(), run)
+
+
+def job(scenario: Scenario, run: Run) -> Callable[[], Modelled]:
+    """Prices a handshake in one place. What nothing can price is said, and no error."""
+    return partial(_modelled, scenario, run.traces[source_of(scenario)], run.experiment.options.fragment)
+
+
+def source_of(scenario: Scenario) -> Source:
+    """Where a scenario's trace comes from."""
+    assert scenario.handshake is not None
+    return scenario.handshake, scenario.capture, scenario.connection
+
+
+def take(scenario: Scenario, found: Modelled, run: Run) -> Modelled:
+    """A queue is the same in all places of a handshake: it stands with the first that has a price."""
+    source = source_of(scenario)
+    if found.unpriced is not None:
+        return found
+    kept = found if scenario.capture is None and source not in run.queued else replace(found, queue=None)
+    run.queued.add(source)
+    return kept
+
+
+def _modelled(scenario: Scenario, trace: Trace, fragment_bytes: int | None) -> Modelled:
+    from shakedown.prediction import predict
+
+    name = None if scenario.capture is None else Path(scenario.capture.file).name
+    try:
+        priced = priced_on(scenario, trace, fragment_bytes)
+        rows = tuple(predict.rows(priced, "default", scenario.load.rates_per_s, scenario.load.workers))
+    except InputError as error:
+        return Modelled(trace, name, scenario.connection, unpriced=str(error))
+    queue = queue_of(priced, scenario.load.workers) if scenario.capture is None else None
+    return Modelled(trace, name, scenario.connection, rows, _workers(priced, scenario.load), queue)
+
+
+def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, int | None], ...]:
+    """The workers that each rate needs to keep the promise, and the ends of that; none are without one."""
+    from shakedown.prediction.capacity import workers_needed
+
+    if load.within_s is None:
+        return ()
+    return tuple(workers_needed(priced, load.within_s, load.percentile, load.rates_per_s))
+
+
+def priced_on(scenario: Scenario, trace: Trace, fragment_bytes: int | None = None) -> Priced:
+    """A trace priced on a scenario's devices, inside EAP where it was recorded there. Raises `InputError`."""
+    return recorded_on(scenario, _recorded(trace), fragment_bytes)
+
+
+_last_recorded: list[tuple[Trace, Recorded]] = []
+"""The trace that was read last: it is priced in many places, one after the other."""
+
+
+def _recorded(trace: Trace) -> Recorded:
+    """A trace as pricing knows it. Raises `InputError`."""
+    from shakedown.prediction.trace import parse_trace
+    from shakedown.schema import builtins
+
+    last = _last_recorded[0] if _last_recorded else None
+    if last is None or last[0] is not trace:
+        last = (trace, parse_trace(builtins(trace), trace.suite))
+        _last_recorded[:] = [last]
+    return last[1]
+
+
+def recorded_on(scenario: Scenario, trace: Recorded, fragment_bytes: int | None = None) -> Priced:
+    """A trace, as pricing knows it, on a scenario's devices. Raises `InputError`."""
+    from shakedown.prediction import predict
+    from shakedown.prediction.eap import carried
+    from shakedown.prediction.library import open_library
+
+    known = {trace.suite: trace}
+    inside_eap = carried(fragment_bytes, None) if trace.inside_eap else None
+    if inside_eap is not None and (full := trace.suite.removesuffix("/resumed")) != trace.suite:
+        known[full] = open_library()[full]
+    # A library is asked for suites by name and nothing else.
+    traces = cast("TraceLibrary", known)
+    device, server, bearer = scenario.device, scenario.server_device, scenario.bearer
+    assert device is not None
+    assert server is not None
+    assert bearer is not None
+    found = predict.scenario(trace.suite, device, server, bearer, traces=traces, inside_eap=inside_eap)
+    battery_j = scenario.load.battery_j
+    return found if battery_j is None else predict.with_battery(found, battery_j)
+
+
+def queue_of(priced: Priced, workers: int = 1) -> Queue | None:
+    """The server's queue, or None where no server cost is known, so that nothing limits it."""
+    service_s = priced.service_s.mean
+    return None if service_s <= 0 else _queue(service_s, priced.service_sd_s, workers)
+
+
+@lru_cache(maxsize=16)
+def _queue(service_s: float, sd_s: float, workers: int) -> Queue:
+    """The queue of a server, whatever its clients: one handshake's in all places."""
+    import numpy as np
+
+    from shakedown.prediction.scenario import waits_s
+
+    saturation = workers / service_s
+    rates = saturation * np.linspace(0, NEAREST_TO_SATURATION, CURVE_POINTS)
+    waits = waits_s(rates, service_s, sd_s, workers)
+    fine = saturation * np.linspace(0.001, NEAREST_TO_SATURATION, 990)
+    power = fine / (service_s + waits_s(fine, service_s, sd_s, workers))
+    points = [(float(rate), float(wait)) for rate, wait in zip(rates, waits, strict=True)]
+    return Queue(
+        service_s=service_s,
+        knee_per_s=float(fine[int(np.nanargmax(power))]),
+        saturation_per_s=saturation,
+        points=tuple((rate, wait) for rate, wait in points if math.isfinite(wait)),
+    )
+
+
+def rows(scenario: Scenario, found: Modelled) -> pl.DataFrame:
+    """Predictions as rows of the table."""
+    return table([(scenario, found)])
+
+
+def table(made: Sequence[tuple[Scenario, Modelled]]) -> pl.DataFrame:
+    """Predictions of many places as rows, one place's after the other's. All are made together, column by
+    column: there may be very many places, and very many rates.
+    """
+    import polars as pl
+
+    facts = [list(_facts(found)) for _, found in made]
+    numbers = [number for number, some in enumerate(facts) for _ in some]
+    tables = [
+        frame((one for some in facts for one in some), {}).with_columns(
+            pl.Series(_PLACE, numbers, pl.Int32())
+        )
+    ]
+    predictions = [(number, one) for number, (_, found) in enumerate(made) for one in found.predictions]
+    if predictions:
+        tables.append(_predicted(predictions))
+    together = pl.concat(tables).sort(_PLACE, maintain_order=True)
+    return _placed(together, [_common(scenario, found) for scenario, found in made])
+
+
+def _common(scenario: Scenario, found: Modelled) -> Row:
+    """What holds in all rows of a place."""
+    from shakedown.results.table import identity_columns
+
+    return {
+        "scenario": scenario.key,
+        "kind": "modelled",
+        **identity_columns(found.identity),
+        "device": scenario.device,
+        "server_device": scenario.server_device,
+        "bearer": scenario.bearer,
+        "workers": scenario.load.workers,
+        "model": "default",
+        "capture": None
+        if scenario.capture is None
+        else Scenario(kind="captured", capture=scenario.capture).label,
+        "connection": scenario.connection,
+    }
+
+
+_PLACE = "place"
+"""Column of the number of a place while its rows are made."""
+
+
+def _placed(rows: pl.DataFrame, commons: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows with what holds in all rows of their place."""
+    import polars as pl
+
+    from shakedown.results.table import SCHEMA
+
+    places = rows[_PLACE]
+    columns = [
+        pl.Series(name, [one[name] for one in commons], SCHEMA[name]).gather(places) for name in commons[0]
+    ]
+    return rows.with_columns(columns).drop(_PLACE)
+
+
+def _predicted(predictions: Sequence[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
+    """Figures of predictions, each with the number of its place, as rows with that number."""
+    import polars as pl
+
+    columns = {f"{key}|{place}": what for (key, place), what in _WIDE.items()}
+    wide = pl.DataFrame(
+        {
+            _PLACE: [number for number, _ in predictions],
+            "rate_per_s": [one["rate_per_s"] for _, one in predictions],
+            **{
+                f"{key}|{place}": [_figure(one, key, place) for _, one in predictions] for key, place in _WIDE
+            },
+        },
+        schema={_PLACE: pl.Int32(), "rate_per_s": pl.Float64(), **dict.fromkeys(columns, pl.Float64())},
+    )
+    long = wide.unpivot(index=[_PLACE, "rate_per_s"], on=list(columns), variable_name="name")
+    named = {
+        column: pl.col("name").replace_strict(
+            {name: what[at] for name, what in columns.items()}, return_dtype=pl.String
+        )
+        for at, column in enumerate(("quantity", "unit", "statistic"))
+    }
+    return complete(long.with_columns(**named).drop("name"), _PLACE)
+
+
+def _figure(one: Mapping[str, Any], key: str, place: str | int | None) -> float | None:
+    """A figure of a row of `predict`; None where it has none."""
+    value = one[key]
+    if value is None or place is None:
+        return cast("float | None", value)
+    return cast("float | None", value[place])
+
+
+def _facts(found: Modelled) -> Iterator[Row]:
+    """What holds at all rates."""
+    if found.unpriced is not None:
+        yield fact("predicted.unpriced", found.unpriced)
+    for number, one in enumerate(found.predictions):
+        rate = one["rate_per_s"]
+        yield fact("predicted.basis", one["basis"], rate_per_s=rate)
+        if one["energy_missing"]:
+            yield fact("predicted.energy.missing", ", ".join(one["energy_missing"]), rate_per_s=rate)
+        if one["energy_tail"]:
+            yield fact("predicted.energy.tail", one["energy_tail"], rate_per_s=rate)
+        if found.workers:
+            for statistic, value in zip((None, "low", "high"), found.workers[number], strict=True):
+                yield figure("predicted.workers", "1", value, statistic=statistic, rate_per_s=rate)
+    for one in found.predictions[0]["unpriced"] if found.predictions else ():
+        place = {key: one[key] for key in ("side", "operation", "algorithm", "parameters")}
+        yield fact("predicted.missing", one["reason"], n=int(one["count"]), **place)
+    for one in found.predictions[0]["extrapolated"] if found.predictions else ():
+        place = {key: one[key] for key in ("side", "operation", "algorithm", "parameters")}
+        place["n"] = int(one["count"])
+        how = {"text": one["method"], **place}
+        yield figure("predicted.extrapolated", "s", one["time_s"], statistic="mean", **how)
+        for statistic, value in zip(("low", "high"), one["range_s"], strict=True):
+            yield figure("predicted.extrapolated", "s", value, statistic=statistic, **place)
+        yield fact("predicted.extrapolated.source", one.get("source") or None, **place)
+    if found.queue is not None:
+        queue = found.queue
+        yield figure("queue.service", "s", queue.service_s)
+        yield figure("queue.knee", "1/s", queue.knee_per_s)
+        yield figure("queue.saturation", "1/s", queue.saturation_per_s)
+        for rate, wait in queue.points:
+            yield figure("queue.wait", "s", wait, rate_per_s=rate)
+
+
+def printed(found: Modelled) -> Iterable[Any]:
+    """What `predict --json` prints."""
+    place = {} if found.capture is None else {"capture": found.capture, "connection": found.connection}
+    return ({**one, **place} for one in found.predictions)
+
+
+def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+    """Handshakes by device and bearer, and the server's load."""
+    from shakedown.reporting.terminal.modelled import predicted_tables
+
+    return predicted_tables(results, width)
+
+
+def sections(results: Results) -> Iterable[Section]:
+    """Predictions, and the server's queue."""
+    from shakedown.reporting.html.modelled import sections
+
+    return sections(results)
+
+
+def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
+    """The captured handshake where it takes longest, and the quickest measured one in the same place."""
+    from shakedown.reporting.html.modelled import answer
+
+    return answer(results), []

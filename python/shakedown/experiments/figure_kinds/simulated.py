@@ -1,0 +1,497 @@
+"""Simulated: recorded handshakes, priced on devices, replayed by fleets of clients in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from shakedown.errors import InputError
+from shakedown.experiments.file import fleets
+from shakedown.native.scenario import (
+    DEFAULT_BEARER,
+    DEFAULT_DEVICE,
+    DEFAULT_SERVER_DEVICE,
+    ClientKind,
+    Fleet,
+    Fleets,
+    Load,
+    Mix,
+    Options,
+    Scenario,
+)
+from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
+from shakedown.schema.identity import Identified
+from shakedown.schema.saved import Planned
+from shakedown.schema.simulated import Counted, Endpoints, MixedClients, Simulated, SimulatedMix, Spread
+from shakedown.schema.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from shakedown.experiments.figure_kinds import Need, Run, Source
+    from shakedown.experiments.file import Experiment
+    from shakedown.prediction.trace import Trace as Recorded
+    from shakedown.reporting.html.section import Section
+    from shakedown.reporting.html.text import Sentence
+    from shakedown.results.folder import Results
+    from shakedown.simulation.fleet import Settled
+    from shakedown.simulation.simulate import Stacks
+
+QUANTITIES = (
+    Quantity("simulated.arrivals", "", "text: when clients arrive"),
+    Quantity("simulated.clients", "1", "clients that are counted"),
+    Quantity("simulated.completed", "1", "of these, those that came in"),
+    Quantity("simulated.failed", "1", "those that did not; text: why"),
+    Quantity("simulated.attempts", "1", "attempts of all clients"),
+    Quantity("simulated.handshake", "s", "from a client's arrival until it may send data, by statistic"),
+    Quantity("simulated.done", "s", "the same until both sides are through"),
+    Quantity("simulated.connect", "s", "the same until the transport is open"),
+    Quantity("simulated.wait", "s", "a client's wait for workers of the server, all its flights together"),
+    Quantity("simulated.job-wait", "s", "the wait of each of its flights"),
+    Quantity("simulated.energy", "J", "of a client; null where the profiles do not give it"),
+    Quantity(
+        "simulated.energy.missing", "", "text: the parts that the energy lacks; it is a least value then"
+    ),
+    Quantity("simulated.missing", "", "text: what work has no figure, and why; times are least values then"),
+    Quantity("simulated.utilisation", "1", "share of time that the workers worked while clients arrived"),
+    Quantity(
+        "simulated.offered", "1", "share of the workers' time that is asked for; null: there is no rate"
+    ),
+    Quantity("simulated.last-in", "s", "when the last client was in"),
+    Quantity("simulated.in-flight", "1", "the most clients under way at once"),
+    Quantity("simulated.retransmissions", "1", "segments and datagrams sent again"),
+    Quantity("simulated.modelled.handshake", "s", "`simulated.handshake` by formula; null: no steady state"),
+    Quantity("simulated.modelled.wait", "s", "`simulated.wait` by formula, a handshake as one customer"),
+    Quantity("simulated.modelled.flights-wait", "s", "the same, each flight as a customer of its own"),
+    Quantity("simulated.seed", "1", "of what was drawn"),
+    Quantity("simulated.endpoints", "", "text: the stacks whose engines ran in place of a replay"),
+    Quantity("simulated.endpoints.mean-ratio", "1", "mean time of a replay of the same over the engines'"),
+    Quantity("simulated.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
+    Quantity("simulated.endpoints.critical", "1", "the distance that 1 % of samples so large exceed"),
+    Quantity("simulated.mix", "", "text: the mixture of clients, whose kinds have rows with an `item` each"),
+    Quantity("simulated.share", "1", "of all clients, those of kind `item`"),
+    Quantity("simulated.resumption", "1", "of these, those that resume"),
+    Quantity("simulated.unpriced", "", "text: why there is no price"),
+    Quantity("series.width", "s", "length of the intervals of a time series"),
+    Quantity("series.arrived", "1", "clients that arrived in interval `item`, over all replications"),
+    Quantity("series.completed", "1", "that came in, in it"),
+    Quantity("series.failed", "1", "that gave up, in it"),
+    Quantity("series.retries", "1", "attempts after a first, in it"),
+    Quantity("series.in-flight", "1", "clients under way, on average over it"),
+    Quantity("series.waiting", "1", "flights that waited for a worker, on average over it"),
+    Quantity("series.busy", "1", "workers that worked, on average over it"),
+)
+
+_SPREADS = {
+    "handshake": ("s", "handshake_s"),
+    "done": ("s", "done_s"),
+    "connect": ("s", "connect_s"),
+    "wait": ("s", "queue_wait_s"),
+    "job-wait": ("s", "job_wait_s"),
+    "energy": ("J", "energy_j"),
+}
+_STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max")
+_SERIES = {
+    "arrived": "arrived",
+    "completed": "completed",
+    "failed": "failed",
+    "retries": "retries",
+    "in-flight": "in_flight",
+    "waiting": "waiting",
+    "busy": "busy_workers",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """One handshake's fleet in one place, or a mixture's, or why there is none; a mixture has no identity."""
+
+    identity: Identified | None = None
+    capture: str | None = None
+    connection: int | None = None
+    row: Simulated | SimulatedMix | None = None
+    unpriced: str | None = None
+
+
+TABLE = fleets.TABLE
+
+
+def planned(experiment: Experiment) -> Iterator[Planned]:
+    """A part a suite and a mixture."""
+    wanted = _wanted(experiment)
+    if wanted.fleets:
+        for one in experiment.of("measured"):
+            yield Planned(kind="simulated", about=one.label, after="measured")
+    for mix in wanted.mixes:
+        yield Planned(kind="simulated", about=mix.name)
+
+
+def needs(experiment: Experiment) -> tuple[Need, ...]:
+    """What was recorded."""
+    return ("traces",) if _wanted(experiment).fleets else ()
+
+
+def profiles(experiment: Experiment) -> Iterator[str]:
+    """Those of the mixtures' clients."""
+    for mix in _wanted(experiment).mixes:
+        for one in mix.kinds:
+            yield from (name for name in (one.device, one.bearer) if name is not None)
+
+
+def _wanted(experiment: Experiment) -> Fleets:
+    return cast(Fleets, experiment.asked.get("simulated", Fleets()))
+
+
+def _fleet(scenario: Scenario) -> Fleet:
+    assert isinstance(scenario.asked, Fleet)
+    return scenario.asked
+
+
+def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
+    """What was recorded, in all places, with all fleets; a batch a handshake, measured ones first."""
+    wanted = _wanted(run.experiment)
+    if not wanted.fleets:
+        return
+    for handshake, capture, connection in sorted(run.traces, key=lambda source: source[1] is not None):
+        yield tuple(
+            Scenario(
+                kind="simulated",
+                handshake=handshake,
+                device=place.device,
+                server_device=place.server_device,
+                bearer=place.bearer,
+                load=Load(workers=place.load.workers),
+                asked=fleet,
+                options=Options(seed=wanted.seed),
+                capture=capture,
+                connection=connection,
+            )
+            for place in run.experiment.places.scenarios(handshake, capture=capture, connection=connection)
+            for fleet in wanted.fleets
+            # What was seen on a wire has no engine here.
+            if capture is None or not fleet.endpoints
+        )
+    for mix in wanted.mixes:
+        yield tuple(_mixed_scenarios(run, mix))
+
+
+def _mixed_scenarios(run: Run, mix: Mix) -> Iterator[Scenario]:
+    """A mixture with all fleets, in all places of which any of its kinds makes use."""
+    places, wanted = run.experiment.places, _wanted(run.experiment)
+    devices = places.devices if any(kind.device is None for kind in mix.kinds) else ()
+    bearers = places.bearers if any(kind.bearer is None for kind in mix.kinds) else ()
+    for device in devices or (DEFAULT_DEVICE,):
+        for bearer in bearers or (DEFAULT_BEARER,):
+            for fleet in wanted.fleets:
+                if not fleet.endpoints:
+                    yield Scenario(
+                        kind="simulated",
+                        device=device,
+                        server_device=places.server_device or DEFAULT_SERVER_DEVICE,
+                        bearer=bearer,
+                        load=Load(workers=places.workers),
+                        asked=replace(fleet, mix=mix),
+                        options=Options(seed=wanted.seed),
+                    )
+
+
+def run(scenario: Scenario, run: Run) -> Found:
+    """Simulates a fleet. What nothing can price is said, and no error."""
+    return take(scenario, job(scenario, run, progress=_progress(scenario, run))(), run)
+
+
+def _progress(scenario: Scenario, run: Run) -> Callable[[int, int], None]:
+    return lambda done, total: run.progress(0, f"simulating {scenario.label}, {done:,} of {total:,} clients")
+
+
+def job(
+    scenario: Scenario, run: Run, *, progress: Callable[[int, int], None] | None = None
+) -> Callable[[], Found]:
+    """The simulation, with all that it needs: a file of arrivals is read here."""
+    from shakedown.experiments.figure_kinds.modelled import source_of
+    from shakedown.simulation.fleet import settle
+
+    fleet = _fleet(scenario)
+    if fleet.mix is not None:
+        return _mixed_job(scenario, fleet.mix, run, progress)
+    source = source_of(scenario)
+    resumed, engines = None, None
+    if fleet.endpoints:
+        from shakedown.simulation.simulate import Stacks
+
+        assert scenario.handshake is not None
+        if scenario.handshake.credentials != "generated":
+            why = "engines run with generated certificates, and these are user-supplied"
+            return partial(_unpriced, scenario, run.traces[source], why)
+        engines = Stacks(scenario.handshake.client_stack, scenario.handshake.server_stack)
+    if fleet.resumption > 0.0:
+        try:
+            resumed = _resumed(run, source)
+        except InputError as error:
+            return partial(_unpriced, scenario, run.traces[source], str(error))
+    return partial(_simulated, scenario, run.traces[source], resumed, settle(fleet), engines, progress)
+
+
+def _mixed_job(
+    scenario: Scenario, mix: Mix, run: Run, progress: Callable[[int, int], None] | None
+) -> Callable[[], Found]:
+    """A mixture's: its suites' handshakes are the experiment's own, or else the library's."""
+    from shakedown.prediction.library import open_library
+    from shakedown.prediction.trace import parse_trace
+    from shakedown.schema import builtins
+    from shakedown.simulation.fleet import settle
+    from shakedown.simulation.mix import Kind, recorded
+
+    fleet = _fleet(scenario)
+    own = {
+        trace.suite: parse_trace(builtins(trace), trace.suite)
+        for (_, capture, _), trace in run.traces.items()
+        if capture is None
+    }
+    try:
+        traces = recorded([Kind.of(one) for one in mix.kinds], fleet, open_library(), own)
+    except InputError as error:
+        return partial(Found, unpriced=str(error))
+    return partial(_simulated_mix, scenario, mix, traces, settle(fleet), progress)
+
+
+def _simulated_mix(
+    scenario: Scenario,
+    mix: Mix,
+    traces: Mapping[str, Recorded],
+    settled: Settled,
+    progress: Callable[[int, int], None] | None,
+) -> Found:
+    from shakedown.experiments.figure_kinds.modelled import recorded_on
+    from shakedown.simulation.deployment import seed_of
+    from shakedown.simulation.mix import Kind, run_mix
+    from shakedown.simulation.simulate import resumed_of
+    from shakedown.simulation.spec import Client
+
+    def client(plain: ClientKind) -> Client:
+        kind = Kind.of(plain)
+        place = replace(
+            scenario, device=kind.device or scenario.device, bearer=kind.bearer or scenario.bearer
+        )
+        full = recorded_on(place, traces[kind.suite])
+        resumption = kind.share_resuming(settled.fleet)
+        again = recorded_on(place, traces[resumed_of(full.trace.suite)]) if resumption > 0.0 else None
+        return Client(full, again, kind.weight, resumption)
+
+    try:
+        clients = [client(plain) for plain in mix.kinds]
+        row = run_mix(
+            clients,
+            settled,
+            name=mix.name,
+            workers=scenario.load.workers,
+            seed=seed_of(scenario.seed),
+            progress=progress,
+        )
+    except InputError as error:
+        return Found(unpriced=str(error))
+    return Found(row=row)
+
+
+def take(scenario: Scenario, found: Found, run: Run) -> Found:
+    """All of it."""
+    return found
+
+
+def _resumed(run: Run, source: Source) -> Recorded:
+    """The handshake by which a client resumes: the experiment's own, or else the library's."""
+    from shakedown.prediction.library import open_library
+    from shakedown.prediction.trace import parse_trace
+    from shakedown.schema import builtins
+    from shakedown.simulation.simulate import resumed_of
+
+    name = resumed_of(run.traces[source].suite)
+    for trace in run.traces.values():
+        if trace.suite == name:
+            return parse_trace(builtins(trace), name)
+    return open_library()[name]
+
+
+def _unpriced(scenario: Scenario, trace: Trace, why: str) -> Found:
+    return Found(trace, _capture(scenario), scenario.connection, unpriced=why)
+
+
+def _simulated(
+    scenario: Scenario,
+    trace: Trace,
+    resumed: Recorded | None,
+    settled: Settled,
+    engines: Stacks | None,
+    progress: Callable[[int, int], None] | None,
+) -> Found:
+    from shakedown.experiments.figure_kinds.modelled import priced_on, recorded_on
+    from shakedown.simulation.deployment import seed_of
+    from shakedown.simulation.simulate import Job, run
+
+    try:
+        full = priced_on(scenario, trace)
+        again = None if resumed is None else recorded_on(scenario, resumed)
+        row = run(Job(full, again, settled, scenario.load.workers, seed_of(scenario.seed)), engines, progress)
+    except InputError as error:
+        return _unpriced(scenario, trace, str(error))
+    return Found(trace, _capture(scenario), scenario.connection, row)
+
+
+def _capture(scenario: Scenario) -> str | None:
+    return None if scenario.capture is None else Path(scenario.capture.file).name
+
+
+def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
+    """A fleet's figures as rows of the table."""
+    common: Row = {
+        "scenario": scenario.key,
+        "kind": "simulated",
+        **({"suite": scenario.label} if found.identity is None else identity_columns(found.identity)),
+        "device": scenario.device,
+        "server_device": scenario.server_device,
+        "bearer": scenario.bearer,
+        "workers": scenario.load.workers,
+        "capture": found.capture,
+        "connection": found.connection,
+        "rate_per_s": None if found.row is None else found.row.rate_per_s,
+    }
+    return frame(_rows(scenario, found), common)
+
+
+def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
+    fleet = _fleet(scenario)
+    yield fact("simulated.arrivals", _named(fleet.arrivals))
+    if fleet.mix is not None:
+        yield fact("simulated.mix", fleet.mix.name)
+    if found.unpriced is not None:
+        yield fact("simulated.unpriced", found.unpriced)
+    one = found.row
+    if one is None:
+        return
+    yield figure("simulated.clients", "1", one.clients)
+    yield figure("simulated.completed", "1", one.completed)
+    for cause, many in one.failed.items():
+        yield {**figure("simulated.failed", "1", many), "text": cause}
+    yield figure("simulated.attempts", "1", one.attempts)
+    for name, (unit, field) in _SPREADS.items():
+        yield from _spread(f"simulated.{name}", unit, getattr(one, field))
+    if one.energy_missing:
+        yield fact("simulated.energy.missing", ", ".join(one.energy_missing))
+    yield from _missing(one.kinds if isinstance(one, SimulatedMix) else [one])
+    yield figure("simulated.utilisation", "1", one.utilisation)
+    yield figure("simulated.offered", "1", one.offered)
+    yield figure("simulated.last-in", "s", one.last_in_s)
+    yield figure("simulated.in-flight", "1", one.peak_in_flight)
+    yield figure("simulated.retransmissions", "1", one.traffic.retransmissions)
+    yield figure("simulated.seed", "1", one.seed)
+    if isinstance(one, SimulatedMix):
+        yield from _kinds(one)
+    elif one.modelled is not None:
+        yield figure("simulated.modelled.handshake", "s", one.modelled.handshake_s)
+        yield figure("simulated.modelled.wait", "s", one.modelled.queue_wait_s)
+        yield figure("simulated.modelled.flights-wait", "s", one.modelled.flights_queue_wait_s)
+    if isinstance(one, Simulated) and one.endpoints is not UNSET:
+        yield from _engines(one.endpoints)
+    yield from _series(one)
+
+
+def _missing(rows: Sequence[Simulated | MixedClients]) -> Iterator[Row]:
+    """What of their work has no figure."""
+    from shakedown.reporting.terminal.figures import without_figure
+
+    missing = dict.fromkeys(
+        without_figure(part.side, part.operation, part.algorithm, part.parameters, part.reason)
+        for row in rows
+        for part in row.unpriced
+    )
+    if missing:
+        yield fact("simulated.missing", "; ".join(missing))
+
+
+def _kinds(row: SimulatedMix) -> Iterator[Row]:
+    """The kinds of a mixture's clients, by number."""
+    for item, one in enumerate(row.kinds):
+        place: Row = {"item": item, "suite": one.suite, "device": one.device, "bearer": one.bearer}
+        yield {**figure("simulated.share", "1", one.share), **place}
+        yield {**figure("simulated.resumption", "1", one.resumption), **place}
+        yield {**figure("simulated.clients", "1", one.clients), **place}
+        yield {**figure("simulated.failed", "1", one.failed), **place}
+        for made in (*_missing([one]), *_spread("simulated.handshake", "s", one.handshake_s)):
+            yield {**made, **place}
+
+
+def _engines(found: Endpoints) -> Iterator[Row]:
+    """Whose engines ran, and how far a replay is from them."""
+    both = dict.fromkeys((found.client_stack, found.server_stack))
+    yield fact("simulated.endpoints", " and ".join(both))
+    yield figure("simulated.endpoints.mean-ratio", "1", found.replayed.mean_ratio)
+    yield figure("simulated.endpoints.distance", "1", found.replayed.distance)
+    yield figure("simulated.endpoints.critical", "1", found.replayed.critical)
+
+
+def _named(arrivals: str) -> str:
+    """A file without its folder: results tell no paths of whoever made them."""
+    kind, colon, rest = arrivals.partition(":")
+    return f"{kind}{colon}{Path(rest).name}" if kind == "file" else arrivals
+
+
+def _spread(quantity: str, unit: str, spread: Spread) -> Iterator[Row]:
+    for statistic in _STATISTICS:
+        yield figure(quantity, unit, getattr(spread, statistic), statistic=statistic, n=spread.n)
+
+
+def _series(one: Counted) -> Iterator[Row]:
+    if one.series is UNSET or one.series_s is UNSET:
+        return
+    yield figure("series.width", "s", one.series_s)
+    for item, interval in enumerate(one.series):
+        for name, field in _SERIES.items():
+            yield figure(f"series.{name}", "1", getattr(interval, field), item=item)
+
+
+def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
+    """What `simulate --json` prints, with or without `--mix`."""
+    return () if found.row is None else (found.row,)
+
+
+def notes(found: Found) -> list[str]:
+    """A load that the server cannot sustain."""
+    one = found.row
+    if one is None or not one.unstable:
+        return []
+    name = one.mix if isinstance(one, SimulatedMix) else one.suite
+    return [
+        f"{name}: {one.arrivals} asks for {one.offered or 0.0:.0%} of {one.server_device}'s workers: unstable"
+    ]
+
+
+def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+    """Fleets, a line each."""
+    from shakedown.reporting.terminal.mixture import mixture_tables
+    from shakedown.reporting.terminal.simulated import simulated_tables
+
+    yield from simulated_tables(results, width)
+    yield from mixture_tables(results)
+
+
+def sections(results: Results) -> Iterable[Section]:
+    """Storms over time, simulated beside modelled, and mixtures of clients."""
+    from shakedown.reporting.html.mixture import mixture_section
+    from shakedown.reporting.html.simulated import sections
+
+    yield from sections(results)
+    yield from mixture_section(results)
+
+
+def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
+    """When a storm is over, with the handshake that brings it in first and last."""
+    from shakedown.reporting.html.simulated import answer
+
+    return answer(results), []

@@ -1,0 +1,114 @@
+"""Experiments: a TOML file that names suites, repetitions, and where they are priced.
+
+    name = "quickstart"
+    title = "Which handshake for a small device?"
+    question = "What does a sensor pay to open a connection?"
+    suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
+    repeat = 30
+
+A table for each side names the user's certificates, and captures are inspected and priced beside suites:
+
+    captures = [{ file = "gateway.pcapng", keylog = "keys.log" }]
+
+    [server]
+    chain = "gateway.pem"
+    key = "gateway.key"
+
+Every complaint is one line: file, line, key, what was found, what is accepted. What several kinds of figures
+need is read here; a kind's own table is read by the kind, which declares it (`table.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from shakedown.errors import InputError
+from shakedown.experiments.file.captures import read_captures
+from shakedown.experiments.file.credentials import SideFiles
+from shakedown.experiments.file.document import Document
+from shakedown.experiments.file.options import keys, read_options
+from shakedown.experiments.file.places import KEYS as PLACE_KEYS
+from shakedown.experiments.file.places import read_places
+from shakedown.experiments.file.suites import KEYS as SUITE_KEYS
+from shakedown.experiments.file.suites import read_side_files, read_suites
+from shakedown.experiments.file.table import Table
+from shakedown.native.scenario import Options, Places, Scenario
+from shakedown.schema.base import Side
+from shakedown.schema.saved import AboutExperiment
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to run, and where to price it; scenarios are in the order of the file.
+
+    With user-supplied certificates, a suite that presents them is called by their keys. `asked` is what the
+    tables of single kinds ask for, by kind.
+    """
+
+    about: AboutExperiment
+    scenarios: tuple[Scenario, ...]
+    places: Places = field(default_factory=Places)
+    options: Options = field(default_factory=Options)
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    chains: Mapping[Side, SideFiles] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name: the file's, where it gives none."""
+        return self.about.name
+
+    def of(self, kind: str) -> tuple[Scenario, ...]:
+        """Scenarios of a kind that records handshakes; those of others are made of them while it runs."""
+        return tuple(one for one in self.scenarios if one.kind == kind)
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """The suites that are measured."""
+        return tuple(one.label for one in self.of("measured"))
+
+    def presented(self, side: Side) -> tuple[str, ...]:
+        """The suites in which a side presents the user's certificates."""
+        return tuple(one.label for one in self.of("measured") if side in one.options.user_supplied)
+
+
+def known_keys(tables: Iterable[str]) -> set[str]:
+    """What may stand at the top of a file, `tables` of single kinds among it."""
+    return {"name", "title", "question", "captures", "wtls", *PLACE_KEYS, *SUITE_KEYS, *keys(), *tables}
+
+
+def read_experiment(path: str | Path, tables: Mapping[str, Table]) -> Experiment:
+    """Reads and checks an experiment; `tables` are those of single kinds. Raises `InputError`."""
+    document = Document(Path(path))
+    document.no_others(document.data, known_keys(tables))
+    if "suites" not in document.data and "captures" not in document.data:
+        raise InputError(f'{document.path}: key suites is missing; accepted: suites = ["tls1.2/psk", …]')
+    options = read_options(document)
+    captures = read_captures(document)
+    files = read_side_files(document)
+    # User-supplied certificates are for the world as it is, not for the laboratory's fixed day.
+    today = int(time.time()) if options.now is None else options.now
+    measured, notes = read_suites(document, files, today, options)
+    found = Experiment(
+        about=AboutExperiment(
+            name=document.string("name", document.path.stem, pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
+            title=document.string("title", ""),
+            question=document.string("question", ""),
+            text=document.text,
+        ),
+        scenarios=(*captures, *measured),
+        places=read_places(document),
+        options=options,
+        chains=files,
+        notes=notes,
+    )
+    asked = {}
+    for name, table in tables.items():
+        if name in document.data:
+            given = document.table(name, [key.name for key in table.keys])
+            asked[name] = table.read(document, given, found)
+    return replace(found, asked=asked)

@@ -1,0 +1,171 @@
+"""User-supplied certificates in an experiment: which files, to which suites they go, and what they are.
+
+A suite that leaves its keys out takes the user's chain wherever it can; one that names keys takes it where
+they are the chain's keys, and keeps certificates generated for the named keys elsewhere. So one experiment
+holds a user's chain against others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from shakedown.errors import InputError, NoUseError
+from shakedown.native.scenario import Options
+from shakedown.schema.base import SIDES, Side
+from shakedown.schema.certificates import ChainFiles, Description, UserChain
+
+VALIDATION_LEVEL = 2
+"""OpenSSL's security level at which the report validates certificates: what its clients have by default."""
+
+
+@dataclass(frozen=True)
+class SideFiles:
+    """What one side presents: a chain, leaf first; its key and root where they are in other files."""
+
+    side: Side
+    chain: Path
+    key: Path | None = None
+    ca: Path | None = None
+    password_env: str | None = None
+
+    @property
+    def password(self) -> str | None:
+        """From the environment, where it can be kept out of files."""
+        return os.environ.get(self.password_env) if self.password_env else None
+
+    def options(self) -> dict[str, str]:
+        """These files as options of `measure`."""
+        prefix = "" if self.side == "server" else "client_"
+        given = {"chain": self.chain, "key": self.key, "ca": self.ca, "password": self.password}
+        return {prefix + name: str(value) for name, value in given.items() if value is not None}
+
+    def described(self, now: int) -> Description:
+        """What the chain is, and what a peer would refuse about it at `now` (Unix seconds)."""
+        from shakedown import native
+        from shakedown.schema import convert
+
+        [found] = native.certs(
+            {
+                "do": "show",
+                "files": [str(self.chain)],
+                "key": self.key,
+                "ca": self.ca,
+                "password": self.password,
+                "side": self.side,
+                "level": VALIDATION_LEVEL,
+                "now": now,
+            }
+        )
+        return convert({key: value for key, value in found.items() if key != "file"}, Description)
+
+    def about(self, now: int, suites: Sequence[str]) -> UserChain:
+        """What a manifest keeps: names of files, no folders, no keys."""
+        return UserChain(
+            **msgspec.structs.asdict(self.described(now)),
+            suites=tuple(suites),
+            files=ChainFiles(
+                chain=self.chain.name,
+                key=self.key.name if self.key else None,
+                ca=self.ca.name if self.ca else None,
+            ),
+            verification_time=now,
+            level=VALIDATION_LEVEL,
+        )
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """A suite by the name that it has with the user's certificates, and the sides that present them."""
+
+    suite: str
+    sides: tuple[Side, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class WrongChainError(InputError):
+    """One side's files are no good, whatever the suite."""
+
+    def __init__(self, side: Side, reason: str) -> None:
+        """Remembers whose they are."""
+        super().__init__(reason)
+        self.side = side
+
+
+def assign(written: str, suite: str, files: Mapping[Side, SideFiles], now: int) -> Assigned:
+    """Which of the files a suite presents; `written` is its name as the user wrote it, `suite` canonical.
+
+    Raises `WrongChainError` where they are no good: unreadable, no pair, out of order, not valid at `now`.
+    """
+    from shakedown import native
+
+    given = [side for side in SIDES if side in files]
+    choices = [tuple(given)] if len(given) < 2 else [tuple(given), ("server",), ("client",)]
+    free = leaves_keys_out(written)
+    for sides in choices:
+        try:
+            found, notes = _named(suite, sides, files, now)
+        except NoUseError:
+            continue
+        if free or found == suite:
+            return Assigned(native.runnable(found), sides, tuple(notes))
+    return Assigned(suite)
+
+
+def _named(
+    suite: str, sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int
+) -> tuple[str, list[str]]:
+    from shakedown import native
+
+    try:
+        return native.named_by_chain(suite, _options(sides, files, now))
+    except NoUseError:
+        raise
+    except InputError as error:
+        raise WrongChainError(_culprit(suite, sides, files, now), str(error)) from error
+
+
+def _options(sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -> Options:
+    given = {key: value for side in sides for key, value in files[side].options().items()}
+    return Options(now=now, **given)  # type: ignore[arg-type]  # the keys are those of files
+
+
+def _culprit(suite: str, sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -> Side:
+    """Of the sides whose files were tried together, the one whose are no good."""
+    from shakedown import native
+
+    for side in sides[:-1]:
+        try:
+            native.named_by_chain(suite, _options([side], files, now))
+        except NoUseError:
+            continue
+        except InputError:
+            return side
+    return sides[-1]
+
+
+def leaves_keys_out(written: str) -> bool:
+    """Whether a suite's name, as somebody wrote it, says nothing of keys.
+
+    Keys stand third, if at all. Of the other parts that could stand there each changes something else.
+    """
+    from shakedown import native
+
+    parts = written.strip().lower().split("/")
+    if len(parts) < 3:
+        return True
+    base = native.describe("/".join(parts[:2]))
+    try:
+        probe = native.describe("/".join(parts[:3]))
+    except InputError:
+        # An "optimized" or the like, which is sound only with what follows it.
+        return True
+    if probe["keys"] != base["keys"]:
+        return False
+    others = ("authentication", "mode", "cipher")
+    said = {str(base[name]) for name in others} | {"full"}
+    return any(probe[name] != base[name] for name in others) or parts[2] in said

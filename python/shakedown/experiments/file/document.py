@@ -1,0 +1,161 @@
+"""An experiment's file under scrutiny: whoever takes a value from it says where an offending key stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shakedown.errors import InputError, did_you_mean
+from shakedown.files import limits
+from shakedown.files.toml import describe, load_toml, locate
+from shakedown.schema.text import visible
+from shakedown.schema.units import parse_duration_s, parse_rate_per_s
+
+
+class Document:
+    """A TOML file: its path, its text, and its tables. A key within a table is written `table.key`.
+
+    What cannot be taken raises `InputError`: file, line, key, what was found, what is accepted.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Reads the file. Raises `InputError`."""
+        self.path = path
+        self.data, self.text = load_toml(path, limits.MAX_EXPERIMENT_BYTES, "TOML file")
+
+    def wrong(self, key: str, what: str, element: str | None = None) -> InputError:
+        """A complaint about a key, or about an element of its array."""
+        where = f"{self.path}, line {locate(self.text, key, element)}, key {key}"
+        return InputError(visible(f"{where}: {what}"))
+
+    def no_others(self, table: Mapping[str, Any], known: Collection[str], inside: str = "") -> None:
+        """Refuses keys that mean nothing."""
+        for key in table:
+            if key not in known:
+                hint = did_you_mean(key, known) or f"; accepted: {', '.join(sorted(known))}"
+                raise self.wrong(f"{inside}.{key}" if inside else key, f"unknown key{hint}")
+
+    def table(self, name: str, known: Collection[str]) -> dict[str, Any]:
+        """A table with keys out of those known; empty where there is none."""
+        found = self.data.get(name, {})
+        if not isinstance(found, dict):
+            raise self.wrong(name, f"found {describe(found)}; accepted: a table, as [{name}]")
+        self.no_others(found, known, name)
+        return found
+
+    def string(self, key: str, default: str, pattern: str | None = None) -> str:
+        """A string of the file's top."""
+        value = self.data.get(key, default)
+        if not isinstance(value, str):
+            raise self.wrong(key, f"found {describe(value)}; accepted: a string")
+        if pattern and not re.fullmatch(pattern, value):
+            raise self.wrong(
+                key, f'found {describe(value)}; accepted: letters, digits, ".", "_" and "-", at most 64'
+            )
+        return value
+
+    def strings(self, key: str, most: int) -> tuple[str, ...]:
+        """An array of strings of the file's top, no two the same."""
+        value = self.data.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.wrong(key, f'found {describe(value)}; accepted: an array of strings, as ["…", "…"]')
+        self.bounded(key, value, most)
+        self.different(key, value, value)
+        return tuple(value)
+
+    def different(self, key: str, written: Sequence[object], meant: Sequence[object]) -> None:
+        """Refuses an array of which two elements mean the same."""
+        seen: set[object] = set()
+        for item, meaning in zip(written, meant, strict=True):
+            if meaning in seen:
+                raise self.wrong(key, f"{describe(item)} is repeated", describe(item).strip('"'))
+            seen.add(meaning)
+
+    def bounded(self, key: str, value: Collection[object], most: int) -> None:
+        """Refuses more than there may be."""
+        if len(value) > most:
+            raise self.wrong(key, f"found {len(value):,} of them; accepted: {most:,} at most")
+
+    def whole(self, key: str, value: object, least: int = 1, most: int | None = None) -> int:
+        """A whole number; without `most`, any."""
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if not isinstance(value, int) or not is_whole or (most is not None and not least <= value <= most):
+            span = "" if most is None else f" from {least} to {most:,}"
+            raise self.wrong(key, f"found {describe(value)}; accepted: a whole number{span}")
+        return value
+
+    def truth(self, key: str, value: object) -> bool:
+        """True or false."""
+        if not isinstance(value, bool):
+            raise self.wrong(key, f"found {describe(value)}; accepted: true, false")
+        return value
+
+    def choice(self, key: str, value: object, *accepted: str) -> str:
+        """One of several words."""
+        if not isinstance(value, str) or value not in accepted:
+            raise self.wrong(key, f"found {describe(value)}; accepted: {', '.join(accepted)}")
+        return value
+
+    def rate_per_s(self, key: str, value: object) -> float:
+        """A rate with its unit, or a number of them a second."""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.wrong(key, f'found {describe(value)}; accepted: a rate, as "10/s"')
+        try:
+            return parse_rate_per_s(value)
+        except InputError as error:
+            raise self.wrong(key, str(error), describe(value).strip('"')) from error
+
+    def duration_s(self, key: str, value: object) -> float:
+        """A time with its unit, or a number of seconds."""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.wrong(key, f'found {describe(value)}; accepted: a time, as "10s"')
+        try:
+            return parse_duration_s(value)
+        except InputError as error:
+            raise self.wrong(key, str(error)) from error
+
+    def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names, each of which must be a profile's."""
+        if names:
+            from shakedown.profiles import bearer_names, device_names, load_device
+
+            known = bearer_names() if key == "bearers" else device_names()
+            for name in names:
+                board, variant, _ = name.partition(":") if key != "bearers" else (name, "", "")
+                if board not in known:
+                    hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
+                    raise self.wrong(key, f"there is no profile {describe(name)}{hint}", name)
+                if variant:
+                    try:
+                        load_device(name)
+                    except InputError as error:
+                        raise self.wrong(key, str(error), name) from None
+        return names
+
+    def entry(self, table: Mapping[str, Any], inside: str, key: str) -> str | None:
+        """A string of a table, which may be left out but not empty."""
+        value = table.get(key)
+        if value is None or (isinstance(value, str) and value):
+            return value
+        raise self.wrong(f"{inside}.{key}", f"found {describe(value)}; accepted: a string")
+
+    def file(self, table: Mapping[str, Any], inside: str, key: str) -> Path | None:
+        """A file that a table names, its path taken from the experiment's folder."""
+        name = self.entry(table, inside, key)
+        if name is None:
+            return None
+        path = self.path.parent / name
+        try:
+            there, folder = path.is_file(), path.is_dir()
+        except ValueError:
+            there = folder = False
+        if not there:
+            what = "is a folder" if folder else "does not exist"
+            raise self.wrong(
+                f"{inside}.{key}",
+                f"{describe(name)} {what}; accepted: a file, from the experiment's folder",
+                name,
+            )
+        return path

@@ -1,0 +1,83 @@
+"""Where an experiment's handshakes are priced: devices, bearers, rates, and the server's promise."""
+
+from __future__ import annotations
+
+from shakedown.errors import InputError
+from shakedown.experiments.file.document import Document
+from shakedown.files import limits
+from shakedown.files.toml import describe
+from shakedown.native.scenario import DEFAULT_PERCENTILE, Places
+from shakedown.schema.units import parse_charge_j
+
+KEYS = ("devices", "server_device", "bearers", "rates", "workers", "within", "percentile", "battery")
+
+
+def read_places(document: Document) -> Places:
+    """The places that a file names. Raises `InputError`."""
+    server = document.string("server_device", "")
+    devices = document.profiles("devices", document.strings("devices", limits.MAX_PLACES))
+    bearers = document.profiles("bearers", document.strings("bearers", limits.MAX_PLACES))
+    if len(devices) * len(bearers) > limits.MAX_PLACES:
+        raise document.wrong(
+            "bearers",
+            f"found {len(devices):,} devices with {len(bearers):,} bearers each; accepted: "
+            f"{limits.MAX_PLACES:,} pairs at most",
+        )
+    return Places(
+        devices=devices,
+        server_device=next(iter(document.profiles("server_device", (server,) if server else ())), None),
+        bearers=bearers,
+        rates_per_s=_rates_per_s(document),
+        workers=document.whole("workers", document.data.get("workers", 1), most=limits.MAX_WORKERS),
+        within_s=_within_s(document),
+        percentile=_percentile(document),
+        battery_j=_battery_j(document),
+    )
+
+
+def _battery_j(document: Document) -> float | None:
+    """What a client's battery holds."""
+    value = document.data.get("battery")
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise document.wrong("battery", f'found {describe(value)}; accepted: a charge, as "2.5Wh"')
+    try:
+        return parse_charge_j(value)
+    except InputError as error:
+        raise document.wrong("battery", str(error)) from None
+
+
+def _rates_per_s(document: Document) -> tuple[float, ...]:
+    value = document.data.get("rates", [])
+    if not isinstance(value, list):
+        shape = 'an array of rates, as ["10/s", "300/s"]'
+        raise document.wrong("rates", f"found {describe(value)}; accepted: {shape}")
+    document.bounded("rates", value, limits.MAX_RATES)
+    rates_per_s = tuple(document.rate_per_s("rates", item) for item in value)
+    document.different("rates", value, rates_per_s)
+    return rates_per_s
+
+
+def _within_s(document: Document) -> float | None:
+    """The promised time of a handshake, for which the workers needed are computed."""
+    value = document.data.get("within")
+    if value is None:
+        return None
+    if not isinstance(value, str) or value.strip().replace(".", "", 1).isdigit():
+        shape = 'a time with its unit, as "200ms"'
+        raise document.wrong("within", f"found {describe(value)}; accepted: {shape}")
+    within_s = document.duration_s("within", value)
+    if not within_s > 0.0:
+        raise document.wrong("within", f"found {describe(value)}; accepted: a time above 0")
+    return within_s
+
+
+def _percentile(document: Document) -> float:
+    """The share of handshakes that keep the promise, in per cent."""
+    value = document.data.get("percentile", DEFAULT_PERCENTILE)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 100.0:
+        raise document.wrong("percentile", f"found {describe(value)}; accepted: above 0 and below 100")
+    if "percentile" in document.data and "within" not in document.data:
+        raise document.wrong("percentile", 'there is no promise that it is of; accepted: beside "within"')
+    return float(value)

@@ -1,0 +1,164 @@
+"""The suites that an experiment measures: on which stacks, with which options and whose certificates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from shakedown.errors import InputError, did_you_mean
+from shakedown.experiments.file.credentials import Assigned, SideFiles, WrongChainError, assign
+from shakedown.experiments.file.document import Document
+from shakedown.files import limits
+from shakedown.files.toml import describe
+from shakedown.native.scenario import HandshakeId, Options, Scenario
+from shakedown.schema.base import SIDES, Side
+
+KEYS = ("suites", "stack", "client_stack", "server_stack", *SIDES)
+FILE_KEYS = ("chain", "key", "ca", "password_env")
+
+
+def read_side_files(document: Document) -> dict[Side, SideFiles]:
+    """The user's certificates, of the sides that have a table of them. Raises `InputError`."""
+    return {side: _side_files(document, side) for side in SIDES if side in document.data}
+
+
+def _side_files(document: Document, side: Side) -> SideFiles:
+    table = document.table(side, FILE_KEYS)
+    if "chain" not in table:
+        raise document.wrong(side, 'chain is missing; accepted: chain = "…", a file of certificates')
+    variable = document.entry(table, side, "password_env")
+    if variable is not None and variable not in os.environ:
+        raise document.wrong(f"{side}.password_env", f"the environment has no variable {variable}", variable)
+    chain, key, ca = (document.file(table, side, name) for name in ("chain", "key", "ca"))
+    assert chain is not None
+    return SideFiles(side, chain, key, ca, variable)
+
+
+def read_suites(
+    document: Document, files: Mapping[Side, SideFiles], today: int, options: Options
+) -> tuple[list[Scenario], tuple[str, ...]]:
+    """A scenario a suite, and what is to be said of them.
+
+    Those that present the user's certificates have the name of their keys. Raises `InputError`.
+    """
+    written = document.strings("suites", limits.MAX_SUITES)
+    if not written:
+        if files:
+            raise document.wrong(next(iter(files)), "no suite is there to present these certificates")
+        if "captures" not in document.data:
+            raise document.wrong("suites", "is empty; accepted: one suite or more")
+    found: dict[str, str] = {}
+    scenarios: list[Scenario] = []
+    notes: list[str] = []
+    stacks = _stacks(document)
+    for name in written:
+        one = _assigned(document, name, files, today)
+        if one.suite in found:
+            raise document.wrong(
+                "suites",
+                f"{describe(name)} and {describe(found[one.suite])} are the same suite, {one.suite}",
+                name,
+            )
+        found[one.suite] = name
+        notes += [f"{one.suite}: {note}" for note in one.notes]
+        handshake = HandshakeId(
+            suite=one.suite,
+            client_stack=stacks["client"],
+            server_stack=stacks["server"],
+            carrier=options.over or "bare",
+            credentials="user-supplied" if one.sides else "generated",
+        )
+        chosen = _options_of(one, files, today, options)
+        _check_stacks(document, handshake, name)
+        scenarios.append(Scenario(kind="measured", handshake=handshake, options=chosen))
+    for side, side_files in files.items():
+        if not any(side in one.options.user_supplied for one in scenarios):
+            raise document.wrong(side, _nobody_presents(side_files, today))
+    return scenarios, tuple(notes)
+
+
+def _stacks(document: Document) -> dict[Side, str | None]:
+    """The stacks that run the two sides, where the file names them."""
+    both = document.string("stack", "")
+    found = {side: document.string(f"{side}_stack", both) or None for side in SIDES}
+    for side, name in found.items():
+        if name:
+            from shakedown import native
+
+            known = [one.name for one in native.stacks()]
+            if name not in known:
+                key = f"{side}_stack" if f"{side}_stack" in document.data else "stack"
+                hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
+                raise document.wrong(key, f"there is no stack {describe(name)}{hint}")
+    return found
+
+
+def _check_stacks(document: Document, handshake: HandshakeId, written: str) -> None:
+    """Refuses a suite of a protocol of which a stack that was asked for is no client, or no server."""
+    asked: dict[Side, str | None] = {"client": handshake.client_stack, "server": handshake.server_stack}
+    if not any(asked.values()):
+        return
+    from shakedown import native
+
+    protocol = native.describe(handshake.suite)["protocol"]
+    for side, name in asked.items():
+        known = [
+            one.name
+            for one in native.stacks()
+            if protocol in (one.client if side == "client" else one.server)
+        ]
+        if name is not None and name not in known:
+            raise document.wrong(
+                "suites",
+                f"{written}: the stack {name} runs no {side} of {protocol}; accepted: {', '.join(known)}",
+                written,
+            )
+
+
+def _assigned(document: Document, name: str, files: Mapping[Side, SideFiles], today: int) -> Assigned:
+    from shakedown.native import runnable
+
+    try:
+        suite = runnable(name)
+    except InputError as error:
+        raise document.wrong("suites", str(error), name) from error
+    if not files:
+        return Assigned(suite)
+    try:
+        return assign(name, suite, files, today)
+    except WrongChainError as error:
+        raise document.wrong(error.side, str(error)) from error
+
+
+def _options_of(one: Assigned, files: Mapping[Side, SideFiles], today: int, options: Options) -> Options:
+    """What `measure` takes beside this suite."""
+    changes: dict[str, Any] = {}
+    if not one.suite.startswith("wtls/"):
+        changes |= {"certificate_form": None, "private_curves": False}
+    if one.sides:
+        changes["now"] = today
+        for side in one.sides:
+            changes |= files[side].options()
+        from shakedown.native import presenting
+
+        if set(presenting(one.suite)) <= set(one.sides):
+            # The form is for generated certificates, and this suite presents none.
+            changes["certificate_form"] = None
+    return replace(options, **changes) if changes else options
+
+
+def _nobody_presents(files: SideFiles, now: int) -> str:
+    """Why files go to no suite, and what would have a use for them."""
+    keys = files.described(now).keys_name
+    if files.side == "client":
+        return (
+            "no suite here presents these certificates; accepted: a suite with /mutual that leaves its keys "
+            f"out, or names these: {keys}"
+        )
+    return (
+        "no suite here presents these certificates; accepted: a suite that leaves its keys out, as "
+        f"tls1.3/x25519, or names these: {keys}"
+    )

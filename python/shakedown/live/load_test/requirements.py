@@ -1,0 +1,112 @@
+"""Thresholds on what a load comes to: `handshake.p99<2s`, `failed.share<1%`, `rate>250`.
+
+A failed connection counts as one that never ended: where more failed than a percentile leaves out, that
+percentile has no value. A threshold without a value to hold it against is not met.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shakedown.errors import InputError
+from shakedown.schema.units import parse_duration_s, parse_rate_per_s
+
+if TYPE_CHECKING:
+    from shakedown.schema.live import LoadFigures, Times
+
+_TIMES = ("connect", "handshake", "first_byte", "start_lateness")
+_STATISTICS = {"mean": None, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+ACCEPTED = (
+    f"{'|'.join(_TIMES)}.{'|'.join(_STATISTICS)}, failed.share, failed.count, resumed.share or rate, "
+    "then < <= > >=, then a value: handshake.p99<2s, failed.share<1%, rate>=250/s"
+)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A metric, how it must compare, and with what: seconds, a share of one, a count, or a rate a second."""
+
+    text: str
+    metric: str
+    operator: str
+    bound: float
+
+    def value(self, outcome: LoadFigures) -> float | None:
+        """The metric in a run; None where the run has none."""
+        name, _, statistic = self.metric.partition(".")
+        failed = outcome.failed_count
+        if name == "rate":
+            return outcome.rate_per_s.achieved
+        if name == "failed":
+            share = failed / outcome.planned if outcome.planned else None
+            return share if statistic == "share" else float(failed)
+        if name == "resumed":
+            asked = outcome.resumed.asked
+            return outcome.resumed.confirmed / asked if asked else None
+        times: Times = getattr(outcome, f"{name}_s")
+        share_within = _STATISTICS[statistic]
+        found: float | None = getattr(times, statistic)
+        if name == "start_lateness":
+            # What failed had started, unless it never did.
+            failed = outcome.failed.get("not started", 0)
+        if found is None or not failed:
+            return found
+        if share_within is None:
+            # One that never ended has no time to take a mean of.
+            return None
+        rank = math.ceil(share_within * (times.n + failed))
+        # Of those that ended, the percentile that is this one of all: what is kept are five of them.
+        return None if rank > times.n else _at_least(times, rank / times.n)
+
+    def is_met(self, outcome: LoadFigures) -> bool:
+        """Whether a run meets it."""
+        value = self.value(outcome)
+        return value is not None and _OPERATORS[self.operator](value, self.bound)
+
+
+def _at_least(times: Times, share: float) -> float | None:
+    """The nearest percentile that is kept and not below a share: never better than the truth."""
+    for name, kept in _STATISTICS.items():
+        if kept is not None and kept >= share:
+            found: float | None = getattr(times, name)
+            return found
+    return times.max
+
+
+def parse(text: str) -> Threshold:
+    """Reads a threshold. Raises `InputError`."""
+    match = re.fullmatch(r"\s*([a-z_0-9.]+)\s*(<=|>=|<|>)\s*(\S.*?)\s*", text)
+    if match is None:
+        raise InputError(f'"{text[:60]}" is no requirement; accepted: {ACCEPTED}')
+    metric, comparison, bound = match.groups()
+    name, _, statistic = metric.partition(".")
+    if name in _TIMES and statistic in _STATISTICS:
+        value = parse_duration_s(bound)
+    elif metric in ("failed.share", "resumed.share"):
+        value = _share(text, bound)
+    elif metric in ("failed.count", "rate"):
+        value = parse_rate_per_s(bound)
+    else:
+        raise InputError(f'"{metric[:60]}" is nothing that can be required; accepted: {ACCEPTED}')
+    return Threshold(text=text.strip(), metric=metric, operator=comparison, bound=value)
+
+
+def _share(text: str, bound: str) -> float:
+    try:
+        value = float(bound.removesuffix("%")) / (100 if bound.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise InputError(f'"{text[:60]}": "{bound[:20]}" is no share; accepted: 0 to 1, or 0% to 100%')
+    return value

@@ -1,0 +1,220 @@
+"""A server in this process: started, watched and stopped; its threads are the core's."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from shakedown.errors import InputError
+from shakedown.schema.arguments import check, checked
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from shakedown.native.scenario import Options
+    from shakedown.schema.serving import Serving
+
+MAX_PORT = 65_535
+LOOK_EVERY_S = 0.2
+"""How often whoever waits for a server looks for Ctrl-C."""
+
+
+def parse_address(text: str) -> str:
+    """`HOST:PORT`, `[IPv6]:PORT`, or a port of this machine alone, as an IP address and a port.
+
+    Raises `InputError`, also where the host has no address.
+    """
+    host, colon, port_text = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    host = host[1:-1] if bracketed else host
+    port = int(port_text) if port_text.isascii() and port_text.isdigit() and len(port_text) < 6 else -1
+    if not 0 <= port <= MAX_PORT or (colon and not host) or (":" in host and not bracketed):
+        raise InputError(
+            f'"{text[:80]}" is no address; accepted: HOST:PORT as 127.0.0.1:4433 or [::1]:4433, or a PORT of '
+            "this machine alone; port 0 is any that is free"
+        )
+    try:
+        found = socket.getaddrinfo(host or "127.0.0.1", port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f'the host "{host[:80]}" has no address: {_reason(error)}') from error
+    address = found[0][4][0]
+    return f"[{address}]:{port}" if found[0][0] == socket.AF_INET6 else f"{address}:{port}"
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without its number."""
+    text = getattr(error, "strerror", None) or str(error)
+    return text[:1].lower() + text[1:]
+
+
+@dataclass(frozen=True)
+class Passages:
+    """Messages of handshakes on their way through a server's queue, in the order in which they were taken up.
+
+    Attributes:
+        arrived_s, taken_up_s, done_s: since the server began, each of shape (messages,).
+        worked_s: how long the worker had had something to do, all in all, when it took the message up.
+        handshake: the number of the message's handshake, of its worker's.
+        is_first: whether it is its handshake's first.
+    """
+
+    arrived_s: npt.NDArray[np.float64]
+    taken_up_s: npt.NDArray[np.float64]
+    done_s: npt.NDArray[np.float64]
+    worked_s: npt.NDArray[np.float64]
+    handshake: npt.NDArray[np.int64]
+    is_first: npt.NDArray[np.bool_]
+
+
+class Server:
+    """A running server. As a context manager it is stopped in good order at the end of the block."""
+
+    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
+        """Wraps the core's."""
+        self._inner = inner
+
+    def __repr__(self) -> str:
+        return f"Server({self.stack}, at {self.address})"
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as IP:PORT."""
+        return cast(str, self._inner.address)
+
+    @property
+    def metrics_address(self) -> str | None:
+        """Where its metrics are, as IP:PORT; None where nobody asked for them."""
+        return cast("str | None", self._inner.metrics_address)
+
+    @property
+    def roots_pem(self) -> str:
+        """The roots that clients are to trust; empty where no suite has X.509 certificates."""
+        return "".join(map(ssl.DER_cert_to_PEM_cert, self._inner.roots))
+
+    @property
+    def stack(self) -> str:
+        """Name and version of what runs the suites."""
+        stack = self._inner.stack
+        return f"{stack['name']} {stack['version']}"
+
+    def stop(self) -> None:
+        """Accepts nothing new and ends idle connections; the others have the drain time to finish."""
+        self._inner.stop()
+
+    def cut(self) -> None:
+        """Cuts every connection."""
+        self._inner.cut()
+
+    def wait(self, patience_s: float) -> bool:
+        """Waits for its end, at most so long; True once it is over."""
+        return cast(bool, self._inner.wait(patience_s))
+
+    def take_passages(self) -> Passages:
+        """The ways of messages through the queue that were kept since they were taken last."""
+        import numpy as np
+
+        rows = np.frombuffer(self._inner.take_passages(), dtype="<u8").reshape(-1, 6).astype(np.int64)
+        arrived_s, taken_up_s, done_s, worked_s = rows[:, :4].T * 1e-9
+        return Passages(arrived_s, taken_up_s, done_s, worked_s, rows[:, 4], rows[:, 5] == 1)
+
+    def summary(self) -> Serving:
+        """What it has counted so far."""
+        from shakedown.schema import convert
+        from shakedown.schema.serving import Serving
+
+        return convert(self._inner.summary(), Serving)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop() if error is None else self.cut()
+        try:
+            while not self.wait(LOOK_EVERY_S):
+                pass
+        except KeyboardInterrupt:
+            self.cut()
+            raise
+
+
+_LIMITS = {"payload_when": "str | None", "queue_times": "bool | None"}
+"""Types of a server's limits that are neither times nor whole numbers."""
+
+
+@checked
+def start(
+    suites: Sequence[str],
+    listen: str,
+    *,
+    stack: str | None = None,
+    options: Options | None = None,
+    metrics: str | None = None,
+    client_ca: str | Path | None = None,
+    traces: str | Path | None = None,
+    replace: bool = False,
+    **limits: object,
+) -> Server:
+    """Starts a server of `suites` at `listen` (HOST:PORT).
+
+    `limits` are `workers`, `payload_bytes`, `payload_when` (request or handshake), `handshake_timeout_s`,
+    `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections`, `sample`, `queue_times` and
+    `max_passages` (of messages' ways through the queue, for each worker, until they are taken); None is the
+    default. `client_ca` is the root of the certificates that clients present. `traces` is a log of sampled
+    handshakes, which others read while it grows: it has its name as soon as the server listens, and a file
+    that is there is replaced then, where `replace` says so, and never added to. Raises `InputError`, also
+    where the address is taken or a suite cannot be served.
+    """
+    import msgspec
+
+    from shakedown import native
+    from shakedown.files.read import check_readable
+    from shakedown.files.write import Destination
+    from shakedown.native.scenario import Options
+
+    for name, value in limits.items():
+        kind = _LIMITS.get(name, "float | None" if name.endswith("_s") else "int | None")
+        check(name, value, kind)
+    given = (options or Options()).checked()
+    if given.now is None:
+        # Servers on a network live today, not on the laboratory's fixed day.
+        given = msgspec.structs.replace(given, now=int(time.time()))
+    chosen = {key: value for key, value in given.given().items() if key != "repeat"}
+    if stack is not None:
+        chosen["stack"] = stack
+    for file in (given.chain, given.key, given.ca):
+        if file is not None:
+            check_readable(file)
+    request: dict[str, object] = {"listen": parse_address(listen)}
+    if metrics is not None:
+        request["metrics"] = parse_address(metrics)
+    if client_ca is not None:
+        request["client_ca"] = str(client_ca)
+    request |= {key: value for key, value in limits.items() if value is not None}
+    names = [native.canonical(suite) for suite in suites]
+    core = native.extension()
+    log = None if traces is None else Destination(Path(traces), replace=replace)
+    if log is not None:
+        request["traces"] = str(log.beside)
+    try:
+        # A server that nobody holds is cut off.
+        server = Server(core.Server(names, request, options=chosen))
+        if log is not None:
+            log.commit()
+    except (core.InvalidOption, core.Unsupported, core.InvalidSuite) as error:
+        if client_ca is not None and str(client_ca) in str(error):
+            check_readable(client_ca)
+        raise InputError(str(error)) from error
+    finally:
+        # Has no effect on a file that has its name.
+        if log is not None:
+            log.abandon()
+    return server

@@ -1,0 +1,184 @@
+"""How many handshakes a server takes within a promise, and how many workers a rate needs: behind
+``capacity``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from shakedown.errors import InputError
+from shakedown.files.limits import MAX_WORKERS
+from shakedown.models.distribution import Distribution
+from shakedown.models.handshake import highest_rate_per_s, least_workers, promise_kept
+from shakedown.models.waiting import Service
+from shakedown.prediction.library import TraceLibrary, opened
+from shakedown.prediction.predict import Row, check_model, each
+from shakedown.prediction.scenario import (
+    DEFAULT_BEARER,
+    DEFAULT_DEVICE,
+    DEFAULT_SERVER_DEVICE,
+    Scenario,
+    scenario,
+)
+from shakedown.prediction.trace import Trace
+from shakedown.schema.arguments import checked, profile_name, several
+from shakedown.schema.base import BriefRow
+
+"""More workers than this are not searched."""
+
+
+@checked
+def capacity(
+    suites: str | Sequence[str],
+    *,
+    within_s: float,
+    device: str | Path = DEFAULT_DEVICE,
+    server_device: str | Path = DEFAULT_SERVER_DEVICE,
+    bearer: str | Path = DEFAULT_BEARER,
+    percentile: float | None = None,
+    workers: int = 1,
+    rate_per_s: float | None = None,
+    traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
+    scale_from: str | Path | None = None,
+) -> list[Row]:
+    """Find the highest rate at which the whole handshake stays within a promise: one row a suite.
+
+    Args:
+        suites: a suite's name, or several.
+        within_s: the promised time.
+        device, server_device, bearer: profile names or paths.
+        percentile: share in per cent of handshakes that must keep the promise; default: their mean must.
+        workers: the server's workers.
+        rate_per_s: the rate for which the least number of workers is wanted too.
+        traces: where recorded handshakes come from, as of `predict`.
+        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+
+    Raises:
+        InputError: naming what was wrong and what is accepted.
+    """
+    if not (math.isfinite(within_s) and within_s > 0.0):
+        raise InputError(f"within is {within_s}; accepted: a time above 0")
+    if percentile is not None and not 0.0 < percentile < 100.0:
+        raise InputError(f"percentile is {percentile}; accepted: above 0 and below 100")
+    if rate_per_s is not None and not (math.isfinite(rate_per_s) and rate_per_s > 0.0):
+        raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, above 0")
+    check_model("default", workers)
+    library = opened(traces)
+    device, server_device, bearer = map(profile_name, (device, server_device, bearer))
+    scale_from = profile_name(scale_from)
+
+    def one(suite: str) -> tuple[Scenario, Row]:
+        found = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
+        return found, capacity_row(found, within_s, percentile, workers, rate_per_s)
+
+    place = {"server_device": server_device, "device": device, "bearer": bearer}
+    return [BriefRow(pair[1]) for pair in each(several(suites), one, place)]
+
+
+def capacity_row(
+    one: Scenario, within_s: float, percentile: float | None, workers: int, rate_per_s: float | None = None
+) -> Row:
+    """One row of ``capacity``."""
+    case = _Case(one, within_s, percentile)
+    rate, low, high = (case.rate(end, workers) for end in ("mean", "high", "low"))
+    unknown = bool(one.server.unpriced or one.client.unpriced)
+    service_s = one.service_s.mean
+    found: Row = {
+        "suite": one.trace.suite,
+        "server_device": one.server_device.name,
+        "device": one.device.name,
+        "bearer": one.bearer.name,
+        "within_s": within_s,
+        "percentile": percentile,
+        "workers": workers,
+        "rate_per_s": rate,
+        "utilisation": None if rate is None else rate * service_s / workers,
+        "rate_range_per_s": [0.0 if unknown else low, high],
+        "basis": one.basis,
+        "unpriced": [*one.client.unpriced, *one.server.unpriced],
+        "extrapolated": [*one.client.figures, *one.server.figures],
+        "limit_per_s": workers / service_s if service_s > 0.0 else None,
+        "unloaded_s": case.unloaded_s,
+    }
+    if rate_per_s is not None:
+        [(needed, least, most)] = workers_needed(one, within_s, percentile, [rate_per_s])
+        found["asked_rate_per_s"] = rate_per_s
+        found["workers_needed"] = needed
+        found["workers_range"] = [least, most]
+    return found
+
+
+Workers = tuple[int | None, int | None, int | None]
+"""A number of workers with the figures at their mean, their low and their high ends; None: none will do."""
+
+
+def workers_needed(
+    one: Scenario, within_s: float, percentile: float | None, rates_per_s: Sequence[float]
+) -> list[Workers]:
+    """The least numbers of workers that keep a promise at rates; None where none does, or at the high end
+    where part of the work has no figure.
+    """
+    case = _Case(one, within_s, percentile)
+    unknown = bool(one.server.unpriced or one.client.unpriced)
+    mean, low = (case.workers(end, rates_per_s) for end in ("mean", "low"))
+    high = [None] * len(rates_per_s) if unknown else case.workers("high", rates_per_s)
+    return list(zip(mean, low, high, strict=True))
+
+
+class _Case:
+    """A scenario and a promise, with the device figures at their mean or at an end of their ranges."""
+
+    def __init__(self, one: Scenario, within_s: float, percentile: float | None) -> None:
+        self.one, self.within_s, self.percentile = one, within_s, percentile
+        self.done = one.unloaded()[1]
+
+    @property
+    def unloaded_s(self) -> float:
+        """What the promise is held against where nobody waits: the mean, or the percentile."""
+        return self.done.mean if self.percentile is None else self.done.quantile(self.percentile / 100.0)
+
+    def _at(self, end: str) -> tuple[Distribution, Service]:
+        one = self.one
+        shift = sum(getattr(side.total, end) - side.total.mean for side in (one.client, one.server))
+        return self.done.shifted(shift), one.service(getattr(one.service_s, end))
+
+    def rate(self, end: str, workers: int) -> float | None:
+        """The highest rate, None where no server cost is known."""
+        unloaded, service = self._at(end)
+        found = highest_rate_per_s(self.within_s, unloaded, service, workers, self.percentile)
+        return found if math.isfinite(found) else None
+
+    def workers(self, end: str, rates_per_s: Sequence[float]) -> list[int | None]:
+        """The least numbers of workers, None where none keeps the promise.
+
+        They grow with the rate: each search begins where that of a lower rate ended, and rates that the
+        workers found also bear are jumped over, by jumps that double and are then halved.
+        """
+        unloaded, service = self._at(end)
+
+        def borne(rate_per_s: float, workers: int) -> bool:
+            return promise_kept(rate_per_s, self.within_s, unloaded, service, workers, self.percentile)
+
+        rates = sorted(set(rates_per_s))
+        found: dict[float, int | None] = dict.fromkeys(rates)
+        first, too_few = 0, 0
+        while first < len(rates):
+            enough = least_workers(
+                self.within_s, unloaded, service, rates[first], self.percentile, MAX_WORKERS, too_few
+            )
+            if enough is None:
+                break
+            last, over = first, len(rates)  # borne by so many workers; and the first that is known not to be
+            step = 1
+            while last + 1 < over:
+                tried = min(last + step, over - 1)
+                if borne(rates[tried], enough):
+                    last, step = tried, step * 2
+                else:
+                    over, step = tried, max(1, (tried - last) // 2)
+            for rate in rates[first : last + 1]:
+                found[rate] = enough
+            first, too_few = last + 1, enough - 1
+        return [found[rate] for rate in rates_per_s]

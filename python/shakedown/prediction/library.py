@@ -1,0 +1,267 @@
+"""Recorded handshakes: the library shipped with the package, the user's own, and files that a command is
+given.
+
+A trace is one object of ``measure --json``. A library file holds one a line; its first line is an index
+(suite to byte offset and length), so that a single trace is read without the rest. A file without an index,
+or with one JSON array, is read as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote, unquote
+
+from shakedown.errors import InputError, did_you_mean, os_reason
+from shakedown.files.drafts import remove_left_over_of
+from shakedown.files.limits import MAX_TRACES_BYTES, MIB, parse_json, read_bytes
+from shakedown.files.write import write_durably
+from shakedown.prediction.trace import Trace, parse_trace
+
+INDEX_KEY = "shakedown_traces"
+SHIPPED = Path(__file__).parent.parent / "data" / "traces.json"
+RECORD_REPEAT = 5
+
+
+class TraceLibrary:
+    """Traces by canonical suite name, from files in order, then the user's own, then by recording.
+
+    Args:
+        path: a file that takes the place of the shipped library, or None.
+        own: folder of the traces that were recorded for this user.
+        record: makes the trace of a suite (an object of ``measure --json``), or None where that is not
+            wanted.
+        canonical: gives a suite's canonical name and refuses what names none.
+        say: is told, in one line, when a suite is recorded.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        own: Path | None = None,
+        record: Callable[[str], Mapping[str, Any]] | None = None,
+        canonical: Callable[[str], str] | None = None,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """Open the library; nothing is read before it is asked for."""
+        self._path = path or SHIPPED
+        self._given = path is not None
+        self._own = own
+        self._record = record
+        self._canonical = canonical
+        self._say = say
+        self._cache: dict[str, Trace] = {}
+        self._entries: dict[str, Mapping[str, Any]] = {}
+        self._several: Counter[str] = Counter()
+
+    def __getitem__(self, suite: str) -> Trace:
+        """Return the trace of a suite.
+
+        Raises:
+            InputError: for a name that names no suite, or one that is nowhere and cannot be recorded.
+        """
+        if suite in self._cache:
+            return self._cache[suite]
+        name = suite
+        entry = self._find(name)
+        if entry is None and self._canonical is not None:
+            name = self._canonical(suite)
+            entry = self._find(name)
+        if entry is None:
+            entry = self._kept(name)
+        if entry is None:
+            entry = self._recorded(name)
+        trace = parse_trace(entry, f"trace of {name}")
+        self._cache[suite] = self._cache[name] = trace
+        return trace
+
+    @cached_property
+    def _index(self) -> dict[str, tuple[int, int]]:
+        try:
+            with self._path.open("rb") as file:
+                first = file.readline(MAX_TRACES_BYTES + 1)
+                if first.startswith(b'{"' + INDEX_KEY.encode()):
+                    return _read_index(first, self._path)
+                text = first + file.read(max(0, MAX_TRACES_BYTES + 1 - len(first)))
+        except FileNotFoundError:
+            if self._given:
+                raise InputError(f"{self._path}: no such file; accepted: a file of traces") from None
+            return {}
+        except OSError as error:
+            raise InputError(f"{self._path}: {os_reason(error)}; accepted: a file of traces") from None
+        if len(text) > MAX_TRACES_BYTES:
+            raise InputError(
+                f"{self._path}: longer than {MAX_TRACES_BYTES // MIB} MiB; accepted: a file of traces of at "
+                "most that"
+            )
+        for entry in _read_whole(text, self._path):
+            suite = str(entry["suite"])
+            self._several[suite] += 1
+            self._entries.setdefault(suite, entry)
+        return dict.fromkeys(self._entries, (0, 0))
+
+    def _find(self, suite: str) -> Mapping[str, Any] | None:
+        """The trace in the library's file, if it is there."""
+        if suite not in self._index:
+            return None
+        if suite in self._entries:
+            if self._several.get(suite, 1) > 1:
+                self._say(
+                    f"{self._path}: holds {self._several[suite]} handshakes of {suite}; taken: the first "
+                    f"({_bytes_of(self._entries[suite])})"
+                )
+            return self._entries[suite]
+        at, length = self._index[suite]
+        try:
+            with self._path.open("rb") as file:
+                file.seek(at)
+                entry = _json(file.read(length), self._path, None)
+        except OSError as error:
+            raise InputError(f"{self._path}: {os_reason(error)}; accepted: a file of traces") from None
+        if not isinstance(entry, dict) or entry.get("suite") != suite:
+            raise InputError(f"{self._path}: damaged: {suite} is not where its index says")
+        return entry
+
+    def _kept(self, suite: str) -> Mapping[str, Any] | None:
+        """The trace that was recorded for this user before, if there is one."""
+        path = self._own_path(suite)
+        if path is None or not path.exists():
+            return None
+        try:
+            entry = self._read_own(path)
+        except InputError as error:
+            self._say(f"{error}; made again")
+            return None
+        if self._given:
+            self._say(f"{self._path}: no trace of {suite}; taken from what was recorded before")
+        return entry
+
+    def _recorded(self, suite: str) -> Mapping[str, Any]:
+        if self._record is None:
+            hint = did_you_mean(suite, self._index)
+            raise InputError(f'no trace of "{suite}" in {self._path}{hint}')
+        where = f"{self._path}: no trace of {suite}" if self._given else f"no recorded trace of {suite}"
+        self._say(f"{where}: recording it once")
+        entry = self._record(suite)
+        path = self._own_path(suite)
+        if path is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                remove_left_over_of([path])
+                write_durably(path, json.dumps(entry).encode(), replace=True)
+            except OSError as error:
+                self._say(f"the trace of {suite} cannot be kept: {path}: {os_reason(error)}")
+        return entry
+
+    def _own_path(self, suite: str) -> Path | None:
+        return None if self._own is None else self._own / f"{quote(suite, safe='')}.json"
+
+    def _read_own(self, path: Path) -> Mapping[str, Any]:
+        entry = _json(read_bytes(path, MAX_TRACES_BYTES, "trace"), path, None)
+        if not isinstance(entry, dict) or quote(str(entry.get("suite")), safe="") != path.stem:
+            raise InputError(f"{path}: damaged: not the trace of {unquote(path.stem)}")
+        return entry
+
+
+def opened(traces: TraceLibrary | Mapping[str, Trace] | str | Path | None) -> TraceLibrary:
+    """A library as functions take it: itself, traces by suite, a file's, or the shipped one."""
+    if traces is None or isinstance(traces, str | Path):
+        return open_library(None if traces is None else Path(traces))
+    # A library is asked for suites by name and nothing else.
+    return cast(TraceLibrary, traces)
+
+
+def open_library(path: Path | None = None, say: Callable[[str], None] = lambda line: None) -> TraceLibrary:
+    """Return the library as commands use it: ``path`` or the shipped one, the user's own, then recording
+    here.
+    """
+    from shakedown.profiles import user_data_dir
+
+    def record(suite: str) -> Mapping[str, Any]:
+        from shakedown import native
+        from shakedown.native.scenario import HandshakeId, Options
+        from shakedown.schema import builtins
+        from shakedown.schema.trace import bare
+
+        measured = native.measure(HandshakeId(suite=suite), Options(repeat=RECORD_REPEAT))
+        for notice in native.take_notices():
+            say(notice)
+        return cast("Mapping[str, Any]", builtins(bare(measured)))
+
+    def canonical(suite: str) -> str:
+        from shakedown import native
+
+        return native.canonical(suite)
+
+    return TraceLibrary(path, own=user_data_dir() / "traces", record=record, canonical=canonical, say=say)
+
+
+def write_library(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
+    """Write a library file: the index, then one compact trace a line, sorted by suite."""
+    lines = sorted(
+        (str(entry["suite"]), json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode())
+        for entry in entries
+    )
+    lengths = [len(line) for _, line in lines]
+    # Offsets depend on the length of the line that holds them: each gets as many digits as any can need.
+    width = len(str(sum(lengths) + sum(len(suite.encode()) + 64 for suite, _ in lines) + 64))
+
+    def index(offsets: Iterable[int]) -> bytes:
+        places = (
+            f"{json.dumps(suite, ensure_ascii=False)}:[{offset:>{width}},{length}]"
+            for (suite, _), length, offset in zip(lines, lengths, offsets, strict=True)
+        )
+        return f'{{"{INDEX_KEY}":{{{",".join(places)}}}}}'.encode()
+
+    first = len(index([0] * len(lines))) + 1
+    settled = index(accumulate((length + 1 for length in lengths[:-1]), initial=first))
+    write_durably(path, b"\n".join([settled, *(line for _, line in lines)]) + b"\n", replace=True)
+
+
+def _read_index(line: bytes, path: Path) -> dict[str, tuple[int, int]]:
+    """The places of traces, from a library's first line."""
+    found = _json(line, path, 1)
+    index = found.get(INDEX_KEY) if isinstance(found, dict) else None
+    if not isinstance(index, dict):
+        raise InputError(f"{path}: damaged: its index is no object")
+    places: dict[str, tuple[int, int]] = {}
+    for suite, place in index.items():
+        if not (
+            isinstance(place, list)
+            and len(place) == 2
+            and all(type(one) is int and 0 <= one <= MAX_TRACES_BYTES for one in place)
+        ):
+            raise InputError(f"{path}: damaged: its index has no place for {suite}")
+        places[suite] = (place[0], place[1])
+    return places
+
+
+def _bytes_of(entry: Mapping[str, Any]) -> str:
+    """How many bytes a trace says that its handshake has."""
+    found = entry.get("bytes")
+    total = found.get("total") if isinstance(found, dict) else None
+    return f"{total:,} bytes" if isinstance(total, int) else "no total of bytes"
+
+
+def _read_whole(text: bytes, path: Path) -> list[Mapping[str, Any]]:
+    stripped = text.strip()
+    if stripped.startswith(b"["):
+        found = _json(stripped, path, None)
+    else:
+        found = [_json(line, path, at) for at, line in enumerate(stripped.splitlines(), 1) if line.strip()]
+    if not found or not all(isinstance(entry, dict) and "suite" in entry for entry in found):
+        raise InputError(f"{path}: holds no traces; accepted: objects of measure --json")
+    return list(found)
+
+
+def _json(text: bytes, path: Path, line: int | None) -> Any:  # noqa: ANN401 - JSON has any type
+    try:
+        return parse_json(text, f"{path}:{line}" if line else str(path))
+    except InputError as error:
+        raise InputError(f"{error}; accepted: objects of measure --json") from None

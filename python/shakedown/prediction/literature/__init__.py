@@ -1,0 +1,37 @@
+"""Models of the literature, one module each; the module's name, with dashes, is what ``--model`` accepts.
+
+A module has the two terms in which models differ, `transmission` and `wait_s`. A new model is a new module
+here, and nothing else: names are the modules that are there.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from shakedown.models.arrays import Floats
+    from shakedown.models.distribution import Distribution
+    from shakedown.prediction.scenario import Scenario
+
+LITERATURE = tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__)))
+"""The models' names."""
+
+
+class Model(Protocol):
+    """What a module here has."""
+
+    def transmission(self, one: Scenario) -> Distribution:
+        """Time on the network, in seconds, both sides' work left out."""
+
+    def wait_s(self, one: Scenario, rates_per_s: Floats, factor: float) -> Floats:
+        """Mean wait at the one server at each rate, with its work scaled by ``factor``.
+
+        Where there is no steady state it may be anything.
+        """
+
+
+def load_model(name: str) -> Model:
+    """The model of one of the names in `LITERATURE`."""
+    return cast("Model", import_module(f"{__name__}.{name.replace('-', '_')}"))

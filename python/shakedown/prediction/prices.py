@@ -1,0 +1,434 @@
+"""Pricing a recorded handshake on a device: its primitives, its stack's own work, and a TCP connection.
+
+Each part stands on the device's own figure, on one scaled from its others, on an assumption, or on nothing:
+then it is named in `unpriced`, and the sum is a least value. Nothing unknown counts as zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shakedown.errors import InputError
+from shakedown.models.ranges import Range, combined, exactly, within
+from shakedown.prediction.extrapolation import Basis, call_figure, own_figure, weakest
+from shakedown.prediction.stack_work import StackWork, reference
+from shakedown.prediction.symmetric import Part, symmetric_parts
+from shakedown.prediction.trace import Message, Operation, Trace
+from shakedown.profiles.costs import Cost, Triple
+from shakedown.profiles.device import Device
+from shakedown.profiles.overhead import is_public_key, message_key, message_kind
+from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+from shakedown.schema.base import Side
+
+CLOCK_SPREAD = 2.0
+"""How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
+MATTERS = 0.05
+"""Parts that are, at the upper ends of their ranges, a smaller share of the total than this do not decide
+what the total stands on.
+"""
+WIDE_SHARE = 0.5
+"""Figures with a range wider than ×/÷ 4 count where their upper ends are at most so much of all else."""
+
+
+@dataclass
+class Price:
+    """What one side's work costs on a device.
+
+    Attributes:
+        parts: seconds with their range by cause: parts of one cause are wrong together.
+        sd_s: standard deviation of a single handshake, operations taken as independent.
+        message_s: mean seconds by index of the message the work belongs to; None for work outside any.
+        message_sd_s: standard deviations by the same; only messages whose work varies.
+        bases: mean seconds by what they stand on.
+        upper_bases: the same at the upper ends of their ranges.
+        figures: rows naming every figure that is not the device's own.
+        unpriced: rows naming what has no figure; the total is then a least value.
+        connection: seconds of a TCP connection, kernel included; not in the total.
+        connection_sd_s: its standard deviation from connection to connection.
+        primitive_energy_j: the sum of the primitives' own energies, or None if any is missing.
+    """
+
+    parts: dict[str, Range] = field(default_factory=dict)
+    sd_s: float = 0.0
+    message_s: dict[int | None, float] = field(default_factory=dict)
+    message_sd_s: dict[int | None, float] = field(default_factory=dict)
+    bases: dict[Basis, float] = field(default_factory=dict)
+    upper_bases: dict[Basis, float] = field(default_factory=dict)
+    figures: list[dict[str, Any]] = field(default_factory=list)
+    unpriced: list[dict[str, Any]] = field(default_factory=list)
+    connection: Range | None = None
+    connection_sd_s: float = 0.0
+    primitive_energy_j: float | None = None
+
+    @property
+    def total(self) -> Range:
+        """Seconds, with the 90 % range: causes combine as independent."""
+        return combined(self.parts)
+
+    @property
+    def with_connection(self) -> Range:
+        """The same with a TCP connection."""
+        apart = {} if self.connection is None else {"connection": self.connection}
+        return combined({**self.parts, **apart})
+
+    @property
+    def connection_s(self) -> float:
+        """Mean seconds of a TCP connection."""
+        return 0.0 if self.connection is None else self.connection.mean
+
+    @property
+    def basis(self) -> Basis:
+        """What the total stands on: the weakest that matters, `unknown` where anything has no price."""
+        return basis_of([self])
+
+    def _add(self, part: Part, at: int | None) -> None:
+        self.parts[part.cause] = (
+            self.parts[part.cause].plus(part.time) if part.cause in self.parts else part.time
+        )
+        self.message_s[at] = self.message_s.get(at, 0.0) + part.time.mean
+        self.bases[part.basis] = self.bases.get(part.basis, 0.0) + part.time.mean
+        self.upper_bases[part.basis] = self.upper_bases.get(part.basis, 0.0) + part.time.high
+
+
+def basis_of(prices: Sequence[Price]) -> Basis:
+    """What a sum of prices stands on: the weakest that matters, `unknown` where anything has no price."""
+    if any(one.unpriced for one in prices):
+        return "unknown"
+    whole = math.fsum(seconds for one in prices for seconds in one.bases.values())
+    upper: dict[Basis, float] = {}
+    for one in prices:
+        for basis, seconds in one.upper_bases.items():
+            upper[basis] = upper.get(basis, 0.0) + seconds
+    return weakest(basis for basis, seconds in upper.items() if seconds > MATTERS * whole)
+
+
+def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> Price:
+    """Price one side of a handshake on a device.
+
+    Args:
+        trace: the recorded handshake.
+        side: ``client`` or ``server``.
+        device: whose figures to use.
+        scale_from: for a device without primitives, the one whose figures are scaled by the clocks' ratio.
+
+    Raises:
+        InputError: for a device without primitives and no ``scale_from``.
+    """
+    if device.priced:
+        return _Pricing(trace, side, device).run()
+    if scale_from is None:
+        raise InputError(
+            f"device {device.name!r} has no primitives, only a description; "
+            "accepted: a device with primitives, or --scale-from DEVICE to scale another's by the clock"
+        )
+    if not scale_from.priced:
+        raise InputError(f"device {scale_from.name!r} has no primitives to scale from")
+    return _by_clock(_Pricing(trace, side, scale_from).run(), device, scale_from)
+
+
+class _Pricing:
+    """One side's work, priced part by part."""
+
+    def __init__(self, trace: Trace, side: Side, device: Device) -> None:
+        self.trace, self.side, self.device = trace, side, device
+        self.work = StackWork(device)
+        self.price = Price()
+        self.rows: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.variances: dict[int | None, float] = {}
+        self.wide: list[tuple[Operation, list[Part]]] = []
+        self.names = {message.index: message.name for message in trace.messages}
+        public_s = self._public_s() if device.overhead.cooling.messages else 0.0
+        self.slower_stack = device.overhead.cooling.of_messages(public_s)
+        self.slower_symmetric = device.overhead.cooling.of_symmetric(public_s)
+
+    def _public_s(self) -> float:
+        """Public-key work of both sides, as far as it is known: it leaves caches cold."""
+        found = 0.0
+        for operation in self.trace.operations:
+            if is_public_key(operation.triple[0]):
+                own = self._own(operation)
+                mean_s = own.mean_s if own else call_figure(self.device, operation.triple).mean_s
+                found += operation.count * (mean_s or 0.0)
+        return found
+
+    def _own(self, operation: Operation) -> Cost | None:
+        """What this device's profile says of an operation where it stands: in this protocol and message."""
+        name = "" if operation.message is None else self.names.get(operation.message, "")
+        placed = self.device.overhead.primitive(self.trace.protocol, name, operation.triple)
+        return placed or self.device.costs.get(operation.triple)
+
+    def run(self) -> Price:
+        """Price everything."""
+        with_energy = any(cost.energy_j is not None for cost in self.device.costs.values())
+        energy_j: float | None = 0.0 if with_energy else None
+        for operation in self.trace.operations:
+            if operation.side != self.side:
+                continue
+            if operation.triple[0] in SYMMETRIC_OPERATIONS:
+                self._symmetric(operation)
+            elif operation.triple[0] == "import":
+                self._import(operation)
+            else:
+                energy_j = self._call(operation, energy_j)
+        self._stack()
+        self._settle_wide()
+        self._connection()
+        self.price.primitive_energy_j = energy_j
+        self.price.sd_s = math.sqrt(math.fsum(self.variances.values()))
+        self.price.message_sd_s = {at: math.sqrt(one) for at, one in self.variances.items() if one > 0.0}
+        self.price.figures = list(self.rows.values())
+        return self.price
+
+    def _call(self, operation: Operation, energy_j: float | None) -> float | None:
+        figure = call_figure(self.device, operation.triple)
+        own = self._own(operation)
+        if own is not None and own is not self.device.costs.get(operation.triple):
+            figure = own_figure(self.device, operation.triple, own)
+        if figure.time is None:
+            self._missing(operation, figure.method)
+            return None
+        time = figure.time.times(operation.count)
+        self._vary(figure.sd_s**2 * operation.count, operation.message)
+        self._add(operation, Part(figure.cause, time, figure.basis, figure.method))
+        known = figure.energy_j
+        return None if energy_j is None or known is None else energy_j + known * operation.count
+
+    def _symmetric(self, operation: Operation) -> None:
+        found = symmetric_parts(
+            self.device, self.work, operation, own=self._own(operation), slower=self.slower_symmetric
+        )
+        if not isinstance(found, list):
+            self._missing(operation, found.method)
+        elif any(part.wide for part in found):
+            self.wide.append((operation, found))
+        else:
+            self._add_all(operation, found)
+
+    def _add_all(self, operation: Operation, parts: list[Part]) -> None:
+        count = operation.count
+        for part in parts:
+            count = 0 if self._add(operation, part, count) else count
+
+    def _settle_wide(self) -> None:
+        """Count symmetric work that is known only roughly where the total stays known, else name it."""
+        rest_s = self.price.total.mean
+        high_s = math.fsum(part.time.high for _, parts in self.wide for part in parts if part.wide)
+        for operation, parts in self.wide:
+            if high_s <= WIDE_SHARE * rest_s:
+                self._add_all(operation, parts)
+                continue
+            wide = max(part.wide for part in parts)
+            self._missing(operation, f"by the clock it is uncertain by ×/÷ {wide:.1f}")
+
+    def _import(self, operation: Operation) -> None:
+        own = self._own(operation)
+        if own is not None:
+            time = within(own.mean_s * operation.count * self.slower_symmetric, self.device.spread)
+            self._add(operation, Part(f"{self.device.name}: own", time, "own", ""))
+            return
+        shown = reference().imports
+        _, algorithm, parameters = operation.triple
+        seconds = shown.get((algorithm, parameters), shown.get((algorithm, "")))
+        if seconds is None:
+            self._missing(operation, "nobody measured the decoding of such a key")
+            return
+        method = f"decoding of a key: {self.work.stack.method}"
+        time = self.work.stack.of(seconds * operation.count)
+        self._add(operation, Part(self.work.cause, time, "assumed", method))
+
+    def _stack(self) -> None:
+        """The stack's own work, on every message and outside them."""
+        own = self.device.overhead
+        if own.known and not own.messages:
+            self._plain_overhead()
+            return
+        protocol = self.trace.protocol
+        public_keys = any(is_public_key(one.triple[0]) for one in self.trace.operations)
+        # Caches that public-key work leaves cold are those of large cores.
+        cold = public_keys or self.device.core.word_bits != 64
+        inside: dict[int | None, list[Triple]] = {}
+        for operation in self.trace.operations:
+            if operation.side == self.side:
+                inside.setdefault(operation.message, []).append(operation.triple)
+        for message in self.trace.messages:
+            verb = "generate" if message.sender == self.side else "process"
+            kind = message_kind(message.name, message.size_bytes)
+            key = message_key(inside.get(message.index, ()))
+            cost = own.of(protocol, kind, verb, key, public_keys=public_keys)
+            seconds = None
+            if cost is None:
+                cost = reference().message(protocol, kind, verb, public_keys=cold)
+                if cost is None:
+                    self._unpriced_stack(message, verb)
+                    continue
+                seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
+                part = self._assumed(seconds)
+                ratio = self.work.stack.factor
+            else:
+                seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
+                seconds *= self.slower_stack
+                part = Part(f"{self.device.name}: own", within(seconds, self.device.spread), "own", "")
+                ratio = self.slower_stack
+            self._vary((cost.sd_s * ratio) ** 2, message.index)
+            self._stack_part(part, message.index)
+        rest = own.outside(protocol, self.side, public_keys=public_keys)
+        if rest is not None:
+            outside = within(rest.mean_s * self.slower_stack, self.device.spread)
+            self._stack_part(Part(f"{self.device.name}: own", outside, "own", ""), None)
+            return
+        rest = reference().handshake(protocol, self.side, public_keys=cold)
+        if rest is not None:
+            self._stack_part(self._assumed(rest.mean_s), None)
+
+    def _assumed(self, seconds: float) -> Part:
+        return Part(self.work.cause, self.work.stack.of(seconds), "assumed", self.work.stack.method)
+
+    def _plain_overhead(self) -> None:
+        own = self.device.overhead
+        spread = self.device.spread
+        cause = f"{self.device.name}: own"
+        self._stack_part(Part(cause, within(own.per_handshake_s, spread), "own", ""), None)
+        for message in self.trace.messages:
+            seconds = own.per_message_s + own.per_byte_s * message.size_bytes
+            self._stack_part(Part(cause, within(seconds, spread), "own", ""), message.index)
+        self._vary(own.sd_s**2, None)
+
+    def _connection(self) -> None:
+        if self.trace.datagrams:
+            self.price.connection = exactly(0.0)
+            return
+        kib = (self.trace.size_bytes("client") + self.trace.size_bytes("server")) / 1024.0
+        own = self.device.connection.of(self.side, kib, self.price.total.mean)
+        if own is not None:
+            self.price.connection = within(own, self.device.spread)
+            self.price.connection_sd_s = self.device.connection.sd_s
+            return
+        shown = reference().connection
+        seconds = shown[f"{self.side}_s"] + shown["per_kib_s"] * kib
+        colder = self.price.total.times(shown.get(f"{self.side}_cold", 0.0))
+        self.price.connection = self.work.network.of(seconds).plus(colder)
+
+    def _vary(self, variance_s2: float, at: int | None) -> None:
+        self.variances[at] = self.variances.get(at, 0.0) + variance_s2
+
+    def _stack_part(self, part: Part, at: int | None) -> None:
+        if part.time.high <= 0.0:
+            return
+        self.price._add(part, at)
+        if part.method:
+            self._note(("stack", "", "", part.basis), part, 1)
+
+    def _unpriced_stack(self, message: Message, verb: str) -> None:
+        self.price.unpriced.append(
+            {
+                "side": self.side,
+                "operation": "stack",
+                "algorithm": "",
+                "parameters": f"{verb} {message.name}",
+                "count": 1,
+                "reason": "no stack's work on such a message was measured",
+            }
+        )
+
+    def _add(self, operation: Operation, part: Part, count: int | None = None) -> bool:
+        """Adds a part; whether it is among those that are not the device's own, with so many calls."""
+        if part.time.high <= 0.0 and part.basis != "own":
+            return False
+        self.price._add(part, operation.message)
+        noted = bool(part.method) and part.time.high > 0.0
+        if noted:
+            self._note((*operation.triple, part.basis), part, operation.count if count is None else count)
+        return noted
+
+    def _note(self, key: tuple[str, ...], part: Part, count: int) -> None:
+        """Add a part to the row of its operation, which stands on the weakest of its parts."""
+        operation, algorithm, parameters, _ = key
+        row = self.rows.setdefault(
+            key[:3],
+            {
+                "side": self.side,
+                "operation": operation,
+                "algorithm": algorithm,
+                "parameters": parameters,
+                "count": 0,
+                "basis": part.basis,
+                "method": part.method,
+                "source": self.device.name,
+                "time_s": 0.0,
+                "range_s": [0.0, 0.0],
+            },
+        )
+        if f"; {part.method}; " not in f"; {row['method']}; ":
+            row["method"] += f"; {part.method}"
+        row["basis"] = weakest((row["basis"], part.basis))
+        row["count"] += count
+        row["time_s"] += part.time.mean
+        row["range_s"] = [row["range_s"][0] + part.time.low, row["range_s"][1] + part.time.high]
+
+    def _missing(self, operation: Operation, reason: str) -> None:
+        name, algorithm, parameters = operation.triple
+        for row in self.price.unpriced:
+            if (row["operation"], row["algorithm"], row["parameters"]) == operation.triple:
+                row["count"] += operation.count
+                return
+        self.price.unpriced.append(
+            {
+                "side": self.side,
+                "operation": name,
+                "algorithm": algorithm,
+                "parameters": parameters,
+                "count": operation.count,
+                "reason": reason,
+            }
+        )
+
+
+def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
+    """Another device's price, times the ratio of the clocks: every figure of it is a guess."""
+    ratio = scale_from.clock_hz / device.clock_hz
+    whole = found.total.times(ratio).widened(CLOCK_SPREAD)
+    method = f"clock: {scale_from.name}'s figures × {ratio:.4g}"
+    rows = [
+        {
+            **row,
+            "basis": "assumed",
+            "method": f"{method}, itself {row['method']}",
+            "source": scale_from.name,
+            "time_s": row["time_s"] * ratio,
+            "range_s": [end * ratio * step for end, step in zip(row["range_s"], (0.5, 2.0), strict=True)],
+        }
+        for row in found.figures
+    ]
+    own_s = found.bases.get("own", 0.0) * ratio
+    if own_s > 0.0:
+        rows.insert(0, _clock_row(method, scale_from.name, own_s))
+    return Price(
+        parts={f"{device.name}: clock of {scale_from.name}": whole},
+        sd_s=found.sd_s * ratio,
+        message_sd_s={at: seconds * ratio for at, seconds in found.message_sd_s.items()},
+        message_s={at: seconds * ratio for at, seconds in found.message_s.items()},
+        bases={"assumed": whole.mean},
+        upper_bases={"assumed": whole.high},
+        figures=rows,
+        unpriced=found.unpriced,
+        connection=None if found.connection is None else found.connection.times(ratio).widened(CLOCK_SPREAD),
+        connection_sd_s=found.connection_sd_s * ratio,
+    )
+
+
+def _clock_row(method: str, source: str, own_s: float) -> dict[str, Any]:
+    return {
+        "side": "",
+        "operation": "all",
+        "algorithm": "",
+        "parameters": "",
+        "count": 1,
+        "basis": "assumed",
+        "method": method,
+        "source": source,
+        "time_s": own_s,
+        "range_s": [own_s / CLOCK_SPREAD, own_s * CLOCK_SPREAD],
+    }

@@ -1,0 +1,270 @@
+"""A recorded handshake between two devices over a bearer, priced once for any rate, number of workers
+and model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from shakedown.errors import InputError
+from shakedown.files.limits import MAX_RATES
+from shakedown.models import queueing
+from shakedown.models.arrays import Floats
+from shakedown.models.distribution import Distribution
+from shakedown.models.network import Exchange
+from shakedown.models.path import LinkBytes
+from shakedown.models.ranges import Range
+from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
+from shakedown.prediction import eap
+from shakedown.prediction.eap import Carried
+from shakedown.prediction.energy import Energy, client_energy
+from shakedown.prediction.extrapolation import Basis
+from shakedown.prediction.library import TraceLibrary, open_library
+from shakedown.prediction.literature import LITERATURE, load_model
+from shakedown.prediction.network import carry
+from shakedown.prediction.prices import Price, basis_of, price
+from shakedown.prediction.trace import Trace
+from shakedown.profiles import Bearer, Device, load_bearer, load_device
+from shakedown.schema.base import SIDES, Side
+
+Thing = TypeVar("Thing", covariant=True)
+
+MODELS = ("default", *LITERATURE)
+DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
+_WAIT_SHARES = 1.0 - np.concatenate([np.linspace(1.0, 0.1, 46)[1:], np.geomspace(0.1, 1e-6, 60)[1:]])
+_WORK_BINS = 48
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A recorded handshake between two devices over a bearer, priced."""
+
+    trace: Trace
+    device: Device
+    server_device: Device
+    bearer: Bearer
+    client: Price
+    server: Price
+    eap: Carried | None = None
+
+    @property
+    def basis(self) -> Basis:
+        """What the two prices stand on: the weakest that matters to their sum."""
+        return basis_of([self.client, self.server])
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """The handshake over the network, without a queue."""
+        if self.eap is not None:
+            return eap.carry(self.trace, self.client, self.server, self.bearer, self.eap)
+        return carry(self.trace, self.client, self.server, self.bearer)
+
+    @cached_property
+    def service_s(self) -> Range:
+        """A server worker's time for one handshake: the handshake's, and the connection's."""
+        return self.server.with_connection
+
+    @property
+    def service_sd_s(self) -> float:
+        """Its deviation from handshake to handshake, the connection's included."""
+        apart_s = 0.0 if self.server.connection is None else self.server.connection_sd_s
+        return math.hypot(self.server.sd_s, apart_s)
+
+    def service(self, mean_s: float) -> Service:
+        """The service time as a distribution, at a mean within its range."""
+        scale = mean_s / self.service_s.mean if self.service_s.mean > 0.0 else 1.0
+        return spread_service(mean_s, self.service_sd_s * scale)
+
+    def transmission(self, model: str) -> Distribution:
+        """Time on the network under a model, both sides' work left out."""
+        if model == "default":
+            work_s = self.client.total.mean + self.server.total.mean
+            return self.exchange.done.shifted(-min(work_s, self.exchange.done.mean))
+        return load_model(model).transmission(self)
+
+    def unloaded(self, model: str = "default") -> tuple[Distribution, Distribution]:
+        """Ready and done without a queue, the spread of the devices' own work included."""
+        if model not in self._unloaded:
+            self._unloaded[model] = self._without_queue(model)
+        return self._unloaded[model]
+
+    def few_points(self, model: str = "default") -> tuple[Distribution, Distribution]:
+        """The same in few points, to which many waits are added."""
+        if model not in self._few_points:
+            ready, done = self.unloaded(model)
+            fewer = ready.compact()
+            self._few_points[model] = (fewer, fewer if done is ready else done.compact())
+        return self._few_points[model]
+
+    @cached_property
+    def _unloaded(self) -> dict[str, tuple[Distribution, Distribution]]:
+        """What was found, by the model: rates share it."""
+        return {}
+
+    @cached_property
+    def _few_points(self) -> dict[str, tuple[Distribution, Distribution]]:
+        return {}
+
+    def _without_queue(self, model: str) -> tuple[Distribution, Distribution]:
+        if model == "default":
+            ready, done = self.exchange.ready, self.exchange.done
+        else:
+            work_s = self.client.total.mean + self.server.total.mean
+            ready = done = self.transmission(model).shifted(work_s)
+        spread = work_spread(self.client.sd_s, self.server.sd_s)
+        spread_done = done.plus(spread)
+        return (spread_done if ready is done else ready.plus(spread)), spread_done
+
+    def wait_s(self, model: str, rates_per_s: Floats, workers: int, factor: float = 1.0) -> Floats:
+        """Mean wait at each rate, NaN without a steady state; ``factor`` scales the service time, for
+        ranges. Shape ``(rates,)``.
+        """
+        if model == "default":
+            return waits_s(rates_per_s, self.service_s.mean * factor, self.service_sd_s * factor, workers)
+        mean_s = self.server.total.mean * factor
+        wait = load_model(model).wait_s(self, rates_per_s, factor)
+        return np.where(queueing.utilisation(rates_per_s, mean_s, workers) < 1.0, wait, np.nan)
+
+    def wait(self, rate_per_s: float, workers: int, mean_s: float | None = None) -> Distribution | None:
+        """The wait at the server as a distribution, None without a steady state."""
+        service_s = self.service_s.mean if mean_s is None else mean_s
+        if rate_per_s <= 0.0 or service_s <= 0.0:
+            return Distribution.exactly(0.0)
+        scale = service_s / self.service_s.mean
+        return _wait(rate_per_s, service_s, self.service_sd_s * scale, workers)
+
+    @property
+    def handshake_bytes(self) -> LinkBytes:
+        """Its messages, record headers included; inside EAP those that TLS has there."""
+        if self.eap is None:
+            return LinkBytes(self.trace.size_bytes("client"), self.trace.size_bytes("server"))
+        flights = eap.flights_of(self.trace, self.eap.ticket_bytes)
+        up, down = (sum(size for sender, size in flights if sender == side) for side in SIDES)
+        return LinkBytes(up, down)
+
+    @cached_property
+    def link_bytes(self) -> LinkBytes | None:
+        """What the handshake puts on the link; None where TCP's timers jam that, which literature's models
+        know nothing of.
+        """
+        try:
+            return self.exchange.link_bytes
+        except InputError:
+            return None
+
+    def energy(self, elapsed_s: float | None) -> Energy:
+        """Energy of the client for one handshake, by part."""
+        return client_energy(self.link_bytes, self.device, self.bearer, self.client, elapsed_s)
+
+
+def waits_s(rates_per_s: Floats, mean_s: float, sd_s: float, workers: int) -> Floats:
+    """Mean wait at a server at each rate, NaN without a steady state. Shape ``(rates,)``."""
+    wait = _waits_s(tuple(rates_per_s.tolist()), mean_s, sd_s, workers)
+    return np.where(queueing.utilisation(rates_per_s, mean_s, workers) < 1.0, wait, np.nan)
+
+
+@lru_cache(maxsize=64)
+def _waits_s(rates_per_s: tuple[float, ...], mean_s: float, sd_s: float, workers: int) -> Floats:
+    """Mean waits at a server, whatever devices and bearers its clients have; not to be written to."""
+    found = queueing.mgc_wait_s(np.array(rates_per_s), mean_s, sd_s, workers)
+    found.flags.writeable = False
+    return found
+
+
+@lru_cache(maxsize=MAX_RATES)
+def _wait(rate_per_s: float, mean_s: float, sd_s: float, workers: int) -> Distribution | None:
+    """The wait at a server, whatever devices and bearers its clients have."""
+    found = mgc_wait(rate_per_s, spread_service(mean_s, sd_s), workers)
+    return None if found is None else wait_distribution(found)
+
+
+def wait_distribution(found: Wait) -> Distribution:
+    """A wait on a lattice as a distribution of few points: no wait, then equal shares of the rest,
+    finer at its end.
+
+    The mean of each share is kept.
+    """
+    mass = np.diff(found.cdf, prepend=0.0).clip(0.0)
+    values = found.step_s * np.arange(len(found.cdf))
+    none = float(mass[0])
+    shares = none + (1.0 - none) * _WAIT_SHARES
+    ends = np.searchsorted(found.cdf, shares)
+    cells = np.searchsorted(np.unique(ends), np.arange(len(mass)), side="right")
+    cells[0] = -1
+    weights = np.bincount(cells + 1, mass)
+    moments = np.bincount(cells + 1, mass * values)
+    kept = weights > 0.0
+    return Distribution.of_samples(moments[kept] / weights[kept], weights[kept])
+
+
+def work_spread(*deviations_s: float) -> Distribution:
+    """How much longer or shorter than its mean a handshake's own work is: centred, skewed as rejection
+    loops are.
+    """
+    deviation_s = math.hypot(*deviations_s)
+    if deviation_s <= 0.0:
+        return Distribution.exactly(0.0)
+    service = spread_service(deviation_s, deviation_s, bins=_WORK_BINS)
+    return Distribution.of_samples(service.points_s - deviation_s, service.weights)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Same(Generic[Thing]):
+    """A thing that is the same as itself alone: profiles and traces are too large to be compared."""
+
+    thing: Thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+@lru_cache(maxsize=64)
+def _priced(trace: _Same[Trace], side: Side, device: _Same[Device], scale: _Same[Device | None]) -> Price:
+    """A side's price, whatever the bearer and the other side; not to be written to."""
+    return price(trace.thing, side, device.thing, scale.thing)
+
+
+def scenario(
+    suite: str,
+    device: str = DEFAULT_DEVICE,
+    server_device: str = DEFAULT_SERVER_DEVICE,
+    bearer: str = DEFAULT_BEARER,
+    *,
+    traces: TraceLibrary | None = None,
+    scale_from: str | None = None,
+    inside_eap: Carried | None = None,
+) -> Scenario:
+    """Load and price one scenario, bare or inside EAP, where no TCP connection costs anything.
+
+    Raises:
+        InputError: for unknown names, bad files, or devices without primitives.
+    """
+    client, server, link = load_device(device), load_device(server_device), load_bearer(bearer)
+    scale = None if scale_from is None else load_device(scale_from)
+    if scale is not None and client.priced and server.priced:
+        raise InputError(
+            f"--scale-from {scale_from} has nothing to do: {device} and {server_device} have primitives; "
+            "accepted with a device that has none"
+        )
+    library = traces or open_library()
+    trace = library[suite]
+    if trace.inside_eap and inside_eap is None:
+        raise InputError(
+            f"{suite}: was recorded inside EAP, and is priced there alone; accepted with it: over eap"
+        )
+    prices = [
+        _priced(_Same(trace), "client", _Same(client), _Same(None if client.priced else scale)),
+        _priced(_Same(trace), "server", _Same(server), _Same(None if server.priced else scale)),
+    ]
+    if inside_eap is not None:
+        prices = [replace(one, connection=None) for one in prices]
+        inside_eap = replace(inside_eap, ticket_bytes=eap.renewed_ticket_bytes(trace, library))
+    return Scenario(trace, client, server, link, prices[0], prices[1], inside_eap)

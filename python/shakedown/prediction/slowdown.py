@@ -1,0 +1,58 @@
+"""How many times as long a device takes for a client's side of a handshake as this machine does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shakedown.errors import InputError
+from shakedown.native.scenario import HandshakeId, Options
+
+REPEAT = 30
+"""Handshakes in memory from which this machine's time is known."""
+
+
+@dataclass(frozen=True)
+class Slowed:
+    """A client as slow as a device.
+
+    Attributes:
+        factor: how many times as long as this machine in memory it takes.
+        client_s: what a handshake takes it in all.
+    """
+
+    factor: float
+    client_s: float
+
+    def config(self) -> dict[str, float]:
+        """As `native.load` is told."""
+        return {"slowdown": self.factor, "client_s": self.client_s}
+
+
+def slowed(
+    device: str,
+    suite: str,
+    *,
+    client_stack: str | None = None,
+    client_chain: str | None = None,
+    client_key: str | None = None,
+) -> Slowed:
+    """The client's time as `predict` has it for a device's profile, and that over its median in memory here.
+
+    Raises `InputError` for a device that is unknown or faster than this machine, and for a suite that
+    cannot be priced; the core's errors where it cannot be run.
+    """
+    from shakedown import native
+    from shakedown.prediction.predict import predict
+
+    (row,) = predict([suite], device=device)
+    there_s = float(row["client_s"])
+    options = Options(repeat=REPEAT, client_chain=client_chain, client_key=client_key)
+    measured = native.measure(HandshakeId(suite=suite, client_stack=client_stack), options)
+    here_s = measured.handshake.client_us.median * 1e-6
+    factor = there_s / here_s
+    if factor < 1.0:
+        raise InputError(
+            f"{device} takes {there_s * 1e6:.3g} us for the client's side of {suite}, this machine "
+            f"{here_s * 1e6:.3g} us; accepted: a device that is slower than this machine"
+        )
+    return Slowed(factor, there_s)

@@ -1,0 +1,230 @@
+"""A full profile of the machine that this runs on: primitives, its stacks' own work, a TCP connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shakedown.prediction.other_openssl import Factors, adjusted
+from shakedown.profiles.importers.joined import joined
+from shakedown.profiles.importers.measured import REJECTION_LOOPS, as_primitives, summarise
+from shakedown.profiles.profile_text import About, profile_toml
+
+if TYPE_CHECKING:
+    from shakedown.schema.primitives import Timing
+
+ROUNDS = 5
+"""How often every suite is measured, in turn with all others, so that no one stands in a busy minute."""
+REPEAT = 20
+VARYING = 20
+"""How many times as often suites of ML-DSA are measured: signing is a rejection loop."""
+
+_GROUPS = ("x25519", "p256", "p384", "ffdhe2048", "mlkem768", "x25519mlkem768")
+_KEYS = ("rsa2048", "p256", "p384", "ed25519", "mldsa44", "mldsa65", "mldsa87")
+TICKETED = {
+    "tls1.3/x25519/p384/server": 2,
+    "tls1.3/p384/p256/server": 2,
+    "tls1.3/ffdhe2048/p256/server": 1,
+}
+"""Suites that are measured with so many TLS 1.3 tickets, which no handshake here has unasked."""
+_OLD = ("ssl3", "tls1.0", "tls1.1", "tls1.2", "dtls1.2")
+
+
+def _candidates() -> Iterator[str]:
+    """Suites that together have every kind of message of every protocol, and every key family."""
+    for protocol in ("tls1.3", "dtls1.3"):
+        for key in _KEYS:
+            yield f"{protocol}/x25519/{key}/server"
+            yield f"{protocol}/x25519/{key}/mutual"
+        for group in _GROUPS[1:]:
+            yield f"{protocol}/{group}/p256/server"
+        yield f"{protocol}/x25519/p256@rsa2048/server"
+        yield from (f"{protocol}/x25519/rsa2048/requested", f"{protocol}/x25519/p256/server/resumed")
+        yield from (f"{protocol}/psk", f"{protocol}/psk_dhe+x25519", f"{protocol}/psk_dhe+p256")
+        yield f"{protocol}/x25519mlkem768/rsa2048/server"
+    for protocol in _OLD:
+        yield f"{protocol}/dhe_rsa+dh1024/rsa2048/server"
+        for exchange, key in (("rsa", "rsa2048"), ("dhe_rsa", "rsa2048"), ("ecdhe_rsa", "rsa2048")):
+            for authentication in ("server", "requested", "mutual"):
+                yield f"{protocol}/{exchange}/{key}/{authentication}"
+        for key in ("p256", "p384"):
+            yield from (f"{protocol}/ecdhe_ecdsa/{key}/server", f"{protocol}/ecdhe_ecdsa/{key}/mutual")
+        for mode in ("resumed", "ticket"):
+            yield from (f"{protocol}/rsa/rsa2048/server/{mode}", f"{protocol}/ecdhe_ecdsa/p256/server/{mode}")
+        yield from (f"{protocol}/psk", f"{protocol}/dhe_psk", f"{protocol}/ecdhe_psk", f"{protocol}/rsa_psk")
+        yield from (f"{protocol}/dh_anon", f"{protocol}/ecdh_anon")
+    for protocol in ("tls1.2", "dtls1.2"):
+        yield from (f"{protocol}/ecdhe_rsa+p256/rsa2048/server", f"{protocol}/ecdhe_ecdsa+p256/p384/server")
+    for keys in ("rsa1024", "rsa2048", "rsa1024@rsa3072"):
+        yield from (f"wtls/rsa/{keys}/server", f"wtls/rsa/{keys}/requested", f"wtls/rsa/{keys}/mutual")
+    for keys in ("163k", "233k", "256p", "163k@283k"):
+        yield from (f"wtls/ecdh_ecdsa/{keys}/server", f"wtls/ecdh_ecdsa/{keys}/mutual")
+    yield from (
+        "wtls/rsa/rsa1024/server/resumed",
+        "wtls/ecdh_ecdsa/163k/server/resumed",
+        "wtls/shared_secret",
+    )
+    yield from ("wtls/rsa_anon/rsa1024", "wtls/dh_anon+dh768", "wtls/ecdh_anon+163k")
+    yield "wtls/ecdh_ecdsa/163k/mutual/optimized"
+
+
+def suites() -> list[str]:
+    """The suites to measure, of those that can be run here."""
+    from shakedown import native
+    from shakedown.errors import ShakedownError
+
+    found: dict[str, None] = {}
+    for name in _candidates():
+        try:
+            found[native.runnable(name)] = None
+        except ShakedownError:
+            continue
+    return list(found)
+
+
+def measure_suites(
+    names: Sequence[str],
+    *,
+    rounds: int = ROUNDS,
+    repeat: int = REPEAT,
+    minutes: float | None = None,
+    progress: Callable[[int, int, str], None] = lambda done, total, name: None,
+    kept: Callable[[list[dict[str, Any]]], None] = lambda measured: None,
+) -> list[dict[str, Any]]:
+    """Measure suites in turn, several rounds: of each the round in which it was least interrupted.
+
+    An interruption (another program, a slower clock) only ever adds time, and never evenly.
+
+    Args:
+        names: suites; one that cannot run is left out.
+        rounds: how often each is measured.
+        repeat: handshakes each time.
+        minutes: begin no round that would end later, going by the longest so far; the first always runs.
+        progress: told what is done, of how much, and the suite's name.
+        kept: given what is measured so far, after each round.
+    """
+    from time import perf_counter
+
+    from shakedown import native
+    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.schema import builtins
+
+    best: dict[str, dict[str, Any]] = {}
+    left_out: set[str] = set()
+    begun, longest_s = perf_counter(), 0.0
+    for number in range(rounds):
+        round_begun = perf_counter()
+        if number and minutes is not None and round_begun - begun + longest_s > 60.0 * minutes:
+            break
+        for index, name in enumerate(names):
+            progress(number * len(names) + index, rounds * len(names), name)
+            if name in left_out:
+                continue
+            try:
+                often = VARYING * repeat if "mldsa" in name else repeat
+                measured = native.measure(
+                    HandshakeId(suite=name), Options(repeat=often, tickets=TICKETED.get(name))
+                )
+            except Exception as error:
+                if not native.is_failure(error):
+                    raise
+                left_out.add(name)
+                continue
+            entry: dict[str, Any] = builtins(measured)
+            before = best.get(name)
+            if before is None or _time_us(entry) < _time_us(before):
+                best[name] = entry
+        longest_s = max(longest_s, perf_counter() - round_begun)
+        kept([best[name] for name in names if name in best])
+    return [best[name] for name in names if name in best]
+
+
+def _time_us(entry: dict[str, Any]) -> float:
+    """Both sides' time without rejection loops: a round is not the best for luck."""
+    whole_us = sum(float(entry["handshake"][f"{side}_us"]["median"]) for side in ("client", "server"))
+    varying_us = sum(
+        float(one["us"])
+        for one in entry["operations"]
+        if (one["operation"], one["algorithm"]) in REJECTION_LOOPS
+    )
+    return whole_us - varying_us
+
+
+def profile_of(
+    name: str,
+    timed: Sequence[Timing],
+    measured: Sequence[dict[str, Any]],
+    connection: dict[str, float] | None,
+    *,
+    title: str | None = None,
+    other: Factors | None = None,
+) -> str:
+    """The profile of this machine, as TOML: primitives as in handshakes where some measured one has them.
+
+    With `other`, it is that of another OpenSSL on this machine.
+    """
+    from shakedown import native
+    from shakedown.schema import builtins
+
+    machine = native.machine()
+    found = summarise(measured)
+    primitives = joined(as_primitives(builtins(timed)), found.primitives)
+    overhead = found.overhead
+    architecture = machine.architecture
+    library = f"OpenSSL {native.build().openssl.removeprefix('OpenSSL ').split(' ')[0]}"
+    build = f"vendored, {machine.build_profile} build, {architecture}"
+    source = [
+        "shakedown devices measure: medians of primitives inside handshakes and apart, what is left of every "
+        "kind of message, a served connection over loopback"
+    ]
+    stack = found.stack or library
+    if other is not None:
+        primitives, overhead = adjusted(primitives, overhead, other)
+        source.append(f"openssl speed and handshakes in memory of {other.version}, next to {library}")
+        library = stack = other.version
+        build = f"as installed, {architecture}"
+    about = About(
+        name=name,
+        title=title or f"This machine: {machine.cpu}",
+        chip=machine.cpu,
+        clock_hz=float(machine.clock_hz or 1e9),
+        library=library,
+        build=build,
+        date=datetime.now(tz=UTC).date().isoformat(),
+        source=tuple(source),
+        core=_core(architecture),
+        implementation={
+            "curves": "assembler",
+            "integers": "assembler",
+            "lattices": "c",
+            "symmetric": "instructions",
+        },
+    )
+    return profile_toml(about, primitives, overhead, connection, stack=stack, cooling=found.cooling)
+
+
+def _core(architecture: str) -> dict[str, str | int]:
+    flags = _cpu_flags()
+    if architecture in ("x86_64", "amd64"):
+        if "avx512ifma" in flags:
+            return {"word_bits": 64, "multiplier": "52x52=104", "vector": "avx512-ifma"}
+        vector = "avx512" if "avx512f" in flags else "avx2" if "avx2" in flags else "none"
+        return {"word_bits": 64, "multiplier": "64x64=128", "vector": vector}
+    if architecture in ("aarch64", "arm64"):
+        return {"word_bits": 64, "multiplier": "64x64=128", "vector": "neon"}
+    if architecture.startswith("arm"):
+        return {"word_bits": 32, "multiplier": "32x32=64", "vector": "neon" if "neon" in flags else "none"}
+    return {"word_bits": 64 if "64" in architecture else 32}
+
+
+def _cpu_flags() -> set[str]:
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.lower().startswith(("flags", "features")):
+                    return set(line.partition(":")[2].split())
+    except OSError:
+        pass
+    return set()

@@ -1,0 +1,135 @@
+"""Drawings laid out by the pixel: rectangles, texts and rules at places that rows name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shakedown.reporting.charts.figure import Definition
+from shakedown.reporting.charts.theme import FILLS, INK, PAPER
+
+Row = Mapping[str, Any]
+
+WIDE = 500
+"""Pages above this many pixels are laid out as wide ones."""
+
+CHARACTER_PX = 6.2
+"""Mean width of a character at the labels' size."""
+
+
+def across(low: float, high: float, *, log: bool = False) -> dict[str, Any]:
+    """A horizontal scale between two values."""
+    kind = {"type": "log"} if log else {}
+    return {"type": "quantitative", "scale": {**kind, "domain": [low, high], "nice": False}}
+
+
+def down(height: float) -> dict[str, Any]:
+    """The vertical scale: pixels from the top."""
+    return {"type": "quantitative", "scale": {"domain": [height, 0], "nice": False}, "axis": None}
+
+
+def ticks(title: str, width: int, **more: object) -> dict[str, Any]:
+    """A horizontal axis; fewer ticks on a narrow page."""
+    count = {} if "values" in more else {"tickCount": 8 if width > WIDE else 4}
+    return {"title": title, "labelExpr": "format(datum.value, ',')", **count, **more}
+
+
+def rectangles(
+    rows: Sequence[Row],
+    x: Mapping[str, Any],
+    y: Mapping[str, Any],
+    **more: Any,  # noqa: ANN401 - any mark's
+) -> Definition:
+    """Rectangles from `from` to `to`, from `top` to `bottom`; a `color` encodes, or is the mark's."""
+    encoding = {
+        "x": {"field": "from", **x},
+        "x2": {"field": "to"},
+        "y": {"field": "top", **y},
+        "y2": {"field": "bottom"},
+    }
+    if "color" in more and isinstance(more["color"], dict):
+        encoding["color"] = more.pop("color")
+    return {"data": {"values": list(rows)}, "mark": {"type": "rect", **more}, "encoding": encoding}
+
+
+def lanes(
+    rows: Sequence[Row], left_px: float, right_px: float, y: Mapping[str, Any], **mark: object
+) -> Definition:
+    """Bands over a whole width, from `top` to `bottom`."""
+    return {
+        "data": {"values": list(rows)},
+        "mark": {"type": "rect", **mark},
+        "encoding": {
+            "x": {"value": left_px},
+            "x2": {"value": right_px},
+            "y": {"field": "top", **y},
+            "y2": {"field": "bottom"},
+        },
+    }
+
+
+def shaped(
+    rows: Sequence[Row],
+    looks: Mapping[str, tuple[str, str]],
+    x: Mapping[str, Any],
+    y: Mapping[str, Any],
+    **mark: object,
+) -> Definition:
+    """Points at `at`, each with the shape and colour that `looks` has for its `what`."""
+    names = list(looks)
+
+    def scale(place: int) -> dict[str, Any]:
+        return {
+            "field": "what",
+            "type": "nominal",
+            "scale": {"domain": names, "range": [look[place] for look in looks.values()]},
+            "sort": names,
+        }
+
+    return {
+        "data": {"values": list(rows)},
+        "mark": {"type": "point", "filled": True, **mark},
+        "encoding": {"x": {"field": "at", **x}, "y": y, "shape": scale(0), "color": scale(1)},
+    }
+
+
+def texts(
+    rows: Sequence[Row],
+    field: str,
+    x: Mapping[str, Any],
+    y: Mapping[str, Any],
+    align: str = "left",
+    **mark: object,
+) -> Definition:
+    """Words of a field, in the middle of their height."""
+    look = {"color": INK, **mark}
+    how = {"align": align} if align != "each" else {"align": {"expr": "datum.align"}}
+    return {
+        "data": {"values": list(rows)},
+        "mark": {"type": "text", "baseline": "middle", **how, **look},
+        "encoding": {"x": dict(x), "y": dict(y), "text": {"field": field}},
+    }
+
+
+def haloed(
+    rows: Sequence[Row],
+    field: str,
+    x: Mapping[str, Any],
+    y: Mapping[str, Any],
+    align: str = "left",
+    **mark: object,
+) -> list[Definition]:
+    """Words that stay legible where something passes behind them."""
+    halo = {"stroke": PAPER, "strokeWidth": 5, "color": PAPER}
+    return [texts(rows, field, x, y, align, **{**mark, **look}) for look in (halo, {"color": INK})]
+
+
+def filled(field: str, looks: Mapping[str, str], width: int) -> dict[str, Any]:
+    """Categories by fill: `looks` names each one's; the legend has two columns on a narrow page."""
+    return {
+        "field": field,
+        "type": "nominal",
+        "sort": list(looks),
+        "legend": {"columns": len(looks) if width > WIDE else 2},
+        "scale": {"domain": list(looks), "range": [FILLS[fill].light for fill in looks.values()]},
+    }

@@ -1,0 +1,133 @@
+"""Bars, beside or upon each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shakedown.reporting.charts.figure import Definition
+from shakedown.reporting.charts.parts import (
+    HEIGHT,
+    WIDTH,
+    Values,
+    axis_of,
+    colour_of,
+    decades,
+    names_axis,
+    order_of,
+    panelled,
+    power_below,
+)
+from shakedown.reporting.charts.theme import INK
+
+
+def grouped_bars(
+    values: Values,
+    x: str,
+    series: str,
+    y: str,
+    *,
+    panels: str | None = None,
+    log: bool = False,
+    facet: str | None = None,
+    free: bool = False,
+    x_title: str | None = None,
+) -> Definition:
+    """Bars side by side for each ``x``: field names of ``values``; ``y`` is also the axis' title.
+
+    Args:
+        values: rows.
+        x, series, y: their fields; orders are those in which values first come.
+        panels: field whose values get a panel each, above each other.
+        log: logarithmic heights.
+        facet: as panels, side by side.
+        free: a scale of its own for each panel.
+        x_title: title of the horizontal axis.
+    """
+    names, groups = order_of(values, series), order_of(values, x)
+    count = len(order_of(values, facet)) if facet else 1
+    floor = {}
+    scale: dict[str, Any] = {}
+    ticks: dict[str, Any] = {}
+    if log:
+        least = min(float(str(row[y])) for row in values if float(str(row[y])) > 0)
+        most = max(float(str(row[y])) for row in values)
+        bottom, top = 10.0 ** power_below(0.8 * least), 10.0 ** (power_below(most) + 1)
+        floor = {"y2": {"datum": bottom}}
+        scale = {"type": "log", "domain": [bottom, min(top, 1.3 * most)], "nice": False}
+        ticks = {"values": decades(bottom, top)}
+    encoding: dict[str, Any] = {
+        "x": {
+            "field": x,
+            "type": "nominal",
+            "sort": groups,
+            "title": x_title,
+            "axis": names_axis(groups, count),
+        },
+        "xOffset": {"field": series, "type": "nominal", "sort": names},
+        "y": {
+            "field": y,
+            "type": "quantitative",
+            "title": y,
+            "scale": scale,
+            "axis": axis_of(format=",~r", **ticks),
+        },
+        **floor,
+        "color": colour_of(series, names),
+    }
+    unit: Definition = {
+        "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.5},
+        "encoding": encoding,
+        "width": WIDTH / count - 10 * (count - 1),
+        "height": HEIGHT if not panels else HEIGHT * 0.62,
+    }
+    definition = panelled(unit, values, panels, facet)
+    if panels or facet:
+        # Bars side by side share their horizontal scale with the other panels: else they get no width.
+        definition["resolve"] = {"scale": {"y": "independent" if free else "shared"}}
+    return definition
+
+
+def stacked_bars(
+    values: Values,
+    x: str,
+    part: str,
+    y: str,
+    *,
+    panels: str | None = None,
+    facet: str | None = None,
+    free: bool = False,
+    y_max: float | None = None,
+    x_title: str | None = None,
+) -> Definition:
+    """Bars of parts on top of each other; fields as in ``grouped_bars``; ``free`` scales each panel alone."""
+    names, groups = order_of(values, part), order_of(values, x)
+    count = len(order_of(values, facet)) if facet else 1
+    ranked = [{**row, "_rank": names.index(str(row[part]))} for row in values]
+    unit: Definition = {
+        "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.5},
+        "encoding": {
+            "x": {
+                "field": x,
+                "type": "nominal",
+                "sort": groups,
+                "title": x_title,
+                "axis": names_axis(groups, count),
+            },
+            "y": {
+                "field": y,
+                "type": "quantitative",
+                "title": y,
+                "stack": "zero",
+                **({} if y_max is None else {"scale": {"domain": [0, y_max], "clamp": True}}),
+                "axis": axis_of(format=",~r"),
+            },
+            "color": colour_of(part, names),
+            "order": {"field": "_rank", "type": "quantitative"},
+        },
+        "width": WIDTH / count - 10 * (count - 1),
+        "height": HEIGHT if not panels else HEIGHT * 0.62,
+    }
+    definition = panelled(unit, ranked, panels, facet)
+    if free and (panels or facet):
+        definition["resolve"] = {"scale": {"y": "independent", "x": "independent"}}
+    return definition

@@ -1,0 +1,192 @@
+"""Lines, and points with the line that fits them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shakedown.reporting.charts.figure import Definition
+from shakedown.reporting.charts.parts import (
+    DASHES,
+    FONT_PX,
+    HEIGHT,
+    SYMBOLS,
+    WIDTH,
+    Values,
+    axis_of,
+    decades,
+    header_of,
+    legend_of,
+    line_colour,
+    order_of,
+    power_below,
+)
+from shakedown.reporting.charts.theme import INK, PAPER
+
+
+def lines(
+    values: Values,
+    x: str,
+    y: str,
+    series: str,
+    *,
+    marks: Values = (),
+    label: str = "label",
+    log_x: bool = False,
+    log_y: bool = False,
+    y_min: float = 0.0,
+    y_max: float | None = None,
+    x_max: float | None = None,
+    panels: str | None = None,
+    symbols: bool = False,
+) -> Definition:
+    """Lines over a number.
+
+    ``marks`` are single points with a text beside them (what a paper printed), or under them where they are
+    ``below``.
+    """
+    names = order_of(values, series)
+    # What lies above the axis ends at it: clipping by the renderer would leave stray ink.
+    shown = [dict(row) for row in values if y_max is None or float(str(row[y])) <= y_max]
+    y_scale: dict[str, Any] = {"type": "log"} if log_y else {}
+    ticks: dict[str, Any] = {}
+    if log_y:
+        heights = [float(str(row[y])) for row in shown]
+        ticks = {
+            "values": decades(10.0 ** power_below(min(heights)), 10.0 ** (power_below(max(heights)) + 1))
+        }
+    if y_max is not None:
+        y_scale |= {"domain": [y_min, y_max], "nice": False}
+    at_x = {
+        "field": x,
+        "type": "quantitative",
+        "title": x,
+        "scale": {"type": "log", "nice": False}
+        if log_x
+        else {"nice": False, **({} if x_max is None else {"domain": [0, x_max]})},
+        "axis": axis_of(format="~s" if log_x else ",~r", tickCount=10),
+    }
+    at_y = {
+        "field": y,
+        "type": "quantitative",
+        "title": y,
+        "scale": y_scale,
+        "axis": axis_of(format=",~r", **ticks),
+    }
+    layer: list[Definition] = [
+        {
+            "mark": {
+                "type": "line",
+                "strokeWidth": 2,
+                **({"point": {"filled": False, "size": 55, "strokeWidth": 1.6}} if symbols else {}),
+            },
+            "encoding": {
+                "x": at_x,
+                "y": at_y,
+                "color": line_colour(series, names),
+                "strokeDash": {
+                    "field": series,
+                    "type": "nominal",
+                    "sort": names,
+                    "scale": {"domain": names, "range": [DASHES[i % 5] for i in range(len(names))]},
+                    "legend": legend_of(names, symbolType="stroke", symbolSize=600, symbolStrokeWidth=2),
+                },
+                **(
+                    {
+                        "shape": {
+                            "field": series,
+                            "type": "nominal",
+                            "scale": {"domain": names, "range": [SYMBOLS[i % 5] for i in range(len(names))]},
+                            "legend": None,
+                        }
+                    }
+                    if symbols
+                    else {}
+                ),
+            },
+        }
+    ]
+    if marks:
+        point = {"x": {"field": x, "type": "quantitative"}, "y": {"field": y, "type": "quantitative"}}
+        layer += [
+            {
+                "data": {"values": list(marks)},
+                "mark": {"type": "point", "shape": "cross", "size": 90, "color": INK, "strokeWidth": 2},
+                "encoding": point,
+            },
+            *(
+                {
+                    "data": {"values": list(marks)},
+                    "mark": {
+                        "type": "text",
+                        "align": "left",
+                        "dx": 9,
+                        "dy": {"expr": "datum.below ? 15 : -9"},
+                        "fontSize": FONT_PX - 1,
+                        **look,
+                    },
+                    "encoding": {**point, "text": {"field": label}},
+                }
+                for look in ({"stroke": PAPER, "strokeWidth": 4, "color": PAPER}, {"color": INK})
+            ),
+        ]
+    height = HEIGHT if not panels else HEIGHT * 0.75
+    if panels:
+        return {
+            "data": {"values": shown},
+            "facet": {"row": header_of(panels, order_of(values, panels))},
+            "spec": {"layer": layer, "width": WIDTH, "height": height},
+        }
+    return {"data": {"values": shown}, "layer": layer, "width": WIDTH, "height": height}
+
+
+def regression(values: Values, x: str, y: str, series: str, what: str) -> Definition:
+    """Points and the lines fitted to them; ``what`` tells rows "measured" from rows "regression"."""
+    names = order_of(values, series)
+    place = {
+        "x": {
+            "field": x,
+            "type": "quantitative",
+            "title": x,
+            "scale": {"nice": False},
+            "axis": axis_of(format=",~r"),
+        },
+        "y": {"field": y, "type": "quantitative", "title": y, "axis": axis_of(format=",~r")},
+        "color": {
+            **line_colour(series, names),
+            "legend": legend_of(names, symbolSize=110, symbolStrokeWidth=2),
+        },
+    }
+    style = {"type": "nominal", "sort": names}
+    return {
+        "data": {"values": list(values)},
+        "width": WIDTH,
+        "height": HEIGHT,
+        "layer": [
+            {
+                "transform": [{"filter": f"datum['{what}'] == 'regression'"}],
+                "mark": {"type": "line", "strokeWidth": 2},
+                "encoding": {
+                    **place,
+                    "strokeDash": {
+                        "field": series,
+                        **style,
+                        "scale": {"domain": names, "range": [DASHES[i % 5] for i in range(len(names))]},
+                        "legend": None,
+                    },
+                },
+            },
+            {
+                "transform": [{"filter": f"datum['{what}'] == 'measured'"}],
+                "mark": {"type": "point", "filled": False, "size": 80, "strokeWidth": 2},
+                "encoding": {
+                    **place,
+                    "shape": {
+                        "field": series,
+                        **style,
+                        "scale": {"domain": names, "range": [SYMBOLS[i % 5] for i in range(len(names))]},
+                        "legend": legend_of(names, symbolSize=110, symbolStrokeWidth=2),
+                    },
+                },
+            },
+        ],
+    }

@@ -1,0 +1,115 @@
+"""A captured handshake in time: a row for each message, and before it what the wait was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shakedown.reporting.charts.canvas import WIDE, across, down, filled, lanes, rectangles, texts, ticks
+from shakedown.reporting.charts.figure import Definition
+from shakedown.reporting.charts.theme import LANE, MUTED
+from shakedown.reporting.terminal.figures import time, whole
+
+_ROW_PX, _BAR_PX, _LABEL_PX, _NARROW_LABEL_PX = 21, 13, 200, 15
+_END_PX, _NARROW_END_PX = 122, 64
+"""Room at the right for the longest wait, and on wide pages for bytes after it."""
+_LOOKS = {
+    "client at work": "key",
+    "server at work": "signature",
+    "network": "hello",
+    "not told apart": "busy",
+}
+_WORTH_TELLING = 0.015
+"""Share of the whole below which a wait is not written beside its bar."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A piece of the time before a message had passed, in seconds since the connection began."""
+
+    row: int
+    what: str
+    start_s: float
+    end_s: float
+
+
+def waits(messages: Sequence[Mapping[str, Any]]) -> Iterator[Wait]:
+    """What passed before each message: the network first, then its sender's work, then what neither explains.
+
+    The order within a wait is drawn, not captured: only the two sums are known.
+    """
+    for row, message in enumerate(messages):
+        reached = max(0.0, message["time_s"] - message["wait_s"])
+        end = message["time_s"]
+        network, sender = message["network_s"] or 0.0, message["sender_s"] or 0.0
+        for what, length in (("network", network), (f"{message['sender']} at work", sender)):
+            if length > 0 and reached < end:
+                stop = min(end, reached + length)
+                yield Wait(row, what, reached, stop)
+                reached = stop
+        # Nanoseconds of rounding are no wait.
+        if end - reached > 1e-7:
+            yield Wait(row, "not told apart", reached, end)
+
+
+def ladder(messages: Sequence[Mapping[str, Any]], width: int) -> Definition:
+    """The drawing; x is milliseconds since the connection began."""
+    wide = width > WIDE
+    label_px = _LABEL_PX if wide else 0
+    row_px = _ROW_PX if wide else _ROW_PX + _NARROW_LABEL_PX
+    drop_px = 0 if wide else _NARROW_LABEL_PX
+    end_px = _END_PX if wide else _NARROW_END_PX
+    inner_px = width - label_px - end_px
+    whole_s = max((message["time_s"] for message in messages), default=0.0) or 1e-6
+    bars, names, ends = [], [], []
+    for wait in waits(messages):
+        top = wait.row * row_px + drop_px + 3
+        bars.append(
+            {
+                "what": wait.what,
+                "from": 1000 * wait.start_s,
+                "to": 1000 * wait.end_s,
+                "top": top,
+                "bottom": top + _BAR_PX,
+            }
+        )
+    for row, message in enumerate(messages):
+        top = row * row_px + drop_px + 3
+        number = message["message_index"] + 1
+        text = f"{number}  {message['sender']}: {message['message']}"
+        middle = top + _BAR_PX / 2
+        names.append({"text": text, "y": middle if wide else top - _NARROW_LABEL_PX / 2})
+        wait = message["wait_s"]
+        labelled = wait is not None and wait >= _WORTH_TELLING * whole_s
+        size = f"{whole(message['bytes'])} B"
+        ends.append(
+            {
+                "x": 1000 * message["time_s"],
+                "y": middle,
+                "label_y": names[-1]["y"],
+                "text": f"+{time(wait, 2)}" if labelled else "",
+                "bytes": size,
+            }
+        )
+    height = len(messages) * row_px
+    striped = [{"top": row * row_px, "bottom": (row + 1) * row_px} for row in range(0, len(messages), 2)]
+    x, y = across(0, 1000 * whole_s), down(height)
+    title = "ms since the connection began" + (", at the capture point" if wide else "")
+    used = {what: look for what, look in _LOOKS.items() if any(bar["what"] == what for bar in bars)}
+    # A legend of nothing has no size, and the drawing none with it: where nobody waited all causes are named.
+    used = used or _LOOKS
+    right = {"value": inner_px + end_px - 4}
+    return {
+        "width": inner_px,
+        "height": height,
+        "layer": [
+            lanes(striped, -label_px, inner_px + end_px, y, color=LANE),
+            rectangles(
+                bars, {"axis": ticks(title, width, grid=False), **x}, y, color=filled("what", used, width)
+            ),
+            texts(ends, "text", {"field": "x", **x}, {"field": "y", **y}, dx=4),
+            texts(ends, "bytes", right, {"field": "label_y", **y}, "right", color=MUTED),
+            texts(names, "text", {"value": 4 - label_px}, {"field": "y", **y}),
+        ],
+    }

@@ -1,0 +1,91 @@
+"""Stacked bars, as a rule two a suite: what the client's side comes to, and the server's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shakedown.reporting.charts.canvas import across, down, filled, rectangles, texts, ticks
+from shakedown.reporting.charts.figure import Definition, fitted
+from shakedown.reporting.charts.theme import MUTED
+
+_LABEL_PX, _BAR_PX, _GAP_PX, _BETWEEN_PX = 17, 13, 3, 12
+_BOLD_PX = 7.4
+"""Width of a bold character in the widest font that a reader's browser takes."""
+_BOTH = ("client", "server")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One piece of a bar; `fill` names its look in the theme, `category` its word in the legend."""
+
+    suite: str
+    side: str
+    category: str
+    fill: str
+    value: float
+
+
+def stacked_bars(
+    segments: Sequence[Segment],
+    axis: str,
+    totals: Sequence[str],
+    width: int,
+    sides: Sequence[str] = _BOTH,
+) -> Definition:
+    """A bar for each side of each suite over a common scale.
+
+    Suites, and categories in a bar, stand in the order in which they first come; `totals` labels the bars'
+    ends, side by side for each suite in that order.
+    """
+    suite_px = _LABEL_PX + len(sides) * (_BAR_PX + _GAP_PX) - _GAP_PX + _BETWEEN_PX
+    suites = list(dict.fromkeys(segment.suite for segment in segments))
+    categories = {segment.category: segment.fill for segment in segments}
+    of: dict[tuple[str, str, str], list[Segment]] = {}
+    for segment in segments:
+        of.setdefault((segment.suite, segment.side, segment.category), []).append(segment)
+    bars: list[dict[str, Any]] = []
+    ends: list[dict[str, Any]] = []
+    for position, suite in enumerate(suites):
+        for row, side in enumerate(sides):
+            top = position * suite_px + _LABEL_PX + row * (_BAR_PX + _GAP_PX)
+            reached = 0.0
+            for category in categories:
+                for segment in of.get((suite, side, category), ()):
+                    end = reached + segment.value
+                    bars.append(
+                        {
+                            "category": category,
+                            "from": reached,
+                            "to": end,
+                            "top": top,
+                            "bottom": top + _BAR_PX,
+                        }
+                    )
+                    reached = end
+            middle = top + _BAR_PX / 2
+            ends.append(
+                {"side": side, "to": reached, "middle": middle, "total": totals[len(sides) * position + row]}
+            )
+    names = [
+        {"suite": fitted(suite, width - 60, _BOLD_PX), "y": position * suite_px + _LABEL_PX - 7}
+        for position, suite in enumerate(suites)
+    ]
+    height = len(suites) * suite_px
+    longest = max((end["to"] for end in ends), default=1.0) or 1.0
+    # The longest bar's label must find its place inside the drawing.
+    x, y = across(0, longest * (1 + 70 / width)), down(height)
+    middle_y = {"field": "middle", **y}
+    return {
+        "width": width - 60,
+        "height": height,
+        "layer": [
+            rectangles(
+                bars, {"axis": ticks(axis, width), **x}, y, color=filled("category", categories, width)
+            ),
+            texts(ends, "total", {"field": "to", **x}, middle_y, dx=5),
+            texts(ends, "side", {"value": -6}, middle_y, "right", color=MUTED),
+            texts(names, "suite", {"value": 0}, {"field": "y", **y}, fontWeight=600, fontSize=12),
+        ],
+    }

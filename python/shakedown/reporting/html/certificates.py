@@ -1,0 +1,168 @@
+"""User-supplied certificates: what they are, where their bytes go, what a peer would refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from shakedown.reporting.charts.figure import Figure
+from shakedown.reporting.charts.sides import Segment, stacked_bars
+from shakedown.reporting.html.section import Block, Section, Table
+from shakedown.results.folder import Results
+from shakedown.schema.base import SIDES, Side
+from shakedown.schema.certificates import Certificate, Signature, UserChain
+
+MAX_NAMES = 8
+_FILLS = {
+    "public keys": "key",
+    "signatures": "signature",
+    "extensions": "hello",
+    "names": "common",
+    "other fields": "busy",
+}
+
+
+def certificates_section(results: Results) -> Iterator[Section]:
+    """For each side that presented the user's: what is sent, what it costs, and what a peer says to it."""
+    presented = results.manifest.certificates
+    sides = {side: presented[side] for side in reversed(SIDES) if side in presented}
+    if not sides:
+        return
+    blocks: list[Block] = []
+    for side, about in sides.items():
+        blocks.append(Block(f"{side}: {about.files.chain}", _summary(about), table=_what(about)))
+        if any(one.parts for one in about.certificates):
+            blocks.append(Block(figure=_sizes(side, about)))
+        blocks.append(Block(table=_violations(side, about)))
+    yield Section("certificates", "Your certificates", _lead(sides), blocks)
+
+
+def _lead(sides: Mapping[Side, UserChain]) -> str:
+    """What they come to in words: bytes, and whether somebody would refuse them."""
+    sentences = []
+    for side, about in sides.items():
+        suites = about.suites
+        where = suites[0] if len(suites) == 1 else f"{len(suites)} suites"
+        sentences.append(
+            f"The {side} presents {about.files.chain} in {where}: {about.bytes_sent:,} bytes of "
+            f"certificates are sent, the largest part of them {_heaviest(about)}."
+        )
+        number = len(about.violations)
+        if number:
+            sentences.append(f"A peer would find {number} thing{'' if number == 1 else 's'} to refuse.")
+    return " ".join(sentences)
+
+
+def _heaviest(about: UserChain) -> str:
+    sums: dict[str, int] = {}
+    for certificate in _sent(about):
+        for part in certificate.parts:
+            name = _words_of(part.name)
+            sums[name] = sums.get(name, 0) + part.bytes
+    if not sums:
+        return "not told apart"
+    largest = max(sums, key=sums.__getitem__)
+    return f"{largest} ({sums[largest] / sum(sums.values()):.0%})"
+
+
+def _words_of(part: str) -> str:
+    """A part of a certificate as a reader knows it."""
+    plain = {"public key": "public keys", "signature": "signatures", "subject": "names", "issuer": "names"}
+    return plain.get(part, "extensions" if part.startswith("extension") else "other fields")
+
+
+def _sent(about: UserChain) -> list[Certificate]:
+    """The certificates that are sent: all but a self-signed one at the end."""
+    certificates = about.certificates
+    last = len(certificates) - 1
+    return [one for place, one in enumerate(certificates) if not (place == last > 0 and one.is_self_signed)]
+
+
+def _summary(about: UserChain) -> str:
+    number = len(about.certificates)
+    keys = f", keys {about.keys_name}" if about.keys_name else ""
+    return f"{number} certificate{'' if number == 1 else 's'}{keys}, {about.bytes_sent:,} bytes sent"
+
+
+def _what(about: UserChain) -> Table:
+    rows = []
+    for place, one in enumerate(about.certificates, start=1):
+        names = [name.removeprefix("dns:") for name in one.alternative_names]
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        key, signature = one.key, one.signature
+        rows.append(
+            [
+                str(place),
+                one.subject + (f" ({', '.join(names[:MAX_NAMES])}{more})" if names else ""),
+                one.issuer + (" (itself)" if one.is_self_signed else ""),
+                f"{one.not_before[:10]} to {one.not_after[:10]}",
+                f"{key.name}, {key.security_bits} bits strong",
+                _signed(signature),
+                f"{one.fingerprint[:16]}…",
+                f"{one.bytes:,}",
+            ]
+        )
+    head = ["#", "subject (names)", "issuer", "valid", "key", "signature", "SHA-256", "bytes"]
+    keys = [name for name in (about.files.key, about.files.ca) if name]
+    caption = "From the files " + ", ".join([about.files.chain, *keys]) + "; no key is kept with results."
+    return Table(head, rows, 1, caption)
+
+
+def _signed(signature: Signature) -> str:
+    algorithm, digest = signature.algorithm, signature.digest
+    if digest and digest.replace("sha1", "sha") not in algorithm.lower():
+        return f"{algorithm} with {digest}"
+    return algorithm
+
+
+def _sizes(side: str, about: UserChain) -> Figure:
+    """Where the bytes go."""
+    data, segments, totals = [], [], []
+    there = {_words_of(part.name) for one in about.certificates for part in one.parts}
+    used = {content: fill for content, fill in _FILLS.items() if content in there}
+    for place, one in enumerate(about.certificates, start=1):
+        label = f"{place}  {_common_name(one.subject)}"
+        sums: dict[str, int] = {}
+        for part in one.parts:
+            content = _words_of(part.name)
+            sums[content] = sums.get(content, 0) + part.bytes
+            data.append({"side": side, "certificate": place, "part": part.name, "bytes": part.bytes})
+        for content, fill in used.items():
+            segments.append(Segment(label, "", content, fill, sums.get(content, 0)))
+        totals.append(f"{one.bytes:,}")
+    return Figure(
+        name=f"certificates-{side}",
+        title=f"Bytes of the {side}'s certificates, by what they hold",
+        kind="",
+        alternative=f"Stacked bars: bytes of each certificate of the {side}, by part",
+        define=lambda width: stacked_bars(segments, "bytes", totals, width, sides=("",)),
+        data=data,
+        caption="Read from the files. A root at the end is not sent: peers have it.",
+    )
+
+
+def _common_name(subject: str) -> str:
+    for piece in subject.split(", "):
+        if piece.startswith("CN="):
+            return piece[3:]
+    return subject
+
+
+def _violations(side: str, about: UserChain) -> Table:
+    """What a peer would refuse, one row each."""
+    day = datetime.fromtimestamp(about.verification_time, UTC).date().isoformat()
+    rows = [
+        [
+            "the chain" if one.place is None else f"certificate {one.place + 1}",
+            one.detail,
+        ]
+        for one in about.violations
+    ]
+    peer = "client" if side == "server" else "server"
+    # Security levels are OpenSSL's; WTLS knows none.
+    levelled = about.certificates[0].kind == "X.509"
+    level = f" of security level {about.level}" if levelled else ""
+    caption = f"Validated as a {peer}{level} would on {day}."
+    if not rows:
+        return Table(["", ""], [[f"what a {peer} would refuse", "nothing"]], 0, caption)
+    return Table([f"a {peer} would refuse", "why"], rows, 0, caption)

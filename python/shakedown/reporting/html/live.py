@@ -1,0 +1,209 @@
+"""Live loads in the report: what clients saw, and live beside modelled and simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shakedown.reporting.charts.dot_plot import Way, ways
+from shakedown.reporting.charts.figure import Figure
+from shakedown.reporting.charts.sides import Segment, stacked_bars
+from shakedown.reporting.html.section import Block, Section, Table
+from shakedown.reporting.terminal.figures import rate, time
+from shakedown.reporting.terminal.loads import (
+    FIGURES,
+    compared_kinds,
+    compared_rows,
+    comparison_cells,
+    comparison_head,
+    live_figure_s,
+    load_cells,
+    off,
+)
+
+if TYPE_CHECKING:
+    from shakedown.results.folder import Results
+
+Row = Mapping[str, Any]
+
+MAX_SHOWN = 12
+"""Loads of the figure; the table has the others."""
+MAX_LINES = 400
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """One section; none without loads."""
+    rows = results.loads.to_dicts()
+    if not rows:
+        return
+    compared = compared_rows(results)
+    blocks = [Block(table=_load_table(rows))]
+    if compared:
+        blocks.append(_comparison(compared))
+    blocks += _time_spent(results)
+    yield Section("live", "Live: real sockets under load", _lead(compared), blocks)
+
+
+def _lead(compared: Sequence[Row]) -> str:
+    where = "A server and a load generator on this machine, over its loopback"
+    own = all(row["own_core"] for row in compared)
+    said = f"{where}{', each on cores of its own' if compared and own else ''}."
+    distances = [
+        (off(row[f"{kind}_server_cpu_s"], live_figure_s(row, "server_cpu")), row, kind)
+        for row in compared
+        for kind in ("modelled",)
+        if row[f"{kind}_server_cpu_s"] is not None
+    ]
+    if distances:
+        distance, row, kind = distances[0]
+        live = time(live_figure_s(row, "server_cpu"))
+        said += (
+            f" A handshake of {row['label']} took the server {live} of CPU time; {kind} from its times in "
+            f"memory it is {time(row[f'{kind}_server_cpu_s'])} ({distance})."
+        )
+    return said
+
+
+def _load_table(rows: Sequence[Row]) -> Table:
+    head = [
+        "suite", "arrivals", "rate", "completed", "failed", "resumed", "mean", "median", "99 % within",
+        "server CPU", "load",
+    ]  # fmt: skip
+    cells = [[row["label"], row["arrivals"], *load_cells(row)] for row in rows[:MAX_LINES]]
+    caption = (
+        "Handshake times count from the planned start. Server CPU: time of its threads for one handshake, "
+        "the kernel's work on sockets included. Load: share of time that its stack worked."
+    )
+    causes = [f"{row['label']}: {row['causes']}" for row in rows if row["failed"]]
+    if causes:
+        caption += f" Failed: {'; '.join(causes[:10])}."
+    saturated = [row["label"] for row in rows if row["saturated"]]
+    if saturated:
+        caption += f" The generator was the bottleneck: {', '.join(dict.fromkeys(saturated[:10]))}."
+    return Table(head, cells, 9, caption, "live")
+
+
+def _comparison(rows: Sequence[Row]) -> Block:
+    shown = [
+        Way(
+            label=f"{row['label']} at {rate(row['rate'])}/s: {words}",
+            times_ms={
+                kind: value_s * 1e3
+                for kind, value_s in (
+                    ("live", live_figure_s(row, key)),
+                    ("modelled", row[f"modelled_{key}_s"]),
+                    ("simulated", row[f"simulated_{key}_s"]),
+                    ("engines in virtual time", row[f"endpoints_{key}_s"]),
+                )
+                if value_s is not None and value_s > 0.0
+            },
+        )
+        for row in rows[:MAX_SHOWN]
+        for key, words in FIGURES.items()
+    ]
+    drawn = [way for way in shown if way.times_ms]
+    kinds = compared_kinds(rows)
+    head = comparison_head(kinds)
+    cells = [one for row in rows for one in comparison_cells(row, kinds)][:MAX_LINES]
+    table = Table(["suite", "figure", *head], cells, len(head), kind="live")
+    if not drawn:
+        return Block(table=table)
+    figure = Figure(
+        name="live-beside-modelled-and-simulated",
+        title="The same modelled, simulated and live",
+        kind="live",
+        alternative="A row for each suite and figure: its live, modelled and simulated mean",
+        define=lambda width: ways(drawn, "ms, logarithmic", width),
+        data=[flat for row in rows for flat in _flat(row)],
+        caption=(
+            "Modelled and simulated start from the times that the handshake took in memory here"
+            + (
+                ", and from what a connection costs beyond that by this machine's profile. "
+                if all(row["modelled_connection_s"] is not None for row in rows)
+                else ". Where this machine's profile does not know what a connection costs beyond "
+                "that, or there is none, that is in the live CPU and handshake times alone. "
+            )
+            + "The stack's time is by the clock on the wall, so on a busy machine it holds interruptions "
+            "too. The live wait is the difference between the means under load and without a queue, and left "
+            "out where noise made it negative."
+        ),
+    )
+    return Block(figure=figure, table=table, folded_table="In figures")
+
+
+PARTS = {
+    "cryptography": ("cryptography", "key"),
+    "other": ("other code", "busy"),
+    "waited": ("waiting", "hello"),
+}
+"""What a side's time for a message is made of: words, and looks."""
+
+
+def _time_spent(results: Results) -> Iterator[Block]:
+    """A figure for each sampled load, and for each client of it."""
+    found: dict[tuple[str, str | None], list[Row]] = {}
+    for row in results.load_steps.to_dicts():
+        found.setdefault((row["scenario"], row["device"]), []).append(row)
+    for number, ((_, device), rows) in enumerate(list(found.items())[:MAX_SHOWN]):
+        who = "this machine's client" if device is None else f"a client as slow as {device}"
+        label = rows[0]["label"]
+        yield Block(figure=_spent_figure(f"time-spent-{number + 1}", f"{label}: {who}", rows))
+
+
+def _spent_figure(name: str, title: str, rows: Sequence[Row]) -> Figure:
+    def step(row: Row) -> str:
+        if row["message"] is None:
+            return "connection, and no message"
+        # Two messages of one name are told apart by their number.
+        return f"{row['message_index'] + 1} {'→' if row['sender'] == 'client' else '←'} {row['message']}"
+
+    segments, totals = [], []
+    ordered = sorted(rows, key=lambda row: -1 if row["message_index"] is None else row["message_index"])
+    by_place = {(row["message_index"], row["side"]): row for row in ordered}
+    for index in dict.fromkeys(row["message_index"] for row in ordered):
+        for side in ("client", "server"):
+            row = by_place.get((index, side))
+            parts = {key: (row or {}).get(f"{key}_us") or 0.0 for key in PARTS}
+            totals.append(time(sum(parts.values()) * 1e-6))
+            shown = row or next(one for one in ordered if one["message_index"] == index)
+            for key, (words, look) in PARTS.items():
+                segments.append(Segment(step(shown), side, words, look, parts[key] / 1000))
+    return Figure(
+        name=name,
+        title=f"Where the time goes: {title}",
+        kind="live",
+        alternative="Stacked bars: each side's time for each message: cryptography, other code, waiting",
+        define=lambda width: stacked_bars(segments, "ms (mean)", totals, width),
+        data=[
+            {
+                **{
+                    key: row[key]
+                    for key in ("label", "device", "side", "message_index", "message", "sender", "n")
+                },
+                **{f"{key}_us": row[f"{key}_us"] for key in PARTS},
+                "kind": "live",
+            }
+            for row in ordered
+        ],
+        caption=(
+            f"Means of {rows[0]['n']:,} handshakes sampled on both sides, without a queue. Waiting is what "
+            "passed outside a side's own work until it had the message: the other side, the path, the "
+            "kernel. One side's waiting is mostly the other's work. A slowed client's work is stretched, its "
+            "waiting is real."
+        ),
+    )
+
+
+def _flat(row: Row) -> Iterator[dict[str, Any]]:
+    for key in FIGURES:
+        yield {
+            "suite": row["label"],
+            "rate_per_s": row["rate"],
+            "utilisation": row["utilisation"],
+            "figure": key,
+            "live_s": live_figure_s(row, key),
+            "modelled_s": row[f"modelled_{key}_s"],
+            "simulated_s": row[f"simulated_{key}_s"],
+            "endpoints_s": row[f"endpoints_{key}_s"],
+            "formula_wait_s": row["formula_wait_s"] if key == "wait" else None,
+        }

@@ -1,0 +1,404 @@
+"""Measured handshakes in the report: the table of all, where time and bytes go, each from inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shakedown.reporting.charts.figure import Figure
+from shakedown.reporting.charts.sides import Segment, stacked_bars
+from shakedown.reporting.charts.timeline import waterfall
+from shakedown.reporting.html.cases import cases_section
+from shakedown.reporting.html.section import Block, Section, Table
+from shakedown.reporting.html.text import Sentence, sentence
+from shakedown.reporting.terminal.figures import (
+    NOTHING,
+    count,
+    milliseconds,
+    round_trips,
+    share,
+    time_us,
+    times,
+    whole,
+)
+from shakedown.schema.base import CLASSES, SIDES
+
+if TYPE_CHECKING:
+    from shakedown.results.folder import Results
+
+MAX_OPEN_WATERFALLS = 16
+"""With more suites than these, each waterfall is folded behind its name."""
+
+MAX_WATERFALLS = 200
+"""Handshakes that are drawn from inside; all are in the table."""
+
+Row = Mapping[str, Any]
+
+_CLASS_WORDS = {"key": "key exchange", "signature": "signature", "common": "common"}
+_CONTENT = {
+    "ClientHello": "hello",
+    "ServerHello": "hello",
+    "HelloRetryRequest": "hello",
+    "HelloVerifyRequest": "hello",
+    "ServerKeyExchange": "key",
+    "ClientKeyExchange": "key",
+    "Certificate": "signature",
+    "CertificateRequest": "signature",
+    "CertificateVerify": "signature",
+    "CertificateStatus": "signature",
+}
+_CONTENT_WORDS = {
+    "hello": "hello",
+    "key": "key exchange",
+    "signature": "certificates, signatures",
+    "common": "finishing",
+}
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """The parts of the page that measured handshakes have."""
+    rows = results.handshakes.to_dicts()
+    if not rows:
+        return
+    messages, operations = _by_scenario(results.messages), _by_scenario(results.operations)
+    yield overview(rows)
+    yield from cases_section(rows, messages, operations)
+    yield time_section(rows)
+    yield bytes_section(rows, messages)
+    yield waterfalls(rows, messages, operations)
+
+
+def _by_scenario(view: Any) -> dict[str, list[Row]]:  # noqa: ANN401 - polars is imported late
+    found: dict[str, list[Row]] = {}
+    for row in view.to_dicts():
+        found.setdefault(row["scenario"], []).append(row)
+    return found
+
+
+def overview(rows: Sequence[Row]) -> Section:
+    """The table of all handshakes; those that presented the user's certificates are marked."""
+    supplied = any(row["user_supplied"] for row in rows)
+    remembered = any(row["client_peak_bytes"] is not None for row in rows)
+    cells = []
+    for row in rows:
+        line = [
+            row["label"],
+            *([row["user_supplied"] or NOTHING] if supplied else []),
+            whole(row["bytes"]),
+            round_trips(row["flights"]),
+        ]
+        for side in SIDES:
+            mean, sd = row[f"{side}_us"], row[f"{side}_sd_us"]
+            line.append(f"{milliseconds(mean)} ± {share(sd / mean if mean else 0.0)}")
+            spent = (row[f"{side}_{kind}_us"] for kind in CLASSES)
+            line += [milliseconds(one) if one else NOTHING for one in spent]
+        if remembered:
+            peaks = (row[f"{side}_peak_bytes"] for side in SIDES)
+            line += [whole(None if peak is None else peak / 1024) for peak in peaks]
+        cells.append(line)
+    head = ["suite", *(["yours"] if supplied else []), "bytes", "round trips"]
+    for side in SIDES:
+        head += [f"{side}, ms", "key", "sign", "rest"]
+    caption = (
+        "Time is CPU time of one side for one handshake, mean ± standard deviation in milliseconds; "
+        "key and sign are its public-key operations, rest is all other work; the three add up to the mean. "
+        "Bytes are those on the wire, both ways."
+    )
+    if remembered:
+        head += ["client memory, KiB", "server memory, KiB"]
+        caption += " Memory is the most that a side holds for one connection."
+    if supplied:
+        caption += " Yours: which of the two sides presented your certificates."
+    table = Table(head, cells, len(head) - (2 if supplied else 1), caption, "measured")
+    return Section("overview", "All handshakes", "", [Block(table=table)])
+
+
+def time_section(rows: Sequence[Row]) -> Section:
+    """Time by side and class."""
+    segments, totals, data = [], [], []
+    for row in rows:
+        for side in SIDES:
+            totals.append(time_us(row[f"{side}_us"]))
+            for kind in CLASSES:
+                mean_us = row[f"{side}_{kind}_us"]
+                segments.append(
+                    Segment(row["label"], side, _CLASS_WORDS[kind], kind, max(mean_us, 0.0) / 1000)
+                )
+                about = {"suite": row["label"], "side": side, "class": kind}
+                data.append({**about, "mean_us": mean_us, "kind": "measured"})
+    figure = Figure(
+        name="time",
+        title="CPU time of each side, by class of work",
+        kind="measured",
+        alternative="Stacked bars: mean CPU time per handshake of client and server, by class, per suite",
+        define=lambda width: stacked_bars(segments, "ms of CPU time (mean)", totals, width),
+        data=data,
+        caption="Means, so that the pieces add up. Common: everything except public-key operations.",
+    )
+    return Section("time", "Where the time goes", "", [Block(figure=figure)])
+
+
+def bytes_section(rows: Sequence[Row], messages: Mapping[str, Sequence[Row]]) -> Section:
+    """Bytes by sender and content."""
+    segments, totals, data = [], [], []
+    for row in rows:
+        for side in SIDES:
+            sent: dict[str, float] = dict.fromkeys(_CONTENT_WORDS, 0.0)
+            for message in messages[row["scenario"]]:
+                if message["sender"] == side:
+                    sent[_CONTENT.get(message["message"], "common")] += message["bytes"]
+            totals.append(whole(sum(sent.values())))
+            for content, size in sent.items():
+                segments.append(Segment(row["label"], side, _CONTENT_WORDS[content], content, size))
+                about = {"suite": row["label"], "sender": side, "content": _CONTENT_WORDS[content]}
+                data.append({**about, "bytes": size, "kind": "measured"})
+    figure = Figure(
+        name="bytes",
+        title="Bytes that each side sends, by what they carry",
+        kind="measured",
+        alternative="Stacked bars: bytes sent by client and server in one handshake, by content, per suite",
+        define=lambda width: stacked_bars(segments, "bytes on the wire", totals, width),
+        data=data,
+        caption=(
+            "Record headers, padding and tags are counted with their message. TLS 1.3 carries its "
+            "key shares, and a resumption its ticket, in the hellos."
+        ),
+    )
+    return Section("bytes", "Bytes sent", "", [Block(figure=figure)])
+
+
+def waterfalls(
+    rows: Sequence[Row], messages: Mapping[str, Sequence[Row]], operations: Mapping[str, Sequence[Row]]
+) -> Section:
+    """Every handshake in time, message by message."""
+    folded = len(rows) > MAX_OPEN_WATERFALLS
+    blocks = [
+        waterfall_block(row, messages[row["scenario"]], operations.get(row["scenario"], ()), folded)
+        for row in rows[:MAX_WATERFALLS]
+    ]
+    lead = (
+        "Each handshake on its own scale, as it ran in memory: one side works at a time and the network "
+        "takes none, so an arrow has no width. Light blocks are messages at work, generated by their sender "
+        "and then processed by the other side; the operations inside them stand first in their block, since "
+        "their order within a message is not recorded."
+    )
+    if len(rows) > MAX_WATERFALLS:
+        lead += f" The first {MAX_WATERFALLS} of {len(rows):,}."
+    return Section("waterfalls", "Inside each handshake", lead, blocks)
+
+
+def waterfall_block(
+    row: Row, messages: Sequence[Row], operations: Sequence[Row], folded: bool = False
+) -> Block:
+    """One handshake: its drawing, and its messages with their operations."""
+    cells, data = [], []
+    public: dict[int | None, list[str]] = {}
+    for one in operations:
+        if one["class"] != "common":
+            words = f"{one['side']} {operation_words(one)} {time_us(one['us'])}"
+            public.setdefault(one["message_index"], []).append(words)
+    for message in messages:
+        done = "; ".join(public.get(message["message_index"], ()))
+        number = message["message_index"] + 1
+        cells.append(
+            [
+                f"{number}",
+                f"{message['sender']}: {message['message']}",
+                done or NOTHING,
+                whole(message["flight"]),
+                whole(message["bytes"]),
+                f"{message['generate_us']:,.1f}",
+                f"{message['process_us']:,.1f}",
+            ]
+        )
+        data.append(
+            {
+                "suite": row["label"],
+                "message": number,
+                "from": message["sender"],
+                "name": message["message"],
+                "flight": message["flight"],
+                "unit": message["message_unit"],
+                "bytes": message["bytes"],
+                "generate_mean_us": message["generate_us"],
+                "process_mean_us": message["process_us"],
+                "public_key_operations": done,
+                "kind": "measured",
+            }
+        )
+    figure = Figure(
+        name=f"waterfall-{slug(row['label'])}",
+        title=row["label"],
+        kind="measured",
+        alternative=f"Timeline of {row['label']}: messages on two lanes, client and server; flights between",
+        define=lambda width: waterfall(messages, operations, width),
+        data=data,
+        caption=(
+            f"Unattributed, outside any message: client {time_us(row['client_unattributed_us'])}, "
+            f"server {time_us(row['server_unattributed_us'])}; not drawn. Numbers are those of the table."
+        ),
+    )
+    summary = (
+        f"client {time_us(row['client_us'])}, server {time_us(row['server_us'])}, "
+        f"{whole(row['bytes'])} bytes, {count_round_trips(row['flights'])}"
+    )
+    if row["user_supplied"]:
+        summary += f"; your certificates on the {row['user_supplied']}'s side"
+    head = ["#", "message", "public-key operations (mean)", "flight", "bytes", "generate, µs", "process, µs"]
+    return Block(
+        row["label"], summary, figure, Table(head, cells, 4, kind="measured"), "Message by message", folded
+    )
+
+
+def operation_words(operation: Row) -> str:
+    """`sign rsa2048`, `derive ecdh p256`: the algorithm only where its parameters don't say it."""
+    parameters, algorithm = operation["parameters"] or "", operation["algorithm"]
+    named = parameters if parameters.startswith(algorithm) else f"{algorithm} {parameters}"
+    return f"{operation['operation']} {named}".rstrip()
+
+
+def slug(label: str) -> str:
+    """A handshake's name as a file's."""
+    return "".join(one if one.isalnum() or one in "._-" else "-" for one in label.replace(" · ", "-"))[:120]
+
+
+def count_round_trips(flights: float) -> str:
+    """Flights as round trips: `2 round trips`, `1.5 round trips`."""
+    return f"{round_trips(flights)} round trip{'' if flights == 2 else 's'}"
+
+
+def both_us(row: Row) -> float:
+    """Mean time of a whole handshake, both sides together."""
+    return float(row["client_us"] + row["server_us"])
+
+
+def answer(results: Results) -> list[Sentence]:
+    """One sentence on time and one on bytes: the least, the most, and how far apart they are."""
+    rows = results.handshakes.to_dicts()
+    if not rows:
+        return []
+    if len(rows) == 1:
+        return [_single(rows[0])]
+    least, most = min(rows, key=both_us), max(rows, key=both_us)
+    small, large = min(rows, key=lambda row: row["bytes"]), max(rows, key=lambda row: row["bytes"])
+    return [
+        sentence(
+            f"Of {count(len(rows), 'handshake')}, {{least}} takes the least time, {{!low}} of both sides "
+            f"together, and {{most}} the most, {{!high}}: {times(both_us(most) / both_us(least))} as long.",
+            least=least["label"],
+            low=time_us(both_us(least)),
+            most=most["label"],
+            high=time_us(both_us(most)),
+        ),
+        sentence(
+            "On the wire they take from {!few} ({small}) to {!many} ({large}).",
+            few=f"{whole(small['bytes'])} bytes",
+            small=small["label"],
+            many=f"{whole(large['bytes'])} bytes",
+            large=large["label"],
+        ),
+    ]
+
+
+def _single(row: Row) -> Sentence:
+    return sentence(
+        f"{{suite}} costs the client {{!client}} and the server {{!server}}, and {{!bytes}} on the wire in "
+        f"{count_round_trips(row['flights'])}.",
+        suite=row["label"],
+        client=time_us(row["client_us"]),
+        server=time_us(row["server_us"]),
+        bytes=f"{whole(row['bytes'])} bytes",
+    )
+
+
+def findings(results: Results) -> list[Sentence]:
+    """What stands out, where the suites allow the comparison."""
+    rows = {row["label"]: row for row in results.handshakes.to_dicts()}
+    made = (find(rows) for find in (_resumption, _mutual, _post_quantum, _heaviest_part))
+    return [found for found in made if found]
+
+
+def _pairs(rows: Mapping[str, Row], old: str, new: str) -> list[tuple[str, str]]:
+    """Suites whose names differ in one part only: `old` in the first is `new` in the second."""
+    renamed = {
+        suite: "/".join(part for part in (new if part == old else part for part in suite.split("/")) if part)
+        for suite in rows
+        if old in suite.split("/")
+    }
+    return [(suite, other) for suite, other in renamed.items() if other in rows and other != suite]
+
+
+def _resumption(rows: Mapping[str, Row]) -> Sentence | None:
+    pairs = [(full, resumed) for resumed, full in _pairs(rows, "resumed", "")]
+    if not pairs:
+        return None
+    saved = {pair: 1 - both_us(rows[pair[1]]) / both_us(rows[pair[0]]) for pair in pairs}
+    full, resumed = max(saved, key=saved.__getitem__)
+    verb = "saves" if saved[full, resumed] >= 0 else "adds"
+    return sentence(
+        f"Resuming {{full}} {verb} {{!part}} of the time of both sides, and takes "
+        f"{whole(rows[resumed]['bytes'])} bytes instead of {whole(rows[full]['bytes'])}.",
+        full=full,
+        part=share(abs(saved[full, resumed])),
+    )
+
+
+def _mutual(rows: Mapping[str, Row]) -> Sentence | None:
+    pairs = _pairs(rows, "server", "mutual") or _pairs(rows, "requested", "mutual")
+    if not pairs:
+        return None
+    one_way, mutual = pairs[0]
+    ratio = rows[mutual]["client_us"] / rows[one_way]["client_us"]
+    more = rows[mutual]["bytes"] - rows[one_way]["bytes"]
+    than = "as long as" if ratio >= 1 else "less than"
+    return sentence(
+        f"When the client must authenticate too ({{mutual}}), it works {{!ratio}} {than} with the server's "
+        f"certificate alone, and {whole(more)} more bytes are sent.",
+        mutual=mutual,
+        ratio=times(ratio) if ratio >= 1 else share(1 - ratio),
+    )
+
+
+def _post_quantum(rows: Mapping[str, Row]) -> Sentence | None:
+    def rest(suite: str) -> tuple[str, ...]:
+        parts = suite.split("/")
+        return (parts[0], *parts[3:])
+
+    classical: dict[tuple[str, ...], str] = {
+        rest(suite): suite
+        for suite in reversed(list(rows))
+        if "mlkem" not in suite and "mldsa" not in suite and len(suite.split("/")) >= 3
+    }
+    for suite in rows:
+        old = classical.get(rest(suite))
+        if "mlkem" in suite and "mldsa" in suite and old is not None:
+            now, then = rows[suite], rows[old]
+            return sentence(
+                "Post-quantum {suite} sends {!bytes} the bytes of {old} and takes {!time} its time.",
+                suite=suite,
+                bytes=times(now["bytes"] / then["bytes"]),
+                old=old,
+                time=times(both_us(now) / both_us(then)),
+            )
+    return None
+
+
+def _heaviest_part(rows: Mapping[str, Row]) -> Sentence | None:
+    shares = {}
+    for suite, row in rows.items():
+        public = sum(row[f"{side}_{kind}_us"] for side in SIDES for kind in ("key", "signature"))
+        if public:
+            shares[suite] = public / both_us(row)
+    if not shares:
+        return None
+    least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
+    if least == most:
+        return sentence("Public-key operations are {!part} of its time.", part=share(shares[most]))
+    return sentence(
+        "Where there are public-key operations, they are {!low} ({least}) to {!high} ({most}) of the time; "
+        "the rest is symmetric work, parsing and bookkeeping.",
+        low=share(shares[least]),
+        least=least,
+        high=share(shares[most]),
+        most=most,
+    )

@@ -1,0 +1,485 @@
+"""Predictions in the report: handshakes by device and bearer, and the server's queue."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from shakedown.reporting.charts.figure import Figure
+from shakedown.reporting.charts.frame_rows import FrameRows
+from shakedown.reporting.charts.map import time_map
+from shakedown.reporting.charts.queue import queue_curves
+from shakedown.reporting.html.section import Block, Section, Table
+from shakedown.reporting.html.text import Sentence, sentence
+from shakedown.reporting.terminal.figures import (
+    NOTHING,
+    energy,
+    legend,
+    marked,
+    rate,
+    rough,
+    share,
+    time,
+    whole,
+)
+from shakedown.results import queries
+
+if TYPE_CHECKING:
+    from shakedown.results.folder import Results
+
+Row = Mapping[str, Any]
+
+MAX_CELLS = 5_000
+"""Cells of a map: with more, the first devices and bearers are drawn; all are in the table."""
+
+MAX_RATES_SHOWN = 8
+MAX_LINES = 400
+"""Lines of the tables of what was extrapolated, and of what could not be priced."""
+
+MAX_QUEUES = 100
+
+SATURATED = "saturated"
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """The map, and the queue."""
+    yield from predictions_section(results)
+    yield from queue_section(results)
+
+
+def _priced(results: Results, *, captured: bool) -> pl.DataFrame:
+    """Predictions of measured, or of captured handshakes: very many, where there are many rates."""
+    there = pl.col("capture").is_not_null()
+    return results.predictions.filter(there if captured else ~there)
+
+
+def _lowest(view: pl.DataFrame) -> list[dict[str, Any]]:
+    """Predictions at the lowest rate."""
+    return view.filter(pl.col("rate_per_s") == pl.col("rate_per_s").min()).to_dicts()
+
+
+def predictions_section(results: Results) -> Iterator[Section]:
+    """The map at the lowest rate, the server's load at each, and what was extrapolated."""
+    view = _priced(results, captured=False)
+    unpriced = queries.unpriced(results.source).filter(pl.col("capture").is_null()).to_dicts()
+    if not view.height and not unpriced:
+        return
+    blocks: list[Block] = []
+    lead = "No figure prices any of them."
+    if view.height:
+        quiet = _lowest(view)
+        rates = view["rate_per_s"].unique().sort().to_list()
+        shown, left_out = _that_fit(quiet)
+        caption = (
+            "Processing on both sides, transmission, and waiting at the server, by the default model. "
+            "The stronger the colour, the longer; a least value has none. Ranges and all rates: in the CSV."
+        )
+        if legend(row["basis"] for row in shown):
+            caption += f" {legend(row['basis'] for row in shown)}."
+        if left_out:
+            caption += f" {left_out:,} more pairs of device and bearer are in the CSV."
+        figure = Figure(
+            name="predictions",
+            title=f"Handshake time by device and bearer, {_at(rates[0])} at {quiet[0]['server_device']}",
+            kind="modelled",
+            alternative="Map: rows are suites, columns devices and bearers, cells seconds for one handshake",
+            define=lambda width: time_map(shown, width),
+            data=_flat(view),
+            caption=caption,
+        )
+        blocks.append(Block(figure=figure))
+        some = view.filter(pl.col("rate_per_s").is_in(rates[:MAX_RATES_SHOWN]))
+        if len(rates) > 1:
+            blocks.append(Block(table=_by_rate(some, rates[:MAX_RATES_SHOWN]), folded_table="By rate"))
+        blocks.append(Block(table=_percentiles(quiet), folded_table="Percentiles and ranges"))
+        if any(row["energy_j"] is not None for row in quiet):
+            blocks.append(Block(table=_energies(quiet), folded_table="Energy of the client"))
+        if view["workers_needed"].count():
+            blocks.append(Block(table=_workers(some, rates[:MAX_RATES_SHOWN]), folded_table="Workers needed"))
+        if view["missing"].sum():
+            blocks.append(Block(table=_missing(results), folded_table="What has no figure"))
+        extrapolated = _extrapolated(results)
+        blocks.append(Block(table=extrapolated, folded_table="What was extrapolated, and how"))
+        lead = _lead(quiet)
+    if unpriced:
+        cells = [[one["suite"], one["device"], one["reason"]] for one in _once(unpriced)]
+        blocks.append(
+            Block(table=_bounded(["suite", "device", "why"], cells), folded_table="What could not be priced")
+        )
+    yield Section("predictions", "On other devices, over other networks", lead, blocks)
+
+
+def _that_fit(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """The rows of as many places as a map has room for, and how many places are left out."""
+    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))
+    suites = len({row["label"] for row in rows})
+    kept = set(places[: max(1, MAX_CELLS // suites)])
+    return [row for row in rows if (row["device"], row["bearer"]) in kept], len(places) - len(kept)
+
+
+def _lead(rows: Sequence[Row]) -> str:
+    """The quickest suite in most places, and the widest gap, in words.
+
+    A suite of which a part has no figure may take longer than its total says: it is never the quickest.
+    """
+    wins: dict[str, int] = {}
+    places: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row["total_s"] is not None:
+            places.setdefault((row["device"], row["bearer"]), []).append(row)
+    widest: tuple[float, Row, Row] | None = None
+    compared = 0
+    for here in places.values():
+        known = [row for row in here if not row["missing"]]
+        if not known:
+            continue
+        compared += 1
+        quick, slow = min(known, key=_total), max(here, key=_total)
+        wins[quick["label"]] = wins.get(quick["label"], 0) + 1
+        gap = slow["total_s"] / quick["total_s"] if quick["total_s"] else 0.0
+        if widest is None or gap > widest[0]:
+            widest = (gap, quick, slow)
+    if widest is None:
+        if places:
+            return "No device here has a figure for all work of any of them."
+        return "At this rate the server reaches no steady state for any of them."
+    best = max(wins, key=wins.__getitem__)
+    _, quick, slow = widest
+    ends = [f"{marked(time(row['total_s'], 2), row['basis'])} ({row['label']})" for row in (quick, slow)]
+    return (
+        f"{best} is the quickest in {wins[best]} of {compared} places. The choice matters most on "
+        f"{quick['device']} over {quick['bearer']}: from {ends[0]} to {ends[1]}."
+    )
+
+
+def _total(row: Row) -> float:
+    return float(row["total_s"])
+
+
+def _at(rate_per_s: float) -> str:
+    return f"{rate_per_s:g} handshakes/s" if rate_per_s else "no other load"
+
+
+def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
+    """Server wait and load for each suite at each rate; the same on every device and bearer."""
+    head = ["suite"]
+    for one in rates:
+        head += [f"wait at {one:g}/s", "busy"]
+    rows = view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts()
+    first = {(row["label"], row["rate_per_s"]): row for row in rows}
+    body = []
+    for suite in dict.fromkeys(row["label"] for row in rows):
+        cells = [suite]
+        for one in rates:
+            row = first[suite, one]
+            wait = row["queue_s"]
+            cells += [SATURATED if wait is None else time(wait, 2), share(row["utilisation"], 1)]
+        body.append(cells)
+    caption = "Wait for a worker of the server, and the worker's utilisation."
+    return Table(head, body, len(head) - 1, caption, "modelled")
+
+
+def _percentiles(rows: Sequence[Row]) -> Table:
+    """When the client may send and when all is done, and what 90 % of handshakes lie within."""
+    head = [
+        "suite",
+        "device",
+        "bearer",
+        "ready, mean",
+        "p95",
+        "p99",
+        "done, mean",
+        "p50",
+        "p95",
+        "p99",
+        "90 % within",
+    ]
+    cells = []
+    for row in rows:
+        basis = row["basis"]
+
+        def least(text: str, missing: int = row["missing"]) -> str:
+            return marked(text, "unknown") if missing else text
+
+        if row["total_s"] is None:
+            figures = [SATURATED, *[NOTHING] * 7]
+        else:
+            figures = [
+                marked(time(row["ready_mean_s"], 2), basis),
+                *(least(time(row[f"ready_{name}_s"], 2)) for name in ("p95", "p99")),
+                marked(time(row["done_mean_s"], 2), basis),
+                *(least(time(row[f"done_{name}_s"], 2)) for name in ("p50", "p95", "p99")),
+                f"{time(row['low_s'], 2)} – {'?' if row['high_s'] is None else time(row['high_s'], 2)}",
+            ]
+        cells.append([row["label"], row["device"], row["bearer"], *figures])
+    caption = (
+        "Ready: the client may send; done: the last flight is in. Percentiles are of handshakes, by the "
+        "spread of the network, the queue and the work; the last column has the figures' uncertainty too. "
+        + legend(row["basis"] for row in rows)
+    ).strip()
+    return _bounded(head, cells, caption, "modelled", numbers=8)
+
+
+MAX_TAILS = 3
+"""Bearers whose inactivity tail a caption names; the table of results has all."""
+
+
+def _energies(rows: Sequence[Row]) -> Table:
+    """The client's energy for one handshake, with its range; a sum that lacks a part says so."""
+    charged = any(row["handshakes_per_charge"] is not None for row in rows)
+    cells = []
+    for row in rows:
+        if row["energy_j"] is None:
+            cells.append(
+                [
+                    *(row["label"], row["device"], row["bearer"], NOTHING, NOTHING),
+                    *([NOTHING] if charged else []),
+                    f"without {row['energy_missing']}" if row["energy_missing"] else "the profiles give none",
+                ]
+            )
+            continue
+        lacking = row["energy_missing"]
+        mean = energy(row["energy_j"])
+        high = "?" if row["energy_high_j"] is None else energy(row["energy_high_j"])
+        cells.append(
+            [
+                row["label"],
+                row["device"],
+                row["bearer"],
+                f"≥ {mean}" if lacking or row["missing"] else mean,
+                f"{energy(row['energy_low_j'])} – {high}",
+                *([_per_charge(row)] if charged else []),
+                f"without {lacking}" if lacking else "",
+            ]
+        )
+    tails = dict.fromkeys(row["energy_tail"] for row in rows if row["energy_tail"])
+    caption = "Energy of the client for one handshake: processor, radio, its set-up and tail."
+    caption += "".join(f" Energy {tail}." for tail in list(tails)[:MAX_TAILS])
+    many = ["per charge"] if charged else []
+    head = ["suite", "device", "bearer", "energy", "90 % within", *many, "missing"]
+    return _bounded(head, cells, caption, "modelled", numbers=3)
+
+
+def _per_charge(row: Row) -> str:
+    """How many handshakes a charge lasts for, with its range; ≤ where a part of the energy is missing."""
+    count, mean = row["handshakes_per_charge"], row["energy_j"]
+    if count is None:
+        return NOTHING
+    if row["energy_missing"] or row["missing"] or row["energy_high_j"] is None:
+        return f"≤ {rough(count)}"
+    least, most = (count * mean / row[f"energy_{end}_j"] for end in ("high", "low"))
+    return f"{rough(count)} ({rough(least)} – {rough(most)})"
+
+
+def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
+    """The workers that keep the promise at each rate, in the place that needs the most."""
+    found: dict[tuple[str, float], Row] = {}
+    least: set[tuple[str, float]] = set()
+    needs = ("workers_needed", "workers_needed_low", "workers_needed_high")
+    rows: Sequence[Row] = view.select("label", "rate_per_s", *needs, "missing").to_dicts()
+    for row in rows:
+        key = (row["label"], row["rate_per_s"])
+        needed = row["workers_needed"]
+        if key not in found or needed is None or needed > (found[key]["workers_needed"] or math.inf):
+            found[key] = row
+        if row["missing"]:
+            least.add(key)
+    body = []
+    for suite in dict.fromkeys(row["label"] for row in rows):
+        cells = [suite]
+        for one in rates:
+            row = found[suite, one]
+            low, high = row["workers_needed_low"], row["workers_needed_high"]
+            if row["workers_needed"] is None:
+                cells.append("none is enough")
+                continue
+            text = whole(row["workers_needed"])
+            if low != high:
+                text += f" ({whole(low)} – {'?' if high is None else whole(high)})"
+            cells.append(f"≥ {text}" if (suite, one) in least else text)
+        body.append(cells)
+    caption = (
+        "The least number of workers of the server that keeps the experiment's promise at each rate, on the "
+        "device and bearer that need the most; in brackets by the ranges of the figures."
+    )
+    return Table(["suite", *(f"at {one:g}/s" for one in rates)], body, len(rates), caption, "modelled")
+
+
+def _missing(results: Results) -> Table:
+    """Work that has no figure, once: totals with it are least values."""
+    found: dict[tuple[str, ...], None] = {}
+    for one in queries.missing(results.source).filter(pl.col("capture").is_null()).to_dicts():
+        work = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
+        found[one["where"], work, one["why"] or NOTHING] = None
+    caption = "Work that nothing gives a figure for; totals that need it are marked ≥."
+    return _bounded(["device", "work", "why"], [list(key) for key in found], caption, "modelled")
+
+
+def _extrapolated(results: Results) -> Table:
+    """Every price that is not the device's own figure, once."""
+    found: dict[tuple[str, ...], None] = {}
+    for one in queries.extrapolated(results.source).filter(pl.col("capture").is_null()).to_dicts():
+        work = f"{one['operation']} {one['algorithm']} {one['parameters'] or ''}".strip()
+        found[one["where"], work, one["how"] or NOTHING, one["source"] or NOTHING] = None
+    caption = "Figures that are not the device's own; their ranges are part of the totals' ranges."
+    cells = [list(key) for key in found] or [[NOTHING, "nothing", "", ""]]
+    return _bounded(["device", "operation", "how", "from"], cells, caption, "modelled")
+
+
+def _bounded(
+    head: list[str], cells: list[list[str]], caption: str = "", kind: str = "", *, numbers: int = 0
+) -> Table:
+    if len(cells) > MAX_LINES:
+        caption = f"{caption} The first {MAX_LINES:,} of {len(cells):,}.".strip()
+    return Table(head, cells[:MAX_LINES], numbers, caption, kind)
+
+
+def _once(rows: Sequence[Row]) -> list[Row]:
+    """One row a suite, device and reason: the bearer changes nothing."""
+    found = {(row["suite"], row["capture"], row["device"], row["reason"]): row for row in rows}
+    return list(found.values())
+
+
+def _flat(view: pl.DataFrame) -> FrameRows:
+    """Predictions as the CSV has them."""
+    keys = (
+        "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
+        "connection", "basis", "missing", "client_s", "client_low_s", "client_high_s", "server_s",
+        "server_low_s", "server_high_s", "transmission_s", "queue_s", "total_s", "low_s", "high_s",
+        *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),
+        "utilisation", "workers_needed", "energy_j", "energy_low_j", "energy_high_j", "energy_missing",
+        "handshakes_per_charge",
+    )  # fmt: skip
+    named = [pl.col(key).alias("suite") if key == "label" else pl.col(key) for key in keys]
+    return FrameRows(view.select(*named, pl.lit("modelled").alias("kind")))
+
+
+def queue_section(results: Results) -> Iterator[Section]:
+    """How long a handshake waits and works at the server, by rate, with the knee marked."""
+    points = queries.queue_points(results.source)
+    queues = [
+        {**row, "points": points.get(row["scenario"], [])}
+        for row in queries.queues(results.source).to_dicts()
+    ]
+    if not queues:
+        return
+    shown = queues[:MAX_QUEUES]
+    server = queues[0]["server_device"]
+    asked = sorted({one for one in results.predictions["rate_per_s"].unique().to_list() if one})[
+        :MAX_RATES_SHOWN
+    ]
+    caption = (
+        f"Work and wait at {_workers_of(queues[0])}; each curve is as high as five times the work itself. "
+        "The dot is the knee, where rate over response time is highest; the stroke is the saturation rate, "
+        "where the queue becomes unstable."
+    )
+    if asked:
+        caption += f" Dotted lines: {', '.join(f'{one:g}' for one in asked)} a second."
+    limited = {queue["suite"] for queue in queues}
+    free = [suite for suite in dict.fromkeys(results.handshakes["suite"]) if suite not in limited]
+    if free:
+        caption += f" Not drawn, as no server cost is known: {', '.join(free[:MAX_QUEUES])}."
+    figure = Figure(
+        name="queue",
+        title=f"Time at {server} by the rate of handshakes",
+        kind="modelled",
+        alternative="A curve for each suite: response time of the server against the rate, the knee marked",
+        define=lambda width: queue_curves(shown, asked, width),
+        data=[_point(queue, at, wait) for queue in queues for at, wait in queue["points"]],
+        caption=caption,
+    )
+    sustains = "sustains" if queues[0]["workers"] == 1 else "sustain"
+    slow = min(queues, key=lambda queue: float(queue["saturation_per_s"]))
+    fast = max(queues, key=lambda queue: float(queue["saturation_per_s"]))
+    lead = (
+        f"{_workers_of(queues[0], capital=True)} of {server} {sustains} {rate(slow['saturation_per_s'])} "
+        f"handshakes a second of {slow['label']}, and {rate(fast['saturation_per_s'])} of {fast['label']}; "
+        "waits grow long from the knee on."
+    )
+    yield Section("queue", "How many the server takes", lead, [Block(figure=figure)])
+
+
+def _workers_of(queue: Row, *, capital: bool = False) -> str:
+    if queue["workers"] == 1:
+        return "One worker" if capital else "one worker"
+    return f"{queue['workers']:,} workers"
+
+
+def _point(queue: Row, rate_per_s: float, wait_s: float) -> dict[str, Any]:
+    return {
+        "suite": queue["label"],
+        "server_device": queue["server_device"],
+        "rate_per_s": rate_per_s,
+        "wait_s": wait_s,
+        **{key: queue[key] for key in ("service_s", "knee_per_s", "saturation_per_s")},
+        "kind": "modelled",
+    }
+
+
+def answer(results: Results) -> list[Sentence]:
+    """What the captured handshake would take; the map answers for the measured ones."""
+    found = outlook(results)
+    return [found] if found else []
+
+
+def outlook(results: Results) -> Sentence:
+    """The captured handshake where it takes longest, and the quickest measured one in the same place."""
+    view = _priced(results, captured=True).filter(pl.col("total_s").is_not_null())
+    if not view.height:
+        return []
+    first = min(view.select("capture", "connection").unique().iter_rows())
+    here = [row for row in _lowest(view) if (row["capture"], row["connection"]) == first]
+    longest = max(here, key=_total)
+    template = f"On {longest['device']} over {longest['bearer']} the captured {{suite}} would take {{!time}}"
+    pieces = {"suite": longest["suite"], "time": time(longest["total_s"], 2)}
+    same = [pl.col(column) == longest[column] for column in ("device", "bearer", "rate_per_s")]
+    known = pl.col("total_s").is_not_null() & (pl.col("suite") != longest["suite"])
+    others = _priced(results, captured=False).filter(known, *same).to_dicts()
+    if not others:
+        return sentence(f"{template}.", **pieces)
+    quickest = min(others, key=_total)
+    pieces |= {"other": quickest["label"], "less": time(quickest["total_s"], 2)}
+    return sentence(f"{template}; the quickest of the others, {{other}}, {{!less}}.", **pieces)
+
+
+def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
+    """The captured handshakes priced on the experiment's devices, above the measured ones."""
+    view = _priced(results, captured=True)
+    unpriced = queries.unpriced(results.source).filter(pl.col("capture").is_not_null()).to_dicts()
+    if view.height:
+        several = view["capture"].n_unique() > 1
+        captured = [
+            {**row, "label": f"captured: {row['suite']}" + (f" ({row['capture']})" if several else "")}
+            for row in _lowest(view)
+        ]
+        lowest = pl.col("rate_per_s") == captured[0]["rate_per_s"]
+        measured = _priced(results, captured=False).filter(lowest).to_dicts()
+        shown, _ = _that_fit([*captured, *measured])
+        figure = Figure(
+            name="captured-predictions",
+            title="Time of the captured handshakes by device and bearer"
+            + (", and of the measured ones" if measured else ""),
+            kind="modelled",
+            alternative="Map: rows are handshakes, columns devices and bearers, cells seconds for one",
+            define=lambda width: time_map(shown, width),
+            data=_flat(view),
+            caption=(
+                "The messages and bytes are the capture's, the public-key operations those of its suite; "
+                "symmetric work and the import of keys do not show in a capture and are left out. Of each "
+                "suite the first connection that shows all of it is priced."
+            ),
+        )
+        yield Block(figure=figure)
+    elif priceable and not unpriced:
+        note = "Nothing is priced: the experiment names no devices, bearers or rates."
+        yield Block(table=Table(["", ""], [["predictions", note]], 0))
+    if unpriced:
+        cells = [
+            [f"{one['suite']} of {one['capture']}", one["device"], one["reason"]] for one in _once(unpriced)
+        ]
+        yield Block(
+            table=_bounded(["captured", "device", "why"], cells), folded_table="What could not be priced"
+        )

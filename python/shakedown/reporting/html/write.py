@@ -1,0 +1,102 @@
+"""Writing a report: a page, and its figures beside it, replacing nothing that a report did not make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shakedown.errors import InputError, os_failure, os_reason
+from shakedown.files.owned import ACCEPTED, FIGURES, announce, made_for, refuse_foreign, remove_drafts
+from shakedown.files.write import check_free, digest, digest_of, write_durably
+from shakedown.results.lock import FolderLock
+from shakedown.results.reader import load_manifest
+
+if TYPE_CHECKING:
+    from shakedown.reporting.html.section import ReportedKind
+    from shakedown.results.folder import Results
+
+
+def write_report(
+    results: Results,
+    path: str | Path,
+    kinds: Sequence[ReportedKind],
+    *,
+    replace: bool = False,
+    lock: FolderLock | None = None,
+) -> Path:
+    """Writes the page of these kinds of figures; returns its path. Beside it, `figures/` has each figure as
+    SVG, PNG and CSV.
+
+    A results folder's own `report.html` is replaced, and figures of this page, as long as nobody changed them
+    since; other files only with `replace`. Raises `InputError` where one is in the way, `ShakedownError`
+    where something cannot be written. In a results folder it is written under the folder's lock (`lock` where
+    the caller holds that), and only while the folder still holds these results.
+    """
+    path = Path(path)
+    folder = results.folder
+    if folder is None or path.resolve() != (folder / "report.html").resolve():
+        return _write(results, path, kinds, replace=replace, its_own=False)
+    with nullcontext() if lock is not None else _writing_in(folder, results):
+        if load_manifest(folder)[0].provenance != results.manifest.provenance:
+            raise InputError(
+                f"{folder}: another run has replaced these results since they were read; accepted: a report "
+                "of what is there now"
+            )
+        return _write(results, path, kinds, replace=replace, its_own=True)
+
+
+def _writing_in(folder: Path, results: Results) -> AbstractContextManager[object]:
+    """A results folder's lock. A run that is under way holds that itself: nobody replaces it meanwhile, and a
+    report of what there is so far is welcome.
+    """
+    try:
+        return FolderLock(folder, "the run's own report, or another page")
+    except InputError:
+        now = load_manifest(folder)[0]
+        if now.ended is None and now.provenance == results.manifest.provenance:
+            return nullcontext()
+        raise
+
+
+def _write(
+    results: Results, path: Path, kinds: Sequence[ReportedKind], *, replace: bool, its_own: bool
+) -> Path:
+    check_free(path, replace=replace or its_own, accepted=ACCEPTED)
+    made = made_for(path)
+    # Before the figures are drawn, which takes long: is the page's name free?
+    if not replace:
+        refuse_foreign(path.parent, [path.name], made, {})
+    files = _files(results, path, kinds)
+    digests = {name: digest(content) for name, content in files.items()}
+    if not replace:
+        refuse_foreign(path.parent, files, made, digests)
+    announced = {name: (*made.get(name, ()), one) for name, one in digests.items()}
+    try:
+        (path.parent / FIGURES).mkdir(exist_ok=True)
+        remove_drafts(path, announced)
+        announce(path, {**made, **announced})
+        for name, content in files.items():
+            if digest_of(path.parent / name) != digests[name]:
+                write_durably(path.parent / name, content, replace=True)
+        announce(path, {**made, **{name: (one,) for name, one in digests.items()}})
+    except OSError as error:
+        where = error.filename or path
+        raise os_failure(f"{where}: the report cannot be written: {os_reason(error)}", error) from error
+    return path
+
+
+def _files(results: Results, path: Path, kinds: Sequence[ReportedKind]) -> dict[str, bytes]:
+    """Everything that a report is, by its path from the page's folder; the page comes last."""
+    from shakedown.reporting.html.page import build, render
+
+    sections = build(results, kinds)
+    files: dict[str, bytes] = {}
+    for section in sections:
+        for figure in (block.figure for block in section.blocks if block.figure is not None):
+            files[f"{FIGURES}/{figure.name}.svg"] = figure.svg.encode()
+            files[f"{FIGURES}/{figure.name}.png"] = figure.png()
+            files[f"{FIGURES}/{figure.name}.csv"] = figure.csv.encode()
+    files[path.name] = render(results, sections, kinds).encode("utf-8", "surrogatepass")
+    return files

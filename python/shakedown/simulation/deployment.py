@@ -1,0 +1,91 @@
+"""Where a fleet is, and what serves it: what all simulations of one command share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from shakedown.errors import InputError
+from shakedown.files.limits import MAX_WORKERS
+from shakedown.prediction.library import TraceLibrary, open_library
+from shakedown.prediction.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+from shakedown.prediction.scenario import Scenario as Priced
+from shakedown.prediction.scenario import scenario as price_scenario
+from shakedown.schema.base import MAX_NUMBER
+
+DEFAULT_SEED = 1
+
+
+@dataclass(frozen=True)
+class Site:
+    """Devices, bearer and server. Raises `InputError` for workers or a seed that there cannot be.
+
+    Attributes:
+        device, server_device, bearer: profile names or paths.
+        workers: the server's.
+        seed: of everything that is drawn; None: `DEFAULT_SEED`.
+        traces: where recorded handshakes come from; None: the shipped library.
+        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+    """
+
+    device: str = DEFAULT_DEVICE
+    server_device: str = DEFAULT_SERVER_DEVICE
+    bearer: str = DEFAULT_BEARER
+    workers: int = 1
+    seed: int | None = None
+    traces: TraceLibrary | None = None
+    scale_from: str | None = None
+
+    def __post_init__(self) -> None:
+        """Checks what no profile says."""
+        check_server(self.workers, self.seed)
+
+    @cached_property
+    def library(self) -> TraceLibrary:
+        """The recorded handshakes."""
+        return self.traces or open_library()
+
+    @property
+    def draws(self) -> int:
+        """The seed of everything that is drawn."""
+        return seed_of(self.seed)
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """How the row of a suite that cannot be simulated names the place."""
+        return {
+            "device": self.device,
+            "server_device": self.server_device,
+            "bearer": self.bearer,
+            "kind": "simulated",
+        }
+
+    def priced(self, suite: str, device: str | None = None, bearer: str | None = None) -> Priced:
+        """A suite's handshake here, or with another device or bearer. Raises `InputError`."""
+        return price_scenario(
+            suite,
+            device or self.device,
+            self.server_device,
+            bearer or self.bearer,
+            traces=self.library,
+            scale_from=self.scale_from,
+        )
+
+
+def seed_of(given: int | None) -> int:
+    """The seed, where one is given, else the default."""
+    return DEFAULT_SEED if given is None else given
+
+
+def check_server(workers: int, seed: int | None) -> None:
+    """Raises `InputError` for workers or a seed that there cannot be."""
+    if not _whole(workers, 1, MAX_WORKERS):
+        raise InputError(f"workers is {workers}; accepted: a whole number from 1 to {MAX_WORKERS:,}")
+    if seed is not None and not _whole(seed, 0, MAX_NUMBER):
+        raise InputError(f"seed is {seed}; accepted: a whole number from 0 to {MAX_NUMBER}")
+
+
+def _whole(value: object, least: int, most: int) -> bool:
+    """Python's callers may give anything."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
