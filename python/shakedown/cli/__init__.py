@@ -17,7 +17,7 @@ from typing import NoReturn
 import click
 
 from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason, without_codes
-from shakedown.schema.text import visible
+from shakedown.files.text import visible
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Measure": ("suites", "stacks", "measure", "primitives", "run", "inspect", "certs"),

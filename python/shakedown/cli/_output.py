@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from shakedown.schema.text import json_safe, visible, visible_lines
+from shakedown.files.text import json_safe, visible, visible_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

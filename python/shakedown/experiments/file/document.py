@@ -9,8 +9,8 @@ from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
+from shakedown.files.text import visible
 from shakedown.files.toml import describe, load_toml, locate
-from shakedown.schema.text import visible
 from shakedown.schema.units import parse_duration_s, parse_rate_per_s
 
 

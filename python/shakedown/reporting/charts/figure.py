@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
+from shakedown.files.text import visible
 from shakedown.reporting.charts import theme
-from shakedown.schema.text import visible
 
 WIDE_PX, NARROW_PX = 860, 336
 """Inner widths of the two drawings: for a desktop's or a printed page, and for a phone's."""

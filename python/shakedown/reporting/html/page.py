@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from shakedown.files.text import visible, visible_lines
 from shakedown.reporting.charts import theme
 from shakedown.reporting.html.certificates import certificates_section
 from shakedown.reporting.html.provenance import provenance, warning
 from shakedown.reporting.html.section import PLACES, ReportedKind, Section
-from shakedown.schema.text import visible, visible_lines
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
