@@ -507,7 +507,7 @@ def test_a_generator_ends_where_its_client_was_killed(tmp_path):
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from shakedown import cluster\n"
+        "from shakedown.experiments import cluster\n"
         "def job(look):\n"
         "    Path('begun').touch()\n"
         "    try:\n"
