@@ -6,9 +6,14 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long Linux may take to begin keeping times; it takes milliseconds, and longer beside other work.
+const MAX_START: Duration = Duration::from_secs(30);
+const PROBE_EVERY: Duration = Duration::from_millis(1);
 
 /// Something that was received.
 pub struct Stamped {
@@ -16,17 +21,43 @@ pub struct Stamped {
     pub bytes: usize,
     /// Who sent it, where the socket has no peer of its own.
     pub peer: Option<SocketAddr>,
-    /// From its arrival until it was asked for; of several chunks of a stream, the last one's. `None`: it came before the
-    /// system was asked to keep times.
+    /// From its arrival until it was asked for; of several chunks of a stream, the last one's. `None`: it came before
+    /// [`enable`] returned.
     pub waited: Option<Duration>,
 }
 
-/// Asks the system to keep the times of arrival for a socket, and for those that it accepts.
+/// Asks the system to keep the times of arrival for a socket, and for those that it accepts, and returns once it does.
+///
+/// Linux keeps no times until the first socket asks for them, and then begins to in a work queue, some time after
+/// `setsockopt` has returned: what arrives meanwhile has no time (streams), or the time at which it is read (datagrams).
+/// From here on `socket`, and each socket accepted from it, keeps the system from ending that.
 ///
 /// # Errors
-/// What the system says.
+/// What the system answers; [`io::ErrorKind::TimedOut`] where it accepts the option and keeps no times.
 pub fn enable(socket: &impl AsFd) -> io::Result<()> {
-    Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
+    setsockopt(socket, sockopt::ReceiveTimestampns, &true)?;
+    let receiver = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    sender.connect(receiver.local_addr()?)?;
+    receiver.connect(sender.local_addr()?)?;
+    receiver.set_nonblocking(true)?;
+    setsockopt(&receiver, sockopt::ReceiveTimestampns, &true)?;
+    let until = Instant::now() + MAX_START;
+    while Instant::now() < until {
+        sender.send(&[0])?;
+        match receive(&receiver, &mut [0]) {
+            // A time before the read is the time of the arrival; Linux puts in a later one where it has none.
+            Ok(Stamped { waited: Some(waited), .. }) if !waited.is_zero() => return Ok(()),
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+        sleep(PROBE_EVERY);
+    }
+    let limit_s = MAX_START.as_secs();
+    let text =
+        format!("the system keeps no times of arrival (SO_TIMESTAMPNS), {limit_s} s after it was asked to");
+    Err(io::Error::new(io::ErrorKind::TimedOut, text))
 }
 
 /// Receives a datagram.
@@ -79,24 +110,40 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::io::Write;
-    use std::net::{TcpListener, TcpStream, UdpSocket};
-    use std::thread::sleep;
+    use std::net::{TcpListener, TcpStream};
 
     const NAP: Duration = Duration::from_millis(30);
+
+    /// What is received waited from its arrival, which was after it was sent and before it was there, to its reading.
+    fn receive_after_a_nap(
+        send: impl FnOnce(),
+        is_there: impl FnOnce(),
+        receive: impl FnOnce() -> Stamped,
+    ) -> Stamped {
+        let before = SystemTime::now();
+        send();
+        is_there();
+        let there = SystemTime::now();
+        sleep(NAP);
+        let asked = SystemTime::now();
+        let received = receive();
+        let waited = received.waited.unwrap();
+        assert!(asked.duration_since(there).unwrap() <= waited, "{waited:?}");
+        assert!(waited <= before.elapsed().unwrap(), "{waited:?}");
+        received
+    }
 
     #[test]
     fn what_lay_in_a_socket_waited() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         enable(&socket).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
-        sender.send_to(b"hello", socket.local_addr().unwrap()).unwrap();
-        let mut buffer = [0; 64];
-        // On a busy machine the kernel takes it in, and notes the time, only a while after it was sent.
-        socket.peek(&mut buffer).unwrap();
-        sleep(NAP);
-        let received = receive(&socket, &mut buffer).unwrap();
+        let received = receive_after_a_nap(
+            || assert_eq!(sender.send_to(b"hello", socket.local_addr().unwrap()).unwrap(), 5),
+            || assert_eq!(socket.peek(&mut [0; 64]).unwrap(), 5),
+            || receive(&socket, &mut [0; 64]).unwrap(),
+        );
         assert_eq!((received.bytes, received.peer), (5, Some(sender.local_addr().unwrap())));
-        assert!(received.waited.unwrap() >= NAP);
     }
 
     #[test]
@@ -104,12 +151,40 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         enable(&listener).unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        sender.write_all(b"hello").unwrap();
         let (socket, _) = listener.accept().unwrap();
-        socket.peek(&mut [0; 1]).unwrap();
-        sleep(NAP);
-        let received = receive_chunk(&socket, &mut [0; 64]).unwrap();
+        let received = receive_after_a_nap(
+            || sender.write_all(b"hello").unwrap(),
+            || assert_eq!(socket.peek(&mut [0; 1]).unwrap(), 1),
+            || receive_chunk(&socket, &mut [0; 64]).unwrap(),
+        );
         assert_eq!((received.bytes, received.peer), (5, None));
-        assert!(received.waited.unwrap() >= NAP);
+    }
+
+    #[test]
+    fn what_arrives_first_has_its_time_too() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connected = || {
+            let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            (sender, listener.accept().unwrap().0)
+        };
+        for round in 0..30 {
+            // Once nobody asks for times, the system ends keeping them; another process may ask, and then it does not.
+            for _ in 0..30 {
+                let (mut sender, socket) = connected();
+                sender.write_all(b"hello").unwrap();
+                socket.peek(&mut [0; 1]).unwrap();
+                setsockopt(&socket, sockopt::ReceiveTimestampns, &true).unwrap();
+                let kept = receive_chunk(&socket, &mut [0; 64]).unwrap().waited.is_some();
+                drop(socket);
+                sleep(PROBE_EVERY);
+                if !kept {
+                    break;
+                }
+            }
+            let (mut sender, socket) = connected();
+            enable(&socket).unwrap();
+            sender.write_all(b"hello").unwrap();
+            assert!(receive_chunk(&socket, &mut [0; 64]).unwrap().waited.is_some(), "round {round}");
+        }
     }
 }

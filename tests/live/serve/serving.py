@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from shakedown.schema.base import decode
 from shakedown.schema.serving import Serving
@@ -86,6 +89,19 @@ def serving(*arguments: object, prefix: tuple[str, ...] = (), **options: Any) ->
         finally:
             if process.poll() is None:
                 process.kill()
+
+
+@contextmanager
+def descriptors(count: int) -> Iterator[None]:
+    """This process may have so many files open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count:
+        pytest.skip(f"{count} descriptors are more than this system allows")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def client_context(**options: Any) -> ssl.SSLContext:

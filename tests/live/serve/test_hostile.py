@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import random
-import resource
 import socket
 import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 
-from live.serve.serving import PATIENCE_S, SUITE, ask, client_context, connect, serving
+from live.serve.serving import PATIENCE_S, SUITE, ask, client_context, connect, descriptors, serving
 
 PAYLOAD = ("--payload", 5)
 FLOOD = 10_000
 """Clients that begin a handshake and go no further; each takes a descriptor of this process."""
-
-
-@contextmanager
-def descriptors(count: int) -> Iterator[None]:
-    """This process may have so many files open."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < count:
-        pytest.skip(f"{count} descriptors are more than this system allows")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 class HalfClient:

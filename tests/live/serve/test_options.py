@@ -16,7 +16,16 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from live.load.servers import make_certificate
-from live.serve.serving import PATIENCE_S, SUITE, ask, client_context, command, connect, serving
+from live.serve.serving import (
+    PATIENCE_S,
+    SUITE,
+    ask,
+    client_context,
+    command,
+    connect,
+    descriptors,
+    serving,
+)
 
 VERSION = ssl.TLSVersion
 
@@ -171,12 +180,17 @@ def test_metrics_in_the_format_of_prometheus():
 
 
 def test_silent_peers_do_not_keep_prometheus_from_its_metrics():
-    with serving(SUITE, "--metrics", "127.0.0.1:0") as server, contextlib.ExitStack() as silent:
+    silent = 900
+    with (
+        descriptors(silent + 200),
+        serving(SUITE, "--metrics", "127.0.0.1:0") as server,
+        contextlib.ExitStack() as streams,
+    ):
         url = re.search(r"http://\S+", server.rest)[0]
         address = urllib.parse.urlsplit(url)
-        for _ in range(30):
-            silent.enter_context(socket.create_connection((address.hostname, address.port)))
-        # Each is given five seconds; one after the other they would take longer than this waits.
+        for _ in range(silent):
+            streams.enter_context(socket.create_connection((address.hostname, address.port)))
+        # Each is given five seconds; 32 at a time they would have two minutes and more.
         assert b"shakedown_uptime_seconds" in urllib.request.urlopen(url, timeout=100).read()
         server.stop()
 

@@ -1,11 +1,14 @@
 //! Metrics in Prometheus's text format (version 0.0.4), on an address of their own.
 
+use super::scrapers::{Answer, Scrapers};
 use super::summary::failures;
 use super::tally::{Durations, MessageTime, Tally, lock};
+use crate::socket;
+use mio::{Poll, Waker};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::JoinHandle;
@@ -15,18 +18,14 @@ use std::time::{Duration, Instant};
 const BUCKETS_S: [f64; 15] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// How long whoever asks may take: more than a busy machine keeps its processor from it, less than Prometheus waits.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Who may ask at once; the others wait to be accepted. Each has a thread, so that silent ones keep nobody out.
-const MAX_ASKING: usize = 32;
-/// How often it is looked whether one of them is done.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
-const MAX_REQUEST_BYTES: usize = 8_192;
+/// How long a connection may last: longer than a busy machine needs for an answer, shorter than Prometheus waits.
+const MAX_SCRAPE: Duration = Duration::from_secs(5);
 
 /// A thread that answers requests for metrics.
 pub struct Exporter {
     address: SocketAddr,
     stopping: Arc<AtomicBool>,
+    waker: Waker,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -36,37 +35,30 @@ impl Exporter {
     /// # Errors
     /// What the system says of the address.
     pub fn start(address: SocketAddr, tallies: Arc<[Arc<Tally>]>, epoch: Instant) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
+        let listener = socket::bind_tcp(address, 1)?.remove(0);
         let address = listener.local_addr()?;
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), Scrapers::WAKER)?;
         let stopping = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stopping);
+        let mut scrapers = Scrapers::new(poll, listener, MAX_SCRAPE)?;
+        let answer = move |path: &[u8]| match path {
+            b"/metrics" => Answer {
+                status: "200 OK",
+                kind: "text/plain; version=0.0.4; charset=utf-8",
+                body: text(&tallies, epoch.elapsed()),
+            },
+            _ => Answer {
+                status: "404 Not Found",
+                kind: "text/plain",
+                body: "metrics are at /metrics\n".to_owned(),
+            },
+        };
         let thread = std::thread::Builder::new().name("serve-metrics".into()).spawn(move || {
-            // Each thread holds one more reference.
-            let asking = Arc::new(());
-            for stream in listener.incoming() {
-                while Arc::strong_count(&asking) > MAX_ASKING && !stop.load(SeqCst) {
-                    std::thread::sleep(LOOK_EVERY);
-                }
-                if stop.load(SeqCst) {
-                    return;
-                }
-                match stream {
-                    Ok(stream) => {
-                        let (one, tallies) = (Arc::clone(&asking), Arc::clone(&tallies));
-                        let answering = std::thread::Builder::new().name("metrics".into()).spawn(move || {
-                            // Whoever goes away before the answer wanted none.
-                            let _ = answer(stream, &tallies, epoch);
-                            drop(one);
-                        });
-                        // No thread, no answer: there may be one in a moment.
-                        drop(answering);
-                    }
-                    // No descriptors: there may be some in a moment.
-                    Err(_) => std::thread::sleep(Duration::from_millis(50)),
-                }
-            }
+            // Only a broken poll ends it; a server without metrics still serves.
+            while !stop.load(SeqCst) && scrapers.turn(&answer).is_ok() {}
         })?;
-        Ok(Self { address, stopping, thread: Some(thread) })
+        Ok(Self { address, stopping, waker, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -78,50 +70,12 @@ impl Exporter {
 impl Drop for Exporter {
     fn drop(&mut self) {
         self.stopping.store(true, SeqCst);
-        // Wakes the thread from accepting.
-        let mut own = self.address;
-        if own.ip().is_unspecified() {
-            own.set_ip(match own {
-                SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-                SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-            });
-        }
-        if TcpStream::connect_timeout(&own, PATIENCE).is_ok()
+        if self.waker.wake().is_ok()
             && let Some(thread) = self.thread.take()
         {
             let _ = thread.join();
         }
     }
-}
-
-fn answer(mut stream: TcpStream, tallies: &[Arc<Tally>], epoch: Instant) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
-    let left = || match until.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(io::Error::from(io::ErrorKind::TimedOut)),
-        left => Ok(Some(left)),
-    };
-    let mut request = Vec::new();
-    let mut chunk = [0; 1024];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        stream.set_read_timeout(left()?)?;
-        let read = stream.read(&mut chunk)?;
-        if read == 0 || request.len() > MAX_REQUEST_BYTES {
-            return Ok(());
-        }
-        request.extend_from_slice(&chunk[..read]);
-    }
-    let (status, kind, body) =
-        if request.starts_with(b"GET /metrics ") || request.starts_with(b"GET /metrics?") {
-            ("200 OK", "text/plain; version=0.0.4; charset=utf-8", text(tallies, epoch.elapsed()))
-        } else {
-            ("404 Not Found", "text/plain", "metrics are at /metrics\n".to_owned())
-        };
-    stream.set_write_timeout(left()?)?;
-    let length = body.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
 }
 
 /// All metrics.

@@ -9,6 +9,7 @@ mod connection;
 mod datagrams;
 mod exchange;
 mod exporter;
+mod scrapers;
 mod server;
 mod summary;
 mod tally;

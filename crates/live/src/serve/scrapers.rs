@@ -1,0 +1,367 @@
+//! A small HTTP server for requests without a body: one thread, one poll, and a bound on what silent or slow clients hold.
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Registry, Token};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+const LISTENER: Token = Token(0);
+/// Tokens of connections begin here.
+const FIRST: usize = 2;
+const EVENTS: usize = 64;
+/// Connections accepted before those that are open get their turn.
+const ACCEPTS_PER_TURN: usize = 16;
+
+/// Connections at once, within what the server keeps of its descriptors; one more drops an old one. Those accepted in one
+/// turn fit, so a request that came with its connection is answered first.
+const MAX_CONNECTIONS: usize = 32;
+const MAX_HEAD_BYTES: usize = 8_192;
+/// How long accepting pauses for want of descriptors or memory.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is sent to a client.
+pub struct Answer {
+    /// Code and phrase.
+    pub status: &'static str,
+    /// The media type.
+    pub kind: &'static str,
+    /// All of it.
+    pub body: String,
+}
+
+/// Connections and what makes them.
+pub struct Scrapers {
+    poll: Poll,
+    listener: TcpListener,
+    /// By token, which is by age.
+    connections: BTreeMap<usize, Connection>,
+    next: usize,
+    accept: Accept,
+    max_duration: Duration,
+}
+
+/// Whether there may be connections to accept.
+enum Accept {
+    Wait,
+    Ready,
+    Paused(Instant),
+}
+
+struct Connection {
+    stream: TcpStream,
+    address: IpAddr,
+    until: Instant,
+    phase: Phase,
+}
+
+enum Phase {
+    /// The head so far.
+    Head(Vec<u8>),
+    /// What is not sent yet: from an offset on.
+    Answer(Vec<u8>, usize),
+}
+
+impl Scrapers {
+    /// The token of the waker that ends a turn.
+    pub const WAKER: Token = Token(1);
+
+    /// Those of a listening socket, each for a limited time.
+    ///
+    /// # Errors
+    /// What the system answers.
+    pub fn new(poll: Poll, mut listener: TcpListener, max_duration: Duration) -> io::Result<Self> {
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let connections = BTreeMap::new();
+        Ok(Self { poll, listener, connections, next: FIRST, accept: Accept::Ready, max_duration })
+    }
+
+    /// Waits until a socket is ready, a connection's time is over, or the waker wakes it; and works on that.
+    ///
+    /// # Errors
+    /// What the system answers to the poll.
+    pub fn turn(&mut self, answer: &impl Fn(&[u8]) -> Answer) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENTS);
+        match self.poll.poll(&mut events, self.timeout(Instant::now())) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+        for event in &events {
+            match event.token() {
+                LISTENER if matches!(self.accept, Accept::Wait) => self.accept = Accept::Ready,
+                LISTENER | Self::WAKER => {}
+                Token(key) => self.work(key, answer),
+            }
+        }
+        self.accept();
+        let now = Instant::now();
+        // The oldest end first: each may last as long.
+        while let Some(oldest) = self.connections.first_entry().filter(|oldest| oldest.get().until <= now) {
+            oldest.remove();
+        }
+        Ok(())
+    }
+
+    fn timeout(&self, now: Instant) -> Option<Duration> {
+        let paused = match self.accept {
+            Accept::Ready => return Some(Duration::ZERO),
+            Accept::Paused(until) => Some(until),
+            Accept::Wait => None,
+        };
+        let ends = self.connections.first_key_value().map(|(_, oldest)| oldest.until);
+        Some([paused, ends].into_iter().flatten().min()?.saturating_duration_since(now))
+    }
+
+    fn accept(&mut self) {
+        if matches!(self.accept, Accept::Paused(until) if until <= Instant::now()) {
+            self.accept = Accept::Ready;
+        }
+        for _ in 0..ACCEPTS_PER_TURN {
+            if !matches!(self.accept, Accept::Ready) {
+                return;
+            }
+            match self.listener.accept() {
+                Ok((stream, peer)) => self.admit(stream, peer.ip()),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => {}
+                    io::ErrorKind::WouldBlock => self.accept = Accept::Wait,
+                    // No descriptors or no memory: there may be some in a moment.
+                    _ => self.accept = Accept::Paused(Instant::now() + PAUSE),
+                },
+            }
+        }
+    }
+
+    fn admit(&mut self, stream: TcpStream, address: IpAddr) {
+        if self.connections.len() >= MAX_CONNECTIONS {
+            self.drop_one();
+        }
+        let until = Instant::now() + self.max_duration;
+        let mut connection = Connection { stream, address, until, phase: Phase::Head(Vec::new()) };
+        if connection.register(self.poll.registry(), self.next).is_ok() {
+            self.connections.insert(self.next, connection);
+        }
+        self.next += 1;
+    }
+
+    /// Drops the oldest connection of the address that has most of them: silence costs that address a place.
+    fn drop_one(&mut self) {
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        for connection in self.connections.values() {
+            *counts.entry(connection.address).or_default() += 1;
+        }
+        let most = counts.values().max().copied();
+        let oldest = self.connections.iter().find(|(_, one)| counts.get(&one.address).copied() == most);
+        if let Some(key) = oldest.map(|(key, _)| *key) {
+            self.connections.remove(&key);
+        }
+    }
+
+    fn work(&mut self, key: usize, answer: &impl Fn(&[u8]) -> Answer) {
+        // One that was dropped may still have had an event.
+        let Some(connection) = self.connections.get_mut(&key) else { return };
+        if !matches!(connection.work(answer), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            self.connections.remove(&key);
+        }
+    }
+}
+
+impl Connection {
+    fn register(&mut self, registry: &Registry, key: usize) -> io::Result<()> {
+        registry.register(&mut self.stream, Token(key), Interest::READABLE | Interest::WRITABLE)
+    }
+
+    /// Gets on until the socket wants to be waited for ([`io::ErrorKind::WouldBlock`]); anything else is its end.
+    fn work(&mut self, answer: &impl Fn(&[u8]) -> Answer) -> io::Result<()> {
+        loop {
+            match &mut self.phase {
+                Phase::Head(head) => {
+                    let mut chunk = [0; 1024];
+                    let read = retry(|| self.stream.read(&mut chunk))?;
+                    head.extend_from_slice(&chunk[..read]);
+                    if head.windows(4).any(|end| end == b"\r\n\r\n") {
+                        self.phase = Phase::Answer(written(&answer(path(head))), 0);
+                    } else if read == 0 || head.len() > MAX_HEAD_BYTES {
+                        return Ok(());
+                    }
+                }
+                Phase::Answer(text, sent) => {
+                    if *sent == text.len() {
+                        return Ok(());
+                    }
+                    match retry(|| self.stream.write(&text[*sent..]))? {
+                        0 => return Ok(()),
+                        taken => *sent += taken,
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn retry(mut work: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match work() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+/// What a GET asks for, without its query; nothing where it is no GET.
+fn path(head: &[u8]) -> &[u8] {
+    let target = head.strip_prefix(b"GET ").unwrap_or_default();
+    target.split(|byte| matches!(byte, b' ' | b'?' | b'\r')).next().unwrap_or_default()
+}
+
+fn written(answer: &Answer) -> Vec<u8> {
+    let Answer { status, kind, body } = answer;
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::socket::bind_tcp;
+    use mio::Waker;
+    use std::net::{Shutdown, SocketAddr};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+    const LONG: Duration = Duration::from_secs(3_600);
+    /// More than the sockets' buffers hold where the client's is small.
+    const BODY_BYTES: usize = 8 << 20;
+
+    /// A server of one path, small or large, as long as this lives.
+    struct Serving {
+        address: SocketAddr,
+        stop: Arc<AtomicBool>,
+        waker: Waker,
+        thread: Option<std::thread::JoinHandle<()>>,
+    }
+
+    fn serving(max_duration: Duration) -> Serving {
+        let listener = bind_tcp("0.0.0.0:0".parse().unwrap(), 1).unwrap().remove(0);
+        let address = SocketAddr::from(([127, 0, 0, 1], listener.local_addr().unwrap().port()));
+        let poll = Poll::new().unwrap();
+        let waker = Waker::new(poll.registry(), Scrapers::WAKER).unwrap();
+        let mut scrapers = Scrapers::new(poll, listener, max_duration).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopping = Arc::clone(&stop);
+        let answer = |path: &[u8]| {
+            let bytes = if path == b"/large" { BODY_BYTES } else { path.len() };
+            Answer { status: "200 OK", kind: "text/plain", body: "x".repeat(bytes) }
+        };
+        let work = move || {
+            while !stopping.load(SeqCst) {
+                scrapers.turn(&answer).unwrap();
+                assert!(scrapers.connections.len() <= MAX_CONNECTIONS);
+            }
+        };
+        Serving { address, stop, waker, thread: Some(std::thread::spawn(work)) }
+    }
+
+    impl Drop for Serving {
+        fn drop(&mut self) {
+            self.stop.store(true, SeqCst);
+            self.waker.wake().unwrap();
+            self.thread.take().unwrap().join().unwrap();
+        }
+    }
+
+    impl Serving {
+        /// A client at one of loopback's addresses.
+        fn client(&self, last: u8) -> std::net::TcpStream {
+            let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+            socket.bind(&SocketAddr::from(([127, 0, 0, last], 0)).into()).unwrap();
+            socket.set_recv_buffer_size(4_096).unwrap();
+            socket.connect(&self.address.into()).unwrap();
+            socket.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+            socket.into()
+        }
+
+        /// Asks for something; what comes back.
+        fn get(&self, path: &str) -> String {
+            let mut client = self.client(1);
+            write!(client, "GET {path} HTTP/1.1\r\n\r\n").unwrap();
+            read_all(client)
+        }
+    }
+
+    fn read_all(mut client: std::net::TcpStream) -> String {
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn body(text: &str) -> &str {
+        text.split_once("\r\n\r\n").unwrap().1
+    }
+
+    #[test]
+    fn a_request_gets_its_answer_however_it_comes_in() {
+        let serving = serving(LONG);
+        assert_eq!(body(&serving.get("/some")), "xxxxx");
+        assert_eq!(body(&serving.get("/some?more=all")), "xxxxx");
+        let mut client = serving.client(1);
+        for byte in b"GET /some HTTP/1.0\r\nHost: localhost\r\n\r\n" {
+            client.write_all(&[*byte]).unwrap();
+        }
+        assert_eq!(body(&read_all(client)), "xxxxx");
+        assert_eq!(body(&serving.get("/large")).len(), BODY_BYTES);
+    }
+
+    #[test]
+    fn silent_clients_keep_no_others_from_their_answer() {
+        let serving = serving(LONG);
+        let silent: Vec<_> = (0..200).map(|_| serving.client(1)).collect();
+        assert_eq!(body(&serving.get("/some")), "xxxxx");
+        drop(silent);
+    }
+
+    #[test]
+    fn clients_that_take_no_answer_keep_no_others_from_theirs() {
+        let serving = serving(LONG);
+        let slow: Vec<_> = (0..MAX_CONNECTIONS + 8)
+            .map(|_| {
+                let mut client = serving.client(1);
+                // The server may have dropped it.
+                let _ = write!(client, "GET /large HTTP/1.1\r\n\r\n");
+                client
+            })
+            .collect();
+        assert_eq!(body(&serving.get("/some")), "xxxxx");
+        drop(slow);
+    }
+
+    #[test]
+    fn silent_clients_cost_their_own_address_its_places() {
+        let serving = serving(LONG);
+        let mut patient = serving.client(2);
+        let silent: Vec<_> = (0..3 * MAX_CONNECTIONS).map(|_| serving.client(1)).collect();
+        assert_eq!(body(&serving.get("/some")), "xxxxx");
+        patient.write_all(b"GET /some HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!(body(&read_all(patient)), "xxxxx");
+        drop(silent);
+    }
+
+    #[test]
+    fn a_connection_ends_with_its_time_its_peer_or_a_head_that_is_too_long() {
+        let short = serving(Duration::from_millis(50));
+        assert_eq!(read_all(short.client(1)), "");
+        let serving = serving(LONG);
+        let client = serving.client(1);
+        client.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(read_all(client), "");
+        let mut client = serving.client(1);
+        let head = [b'a'; MAX_HEAD_BYTES + 1];
+        client.write_all(&head).unwrap();
+        assert_eq!(read_all(client), "");
+    }
+}
