@@ -20,10 +20,16 @@ KILLS ?= 50
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+# What the program needs, and what builds it; tests and lints need more.
 .venv/.tools: requirements.lock requirements-dev.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check "pip>=25.1" # for dependency groups
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock -r requirements-dev.lock
+	$(PIP) -r requirements.lock "$$(grep '^maturin==' requirements-dev.lock)"
+	touch $@
+
+.venv/.dev: .venv/.tools
+	$(PIP) -r requirements-dev.lock
 	touch $@
 
 .venv/.built: .venv/.tools $(SOURCES)
@@ -46,33 +52,33 @@ peers: ## Install the Debian packages that tests compare against (root or sudo)
 demo: build ## Measure a dozen handshakes and write the report
 	$(BIN)/shakedown run examples/quickstart.toml --out $(DEMO) --force
 
-test: build peers lint test-rust fuzz test-python ## Lint, then run every test
+test: build .venv/.dev peers lint test-rust fuzz test-python ## Lint, then run every test
 
 test-rust: .venv/.tools ## The Rust tests, our own crates with overflow checks and debug assertions
 	source $(BIN)/activate && cargo test --release --workspace --locked --no-fail-fast --config tools/checked.toml
 
-test-python: build ## The Python tests, command line, documentation and report included
+test-python: build .venv/.dev ## The Python tests, command line, documentation and report included
 	$(BIN)/python -m pytest
 
 fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
 	fuzz/run $(FUZZ_SECONDS)
 
-queue-check: build ## Hold a server's queue against its formula (twenty minutes of a quiet machine)
+queue-check: build .venv/.dev ## Hold a server's queue against its formula (twenty minutes of a quiet machine)
 	$(BIN)/python -m tools.queue_check $(QUEUE_CHECK)
 
-bearer-handshakes: build ## Time handshakes across emulated bearers and hold them against the model (a few minutes)
+bearer-handshakes: build .venv/.dev ## Time handshakes across emulated bearers and hold them against the model (a few minutes)
 	$(BIN)/python -m tools.bearer_handshakes $(BEARERS)
 
-kernel-flights: build ## Time flights of the kernel's TCP under loss and hold them against simulator and model (twenty minutes)
+kernel-flights: build .venv/.dev ## Time flights of the kernel's TCP under loss and hold them against simulator and model (twenty minutes)
 	$(BIN)/python -m tools.kernel_flights $(FLIGHTS)
 
 soak: build ## Keep servers under honest and hostile clients for SOAK_SECONDS and watch their memory (SOAK="--gap 0.2": gently)
 	$(BIN)/python -m tools.soak $(SOAK_SECONDS) $(SOAK)
 
-killed: build ## End commands that write by kill -9, KILLS times each, and look at what is left
+killed: build .venv/.dev ## End commands that write by kill -9, KILLS times each, and look at what is left
 	SHAKEDOWN_KILLS=$(KILLS) $(BIN)/python -m pytest tests/results/test_killed.py
 
-lint: build ## Formatting, lints, types, import contracts, licences
+lint: build .venv/.dev ## Formatting, lints, types, import contracts, licences
 	cargo fmt --check
 	cd fuzz && cargo fmt --check
 	source $(BIN)/activate && cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings
@@ -84,22 +90,22 @@ lint: build ## Formatting, lints, types, import contracts, licences
 	$(BIN)/python tools/licences.py
 	$(BIN)/python -m tools.check_map
 
-format: .venv/.tools ## Format the sources
+format: .venv/.dev ## Format the sources
 	cargo fmt
 	$(BIN)/ruff format --quiet .
 	$(BIN)/ruff check --fix --quiet .
 
-docs: build ## Run the documents' examples and write down what they print
+docs: build .venv/.dev ## Run the documents' examples and write down what they print
 	$(BIN)/python tests/docs_examples.py
 
-schema: build ## Write the reference that the program knows: JSON Schema, quantities, keys of experiments
+schema: build .venv/.dev ## Write the reference that the program knows: JSON Schema, quantities, keys of experiments
 	$(BIN)/python -m tools.reference docs/reference
 
-lock: .venv/.tools ## Update the pinned versions of Python packages
+lock: .venv/.dev ## Update the pinned versions of Python packages
 	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
+	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 --group development -c requirements.lock -o requirements-dev.lock
 
-bench: build peers ## Compare costs with their targets; NAME=… runs one
+bench: build .venv/.dev peers ## Compare costs with their targets; NAME=… runs one
 	$(BIN)/python -m bench $(NAME)
 
 traces: build ## Record the traces that ship with the package
