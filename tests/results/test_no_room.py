@@ -71,7 +71,51 @@ def test_files_that_may_not_grow(inputs, tmp_path, what, most_bytes):
         assert list((out / "c").iterdir()) == []
     if what in ("csv", "traces", "import", "bearer"):
         assert [path.name for path in out.iterdir()] == ["mine.txt"]
+    if what == "report":
+        # A page, its figures and its list: none of this attempt.
+        assert [path.name for path in out.iterdir()] == ["mine.txt"]
     if what == "run" and (out / "r" / "manifest.json").exists():
         left = load_results(out / "r")
         assert not left.is_whole
         assert left.table.height == 0 or left.handshakes.height == 1
+
+
+def test_a_report_that_fails_keeps_what_was_there(inputs, tmp_path, monkeypatch, capfd):
+    from shakedown.reporting.html import write as writing
+
+    page = api.report(inputs / "r", tmp_path / "p.html")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    next((tmp_path / "figures").glob("*.png")).unlink()
+    page.unlink()
+    real = writing.write_durably
+
+    def fail_at_page(path: Path, content: bytes, *, replace: bool) -> None:
+        if path == page:
+            raise OSError(28, "No space left on device", str(path))
+        real(path, content, replace=replace)
+
+    monkeypatch.setattr(writing, "write_durably", fail_at_page)
+    assert exit_status(["report", str(inputs / "r"), "--out", str(page)]) == 1
+    assert "no space left on device" in capfd.readouterr().err
+    left = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(left) == len(before) - 2
+    assert all(before[path] == content for path, content in left.items() if path.parent.name == "figures")
+    monkeypatch.undo()
+    assert exit_status(["report", str(inputs / "r"), "--out", str(page)]) == 0
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_run_names_what_replaces_a_foreign_report(inputs, tmp_path, capfd):
+    arguments = ["run", str(inputs / "e.toml"), "--out", str(tmp_path / "r"), "--force"]
+    assert exit_status([*arguments, "--no-report"]) == 0
+    page, manifest = tmp_path / "r" / "report.html", tmp_path / "r" / "manifest.json"
+    page.write_text("mine")
+    before = manifest.read_bytes()
+    capfd.readouterr()
+    assert exit_status(arguments) == 2
+    advice = 'another folder, or first "shakedown report FOLDER --force"'
+    assert capfd.readouterr().err.endswith(f"{page}: exists already; accepted: {advice}\n")
+    assert page.read_text() == "mine"
+    assert manifest.read_bytes() == before, "results are replaced only where their report can be written"
+    assert exit_status(["report", str(tmp_path / "r"), "--force"]) == 0
+    assert exit_status(arguments) == 0

@@ -27,7 +27,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     --json prints the table instead of a page: an object for each scenario, with all of its figures.
     """
     from shakedown.api import load_any
-    from shakedown.files.owned import ACCEPTED
+    from shakedown.files.owned import ACCEPTED, refuse_special
     from shakedown.files.write import check_distinct, check_free, writing
     from shakedown.results.writer import own_files
 
@@ -35,6 +35,8 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     page = out or (results.with_suffix(".html") if results.is_file() else its_own)
     if not as_json and page != its_own and not force:
         check_free(page, accepted=ACCEPTED)
+    if not as_json:
+        refuse_special(page.parent, [page.name])
     if csv_path:
         check_free(csv_path, force)
     check_distinct([None if as_json else page, csv_path], own_files(results))

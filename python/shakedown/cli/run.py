@@ -55,6 +55,7 @@ def command(
     """
     from shakedown.experiments.figure_kinds import load_experiment
     from shakedown.experiments.runner import free_folder, run_experiment
+    from shakedown.files.owned import ACCEPTED_OF_RUN, made_for, refuse_foreign, refuse_special
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
 
@@ -76,6 +77,11 @@ def command(
 
     # Held until the report is there: another run that replaces this one waits for neither half of it.
     with stopped_like_interrupted(), FolderLock(folder) as lock:
+        page = folder / "report.html"
+        if force and not no_report:
+            # Before results are replaced: afterwards there would be no report of the new ones.
+            refuse_special(folder, [page.name])
+            refuse_foreign(folder, [page.name], made_for(page), {}, ACCEPTED_OF_RUN)
         try:
             with (
                 _cluster(workers, scheduler) as client,
@@ -107,7 +113,8 @@ def command(
             from shakedown.experiments.figure_kinds import reported
             from shakedown.reporting.html import write_report
 
-            note(f"report:  {write_report(results, folder / 'report.html', reported(), lock=lock)}")
+            write_report(results, page, reported(), lock=lock, accepted=ACCEPTED_OF_RUN)
+            note(f"report:  {page}")
         for suite, reason in outcome.failures:
             note(f"error: {suite}: {reason}")
         if outcome.failures:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from shakedown.errors import InputError
 from shakedown.files.drafts import remove_left_over_of
 from shakedown.files.limits import MAX_MANIFEST_BYTES, read_bytes
-from shakedown.files.write import digest_of, write_durably
+from shakedown.files.write import SPECIAL, digest_of, is_special, write_durably
 from shakedown.schema.base import Object, decode, encode_pretty
 
 FIGURES = "figures"
 FORMAT: Literal["shakedown report files"] = "shakedown report files"
 ACCEPTED = "another --out, or --force"
+ACCEPTED_OF_RUN = 'another folder, or first "shakedown report FOLDER --force"'
+"""Of commands whose --force replaces results and no other files."""
 
 Made = Mapping[str, tuple[str, ...]]
 """Files of a page by their path from its folder: digests of what was written, or was about to be."""
@@ -57,17 +60,47 @@ def refuse_foreign(
     names: Iterable[str],
     made: Made,
     digests: Mapping[str, str],
+    accepted: str = ACCEPTED,
 ) -> None:
     """Refuses where a file is in the way that no report wrote, or that was changed since."""
     if (folder / FIGURES).is_symlink():
-        raise InputError(f"{folder / FIGURES}: a symbolic link; accepted: {ACCEPTED}")
+        raise InputError(f"{folder / FIGURES}: a symbolic link; accepted: {accepted}")
     for name in names:
         path = folder / name
         if not os.path.lexists(path):
             continue
         there = digest_of(path)
         if there is None or there not in (*made.get(name, ()), digests.get(name)):
-            raise InputError(f"{path}: exists already; accepted: {ACCEPTED}")
+            raise InputError(f"{path}: exists already; accepted: {accepted}")
+
+
+def refuse_special(folder: Path, names: Iterable[str]) -> None:
+    """Refuses devices, pipes and sockets: a page and its figures are several files, which take names."""
+    for name in names:
+        if is_special(folder / name):
+            raise InputError(f"{folder / name}: {SPECIAL}; accepted: another --out")
+
+
+class MadeNow:
+    """What an attempt to write a page makes: all that was not there before it."""
+
+    def __init__(self, path: Path, names: Iterable[str]) -> None:
+        """Looks at what is there. `names` are the page's files, by their paths from its folder."""
+        self._folder, self._ledger = path.parent, _ledger(path)
+        self._new = [name for name in names if not os.path.lexists(path.parent / name)]
+        self._is_ledger_new = not os.path.lexists(self._ledger)
+        self._is_folder_new = not os.path.lexists(path.parent / FIGURES)
+
+    def remove(self, digests: Mapping[str, str]) -> None:
+        """Removes it, after a failure; what has another digest by now is somebody else's and stays."""
+        with suppress(OSError):
+            for name in self._new:
+                if digest_of(self._folder / name) == digests[name]:
+                    (self._folder / name).unlink()
+            if self._is_ledger_new:
+                self._ledger.unlink(missing_ok=True)
+            if self._is_folder_new:
+                (self._folder / FIGURES).rmdir()
 
 
 def remove_page(path: Path) -> None:

@@ -8,6 +8,7 @@ from the start, and is new then.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from shakedown.errors import InputError, os_failure, os_reason
 from shakedown.files.drafts import open_draft, remove_left_over_of
 
 FORCE = "another name, or --force"
+SPECIAL = "is a device, a pipe or a socket, not a regular file"
 
 
 def check_free(path: Path, replace: bool = False, accepted: str = FORCE) -> None:
@@ -28,7 +30,7 @@ def check_free(path: Path, replace: bool = False, accepted: str = FORCE) -> None
         raise InputError(f"{path}: cannot be written: no such folder")
     if path.is_dir():
         raise InputError(f"{path}: cannot be written: is a directory")
-    if not replace and os.path.lexists(path) and not _is_special(path):
+    if not replace and os.path.lexists(path) and not is_special(path):
         raise InputError(f"{path}: exists already; accepted: {accepted}")
 
 
@@ -41,7 +43,7 @@ def check_distinct(outputs: Iterable[Path | None], inputs: Iterable[Path | None]
     written: list[Path] = []
     read = [path for path in inputs if path is not None]
     for path in outputs:
-        if path is None or _is_special(path):
+        if path is None or is_special(path):
             continue
         for others, used in ((read, "read"), (written, "written")):
             for other in others:
@@ -64,7 +66,7 @@ def _is_same(path: Path, other: Path) -> bool:
 def check_writable(path: Path, replace: bool = False, accepted: str = FORCE) -> None:
     """As `check_free`; also refuses a folder that takes no files. Raises `InputError` or `ShakedownError`."""
     check_free(path, replace, accepted)
-    if not _is_special(path):
+    if not is_special(path):
         Destination(path, replace=replace, accepted=accepted).abandon()
 
 
@@ -72,8 +74,9 @@ class Draft:
     """A file in the making, beside its final name; every method raises `OSError`."""
 
     def __init__(self, path: Path) -> None:
-        """Makes the draft: a new file, whatever stands at its name."""
+        """Makes the draft: a new file, unless its name is a device's, a pipe's or a socket's."""
         self.path = path
+        _refuse_special(path)
         there = _mode_of(path)
         # While it grows it is no more open than the file that it may replace.
         self._draft, handle = open_draft(path, 0o666 if there is None else there & 0o666 | 0o600)
@@ -91,6 +94,7 @@ class Draft:
     def commit(self, *, replace: bool) -> None:
         """Gives the file its name, once it is on the disk; `FileExistsError` where that is taken."""
         try:
+            _refuse_special(self.path)
             if replace and not self.path.is_symlink():
                 self._take_mode(_mode_of(self.path))
             self._file.flush()
@@ -129,7 +133,7 @@ class Destination:
         self._draft: Draft | None = None
         remove_left_over_of([path])
         with self._told():
-            if _is_special(path):
+            if is_special(path):
                 # A device or a pipe has no content to be lost.
                 self._special = path.open("wb", buffering=0)
             else:
@@ -252,10 +256,21 @@ def _mode_of(path: Path) -> int | None:
     return stat.S_IMODE(mode) & 0o777 if stat.S_ISREG(mode) else None
 
 
-def _is_special(path: Path) -> bool:
-    """Whether a name is a device, a pipe or a socket: something to write into, not to replace."""
+def is_special(path: Path) -> bool:
+    """Whether a name is a device, a pipe or a socket: something to write into, not to replace.
+
+    So is what the system lists in `/dev` and `/proc`, also where it leads to a file (`/dev/stdout`).
+    """
     try:
         mode = path.stat().st_mode
+        folder = os.path.realpath(path.parent)
     except OSError:
         return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    if stat.S_ISDIR(mode):
+        return False
+    return not stat.S_ISREG(mode) or folder == "/dev" or folder.startswith("/proc/")
+
+
+def _refuse_special(path: Path) -> None:
+    if is_special(path):
+        raise OSError(errno.EINVAL, SPECIAL, str(path))

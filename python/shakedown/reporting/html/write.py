@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shakedown.errors import InputError, os_failure, os_reason
-from shakedown.files.owned import ACCEPTED, FIGURES, announce, made_for, refuse_foreign, remove_drafts
+from shakedown.files.owned import (
+    ACCEPTED,
+    FIGURES,
+    MadeNow,
+    announce,
+    made_for,
+    refuse_foreign,
+    refuse_special,
+    remove_drafts,
+)
 from shakedown.files.write import check_free, digest, digest_of, write_durably
 from shakedown.results.lock import FolderLock
 from shakedown.results.reader import load_manifest
@@ -25,26 +34,28 @@ def write_report(
     *,
     replace: bool = False,
     lock: FolderLock | None = None,
+    accepted: str = ACCEPTED,
 ) -> Path:
     """Writes the page of these kinds of figures; returns its path. Beside it, `figures/` has each figure as
     SVG, PNG and CSV.
 
     A results folder's own `report.html` is replaced, and figures of this page, as long as nobody changed them
-    since; other files only with `replace`. Raises `InputError` where one is in the way, `ShakedownError`
-    where something cannot be written. In a results folder it is written under the folder's lock (`lock` where
-    the caller holds that), and only while the folder still holds these results.
+    since; other files only with `replace`. Raises `InputError` where one is in the way (`accepted` names what
+    to do then), `ShakedownError` where something cannot be written; files that this call made are removed.
+    In a results folder it is written under the folder's lock (`lock` where the caller holds that), and only
+    while the folder still holds these results.
     """
     path = Path(path)
     folder = results.folder
     if folder is None or path.resolve() != (folder / "report.html").resolve():
-        return _write(results, path, kinds, replace=replace, its_own=False)
+        return _write(results, path, kinds, replace=replace, its_own=False, accepted=accepted)
     with nullcontext() if lock is not None else _writing_in(folder, results):
         if load_manifest(folder)[0].provenance != results.manifest.provenance:
             raise InputError(
                 f"{folder}: another run has replaced these results since they were read; accepted: a report "
                 "of what is there now"
             )
-        return _write(results, path, kinds, replace=replace, its_own=True)
+        return _write(results, path, kinds, replace=replace, its_own=True, accepted=accepted)
 
 
 def _writing_in(folder: Path, results: Results) -> AbstractContextManager[object]:
@@ -61,18 +72,27 @@ def _writing_in(folder: Path, results: Results) -> AbstractContextManager[object
 
 
 def _write(
-    results: Results, path: Path, kinds: Sequence[ReportedKind], *, replace: bool, its_own: bool
+    results: Results,
+    path: Path,
+    kinds: Sequence[ReportedKind],
+    *,
+    replace: bool,
+    its_own: bool,
+    accepted: str,
 ) -> Path:
-    check_free(path, replace=replace or its_own, accepted=ACCEPTED)
+    check_free(path, replace=replace or its_own, accepted=accepted)
+    refuse_special(path.parent, [path.name])
     made = made_for(path)
     # Before the figures are drawn, which takes long: is the page's name free?
     if not replace:
-        refuse_foreign(path.parent, [path.name], made, {})
+        refuse_foreign(path.parent, [path.name], made, {}, accepted)
     files = _files(results, path, kinds)
     digests = {name: digest(content) for name, content in files.items()}
+    refuse_special(path.parent, files)
     if not replace:
-        refuse_foreign(path.parent, files, made, digests)
+        refuse_foreign(path.parent, files, made, digests, accepted)
     announced = {name: (*made.get(name, ()), one) for name, one in digests.items()}
+    made_now = MadeNow(path, files)
     try:
         (path.parent / FIGURES).mkdir(exist_ok=True)
         remove_drafts(path, announced)
@@ -81,7 +101,10 @@ def _write(
             if digest_of(path.parent / name) != digests[name]:
                 write_durably(path.parent / name, content, replace=True)
         announce(path, {**made, **{name: (one,) for name, one in digests.items()}})
-    except OSError as error:
+    except BaseException as error:
+        made_now.remove(digests)
+        if not isinstance(error, OSError):
+            raise
         where = error.filename or path
         raise os_failure(f"{where}: the report cannot be written: {os_reason(error)}", error) from error
     return path
