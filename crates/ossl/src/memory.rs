@@ -201,6 +201,16 @@ unsafe extern "C" fn free(block: *mut c_void, _: *const c_char, _: c_int) {
     unsafe { libc::free(block) };
 }
 
+/// Gives free memory back to the system where the C library keeps it: glibc does after many blocks were freed. Takes
+/// milliseconds for a hundred megabytes.
+pub fn release_free() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it works on free blocks only, and takes the locks of all arenas.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Rust's allocator, through the same book. A program that wants its own memory counted makes this its
 /// `#[global_allocator]`.
 pub struct Counting;

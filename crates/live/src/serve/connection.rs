@@ -319,6 +319,8 @@ impl Connection {
         if self.phase != Phase::Established {
             return false;
         }
+        // Head and payload share a record, as from other servers.
+        let mut head = Vec::new();
         if self.payload_left_bytes == 0 && !self.close_after {
             let Some(answer) = self.exchange.answer(tools.config.payload_bytes, tools.draining) else {
                 return false;
@@ -328,16 +330,21 @@ impl Connection {
             self.payload_left_bytes = answer.payload_bytes;
             self.close_after = answer.close;
             self.progress(tools);
-            if !self.write(tools, &answer.head) {
-                return true;
-            }
+            head = answer.head;
         }
         let mut made = 0;
-        while self.payload_left_bytes > 0 && made < MAX_WAITING_BYTES {
-            let bytes = self.payload_left_bytes.min(CHUNK_BYTES as u64);
+        while !head.is_empty() || self.payload_left_bytes > 0 && made < MAX_WAITING_BYTES {
+            let room = CHUNK_BYTES.saturating_sub(head.len());
             // No more than a chunk, which is a usize.
-            let bytes = usize::try_from(bytes).unwrap_or(CHUNK_BYTES);
-            if !self.write(tools, &PAYLOAD[..bytes]) {
+            let bytes = usize::try_from(self.payload_left_bytes.min(room as u64)).unwrap_or(room);
+            let payload = &PAYLOAD[..bytes];
+            let written = if head.is_empty() {
+                self.write(tools, payload)
+            } else {
+                head.extend_from_slice(payload);
+                self.write(tools, &std::mem::take(&mut head))
+            };
+            if !written {
                 return true;
             }
             self.payload_left_bytes -= bytes as u64;

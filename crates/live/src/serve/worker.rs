@@ -14,6 +14,7 @@ use crate::stamped;
 use crate::watched::Watched;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
+use shakedown_ossl::memory;
 use shakedown_stacks::Acceptor;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -36,6 +37,9 @@ const TURNS_PER_TURN: usize = 64;
 const HANDSHAKES_SHARE: usize = 4;
 /// Bytes read at once.
 const INPUT_BYTES: usize = 32 * 1024;
+/// After a burst of at least so many connections, when one in N of them is left, free memory goes back to the system.
+const BURST: usize = 256;
+const BURST_SHARE: usize = 4;
 /// How long accepting pauses for want of descriptors or memory, if no connection ends meanwhile.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -97,6 +101,8 @@ pub struct Worker {
     output: Vec<u8>,
     /// When whatever is left is cut.
     drain_until: Option<Duration>,
+    /// Connections that were open at once since memory was given back.
+    most_connections: usize,
 }
 
 /// Whether there may be connections to accept.
@@ -176,6 +182,7 @@ impl Worker {
             input: vec![0; INPUT_BYTES],
             output: Vec::new(),
             drain_until: None,
+            most_connections: 0,
         };
         Ok((worker, waker))
     }
@@ -224,6 +231,7 @@ impl Worker {
                 }
             }
             self.expire();
+            self.release_memory();
             if self.is_done() {
                 break;
             }
@@ -239,6 +247,16 @@ impl Worker {
             self.remove(key);
         }
         Ok(())
+    }
+
+    /// Gives memory back to the system when a burst is over: the allocator would keep what it held.
+    fn release_memory(&mut self) {
+        let open = self.connections.len();
+        self.most_connections = self.most_connections.max(open);
+        if self.most_connections >= BURST && open <= self.most_connections / BURST_SHARE {
+            memory::release_free();
+            self.most_connections = open;
+        }
     }
 
     /// How long the poll may wait.

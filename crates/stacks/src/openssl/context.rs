@@ -1,5 +1,6 @@
 //! The two `SSL_CTX` of a suite.
 
+use super::hello::MAX_CERTIFICATES_BYTES;
 use super::security::{self, Policy};
 use super::{lifetime, marks, names, psk};
 use crate::stack::{Exposure, SessionCache, Setup, SetupError};
@@ -62,6 +63,9 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
     authenticate(side, library, setup, &mut builder)?;
     exchange(side, library, suite, &mut builder)?;
     if side == Side::Server {
+        if setup.exposure == Exposure::Network {
+            limit_certificates(&builder);
+        }
         builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
         // In the laboratory certificates are validated at a time of its own, and nobody waits until they end.
         let bounded = setup.exposure == Exposure::Network;
@@ -88,6 +92,14 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
         });
     }
     Ok(builder)
+}
+
+/// Limits the certificates that a client may present.
+fn limit_certificates(builder: &SslContextBuilder) {
+    const SET_MAX_CERT_LIST: libc::c_int = 51;
+    let bytes = libc::c_long::try_from(MAX_CERTIFICATES_BYTES).unwrap_or(libc::c_long::MAX);
+    // SAFETY: the context is live.
+    unsafe { sys::SSL_CTX_ctrl(builder.as_ptr(), SET_MAX_CERT_LIST, bytes, std::ptr::null_mut()) };
 }
 
 /// Adds what a server presents and knows in another suite to a context that negotiates both; `certified` says whether
@@ -396,7 +408,8 @@ fn private_key(library: Library, der: &[u8]) -> Result<PKey<Private>, ErrorStack
     }
 }
 
-/// Sets the group of the exchange, and the curves that certificates need beside it.
+/// Sets the group of the exchange, and for a client the curves that certificates need beside it. A server lists what it
+/// exchanges keys in and nothing else.
 fn exchange_in(
     side: Side,
     library: Library,
@@ -408,33 +421,47 @@ fn exchange_in(
         // The server's parameters are sent; the client takes what comes.
         return if side == Side::Server { use_dh_parameters(library, group, builder) } else { Ok(()) };
     }
-    builder.set_groups_list(&listed_groups(suite, group).join(":")).map_err(refused("set the group"))
-}
-
-/// What a suite adds to the list of groups.
-pub fn groups(suite: &Suite) -> Vec<String> {
-    if suite.key_exchange.group_kind() == Some(GroupKind::FiniteField) {
-        return Vec::new();
-    }
-    let group = suite.group.or(unused_group(suite));
-    group.map(|group| listed_groups(suite, group)).unwrap_or_default()
-}
-
-/// A group, and the curves that certificates need beside it.
-fn listed_groups(suite: &Suite, group: Group) -> Vec<String> {
     let mut list = vec![names::group(group)];
-    if suite.protocol != Protocol::Tls13 {
-        // Up to TLS 1.2 the list also says which curves a certificate may use (RFC 8422 section 5.1.1).
-        for key in &suite.keys {
-            if let KeyType::Ec(curve) = key {
-                let name = curve.openssl_name().to_owned();
-                if !list.contains(&name) {
-                    list.push(name);
-                }
-            }
+    if side == Side::Client {
+        list.extend(certificate_groups(suite).filter(|name| *name != list[0]).collect::<Vec<_>>());
+    }
+    builder.set_groups_list(&list.join(":")).map_err(refused("set the group"))
+}
+
+/// The group that a suite exchanges keys in, where the list of groups has it.
+pub fn group(suite: &Suite) -> Option<String> {
+    if suite.key_exchange.group_kind() == Some(GroupKind::FiniteField) {
+        return None;
+    }
+    suite.group.or(unused_group(suite)).map(names::group)
+}
+
+/// The curves that certificates need in the list of groups, which up to TLS 1.2 is about both (RFC 8422 section 5.1.1).
+fn certificate_groups(suite: &Suite) -> impl Iterator<Item = String> + '_ {
+    let keys = suite.keys.iter().filter(|_| suite.protocol != Protocol::Tls13);
+    keys.filter_map(|key| match key {
+        KeyType::Ec(curve) => Some(curve.openssl_name().to_owned()),
+        _ => None,
+    })
+}
+
+/// What a server's list of groups becomes once a hello has been answered, where its clients present certificates on other
+/// curves: libssl would exchange keys on whatever is listed, and take certificates on nothing else.
+pub fn groups_of_clients(setups: &[Setup]) -> Option<Arc<CStr>> {
+    let exchange: Vec<String> = setups.iter().filter_map(|setup| group(&setup.suite)).collect();
+    let verifies = |setup: &&Setup| setup.suite.authentication == Some(Authentication::Mutual);
+    let certificates = setups.iter().filter(verifies).flat_map(|setup| certificate_groups(&setup.suite));
+    let others: Vec<String> = certificates.filter(|name| !exchange.contains(name)).collect();
+    if others.is_empty() || exchange.is_empty() {
+        return None;
+    }
+    let mut list: Vec<String> = Vec::new();
+    for name in exchange.into_iter().chain(others) {
+        if !list.contains(&name) {
+            list.push(name);
         }
     }
-    list
+    CString::new(list.join(":")).ok().map(Into::into)
 }
 
 fn use_dh_parameters(

@@ -1,5 +1,6 @@
 //! One libssl connection over two memory BIOs.
 
+use super::hello::{Budget, HelloGate, Passed, Refusal};
 use super::marks::{self, Watch};
 use super::names::Expected;
 use crate::stack::SetupError;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 
 unsafe extern "C" {
     fn SSL_get0_group_name(ssl: *mut sys::SSL) -> *const c_char;
+    fn SSL_get_state(ssl: *const sys::SSL) -> libc::c_int;
+    fn SSL_set0_rbio(ssl: *mut sys::SSL, read: *mut sys::BIO);
     fn SSL_SESSION_is_resumable(session: *const sys::SSL_SESSION) -> libc::c_int;
 }
 
@@ -38,6 +41,10 @@ pub struct TlsEndpoint {
     received: Vec<u8>,
     /// Not polled yet.
     closed: Option<CloseReason>,
+    /// What a server holds of a hello.
+    gate: Option<HelloGate>,
+    /// Groups that a server sets once it has answered the hello: those of its clients' certificates beside its own.
+    later_groups: Option<Arc<CStr>>,
 }
 
 /// How far a connection has come.
@@ -56,6 +63,8 @@ enum Phase {
 unsafe impl Send for TlsEndpoint {}
 
 const BIO_CTRL_PENDING: libc::c_int = 10;
+/// Input at once beyond which an unfinished handshake does not keep the buffer that it came through.
+const MAX_KEPT_INPUT_BYTES: usize = 4 * 1024;
 
 impl TlsEndpoint {
     /// A connection that has not begun.
@@ -102,7 +111,19 @@ impl TlsEndpoint {
             established: None,
             received: Vec::new(),
             closed: None,
+            gate: None,
+            later_groups: None,
         })
+    }
+
+    /// Holds what arrives of a hello until it is whole, within a budget.
+    pub fn hold_hellos(&mut self, budget: Arc<Budget>) {
+        self.gate = Some(HelloGate::new(budget));
+    }
+
+    /// Sets groups once the hello has been answered.
+    pub fn set_groups_later(&mut self, groups: Arc<CStr>) {
+        self.later_groups = Some(groups);
     }
 
     /// Offers a session to resume.
@@ -129,14 +150,87 @@ impl TlsEndpoint {
 
     /// Goes on with the handshake as far as the bytes reach.
     fn handshake(&mut self) {
+        let begins = self.phase == Phase::Waiting;
         self.phase = Phase::Handshaking;
         // SAFETY: the connection is live.
         let result = unsafe { sys::SSL_do_handshake(raw(&self.ssl)) };
         self.check(result);
+        if begins && self.side == Side::Server && self.phase == Phase::Handshaking {
+            self.hello_answered();
+        }
         if self.phase == Phase::Handshaking && self.ssl.is_init_finished() {
             self.phase = Phase::Established;
             self.established = self.negotiated().map(Box::new);
         }
+    }
+
+    /// A server has taken the first hello, whole, and answered it.
+    fn hello_answered(&mut self) {
+        if let Some(groups) = self.later_groups.take() {
+            const SET_GROUPS_LIST: libc::c_int = 92;
+            // SAFETY: the connection is live; libssl copies the list.
+            unsafe { sys::SSL_ctrl(raw(&self.ssl), SET_GROUPS_LIST, 0, groups.as_ptr().cast_mut().cast()) };
+        }
+        // SAFETY: the connection is live.
+        let version = unsafe { sys::SSL_version(raw(&self.ssl)) };
+        if version >= sys::TLS1_3_VERSION
+            && let Some(gate) = &mut self.gate
+        {
+            gate.await_second();
+        }
+    }
+
+    /// Hands bytes to libssl's BIO.
+    fn feed(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let length = libc::c_int::try_from(bytes.len()).unwrap_or(libc::c_int::MAX);
+            // SAFETY: the BIO lives as long as the connection; the slice is readable for its length.
+            let taken = unsafe { sys::BIO_write(self.read_bio, bytes.as_ptr().cast(), length) };
+            // A memory BIO takes all that it is given.
+            bytes = bytes.get(usize::try_from(taken).unwrap_or(bytes.len()).max(1)..).unwrap_or_default();
+        }
+    }
+
+    /// Keeps what an unfinished handshake holds within its limits.
+    fn limit_unfinished(&mut self, fed_bytes: usize) {
+        const TLS_ST_SR_CERT: libc::c_int = 30;
+        if self.phase != Phase::Handshaking {
+            return;
+        }
+        // SAFETY: the connection is live.
+        let state = unsafe { SSL_get_state(raw(&self.ssl)) };
+        let limited = self.gate.as_mut().map_or(Ok(()), |gate| gate.in_certificates(state == TLS_ST_SR_CERT));
+        if let Err(refusal) = limited {
+            return self.refuse(refusal, false);
+        }
+        if fed_bytes > MAX_KEPT_INPUT_BYTES && Self::pending(self.read_bio) == 0 {
+            // A memory BIO keeps a buffer of the largest input that it was given.
+            // SAFETY: BIO_s_mem is static; a null result is checked.
+            let fresh = unsafe { sys::BIO_new(sys::BIO_s_mem()) };
+            if !fresh.is_null() {
+                // SAFETY: the connection is live; it takes the new BIO over and frees the one that it had.
+                unsafe { SSL_set0_rbio(raw(&self.ssl), fresh) };
+                self.read_bio = fresh;
+            }
+        }
+    }
+
+    /// Ends a handshake that would hold too much. A hello is refused by an alert of ours, for libssl has not seen it.
+    fn refuse(&mut self, refusal: Refusal, is_hello: bool) {
+        const FATAL: u8 = 2;
+        let alert = [21, 3, 3, 0, 2, FATAL, refusal.alert()];
+        if is_hello {
+            // SAFETY: the BIO lives as long as the connection; the slice is readable for its length.
+            unsafe { sys::BIO_write(self.write_bio, alert.as_ptr().cast(), 7) };
+        }
+        let failure = Failure {
+            side: self.side,
+            state: self.state(),
+            alert: is_hello.then(|| super::alerts::name(refusal.alert())),
+            reason: refusal.reason(),
+        };
+        self.gate = None;
+        self.end(CloseReason::Failed(failure));
     }
 
     /// Ends the connection where libssl's answer is a failure, and not only a wish for more bytes.
@@ -283,23 +377,29 @@ impl Endpoint for TlsEndpoint {
         Transport::Stream
     }
 
-    fn handle_input(&mut self, _: Time, mut bytes: &[u8]) {
+    fn handle_input(&mut self, _: Time, bytes: &[u8]) {
         if self.phase == Phase::Over {
             return;
         }
-        while !bytes.is_empty() {
-            let length = libc::c_int::try_from(bytes.len()).unwrap_or(libc::c_int::MAX);
-            // SAFETY: the BIO lives as long as the connection; the slice is readable for its length.
-            let taken = unsafe { sys::BIO_write(self.read_bio, bytes.as_ptr().cast(), length) };
-            // A memory BIO takes all that it is given.
-            bytes = bytes.get(usize::try_from(taken).unwrap_or(bytes.len()).max(1)..).unwrap_or_default();
-        }
+        let passed = match self.gate.as_mut().map(|gate| gate.pass(bytes)) {
+            None => Passed::Input(bytes),
+            Some(Ok(Passed::Nothing)) => return,
+            Some(Ok(passed)) => passed,
+            Some(Err(refusal)) => return self.refuse(refusal, true),
+        };
+        let fed = match &passed {
+            Passed::Input(input) => input,
+            Passed::Held(held) => held.as_slice(),
+            Passed::Nothing => return,
+        };
+        self.feed(fed);
         if self.phase != Phase::Established {
             self.handshake();
         }
         if self.phase == Phase::Established && Self::pending(self.read_bio) > 0 {
             self.read();
         }
+        self.limit_unfinished(fed.len());
     }
 
     fn handle_close(&mut self, _: Time) {

@@ -62,6 +62,8 @@ impl ForeignClient {
             exposure: Exposure::Network,
             server_name: self.certificate_name.clone().or_else(|| name.clone()).filter(|_| checked),
             requested_name: name.filter(|name| name.parse::<IpAddr>().is_err()),
+            hellos: Arc::default(),
+            later_groups: None,
         }))
     }
 }

@@ -4,6 +4,7 @@ mod alerts;
 mod context;
 mod endpoint;
 mod foreign;
+mod hello;
 mod lifetime;
 mod marks;
 mod names;

@@ -2,12 +2,14 @@
 
 use super::context;
 use super::endpoint::TlsEndpoint;
+use super::hello::Budget;
 use super::names::{self, Expected};
 use super::together;
 use crate::stack::{Acceptor, Connector, Exposure, Reason, Setup, SetupError, Stack};
 use openssl::ssl::{SslContext, SslSession};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
+use std::ffi::CStr;
 use std::sync::Arc;
 
 /// libssl of the OpenSSL that is built in.
@@ -23,6 +25,10 @@ pub struct Contexts {
     pub server_name: Option<String>,
     /// What a client asks for.
     pub requested_name: Option<String>,
+    /// What a server's unfinished handshakes share.
+    pub hellos: Arc<Budget>,
+    /// Groups that a server sets after it has answered a hello.
+    pub later_groups: Option<Arc<CStr>>,
 }
 
 impl Openssl {
@@ -41,13 +47,24 @@ impl Openssl {
             exposure: setup.exposure,
             server_name,
             requested_name: None,
+            hellos: Arc::default(),
+            later_groups: context::groups_of_clients(std::slice::from_ref(setup))
+                .filter(|_| side == Side::Server),
         })
     }
 }
 
 impl Contexts {
     fn endpoint(&self) -> Result<TlsEndpoint, SetupError> {
-        TlsEndpoint::new(&self.context, self.side, Arc::clone(&self.expected), self.server_name.as_deref())
+        let (expected, name) = (Arc::clone(&self.expected), self.server_name.as_deref());
+        let mut endpoint = TlsEndpoint::new(&self.context, self.side, expected, name)?;
+        if self.side == Side::Server {
+            endpoint.hold_hellos(Arc::clone(&self.hellos));
+            if let Some(groups) = &self.later_groups {
+                endpoint.set_groups_later(Arc::clone(groups));
+            }
+        }
+        Ok(endpoint)
     }
 }
 
@@ -79,6 +96,8 @@ impl Stack for Openssl {
             exposure: Exposure::Network,
             server_name: None,
             requested_name: None,
+            hellos: Arc::default(),
+            later_groups: context::groups_of_clients(setups),
         }))
     }
 }

@@ -105,7 +105,7 @@ fn negotiate(builder: &mut SslContextBuilder, setups: &[Setup]) -> Result<(), Er
         builder.set_ciphersuites(&new)?;
     }
     builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE);
-    if let Some(groups) = listed(suites().flat_map(context::groups)) {
+    if let Some(groups) = listed(suites().filter_map(context::group)) {
         builder.set_groups_list(&groups)?;
     }
     Ok(())

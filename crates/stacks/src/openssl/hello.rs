@@ -1,0 +1,388 @@
+//! What a server holds of a ClientHello, or of a client's certificates, that has not arrived in full.
+//!
+//! libssl accepts a ClientHello of 128 KiB, and allocates that as soon as its header has announced it. So a hello is kept
+//! here, in as many bytes as have arrived, until libssl can take it whole. Every connection may hold as much as usual
+//! clients send; what goes beyond comes from a [`Budget`] that all connections of a server share, so that peers with large
+//! hellos compete with each other and not with usual clients.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The longest hello, with the headers of its records. The largest known, of post-quantum suites with a ticket that holds
+/// the client's certificate, have less than half of it.
+pub const MAX_HELLO_BYTES: usize = 32 * 1024;
+/// What a hello may hold without asking the budget.
+const USUAL_HELLO_BYTES: usize = 4 * 1024;
+/// Memory for a hello grows in such steps.
+const STEP_BYTES: usize = 2 * 1024;
+/// The longest list of certificates from a client of a server on a network.
+pub const MAX_CERTIFICATES_BYTES: usize = 32 * 1024;
+/// What libssl allocates for a list of certificates: a buffer grows by a third more than it must.
+const CERTIFICATES_BUFFER_BYTES: usize = MAX_CERTIFICATES_BYTES / 3 * 4;
+/// What all connections of a server may hold beyond what is usual.
+const BUDGET_BYTES: usize = 32 * 1024 * 1024;
+
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+const MAJOR_VERSION: u8 = 3;
+const MAX_RECORD_BYTES: usize = 16 * 1024;
+const RECORD_HEADER_BYTES: usize = 5;
+const MESSAGE_HEADER_BYTES: usize = 4;
+
+/// Memory that the connections of a server share.
+#[derive(Debug)]
+pub struct Budget(AtomicUsize);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(AtomicUsize::new(BUDGET_BYTES))
+    }
+}
+
+impl Budget {
+    fn take(&self, bytes: usize) -> bool {
+        let less = |left: usize| left.checked_sub(bytes);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Bytes taken from a budget; they are given back when this is dropped.
+#[derive(Debug)]
+struct Share {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Share {
+    /// Takes what is missing to `bytes`, or gives back what is too much. False where the budget has not as much.
+    fn set(&mut self, bytes: usize) -> bool {
+        if bytes > self.bytes {
+            if !self.budget.take(bytes - self.bytes) {
+                return false;
+            }
+        } else {
+            self.budget.give_back(self.bytes - bytes);
+        }
+        self.bytes = bytes;
+        true
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.give_back(self.bytes);
+    }
+}
+
+/// Why a hello is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is longer than [`MAX_HELLO_BYTES`].
+    TooLong,
+    /// The budget is used up.
+    NoRoom,
+}
+
+impl Refusal {
+    /// The alert that says so; of a message that is too long, libssl's own.
+    pub fn alert(self) -> u8 {
+        const ILLEGAL_PARAMETER: u8 = 47;
+        const INTERNAL_ERROR: u8 = 80;
+        match self {
+            Self::TooLong => ILLEGAL_PARAMETER,
+            Self::NoRoom => INTERNAL_ERROR,
+        }
+    }
+
+    pub fn reason(self) -> String {
+        match self {
+            Self::TooLong => format!("ClientHello is longer than {MAX_HELLO_BYTES} bytes"),
+            Self::NoRoom => "too many large handshake messages are incomplete".into(),
+        }
+    }
+}
+
+/// Bytes that go on to libssl.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Passed<'a> {
+    /// None yet.
+    Nothing,
+    /// As they came.
+    Input(&'a [u8]),
+    /// What was held, and what came last.
+    Held(Vec<u8>),
+}
+
+/// What one connection holds of messages that are incomplete.
+#[derive(Debug)]
+pub struct HelloGate {
+    share: Share,
+    held: Vec<u8>,
+    /// Where the next record begins in `held`.
+    next: usize,
+    /// The first bytes of the message, and how many bytes of it have arrived.
+    header: [u8; MESSAGE_HEADER_BYTES],
+    arrived: usize,
+    awaits: Awaits,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaits {
+    FirstHello,
+    /// The answer to a HelloRetryRequest, or whatever else follows the server's first flight in TLS 1.3.
+    SecondHello,
+    Nothing,
+}
+
+/// How far the message at the gate has come.
+enum Progress {
+    Incomplete,
+    /// It is whole, or is none that is waited for here: libssl judges it.
+    Pass,
+    TooLong,
+}
+
+impl HelloGate {
+    /// Of a server's connection that has not begun.
+    pub fn new(budget: Arc<Budget>) -> Self {
+        Self {
+            share: Share { budget, bytes: 0 },
+            held: Vec::new(),
+            next: 0,
+            header: [0; MESSAGE_HEADER_BYTES],
+            arrived: 0,
+            awaits: Awaits::FirstHello,
+        }
+    }
+
+    /// A second hello may follow.
+    pub fn await_second(&mut self) {
+        *self = Self { awaits: Awaits::SecondHello, ..Self::new(Arc::clone(&self.share.budget)) };
+    }
+
+    /// Takes input; what libssl is to have of it.
+    pub fn pass<'a>(&mut self, input: &'a [u8]) -> Result<Passed<'a>, Refusal> {
+        if self.awaits == Awaits::Nothing {
+            return Ok(Passed::Input(input));
+        }
+        if self.held.is_empty() {
+            match self.progress(input) {
+                Progress::Incomplete => {}
+                Progress::Pass => {
+                    self.awaits = Awaits::Nothing;
+                    return Ok(Passed::Input(input));
+                }
+                Progress::TooLong => return Err(Refusal::TooLong),
+            }
+            self.hold(input)?;
+            return Ok(Passed::Nothing);
+        }
+        self.hold(input)?;
+        let held = std::mem::take(&mut self.held);
+        match self.progress(&held) {
+            Progress::Incomplete => {
+                self.held = held;
+                Ok(Passed::Nothing)
+            }
+            Progress::Pass => {
+                self.awaits = Awaits::Nothing;
+                self.share.set(0);
+                Ok(Passed::Held(held))
+            }
+            Progress::TooLong => Err(Refusal::TooLong),
+        }
+    }
+
+    /// Says whether libssl is in the middle of a client's certificates, for which it then holds a buffer.
+    pub fn in_certificates(&mut self, midway: bool) -> Result<(), Refusal> {
+        if self.awaits != Awaits::Nothing {
+            return Ok(());
+        }
+        let bytes = if midway { CERTIFICATES_BUFFER_BYTES } else { 0 };
+        if self.share.set(bytes) { Ok(()) } else { Err(Refusal::NoRoom) }
+    }
+
+    fn hold(&mut self, input: &[u8]) -> Result<(), Refusal> {
+        let bytes = self.held.len() + input.len();
+        // What follows a hello that is whole is the peer's next flight, which waits for ours: a record of slack is enough.
+        if bytes > MAX_HELLO_BYTES + INPUT_SLACK_BYTES {
+            return Err(Refusal::TooLong);
+        }
+        let capacity = bytes.next_multiple_of(STEP_BYTES);
+        if !self.share.set(capacity.saturating_sub(USUAL_HELLO_BYTES)) {
+            return Err(Refusal::NoRoom);
+        }
+        self.held.reserve_exact(capacity - self.held.len());
+        self.held.extend_from_slice(input);
+        Ok(())
+    }
+
+    /// Goes on along the records. `bytes` begins where it did before, and has become longer.
+    fn progress(&mut self, bytes: &[u8]) -> Progress {
+        while let Some([kind, major, _, high, low]) = bytes.get(self.next..self.next + RECORD_HEADER_BYTES) {
+            let length = usize::from(u16::from_be_bytes([*high, *low]));
+            let start = self.next + RECORD_HEADER_BYTES;
+            if *kind == CHANGE_CIPHER_SPEC && self.awaits == Awaits::SecondHello && self.arrived == 0 {
+                self.next = start + length;
+                continue;
+            }
+            if *kind != HANDSHAKE || *major != MAJOR_VERSION || !(1..=MAX_RECORD_BYTES).contains(&length) {
+                return Progress::Pass;
+            }
+            let there = bytes.get(start..).unwrap_or_default();
+            let there = &there[..there.len().min(length)];
+            let missing = MESSAGE_HEADER_BYTES.saturating_sub(self.arrived);
+            for (place, byte) in self.header.iter_mut().skip(self.arrived).zip(there.iter().take(missing)) {
+                *place = *byte;
+            }
+            let arrived = self.arrived + there.len();
+            let [kind, length_bytes @ ..] = self.header;
+            if arrived > 0 && kind != CLIENT_HELLO {
+                return Progress::Pass;
+            }
+            if arrived >= MESSAGE_HEADER_BYTES {
+                let [a, b, c] = length_bytes.map(usize::from);
+                let message = MESSAGE_HEADER_BYTES + (a << 16 | b << 8 | c);
+                if message + RECORD_HEADER_BYTES > MAX_HELLO_BYTES {
+                    return Progress::TooLong;
+                }
+                if arrived >= message {
+                    return Progress::Pass;
+                }
+            }
+            if there.len() < length {
+                break;
+            }
+            self.arrived = arrived;
+            self.next = start + length;
+        }
+        if self.next > MAX_HELLO_BYTES || bytes.len() > MAX_HELLO_BYTES {
+            Progress::TooLong
+        } else {
+            Progress::Incomplete
+        }
+    }
+}
+
+/// Bytes that may come with the last ones of a hello.
+const INPUT_SLACK_BYTES: usize = 32 * 1024;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A hello of `length` bytes in records of `record` bytes.
+    fn hello(length: usize, record: usize) -> Vec<u8> {
+        let mut message = vec![CLIENT_HELLO];
+        message.extend_from_slice(&u32::try_from(length).unwrap().to_be_bytes()[1..]);
+        message.resize(MESSAGE_HEADER_BYTES + length, 7);
+        let framed = message.chunks(record).flat_map(|part| {
+            let [high, low] = u16::try_from(part.len()).unwrap().to_be_bytes();
+            [&[HANDSHAKE, 3, 1, high, low], part].concat()
+        });
+        framed.collect()
+    }
+
+    fn gate() -> (HelloGate, Arc<Budget>) {
+        let budget = Arc::new(Budget::default());
+        (HelloGate::new(Arc::clone(&budget)), budget)
+    }
+
+    #[test]
+    fn a_hello_passes_once_it_is_whole_however_it_is_cut() {
+        for (length, record) in [(200, 16_384), (200, 1), (9_000, 3), (30_000, 16_384), (30_000, 500)] {
+            let bytes = hello(length, record);
+            let whole = bytes.len() <= MAX_HELLO_BYTES;
+            for cut in [1, 2, 5, 700, bytes.len()] {
+                let (mut gate, budget) = gate();
+                let mut passed = Vec::new();
+                let mut refused = None;
+                for part in bytes.chunks(cut) {
+                    match gate.pass(part) {
+                        Ok(Passed::Nothing) => assert!(passed.is_empty()),
+                        Ok(Passed::Input(input)) => passed.extend_from_slice(input),
+                        Ok(Passed::Held(held)) => passed = held,
+                        Err(refusal) => {
+                            refused = Some(refusal);
+                            break;
+                        }
+                    }
+                }
+                if whole {
+                    assert_eq!(passed, bytes, "{length} bytes by {record} in pieces of {cut}");
+                } else if cut < bytes.len() {
+                    assert_eq!(refused, Some(Refusal::TooLong));
+                }
+                drop(gate);
+                assert_eq!(budget.0.load(Ordering::Relaxed), BUDGET_BYTES);
+            }
+        }
+    }
+
+    #[test]
+    fn a_hello_that_announces_too_much_is_refused_by_its_header() {
+        let (mut gate, _) = gate();
+        assert_eq!(gate.pass(&hello(100_000, 16_384)[..9]), Err(Refusal::TooLong));
+    }
+
+    #[test]
+    fn records_that_carry_little_are_counted_with_their_headers() {
+        let (mut gate, _) = gate();
+        let outcome: Result<Vec<_>, _> = hello(30_000, 1).chunks(1_000).map(|part| gate.pass(part)).collect();
+        assert_eq!(outcome, Err(Refusal::TooLong));
+    }
+
+    #[test]
+    fn what_is_no_hello_passes_at_once() {
+        for bytes in [
+            &b"GET / HTTP/1.1\r\n"[..],
+            &[21, 3, 1, 0, 2],
+            &[22, 3, 1, 0, 4, 2],
+            &[22, 3, 1, 0, 0],
+            &[22, 9, 1, 0, 9],
+            &[22, 3, 1, 0x50, 0],
+        ] {
+            assert_eq!(gate().0.pass(bytes), Ok(Passed::Input(bytes)));
+        }
+    }
+
+    #[test]
+    fn a_second_hello_is_held_behind_a_change_cipher_spec() {
+        let change = [CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1];
+        let bytes = [&change[..], &hello(300, 16_384)].concat();
+        let (mut gate, _) = gate();
+        gate.await_second();
+        assert_eq!(gate.pass(&bytes[..40]), Ok(Passed::Nothing));
+        assert_eq!(gate.pass(&bytes[40..]), Ok(Passed::Held(bytes.clone())));
+        gate.await_second();
+        assert_eq!(gate.pass(&[&change[..], &hello(100_000, 16_384)].concat()), Err(Refusal::TooLong));
+        gate.await_second();
+        let finished = [&change[..], &[23, 3, 3, 0, 50]].concat();
+        assert_eq!(gate.pass(&finished), Ok(Passed::Input(&finished[..])));
+    }
+
+    #[test]
+    fn large_hellos_share_a_budget_and_usual_ones_need_none() {
+        let budget = Arc::new(Budget::default());
+        let large = hello(30_000, 16_384);
+        let mut gates = Vec::new();
+        loop {
+            let mut gate = HelloGate::new(Arc::clone(&budget));
+            match gate.pass(&large[..29_000]) {
+                Ok(_) => gates.push(gate),
+                Err(refusal) => break assert_eq!(refusal, Refusal::NoRoom),
+            }
+        }
+        assert_eq!(gates.len(), BUDGET_BYTES / (30_720 - USUAL_HELLO_BYTES));
+        let mut usual = HelloGate::new(Arc::clone(&budget));
+        assert_eq!(usual.pass(&hello(4_000, 16_384)[..3_900]), Ok(Passed::Nothing));
+        gates.pop();
+        assert_eq!(HelloGate::new(budget).pass(&large[..29_000]), Ok(Passed::Nothing));
+    }
+}
