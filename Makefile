@@ -15,7 +15,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -
 SOAK_SECONDS ?= 600
 KILLS ?= 50
 
-.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes kernel-flights soak killed lint format docs schema lock bench traces papers clean
+.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes kernel-flights soak killed lint audit format docs schema lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,7 +78,7 @@ soak: build ## Keep servers under honest and hostile clients for SOAK_SECONDS an
 killed: build .venv/.dev ## End commands that write by kill -9, KILLS times each, and look at what is left
 	SHAKEDOWN_KILLS=$(KILLS) $(BIN)/python -m pytest tests/results/test_killed.py
 
-lint: build .venv/.dev ## Formatting, lints, types, import contracts, licences
+lint: build .venv/.dev ## Formatting, lints, types, import contracts, licences, ends of support
 	cargo fmt --check
 	cd fuzz && cargo fmt --check
 	source $(BIN)/activate && cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings
@@ -89,6 +89,12 @@ lint: build .venv/.dev ## Formatting, lints, types, import contracts, licences
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/licences.py
 	$(BIN)/python -m tools.check_map
+	$(BIN)/python -m tools.check_support
+
+audit: .venv/.dev ## Ask RustSec and PyPI for advisories on dependencies (network; cargo-deny must be installed)
+	cargo deny check advisories
+	$(BIN)/uv tool run pip-audit --disable-pip --no-deps --requirement requirements.lock
+	$(BIN)/uv tool run pip-audit --disable-pip --no-deps --requirement requirements-dev.lock
 
 format: .venv/.dev ## Format the sources
 	cargo fmt

@@ -1,5 +1,5 @@
 //! Declarations that `openssl-sys` lacks: providers, dispatch tables, and constructors that take a library
-//! context. Names, types and numbers are those of OpenSSL 3.6's public headers.
+//! context. Names, types and numbers are those of OpenSSL 3.5's public headers.
 
 #![allow(non_camel_case_types, missing_docs)] // OpenSSL's own names; documented there
 

@@ -154,7 +154,7 @@ fn provider_error(name: &'static CStr) -> LibraryError {
     LibraryError::Provider { name: name.to_str().unwrap_or("?"), stack: ErrorStack::get() }
 }
 
-/// OpenSSL's version, as in `3.6.3`.
+/// OpenSSL's version, as in `3.5.5`.
 #[must_use]
 pub fn version() -> &'static str {
     openssl::version::version().split_whitespace().nth(1).unwrap_or("unknown")

@@ -158,14 +158,14 @@ mod tests {
     fn identities_say_what_is_unusual() {
         let mut id = HandshakeId {
             suite: "tls1.2/psk".parse().expect("a suite"),
-            client_stack: StackId::new("openssl", "3.6.3"),
+            client_stack: StackId::new("openssl", "3.5.5"),
             server_stack: StackId::new("unknown", ""),
             carrier: Carrier::Bare,
             credentials: Credentials::Generated,
         };
-        assert_eq!(id.to_string(), "tls1.2/psk (openssl 3.6.3 against unknown)");
+        assert_eq!(id.to_string(), "tls1.2/psk (openssl 3.5.5 against unknown)");
         id.carrier = Carrier::Eap;
         id.credentials = Credentials::UserSupplied("1f3a".into());
-        assert_eq!(id.to_string(), "tls1.2/psk (openssl 3.6.3 against unknown, eap, user-supplied:1f3a)");
+        assert_eq!(id.to_string(), "tls1.2/psk (openssl 3.5.5 against unknown, eap, user-supplied:1f3a)");
     }
 }

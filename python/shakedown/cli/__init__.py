@@ -88,8 +88,21 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
     from shakedown.native import build
 
     about = build()
-    click.echo(f"shakedown {about.shakedown} ({about.profile} build, OpenSSL {about.openssl})")
+    openssl = f"OpenSSL {about.openssl}{_supported(about.openssl)}"
+    click.echo(f"shakedown {about.shakedown} ({about.profile} build, {openssl})")
     ctx.exit()
+
+
+def _supported(openssl: str) -> str:
+    """Until when a version of OpenSSL is supported, in words; empty where that is not listed."""
+    import tomllib
+    from importlib.resources import files
+
+    listed = tomllib.loads(files("shakedown").joinpath("data/support.toml").read_text("utf-8"))
+    for row in listed["branch"]:
+        if row["name"] == "OpenSSL" and openssl.startswith(f"{row['branch']}."):
+            return f", supported until {row['until']}"
+    return ""
 
 
 @click.group(

@@ -217,8 +217,21 @@ def failures(run: LoadRun) -> list[str]:
         found.append(
             f"the server resumed {resumed.confirmed} of {resumed.asked} connections that asked"
             + (f"; {resumed.without_session} had no session to offer" if resumed.without_session else "")
+            + _tickets_instead(run)
         )
     return found
+
+
+def _tickets_instead(run: LoadRun) -> str:
+    """What to try where clients offered session IDs, and the server knew none of them."""
+    parts = run.suite.split("/") if run.suite else []
+    by_id = bool(parts) and parts[0] in ("tls1.0", "tls1.1", "tls1.2") and "ticket" not in parts
+    authentication = next((part for part in parts if part in ("server", "requested", "mutual")), None)
+    if run.resumed.confirmed or not by_id or authentication is None:
+        return ""
+    parts = [part for part in parts if part != "resumed"]
+    parts.insert(parts.index(authentication) + 1, "ticket")
+    return f"; for a server that resumes by tickets alone name the suite {'/'.join(parts)}"
 
 
 def _got(text: str, value: float | None) -> str:

@@ -107,6 +107,19 @@ def test_a_server_that_never_resumes_fails_the_run(load, start, peer, pair, tmp_
     assert (status, err.count("error")) == (0, 0), err
 
 
+def test_a_server_that_resumes_by_tickets_alone_is_named_a_way_out(load, start, peer, pair, tmp_path):
+    settings = "ssl_session_cache off; ssl_session_tickets on;"
+    server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, settings))
+    options = ("--rate", "50/s", "--duration", "1s", "--clients", "2", "--resume-ratio", "1")
+    status, found, err = load(server.target, PROTOCOLS["tls1.2"], *options)
+    assert (status, found["resumed"]["confirmed"]) == (1, 0)
+    by_ticket = f"{PROTOCOLS['tls1.2']}/ticket"
+    assert f"for a server that resumes by tickets alone name the suite {by_ticket}" in err
+    status, found, err = load(server.target, by_ticket, *options)
+    assert (status, "tickets alone" in err) == (0, False), err
+    assert found["resumed"]["confirmed"] == found["resumed"]["asked"] > 0
+
+
 def test_a_closed_loop_runs_as_fast_as_the_server(load, start, peer, pair, tmp_path):
     folder = tmp_path / "nginx"
     server = start(servers.nginx(peer("nginx"), folder, pair, ""))

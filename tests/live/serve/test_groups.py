@@ -10,7 +10,13 @@ import pytest
 from live.serve.serving import PATIENCE_S, Running, serving
 
 GROUPS = {"x25519": "X25519", "x448": "X448", "p256": "P-256", "p384": "P-384", "p521": "P-521"}
-CURVES = {"X25519": "X25519", "X448": "X448", "prime256v1": "P-256", "secp384r1": "P-384", "secp521r1": "P-521"}
+CURVES = {
+    "X25519": "X25519",
+    "X448": "X448",
+    "prime256v1": "P-256",
+    "secp384r1": "P-384",
+    "secp521r1": "P-521",
+}
 
 
 def negotiated(server: Running, offered: list[str]) -> str | None:
@@ -26,7 +32,9 @@ def negotiated(server: Running, offered: list[str]) -> str | None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-@pytest.mark.parametrize("exchange, key", [("ecdhe_rsa", "rsa2048"), ("ecdhe_ecdsa", "p256"), ("ecdhe_ecdsa", "p384")])
+@pytest.mark.parametrize(
+    ("exchange", "key"), [("ecdhe_rsa", "rsa2048"), ("ecdhe_ecdsa", "p256"), ("ecdhe_ecdsa", "p384")]
+)
 def test_keys_are_exchanged_in_the_suites_group_alone(exchange: str, key: str, group: str):
     ours = GROUPS[group]
     # A client that does not list a certificate's curve cannot take that certificate.

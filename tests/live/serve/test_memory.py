@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import time
@@ -33,8 +34,6 @@ def settled_kib(server: Running, below: int) -> int:
     return held
 
 
-
-
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("announced", [131_000, 32_000, 3_900])
 def test_unfinished_hellos_are_held_in_bounded_memory_and_given_back(suite: str, announced: int):
@@ -54,3 +53,34 @@ def test_unfinished_hellos_are_held_in_bounded_memory_and_given_back(suite: str,
     assert counted["handshakes"]["full"] == 1
     if announced > 32 * 1024:
         assert counted["handshakes"]["failed"] == {"illegal_parameter": PEERS}
+
+
+def extension(number: int, body: bytes) -> bytes:
+    return struct.pack(">HH", number, len(body)) + body
+
+
+def hello_without_share() -> bytes:
+    """A ClientHello of TLS 1.3 that names X25519 and has no share: a HelloRetryRequest answers it."""
+    extensions = [
+        extension(43, b"\x02\x03\x04"),
+        extension(10, struct.pack(">HH", 2, 29)),
+        extension(13, struct.pack(">HH", 2, 0x0403)),
+        extension(51, b"\x00\x00"),
+    ]
+    listed = b"".join(extensions)
+    body = b"\x03\x03" + os.urandom(32) + b"\x20" + os.urandom(32) + struct.pack(">HH", 2, 0x1301)
+    body += b"\x01\x00" + struct.pack(">H", len(listed)) + listed
+    message = b"\x01" + len(body).to_bytes(3, "big") + body
+    return b"\x16\x03\x01" + struct.pack(">H", len(message)) + message
+
+
+def test_a_second_hello_is_limited_as_the_first_is():
+    with serving(SUITES[0]) as server:
+        with socket.create_connection(server.address, PATIENCE_S) as stream:
+            stream.sendall(hello_without_share())
+            # A HelloRetryRequest is a ServerHello with a random of its own.
+            assert stream.recv(4_096)[11:15] == bytes.fromhex("cf21ad74")
+            stream.sendall(bytes.fromhex("140303000101") + hello(131_000, 100))
+            assert stream.recv(4_096) == bytes.fromhex("1503030002022f")
+        counted = server.stop()
+    assert counted["handshakes"]["failed"] == {"illegal_parameter": 1}

@@ -31,6 +31,16 @@ def test_openssl_completes_a_full_handshake(peer):
     assert 0 < counted["busy_s"]["mean"] < counted["handshake_s"]["mean"]
 
 
+@pytest.mark.parametrize("bytes_", [5, 16_000])
+def test_head_and_payload_share_a_record(bytes_):
+    with serving(SUITE, "--payload", bytes_) as server, connect(server) as stream:
+        stream.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        # What is read at once is one record.
+        head, payload = stream.recv(65_536).split(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 OK")
+        assert payload == b"." * bytes_
+
+
 def test_curl_gets_the_payload(peer):
     with serving(SUITE, "--payload", 100_000) as server:
         url = f"https://{server.target}/"

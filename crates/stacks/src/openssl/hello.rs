@@ -334,7 +334,8 @@ mod tests {
     #[test]
     fn records_that_carry_little_are_counted_with_their_headers() {
         let (mut gate, _) = gate();
-        let outcome: Result<Vec<_>, _> = hello(30_000, 1).chunks(1_000).map(|part| gate.pass(part)).collect();
+        let bytes = hello(30_000, 1);
+        let outcome: Result<Vec<_>, _> = bytes.chunks(1_000).map(|part| gate.pass(part)).collect();
         assert_eq!(outcome, Err(Refusal::TooLong));
     }
 

@@ -1,4 +1,4 @@
-//! Public-key operations as libssl 3.6 calls them, step by step, in a library context of choice.
+//! Public-key operations as libssl 3.5 calls them, step by step, in a library context of choice.
 //!
 //! In a timed context each step writes its operations to the recorder, exactly as it does inside a handshake; the
 //! functions here keep to the order of calls in `ssl/s3_lib.c`, `ssl/statem` and `crypto/asn1/a_verify.c`.

@@ -1,4 +1,4 @@
-//! Calls that libssl makes and the `openssl` crates do not declare. Names and types are those of OpenSSL 3.6's
+//! Calls that libssl makes and the `openssl` crates do not declare. Names and types are those of OpenSSL 3.5's
 //! public headers.
 
 use libc::{c_char, c_int, c_long, size_t};

@@ -1,0 +1,81 @@
+"""Is what we build on still supported, and has every published advisory been judged?
+
+Run as `python -m tools.check_support`, by `make lint`. It compares `python/shakedown/data/support.toml`, a
+list that people keep, with Cargo.lock, pyproject.toml and today's date, and needs no network. Advisories
+published after the list's review, or on Rust crates and Python packages, are not checked here: `make audit`
+asks RustSec and PyPI for these.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST = ROOT / "python" / "shakedown" / "data" / "support.toml"
+
+
+def in_use() -> dict[str, str]:
+    """The versions that are built in or needed at least."""
+    lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
+    (source,) = [package for package in lock["package"] if package["name"] == "openssl-src"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    # The crate's version is its own and, after a plus sign, OpenSSL's.
+    return {
+        "OpenSSL": source["version"].split("+")[1],
+        "Python": project["requires-python"].removeprefix(">="),
+    }
+
+
+def numbers(version: str) -> list[int]:
+    """A version's parts, to be compared."""
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def violations(listed: Mapping[str, Any], used: Mapping[str, str], today: datetime.date) -> Iterator[str]:
+    """What is past its support or has an advisory that nobody may ship, a line each."""
+    for name, version in used.items():
+        branches = [row for row in listed["branch"] if row["name"] == name and is_of(version, row["branch"])]
+        if not branches:
+            yield f"{name} {version}: its end of support is not listed; add its branch with a source"
+        for row in branches:
+            if today > row["until"]:
+                ended = f"support ended on {row['until']} ({row['source']})"
+                yield f"{name} {version}: {ended}; use a supported branch"
+    for row in listed.get("advisory", []):
+        names, version = ", ".join(row["ids"]), used.get(row["package"])
+        if version is None:
+            yield f"{names}: no {row['package']} is in use; remove the entry"
+        elif numbers(version) >= numbers(row["fixed"]):
+            yield f"{names}: fixed in the {row['package']} {version} in use; remove the entry"
+        elif row["concerns"] and today > row.get("accepted_until", datetime.date.min):
+            yield (
+                f"{names}: {row['package']} {version} has this defect, fixed in {row['fixed']}: "
+                f"{row['about']} ({row['source']}); update, or accept it until a later date for a reason"
+            )
+
+
+def is_of(version: str, branch: str) -> bool:
+    """Whether a version belongs to a branch."""
+    return numbers(version)[: len(numbers(branch))] == numbers(branch)
+
+
+def main() -> int:
+    """Prints what is wrong; the exit status says whether anything was."""
+    listed, used = tomllib.loads(LIST.read_text()), in_use()
+    found = list(violations(listed, used, datetime.datetime.now(datetime.UTC).date()))
+    for line in found:
+        print(f"error: {line}; the list: {LIST.relative_to(ROOT)}", file=sys.stderr)
+    count = sum(len(row["ids"]) for row in listed["advisory"])
+    versions = ", ".join(f"{name} {version}" for name, version in used.items())
+    print(f"support: {versions}; {count} advisories judged, review of {listed['reviewed']}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
