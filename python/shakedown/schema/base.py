@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from threading import Lock
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -89,10 +90,27 @@ def _finite(value: object) -> None:
             _finite(item)
 
 
+_described: set[Any] = set()
+_describing = Lock()
+
+
+def described(kind: type[T]) -> type[T]:
+    """A type whose description, and those of all types in it, msgspec has built.
+
+    msgspec builds a struct's description at its first use and lets other threads use it half built, which
+    ends the process; so first uses are one at a time.
+    """
+    if kind not in _described:
+        with _describing:
+            msgspec.json.Decoder(kind)
+            _described.add(kind)
+    return kind
+
+
 def convert(value: object, kind: type[T], where: str = "") -> T:
     """Plain dicts and lists as an object of a type. Raises `InputError`: where, which key, what is wrong."""
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, described(kind))
     except msgspec.ValidationError as error:
         raise InputError(_told(error, where)) from None
 
@@ -100,7 +118,7 @@ def convert(value: object, kind: type[T], where: str = "") -> T:
 def decode(content: bytes | str, kind: type[T], where: str = "") -> T:
     """JSON as an object of a type. Raises `InputError` in one line."""
     try:
-        return msgspec.json.decode(content, type=kind)
+        return msgspec.json.decode(content, type=described(kind))
     except msgspec.ValidationError as error:
         raise InputError(_told(error, where)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,0 +1,37 @@
+"""The package may be used for the first time from several threads at once, whatever the function."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shakedown
+
+CHILD = Path(__file__).with_name("child.py")
+PROCESSES = 20
+FUNCTIONS = sorted(
+    name
+    for name in shakedown.__all__
+    if callable(getattr(shakedown, name)) and not inspect.isclass(getattr(shakedown, name))
+)
+
+
+def run(folder: Path, processes: int, *names: str) -> str:
+    command = [sys.executable, str(CHILD), str(folder), str(processes), *names]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
+    return done.stdout + (done.stderr if done.returncode else "")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_eight_threads_begin_with_the_same_function(tmp_path, name):
+    assert run(tmp_path, PROCESSES, name) == ""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_eight_threads_begin_with_different_functions(tmp_path, seed):
+    assert run(tmp_path, PROCESSES // 4, *random.Random(seed).sample(FUNCTIONS, 8)) == ""
