@@ -243,7 +243,7 @@ def resumed_against_full() -> list[Pair]:
     """Resumed handshakes a second, all confirmed by the server or the command fails, and full ones."""
     with nginx() as port:
         resumed, full = (
-            partial(ours, port, "--resume-ratio", share, suite=RESUMING_SUITE) for share in ("1", "0")
+            partial(ours, port, "--resumption", share, suite=RESUMING_SUITE) for share in ("1", "0")
         )
         return [(resumed().per_s, full().per_s) for _ in range(PAIRS)]
 

@@ -91,7 +91,9 @@ def test_a_loads_device_may_be_a_path(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as held:
         target = f"127.0.0.1:{held.getsockname()[1]}"
     with pytest.raises(extension().CoreError, match="connection refused"):
-        shakedown.load(target, "tls1.3/x25519/p256/server", arrivals="closed", slow_to=own, timeout_s=5.0)
+        shakedown.load(
+            target, "tls1.3/x25519/p256/server", arrivals="closed", emulate_device=own, timeout_s=5.0
+        )
 
 
 def test_a_mobile_of_sockets_takes_sound_arguments_alone(tmp_path):
@@ -107,7 +109,7 @@ def test_kinds_are_laid_side_by_side(tmp_path):
     assert one.comparison is not None
     assert {figure.figure for figure in one.comparison.figures} >= {"handshake", "wait"}
     path = tmp_path / "eap.toml"
-    path.write_text('suites = ["tls1.3/x25519"]\nover = "eap"\n')
+    path.write_text('suites = ["tls1.3/x25519"]\ncarrier = "eap"\n')
     with pytest.raises(shakedown.InputError, match="live loads know no EAP"):
         shakedown.compare_live(path)
 

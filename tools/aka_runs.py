@@ -83,7 +83,7 @@ def attaches(
         "max_age_s": 1e9,
         "core_round_trip_s": CORE_S,
         "preparation": {"kind": "constant", "s": 0.0},
-        "patience_s": 300.0,
+        "timeout_s": 300.0,
         "seed": SEED,
     }
     found = native.aka_run(FULL, json.dumps(plan))["attaches"]

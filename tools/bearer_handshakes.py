@@ -260,7 +260,7 @@ def with_ours(bearer: str, suite: str, count: int, folder: Path) -> Median:
     scheme = "wtls" if suite.startswith("wtls/") else "tls"
     options = (
         f"--arrivals deterministic --rate {1.0 / gap_s}/s --duration {(count + 1) * gap_s}s --clients 1 "
-        f"--count {count} --timeout 60s --i-may-load {GATEWAY} --no-rate-cap --json"
+        f"--count {count} --timeout 60s --authorized-target {GATEWAY} --no-rate-cap --json"
     )
     load = f"exec {ours} load {scheme}://{GATEWAY}:{PORT} {suite} {options}"
     client = f"until grep -q listening {log}; do sleep 0.1; done; {load}"

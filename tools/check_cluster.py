@@ -36,7 +36,7 @@ devices = ["cortex-m4", "phone", "esp32", "cortex-m33", "raspberry-pi-5"]
 bearers = ["lte", "nb-iot", "gprs", "geo", "wifi"]
 
 [simulated]
-arrivals = ["storm:2s", "poisson:20/s", "fixed:50/s", "bursts:20@30/min"]
+arrivals = ["storm:2s", "poisson:20/s", "deterministic:50/s", "bursts:20@30/min"]
 clients = 400
 """
 

@@ -1,4 +1,4 @@
-"""The figure and table of docs/background/eap.md: EAP-TLS's round trips and times, from `predict --over eap`.
+"""The figure and table of docs/background/eap.md: EAP-TLS round trips and times, by `predict --carrier eap`.
 
 .venv/bin/python -m tools.eap_figure     writes docs/background/figures/eap.svg, prints the table's lines
 """

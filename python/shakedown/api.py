@@ -102,7 +102,7 @@ def identity(
         suite=suite,
         client_stack=client_stack,
         server_stack=server_stack,
-        carrier=options.over or "bare",
+        carrier=options.carrier or "bare",
         credentials="user-supplied" if options.user_supplied else "generated",
     )
 
@@ -530,8 +530,8 @@ def simulate(
 ) -> list[Simulated | FailedSimulation]:
     """A fleet of clients in virtual time: a row a suite, the same for the same seed.
 
-    `arrivals` is `poisson:50/s`, `fixed:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff` or
-    `file:PATH`; the others are the options of the command `simulate`. With `endpoints` protocol engines of
+    `arrivals` is `poisson:50/s`, `deterministic:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff`
+    or `file:PATH`; the others are the options of the command `simulate`. With `endpoints` protocol engines of
     these stacks shake hands instead of a replay. Raises `InputError`.
     """
     from shakedown.native.scenario import Fleet
@@ -707,7 +707,7 @@ def report(results: Results | str | Path, path: str | Path | None = None, *, rep
 
 
 def load_any(path: str | Path) -> Results:
-    """A results folder, or a file that `measure --json` or `inspect --traces` wrote. Raises `InputError`."""
+    """A results folder, or a file of `measure --json` or `inspect --traces-out`. Raises `InputError`."""
     from shakedown.experiments.figure_kinds.in_memory_results import results_of_json
     from shakedown.results.folder import load_results
 

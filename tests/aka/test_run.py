@@ -74,11 +74,11 @@ def test_without_roaming_nobody_asks_for_a_cross_certificate(run):
 
 
 def test_a_run_in_which_nobody_attached_is_a_failure_and_one_in_which_somebody_did_is_not(shakedown):
-    none = shakedown("aka", "run", "--bearer", "gprs", "--attaches", "3", "--patience", "1ms", "--json")
+    none = shakedown("aka", "run", "--bearer", "gprs", "--attaches", "3", "--timeout", "1ms", "--json")
     assert (none.returncode, json.loads(none.stdout)[0]["failed"]) == (1, {"timeout": 3})
     assert none.stderr.endswith("error: no attach of 3 was completed: 3 timeout\n")
     # A resumed attach takes some 2.5 s over GPRS, a full one 5.4 s.
-    some = shakedown("aka", "run", "--bearer", "gprs", "--attaches", "40", "--patience", "5.2s", "--json")
+    some = shakedown("aka", "run", "--bearer", "gprs", "--attaches", "40", "--timeout", "5.2s", "--json")
     (found,) = json.loads(some.stdout)
     assert 0 < found["completed"] < 40
     assert some.returncode == 0

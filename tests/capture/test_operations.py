@@ -57,7 +57,7 @@ def every_mode() -> list[str]:
 
 def traced(capture: Path, key_log: Path, folder: Path) -> list[Trace]:
     out = folder / "traces.json"
-    arguments = ["inspect", str(capture), "--keylog", str(key_log), "--summary", "--traces", str(out)]
+    arguments = ["inspect", str(capture), "--keylog", str(key_log), "--summary", "--traces-out", str(out)]
     assert exit_status(arguments) == 0
     found: list[Trace] = json.loads(out.read_text(encoding="utf-8"))
     return found

@@ -103,17 +103,17 @@ def test_json_is_whole_even_where_the_capture_is_not(capture, tmp_path, capsys):
 
 def test_traces_are_a_file_of_what_can_be_told(capture, tmp_path, capsys):
     path = tmp_path / "traces.json"
-    out_of(capsys, capture, "--traces", path)
+    out_of(capsys, capture, "--traces-out", path)
     traces = json.loads(path.read_text(encoding="utf-8"))
     assert [trace["suite"] for trace in traces] == [
         "tls1.2/ecdhe_rsa+x25519/rsa2048/server",
         "wtls/rsa/rsa1024/mutual",
     ]
     before = path.read_bytes()
-    assert exit_status(["inspect", str(capture), "--traces", str(path)]) == 2
+    assert exit_status(["inspect", str(capture), "--traces-out", str(path)]) == 2
     assert capsys.readouterr().err == f"error: {path}: exists already; accepted: another name, or --force\n"
     assert path.read_bytes() == before
-    out_of(capsys, capture, "--traces", path, "--force", "--keylog", capture.with_suffix(".keys"))
+    out_of(capsys, capture, "--traces-out", path, "--force", "--keylog", capture.with_suffix(".keys"))
     assert len(json.loads(path.read_text(encoding="utf-8"))) == 3
     assert [one.name for one in tmp_path.iterdir()] == ["traces.json"]
 
@@ -121,7 +121,7 @@ def test_traces_are_a_file_of_what_can_be_told(capture, tmp_path, capsys):
 def test_without_a_trace_there_is_no_file(tmp_path, capsys):
     capture, path = tmp_path / "closed.pcap", tmp_path / "traces.json"
     api.capture(["tls1.3/x25519/p256"], capture)
-    out_of(capsys, capture, "--traces", path, status=2)
+    out_of(capsys, capture, "--traces-out", path, status=2)
     assert [one.name for one in tmp_path.iterdir()] == ["closed.pcap"]
 
 
@@ -212,7 +212,7 @@ def test_interrupted_the_array_is_closed(capture, tmp_path):
 def test_a_cut_capture_without_a_trace_is_told_to_be_cut(capture, tmp_path, capsys):
     path = tmp_path / "cut.pcap"
     path.write_bytes(capture.read_bytes()[:1200])
-    for more in (("--traces", tmp_path / "t.json"), ("--connection", "7")):
+    for more in (("--traces-out", tmp_path / "t.json"), ("--connection", "7")):
         assert exit_status(["inspect", str(path), *map(str, more)]) == 2
         [line] = capsys.readouterr().err.splitlines()
         assert line.startswith(f"error: {path}: no connection ")
@@ -222,7 +222,7 @@ def test_a_cut_capture_without_a_trace_is_told_to_be_cut(capture, tmp_path, caps
 
 def test_traces_that_cannot_be_written_are_refused_before_anything_is_read(capture, tmp_path, capsys):
     path = tmp_path / "nowhere" / "t.json"
-    assert exit_status(["inspect", str(capture), "--traces", str(path)]) == 2
+    assert exit_status(["inspect", str(capture), "--traces-out", str(path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err == f"error: {path}: cannot be written: no such folder\n"

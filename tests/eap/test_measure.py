@@ -1,4 +1,4 @@
-"""`measure --over eap`: the same suite inside EAP-TLS, against arithmetic and against RADIUS on sockets."""
+"""`measure --carrier eap`: the same suite inside EAP-TLS, against arithmetic and RADIUS on sockets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def flights(one: dict) -> list[tuple[str, float]]:
 @pytest.mark.parametrize("fragment", [300, 1000])
 @pytest.mark.parametrize("suite", SUITES)
 def test_round_trips_and_fragments_are_those_of_arithmetic_and_of_radius(shakedown, measure, suite, fragment):
-    found = measure(suite, "--over", "eap", "--fragment", str(fragment))
+    found = measure(suite, "--carrier", "eap", "--fragment", str(fragment))
     assert found["carrier"] == "eap"
     assert found["memory"] is None
     carried = found["eap"]
@@ -78,7 +78,7 @@ def test_a_server_that_can_resume_sends_one_ticket_more_which_tickets_1_counts(s
             )
         assert done.returncode == 0, done.stderr
         (live[options],) = json.loads(done.stdout)
-    without, ticket = (measure(suite, "--over", "eap", *options) for options in ((), ("--tickets", "1")))
+    without, ticket = (measure(suite, "--carrier", "eap", *options) for options in ((), ("--tickets", "1")))
     names = [[one["name"] for one in found["messages"]] for found in (without, ticket)]
     assert [one.count("NewSessionTicket") for one in names] == [0, 1]
     # Signatures of P-256 have a byte more or less; a network is offered fewer schemes.
@@ -90,7 +90,7 @@ def test_a_server_that_can_resume_sends_one_ticket_more_which_tickets_1_counts(s
 
 
 def test_within_eap_there_are_no_middleboxes_and_the_operations_are_the_same(measure):
-    bare, inside = (measure(SUITES[1], *options) for options in ((), ("--over", "eap")))
+    bare, inside = (measure(SUITES[1], *options) for options in ((), ("--carrier", "eap")))
     assert (bare["carrier"], "eap" in bare) == ("bare", False)
     # No session ID in either Hello, and no ChangeCipherSpec of six bytes, which is no message of ours.
     difference = bare["bytes"]["total"] - inside["bytes"]["total"]
@@ -111,11 +111,11 @@ def test_within_eap_there_are_no_middleboxes_and_the_operations_are_the_same(mea
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("tls1.2/psk", "--over", "eap"), "EAP-TLS authenticates by certificates"),
-        (("wtls/rsa/rsa1024/mutual", "--over", "eap"), "EAP-TLS carries TLS 1.0 to 1.3"),
-        (("tls1.3/x25519/p256", "--fragment", "100"), "--fragment goes with --over eap"),
-        (("tls1.3/x25519/p256", "--over", "eap", "--transfer", "4"), "goes without --transfer and --pcap"),
-        (("tls1.3/x25519/p256", "--over", "eap", "--fragment", "0"), "1"),
+        (("tls1.2/psk", "--carrier", "eap"), "EAP-TLS authenticates by certificates"),
+        (("wtls/rsa/rsa1024/mutual", "--carrier", "eap"), "EAP-TLS carries TLS 1.0 to 1.3"),
+        (("tls1.3/x25519/p256", "--fragment", "100"), "--fragment goes with --carrier eap"),
+        (("tls1.3/x25519/p256", "--carrier", "eap", "--transfer", "4"), "goes without --transfer and --pcap"),
+        (("tls1.3/x25519/p256", "--carrier", "eap", "--fragment", "0"), "1"),
     ],
 )
 def test_what_eap_does_not_carry_is_said_in_a_line(shakedown, arguments, says):

@@ -44,16 +44,26 @@ def link(tmp_path: Path) -> Iterator[Path]:
     assert not list(tmp_path.glob("*.draft")) + list(tmp_path.glob(".*.draft"))
 
 
-@pytest.mark.parametrize("option", ["--traces", "--ca-out"])
+@pytest.mark.parametrize("option", ["--traces-out", "--ca-out"])
 def test_serve_replaces_links(link, option):
     with serving(SUITE, option, link, "--force"):
         # Before it is stopped.
         assert not link.is_symlink()
-        assert link.read_text().startswith("" if option == "--traces" else "-----BEGIN CERTIFICATE-----")
+        assert link.read_text().startswith("" if option == "--traces-out" else "-----BEGIN CERTIFICATE-----")
 
 
 def test_load_replaces_links(link, server):
-    arguments = ["load", server.target, SUITE, *SHORT, "--traces", "3", "--traces-out", str(link), "--force"]
+    arguments = [
+        "load",
+        server.target,
+        SUITE,
+        *SHORT,
+        "--trace-count",
+        "3",
+        "--traces-out",
+        str(link),
+        "--force",
+    ]
     assert exit_status(arguments) == 0
     assert read_halves(link)
 
@@ -67,7 +77,7 @@ def test_the_log_of_a_server_is_there_while_it_grows_and_after_its_death(tmp_pat
     traces = tmp_path / "t.jsonl"
     traces.write_text("of another run")
     traces.chmod(0o600)
-    with serving(SUITE, "--traces", traces, "--sample", 1, "--force") as running:
+    with serving(SUITE, "--traces-out", traces, "--sample", 1, "--force") as running:
         assert traces.read_text() == ""
         load(running.target, SUITE, rate_per_s=50.0, duration_s=0.2)
         count = len(read_halves(traces))
@@ -82,7 +92,7 @@ def test_the_log_of_a_server_is_there_while_it_grows_and_after_its_death(tmp_pat
 def test_a_server_that_cannot_start_replaces_nothing(tmp_path, capfd, server):
     for name in ("traces", "ca"):
         (tmp_path / name).write_text("mine")
-    files = ["--traces", str(tmp_path / "traces"), "--ca-out", str(tmp_path / "ca")]
+    files = ["--traces-out", str(tmp_path / "traces"), "--ca-out", str(tmp_path / "ca")]
     assert exit_status(["serve", SUITE, "--listen", server.target, *files, "--force"]) in (1, 2)
     assert "another program listens there" in capfd.readouterr().err
     assert exit_status(["serve", SUITE, "--listen", "127.0.0.1:0", *files]) == 2
@@ -101,10 +111,20 @@ def test_a_file_that_comes_while_load_runs_stays(tmp_path, monkeypatch, capfd, s
 
     monkeypatch.setattr(native, "load", meanwhile)
     with pytest.raises(UnwrittenTracesError, match="m: exists already") as told:
-        load(server.target, SUITE, rate_per_s=50.0, duration_s=0.2, traces=2, traces_out=path)
+        load(server.target, SUITE, rate_per_s=50.0, duration_s=0.2, trace_count=2, traces_out=path)
     assert told.value.run.completed > 0
     path.unlink()
-    arguments = ["load", server.target, SUITE, *SHORT, "--traces", "2", "--traces-out", str(path), "--json"]
+    arguments = [
+        "load",
+        server.target,
+        SUITE,
+        *SHORT,
+        "--trace-count",
+        "2",
+        "--traces-out",
+        str(path),
+        "--json",
+    ]
     assert exit_status(arguments) == 2
     out, err = capfd.readouterr()
     assert err.endswith("m: exists already; accepted: another name, or --force\n")
@@ -138,7 +158,7 @@ def test_a_load_that_is_killed_leaves_nothing(tmp_path):
             return True
 
         target = f"127.0.0.1:{listener.getsockname()[1]}"
-        out = ["--traces", "2", "--traces-out", str(tmp_path / "m")]
+        out = ["--trace-count", "2", "--traces-out", str(tmp_path / "m")]
         killed_once_at_it(["load", target, SUITE, "--rate", "5/s", "--duration", "60s", *out], somebody_came)
     assert list(tmp_path.iterdir()) == []
 
@@ -179,12 +199,12 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 IMPORT = ["devices", "import", "speed.txt", "--name", "b", "--chip", "C", "--clock", "1"]
 CHAIN = ["--chain", "ca/chain.pem", "--key", "ca/key.pem"]
-LOAD = ["load", "127.0.0.1:1", SUITE, "--traces", "1"]
+LOAD = ["load", "127.0.0.1:1", SUITE, "--trace-count", "1"]
 SERVE = ["serve", SUITE, "--listen", "127.0.0.1:0"]
 SAME = {
-    "a capture and its traces": ["inspect", "c.pcap", "--traces", "c.pcap", "--force"],
-    "through a link": ["inspect", "c.pcap", "--traces", "link/c.pcap", "--force"],
-    "a key log and traces": ["inspect", "c.pcap", "--keylog", "c.keys", "--traces", "c.keys", "--force"],
+    "a capture and its traces": ["inspect", "c.pcap", "--traces-out", "c.pcap", "--force"],
+    "through a link": ["inspect", "c.pcap", "--traces-out", "link/c.pcap", "--force"],
+    "a key log and traces": ["inspect", "c.pcap", "--keylog", "c.keys", "--traces-out", "c.keys", "--force"],
     "figures and their page": ["report", "t.json", "--out", "t.json", "--force"],
     "figures and their table": ["report", "t.json", "--csv", "t.json", "--force"],
     "a part and a table": ["report", "r", "--csv", "r/part-0001.parquet", "--force"],
@@ -192,7 +212,7 @@ SAME = {
     "a page and a table": ["report", "r", "--out", "x", "--csv", "x"],
     "a capture and its keys": ["measure", SUITE, "--repeat", "1", "--pcap", "x", "--keylog", "x"],
     "a chain and a capture": ["measure", SUITE, *CHAIN, "--pcap", "ca/chain.pem", "--force"],
-    "roots and traces": [*SERVE, "--ca-out", "x", "--traces", "link/x"],
+    "roots and traces": [*SERVE, "--ca-out", "x", "--traces-out", "link/x"],
     "a key and roots": [*SERVE, *CHAIN, "--ca-out", "ca/key.pem", "--force"],
     "halves of both sides": [*LOAD, "--server-traces", "t.json", "--traces-out", "t.json", "--force"],
     "trust and halves": [*LOAD, "--ca", "ca/chain.pem", "--traces-out", "ca/chain.pem", "--force"],

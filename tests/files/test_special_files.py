@@ -24,7 +24,7 @@ SUITE = "tls1.2/psk"
 IMPORT = ["devices", "import", "speed.txt", "--name", "b", "--chip", "C", "--clock", "1", "--out"]
 WRITTEN = {
     "a table": ["report", "t.json", "--out", "page.html", "--csv"],
-    "traces": ["inspect", "c.pcap", "--keylog", "c.keys", "--traces"],
+    "traces": ["inspect", "c.pcap", "--keylog", "c.keys", "--traces-out"],
     "a profile": IMPORT,
     "a capture": ["measure", SUITE, "--repeat", "1", "--pcap"],
 }

@@ -46,7 +46,7 @@ def test_datagrams_wait_for_answers_of_a_network_with_a_duty_cycle(suite):
     are lost, so each time is made of steps, as long as such a timer.
     """
     (row,) = predict([suite], device="cortex-m4", bearer="lorawan-sf7")
-    options = {"arrivals": "fixed:0.001/s", "clients": 5_000, "replications": 2}
+    options = {"arrivals": "deterministic:0.001/s", "clients": 5_000, "replications": 2}
     (fleet,) = shakedown.simulate(suite, device="cortex-m4", bearer="lorawan-sf7", **options)
     assert row["failed"] < 1e-4
     assert fleet.failed == {}

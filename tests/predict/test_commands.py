@@ -65,7 +65,7 @@ def test_predict_for_people(capsys, library_path):
 
 
 def test_capacity(capsys, library_path):
-    options = ("--traces", library_path, "--within", "500ms", "--percentile", "99", "--workers", "2")
+    options = ("--traces", library_path, "--within", "500ms", "--percentile", "99", "--server-workers", "2")
     (row,) = asked(capsys, "capacity", P256, *options)
     assert row["within_s"] == 0.5
     assert row["workers"] == 2
@@ -85,7 +85,7 @@ def test_capacity(capsys, library_path):
         (("predict", P256, "--device", "kuo-p4"), ["kuo-p4", "--scale-from DEVICE"]),
         (("predict", P256, "--bearer", "gpsr"), ["unknown bearer 'gpsr'", 'did you mean "gprs"']),
         (("predict", P256, "--model", "quo"), ["unknown model", "kuo"]),
-        (("predict", P256, "--workers", "0"), ["--workers"]),
+        (("predict", P256, "--server-workers", "0"), ["--server-workers"]),
         (("predict",), ["SUITE"]),
         (("capacity", P256), ["--within"]),
         (("capacity", P256, "--within", "soon"), ["--within", "no duration"]),
@@ -293,7 +293,7 @@ def test_a_battery_lasts_for_so_many_handshakes(capsys, monkeypatch):
 
 
 def test_many_workers_and_few_handshakes_wait_for_nobody(capsys):
-    (row,) = asked(capsys, "predict", "tls1.2/psk", "--rate", "300/s", "--workers", "5000")
+    (row,) = asked(capsys, "predict", "tls1.2/psk", "--rate", "300/s", "--server-workers", "5000")
     assert row["done_s"]["p99"] < 1.0
     assert row["queue_s"] == pytest.approx(0.0, abs=1e-9)
 

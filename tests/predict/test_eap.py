@@ -1,4 +1,4 @@
-"""Handshakes inside EAP: the model's arithmetic, and `predict --over eap`."""
+"""Handshakes inside EAP: the model's arithmetic, and `predict --carrier eap`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def asked(capsys, *arguments: str) -> list[dict]:
 
 def test_each_round_trip_is_the_bearers(capsys):
     small, large = (
-        asked(capsys, P256, LONG, "--over", "eap", "--bearer", "gprs", "--fragment", size)
+        asked(capsys, P256, LONG, "--carrier", "eap", "--bearer", "gprs", "--fragment", size)
         for size in ("500", "1390")
     )
     for short, long in zip(small, large, strict=True):
@@ -83,8 +83,8 @@ def test_each_round_trip_is_the_bearers(capsys):
 
 
 def test_the_radius_hop_is_paid_once_a_round_trip(capsys):
-    (near,) = asked(capsys, P256, "--over", "eap", "--bearer", "ethernet", "--radius-hop", "0ms")
-    (far,) = asked(capsys, P256, "--over", "eap", "--bearer", "ethernet", "--radius-hop", "100ms")
+    (near,) = asked(capsys, P256, "--carrier", "eap", "--bearer", "ethernet", "--radius-hop", "0ms")
+    (far,) = asked(capsys, P256, "--carrier", "eap", "--bearer", "ethernet", "--radius-hop", "100ms")
     assert far["done_s"]["mean"] - near["done_s"]["mean"] == pytest.approx(0.1 * near["eap"]["round_trips"])
 
 
@@ -96,11 +96,11 @@ def test_a_bare_prediction_says_so(capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["tls1.2/psk", "--over", "eap"], "suites with certificates"),
-        (["wtls/rsa", "--over", "eap"], "TLS 1.0 to 1.3"),
-        ([P256, "--over", "eap", "--fragment", "0"], "1 to 3000"),
-        ([P256, "--over", "eap", "--bearer", "lorawan-sf7"], "accepted: fragments up to"),
-        ([P256, "--over", "eap", "--model", "thesis"], "accepted: default"),
+        (["tls1.2/psk", "--carrier", "eap"], "suites with certificates"),
+        (["wtls/rsa", "--carrier", "eap"], "TLS 1.0 to 1.3"),
+        ([P256, "--carrier", "eap", "--fragment", "0"], "1 to 3000"),
+        ([P256, "--carrier", "eap", "--bearer", "lorawan-sf7"], "accepted: fragments up to"),
+        ([P256, "--carrier", "eap", "--model", "thesis"], "accepted: default"),
         ([P256, "--fragment", "500"], "accepted over eap"),
     ],
 )

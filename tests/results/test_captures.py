@@ -250,7 +250,7 @@ def test_waits_fill_the_time_and_are_named_by_their_cause():
 
 def test_the_report_takes_the_file_of_traces(home, tmp_path, shakedown):
     done = shakedown(
-        "inspect", "gateway.pcap", "--keylog", "gateway.keys", "--traces", tmp_path / "t.json", cwd=home
+        "inspect", "gateway.pcap", "--keylog", "gateway.keys", "--traces-out", tmp_path / "t.json", cwd=home
     )
     assert done.returncode == 0, done.stderr
     done = shakedown("report", "t.json", cwd=tmp_path)
@@ -262,7 +262,7 @@ def test_the_report_takes_the_file_of_traces(home, tmp_path, shakedown):
 
 
 def test_a_page_is_not_replaced_unasked(home, tmp_path, shakedown):
-    assert shakedown("inspect", "gateway.pcap", "--traces", tmp_path / "t.json", cwd=home).returncode == 0
+    assert shakedown("inspect", "gateway.pcap", "--traces-out", tmp_path / "t.json", cwd=home).returncode == 0
     page = tmp_path / "t.html"
     page.write_text("mine")
     for more in ((), ("--out", "t.html")):

@@ -61,10 +61,13 @@ def complaint(folder: Path, text: str | bytes) -> str:
         (SUITES + "[live]\nclients = 2\nrate = inf", ', line 4, key live.rate: "inf" is no rate; accepted:'),
         (
             SUITES + "fragment = 300",
-            ", line 2, key fragment: bounds the packets of EAP; accepted beside over",
+            ", line 2, key fragment: bounds the packets of EAP; accepted beside carrier",
         ),
-        (SUITES + 'over = "eap"\n[live]', ", line 2, key over: live loads know no EAP"),
-        (SUITES + 'over = "eap"\nrates = [1]\n[simulated]', ", line 2, key over: fleets over EAP are not"),
+        (SUITES + 'carrier = "eap"\n[live]', ", line 2, key carrier: live loads know no EAP"),
+        (
+            SUITES + 'carrier = "eap"\nrates = [1]\n[simulated]',
+            ", line 2, key carrier: fleets over EAP are not",
+        ),
         (
             SUITES + 'stack = "wtls"',
             ", line 1, key suites: tls1.3/x25519: the stack wtls runs no client of tls1.3; accepted: ",
@@ -113,13 +116,13 @@ def test_damage_of_any_sort_is_one_line(tmp_path):
 
 
 def test_what_was_measured_inside_eap_is_priced_there(tmp_path):
-    """By the library's traces, which are of bare handshakes, `predict --over eap` says the same."""
+    """By the library's traces, which are of bare handshakes, `predict --carrier eap` says the same."""
     suites = ["tls1.3/x25519/p256/server", "tls1.3/x25519/p256/server/resumed"]
     path = tmp_path / "eap.toml"
-    path.write_text(f'suites = {suites}\nrepeat = 1\nover = "eap"\nfragment = 200\ndevices = ["phone"]\n')
+    path.write_text(f'suites = {suites}\nrepeat = 1\ncarrier = "eap"\nfragment = 200\ndevices = ["phone"]\n')
     run_experiment(load_experiment(path), tmp_path / "r")
     found = load_results(tmp_path / "r").predictions
-    said = predict(suites, over="eap", fragment_bytes=200)
+    said = predict(suites, carrier="eap", fragment_bytes=200)
     assert found["suite"].to_list() == suites
     assert set(found["carrier"]) == {"eap"}
     for row, one in zip(found.to_dicts(), said, strict=True):
@@ -128,7 +131,7 @@ def test_what_was_measured_inside_eap_is_priced_there(tmp_path):
 
 
 def test_what_was_recorded_inside_eap_has_no_bare_price(tmp_path):
-    handshake = measure("tls1.3/x25519", repeat=1, over="eap")
+    handshake = measure("tls1.3/x25519", repeat=1, carrier="eap")
     path = tmp_path / "traces.json"
     path.write_text(json.dumps([builtins(handshake)]))
     with pytest.raises(InputError, match="was recorded inside EAP, and is priced there alone"):

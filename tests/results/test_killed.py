@@ -1,4 +1,4 @@
-"""kill -9 at any time in `run`, `report`, `inspect --traces` and `devices import`: what was
+"""kill -9 at any time in `run`, `report`, `inspect --traces-out` and `devices import`: what was
 complete is there, nothing foreign is touched, and the next command says what it found.
 """
 
@@ -139,7 +139,7 @@ def test_a_file(inputs, tmp_path, capsys, seed, what):
     foreign.write_text("mine")
     if what == "traces":
         capture, keys = str(inputs / "some.pcap"), str(inputs / "some.keys")
-        command = ["inspect", capture, "--keylog", keys, "--summary", "--traces", str(target)]
+        command = ["inspect", capture, "--keylog", keys, "--summary", "--traces-out", str(target)]
     else:
         command = ["devices", "import", str(inputs / "speed.txt"), "--name", "board", "--chip", "Chip"]
         command += ["--clock", "100", "--date", "2026-01-01", "--out", str(target)]

@@ -24,7 +24,7 @@ OUT = {
     "run": ["run", "e.toml", "--out", "out/r"],
     "report": ["report", "r", "--out", "out/p.html"],
     "csv": ["report", "r", "--out", "p.html", "--csv", "out/t.csv"],
-    "traces": ["inspect", "c.pcap", "--keylog", "c.keys", "--traces", "out/t"],
+    "traces": ["inspect", "c.pcap", "--keylog", "c.keys", "--traces-out", "out/t"],
     "import": ["devices", "import", "speed.txt", *NAMED, "--out", "out/b.toml"],
     "pcap": ["measure", *SUITES, "--repeat", "1", "--pcap", "out/c.pcap", "--keylog", "out/c.keys"],
     "certs": ["certs", "make", "p256@p256", "--out", "out/c"],

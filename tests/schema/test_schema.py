@@ -50,7 +50,7 @@ def printed(home):
     run("certs", "make", "p256@rsa2048", "--out", "x509")
     run("certs", "make", "163k@233k", "--wtls", "--out", "wtls")
     run("measure", *SUITES, "--repeat", "1", "--pcap", "some.pcap", "--keylog", "some.keys")
-    run("inspect", "some.pcap", "--keylog", "some.keys", "--traces", "traces.json")
+    run("inspect", "some.pcap", "--keylog", "some.keys", "--traces-out", "traces.json")
     experiment = 'devices = ["phone"]\nbearers = ["lte"]\nrepeat = 1\nsuites = ["tls1.3/psk"]\n'
     (home / "priced.toml").write_text('name = "priced"\n' + experiment)
     run("run", "priced.toml", "--out", "results")

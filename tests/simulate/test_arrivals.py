@@ -14,7 +14,7 @@ from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
 from shakedown.prediction.library import open_library
 from shakedown.prediction.scenario import scenario
-from shakedown.simulation import arrivals, room
+from shakedown.simulation import arrivals, memory_limit
 from shakedown.simulation.arrivals import parse_arrivals
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.memory_limit import at_once, check_room
@@ -26,7 +26,7 @@ from shakedown.simulation.spec import Client, simulation_spec
     [
         ("poisson:50/s", {"kind": "poisson", "per_s": 50.0}, 50.0),
         ("POISSON: 90/min", {"kind": "poisson", "per_s": 1.5}, 1.5),
-        ("fixed:2", {"kind": "fixed", "per_s": 2.0}, 2.0),
+        ("deterministic:2", {"kind": "deterministic", "per_s": 2.0}, 2.0),
         ("bursts:100@2/min", {"kind": "bursts", "per_s": 2 / 60, "size": 100}, 100 * 2 / 60),
         ("storm:10s", {"kind": "storm", "within_s": 10.0}, None),
         ("storm:0", {"kind": "storm", "within_s": 0.0}, None),
@@ -54,7 +54,7 @@ def test_what_is_written_is_what_is_meant(text, spec, rate):
         ("poisson:1e-300/s", "out of range; accepted: from"),
         ("storm:1e300s", "out of range"),
         ("poisson:nan", "is no rate"),
-        ("fixed:5/year", "is no rate"),
+        ("deterministic:5/year", "is no rate"),
         ("bursts:5", "SIZE@RATE"),
         ("bursts:0@1/s", "from 1 to"),
         ("bursts:1.5@1/s", "from 1 to"),
@@ -188,7 +188,7 @@ def test_options_that_cannot_be_are_refused(options, says):
     assert says in str(found.value)
 
 
-@pytest.mark.parametrize("arrivals", ["poisson:1e-9/s", "fixed:1e-8/s", "bursts:1@1e-9/s"])
+@pytest.mark.parametrize("arrivals", ["poisson:1e-9/s", "deterministic:1e-8/s", "bursts:1@1e-9/s"])
 def test_clients_that_virtual_time_does_not_last_for_are_refused(arrivals):
     """Virtual time ends after 584 years: who came later was missing from every count, without a word."""
     with pytest.raises(
@@ -217,7 +217,7 @@ def test_who_is_under_way_at_once_is_known_beforehand(arrivals, clients, workers
 
 
 def test_more_than_memory_holds_is_refused_in_one_line(monkeypatch):
-    monkeypatch.setattr(room, "free_bytes", lambda: 1 << 30)
+    monkeypatch.setattr(memory_limit, "free_bytes", lambda: 1 << 30)
     found = [Client(scenario("tls1.3/x25519/p256/server", traces=open_library()))]
     check_room(found, settle(Fleet(arrivals="storm:1s", clients=300_000)), 1)
     with pytest.raises(InputError, match=r"about 1,000,000 of them .* 2\.8 GiB .* 1\.0 are free; accepted"):

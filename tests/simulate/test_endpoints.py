@@ -34,7 +34,7 @@ def test_engines_of_two_protocols_do_what_their_replays_do(shakedown):
 def test_without_loss_means_differ_by_the_chance_of_prices_alone(shakedown):
     for suite in (TLS, WTLS):
         (row,) = engines(
-            shakedown, suite, "--arrivals", "fixed:1/s", "--clients", "400", "--bearer", "ethernet"
+            shakedown, suite, "--arrivals", "deterministic:1/s", "--clients", "400", "--bearer", "ethernet"
         )
         assert row.endpoints.replayed.mean_ratio == pytest.approx(1.0, abs=0.05), suite
 

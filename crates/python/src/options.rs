@@ -46,7 +46,7 @@ pub struct Options {
     /// From what endpoints draw all randomness.
     seed: Option<u64>,
     /// What carries the handshake, and for EAP how many bytes of TLS go into a packet.
-    over: Option<Carrier>,
+    carrier: Option<Carrier>,
     fragment: Option<usize>,
 }
 
@@ -118,7 +118,7 @@ impl Options {
             profile,
             cache: self.cache.or(defaults.cache),
             seed: self.seed,
-            carrier: self.over.unwrap_or(Carrier::Bare),
+            carrier: self.carrier.unwrap_or(Carrier::Bare),
             fragment_bytes: self.fragment.unwrap_or(DEFAULT_FRAGMENT_BYTES).clamp(1, MAX_FRAGMENT_BYTES),
             registry,
             client_stack,

@@ -33,7 +33,7 @@ struct Request {
     max_handshakes: Option<usize>,
     max_connections: Option<usize>,
     client_ca: Option<PathBuf>,
-    traces: Option<PathBuf>,
+    traces_out: Option<PathBuf>,
     sample: Option<u64>,
     queue_times: Option<bool>,
     max_passages: Option<usize>,
@@ -56,7 +56,7 @@ impl Request {
         config.drain_timeout = seconds(self.drain_timeout_s, config.drain_timeout)?;
         config.max_handshakes = self.max_handshakes.unwrap_or(config.max_handshakes);
         config.max_connections = self.max_connections.unwrap_or(config.max_connections);
-        config.traces = self.traces;
+        config.traces = self.traces_out;
         config.sample = self.sample.unwrap_or(config.sample);
         config.queue_times = self.queue_times.unwrap_or(config.queue_times);
         config.max_passages = self.max_passages.unwrap_or(config.max_passages);

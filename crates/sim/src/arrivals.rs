@@ -83,7 +83,7 @@ impl Iterator for Arrivals<'_> {
                 let gap_s = self.exponential() / per_s;
                 self.after(gap_s)
             }
-            ArrivalSpec::Fixed { per_s } => self.after(if number == 0 { 0.0 } else { 1.0 / per_s }),
+            ArrivalSpec::Deterministic { per_s } => self.after(if number == 0 { 0.0 } else { 1.0 / per_s }),
             ArrivalSpec::Bursts { per_s, size } => {
                 let begins = number.is_multiple_of(u64::from(*size));
                 let gap_s = if begins { self.exponential() / per_s } else { 0.0 };
@@ -128,8 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn fixed_arrivals_do_not_drift() {
-        let times = times(&ArrivalSpec::Fixed { per_s: 3.0 }, 3_000_001);
+    fn deterministic_arrivals_do_not_drift() {
+        let times = times(&ArrivalSpec::Deterministic { per_s: 3.0 }, 3_000_001);
         assert_eq!(times[0], 0.0);
         assert!((times[3_000_000] - 1_000_000.0).abs() < 1e-4, "{}", times[3_000_000]);
     }

@@ -15,7 +15,7 @@ pub enum ArrivalSpec {
         per_s: f64,
     },
     /// At equal distances.
-    Fixed {
+    Deterministic {
         /// Clients a second.
         per_s: f64,
     },
@@ -203,7 +203,7 @@ impl ArrivalSpec {
     #[must_use]
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
-            Self::Poisson { per_s } | Self::Fixed { per_s } => Some(*per_s),
+            Self::Poisson { per_s } | Self::Deterministic { per_s } => Some(*per_s),
             Self::Bursts { per_s, size } => Some(per_s * f64::from(*size)),
             Self::Storm { .. } | Self::Times { .. } => None,
         }
@@ -222,7 +222,7 @@ pub enum ScenarioError {
     Value { key: &'static str, value: f64, accepted: &'static str },
     #[error("clients and duration_s are both missing; accepted: one of them, or both")]
     Endless,
-    #[error("duration_s is {0} and arrivals are {1}; accepted with poisson, fixed and bursts")]
+    #[error("duration_s is {0} and arrivals are {1}; accepted with poisson, deterministic and bursts")]
     Duration(f64, &'static str),
     #[error("there are no classes; accepted: at least one")]
     NoClasses,
@@ -380,7 +380,7 @@ fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
         return Err(ScenarioError::Endless);
     }
     match &scenario.arrivals {
-        ArrivalSpec::Poisson { per_s } | ArrivalSpec::Fixed { per_s } => {
+        ArrivalSpec::Poisson { per_s } | ArrivalSpec::Deterministic { per_s } => {
             check("arrivals.per_s", *per_s, "above 0", *per_s > 0.0)
         }
         ArrivalSpec::Bursts { per_s, size } => {

@@ -104,7 +104,7 @@ fn arrivals() -> impl Strategy<Value = Value> {
     let rate = || (-9.0..9.0_f64).prop_map(|power| 10_f64.powf(power));
     prop_oneof![
         rate().prop_map(|per_s| json!({"kind": "poisson", "per_s": per_s})),
-        rate().prop_map(|per_s| json!({"kind": "fixed", "per_s": per_s})),
+        rate().prop_map(|per_s| json!({"kind": "deterministic", "per_s": per_s})),
         (rate(), 1_u32..50).prop_map(|(per_s, size)| json!({"kind": "bursts", "per_s": per_s, "size": size})),
         seconds().prop_map(|within_s| json!({"kind": "storm", "within_s": within_s})),
     ]

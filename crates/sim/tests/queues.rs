@@ -238,7 +238,7 @@ fn m_g_1_ps() {
 #[test]
 fn more_than_the_server_can_do_is_simulated_and_flagged() {
     let time = constant(0.01);
-    let arrivals = ArrivalSpec::Fixed { per_s: 200.0 };
+    let arrivals = ArrivalSpec::Deterministic { per_s: 200.0 };
     let outcome = run(scenario(vec![class(service(time), instant())], 1000, arrivals));
     let report = outcome.report();
     assert!(report.unstable && report.offered == Some(2.0));

@@ -25,7 +25,7 @@ const WTLS: Retransmission = Retransmission {
 };
 
 fn alone(handshake: PricedHandshake, bearer: BearerSpec) -> Outcome {
-    run(scenario(vec![class(handshake, bearer)], 1, ArrivalSpec::Fixed { per_s: 1.0 }))
+    run(scenario(vec![class(handshake, bearer)], 1, ArrivalSpec::Deterministic { per_s: 1.0 }))
 }
 
 /// Milliseconds from connected to ready, of one client.
@@ -56,8 +56,11 @@ fn handshakes_take_what_a_kernel_took() {
     for (name, path, measured, tolerance) in networks {
         for (chain, measured_ms) in [5000, 15_000].into_iter().zip(measured) {
             let tcp = TcpConfig { congestion: Congestion::Reno, ..TcpConfig::default() };
-            let mut scenario =
-                scenario(vec![class(tls13(chain), path.clone())], 1, ArrivalSpec::Fixed { per_s: 1.0 });
+            let mut scenario = scenario(
+                vec![class(tls13(chain), path.clone())],
+                1,
+                ArrivalSpec::Deterministic { per_s: 1.0 },
+            );
             scenario.tcp = tcp;
             let ours = handshake_ms(&run(scenario));
             assert!(
@@ -108,7 +111,7 @@ fn without_loss_a_long_path_takes_two_round_trips_or_three() {
 #[test]
 fn losses_cost_a_syn_timeout_in_the_tail_and_a_data_timeout_in_the_median() {
     let with = |loss| {
-        let arrivals = ArrivalSpec::Fixed { per_s: 100.0 };
+        let arrivals = ArrivalSpec::Deterministic { per_s: 100.0 };
         run(scenario(vec![class(worked(1000), bad_path(loss))], 20_000, arrivals)).report().handshake_s
     };
     let five = with(0.05);
@@ -126,7 +129,7 @@ fn losses_cost_a_syn_timeout_in_the_tail_and_a_data_timeout_in_the_median() {
 #[test]
 fn under_loss_each_plateau_has_its_share() {
     for loss in [0.03, 0.05, 0.1] {
-        let arrivals = ArrivalSpec::Fixed { per_s: 100.0 };
+        let arrivals = ArrivalSpec::Deterministic { per_s: 100.0 };
         let outcome = run(scenario(vec![class(worked(1000), bad_path(loss))], 40_000, arrivals));
         let up_to = |ms: f64| share_up_to(&outcome.ready, (ms * 1e6) as u64);
         let arrives = 1.0 - loss;
@@ -223,7 +226,7 @@ fn datagrams_take_arithmetics_time_and_lost_ones_their_timers() {
         handshake.retransmission = Some(policy);
         let mut bearer = path(1e6, 1e6, 50.0);
         bearer.loss = 0.02;
-        let arrivals = ArrivalSpec::Fixed { per_s: 10.0 };
+        let arrivals = ArrivalSpec::Deterministic { per_s: 10.0 };
         let outcome = run(scenario(vec![class(handshake.clone(), bearer)], 50_000, arrivals));
         let report = outcome.report();
         assert_eq!(report.completed, 50_000);
@@ -254,7 +257,7 @@ fn a_flush_per_message_lets_the_peer_work_meanwhile() {
     });
     let ready = |flush| {
         let mut scenario =
-            scenario(vec![class(handshake.clone(), instant())], 1, ArrivalSpec::Fixed { per_s: 1.0 });
+            scenario(vec![class(handshake.clone(), instant())], 1, ArrivalSpec::Deterministic { per_s: 1.0 });
         scenario.flush = flush;
         run(scenario).report().handshake_s.mean.expect("ready")
     };
@@ -298,7 +301,7 @@ fn a_bounded_server_makes_connections_wait_and_then_syns_unheard() {
         let mut handshake = flights(TransportKind::Stream);
         handshake.messages[2].generate = constant(1.0);
         // One every 10 ms, so that the first have been accepted, and hold their slots, when the last knock.
-        let arrivals = ArrivalSpec::Fixed { per_s: 100.0 };
+        let arrivals = ArrivalSpec::Deterministic { per_s: 100.0 };
         let mut scenario = scenario(vec![class(handshake, path(1e6, 1e6, 20.0))], 40, arrivals);
         scenario.server.max_handshakes = max_handshakes;
         scenario.server.accept_queue = accept_queue;
@@ -341,7 +344,7 @@ fn mixtures_have_their_weights_and_resumption_its_share() {
     quick.weight = 3.0;
     quick.resumed = Some(answered(0.001));
     quick.resumption = 0.4;
-    let outcome = run(scenario(vec![slow, quick], 40_000, ArrivalSpec::Fixed { per_s: 100.0 }));
+    let outcome = run(scenario(vec![slow, quick], 40_000, ArrivalSpec::Deterministic { per_s: 100.0 }));
     let report = outcome.report();
     let share = report.classes[1].clients as f64 / 40_000.0;
     assert!((share - 0.75).abs() < 0.01, "{share}");

@@ -96,7 +96,8 @@ bearer_option = click.option(
     "--bearer", default="lte", show_default=True, help="Network: a name, or a profile's path."
 )
 _workers_option = click.option(
-    "--workers",
+    "--server-workers",
+    "workers",
     type=click.IntRange(1, MAX_WORKERS),
     default=1,
     show_default=True,

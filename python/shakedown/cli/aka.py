@@ -81,7 +81,9 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
 @click.option("--attaches", type=int, default=50, show_default=True, help="One after the other.")
 @click.option("--device", default="phone", show_default=True, help="The mobile.")
 @click.option("--server-device", default="server", show_default=True, help="What the SGSNs run on.")
-@click.option("--workers", type=int, default=1, show_default=True, help="Processors of an SGSN.")
+@click.option(
+    "--server-workers", "workers", type=int, default=1, show_default=True, help="Processors of an SGSN."
+)
 @click.option("--mobiles", type=int, default=1, show_default=True, help="That attach in turn.")
 @click.option(
     "--gap",
@@ -125,12 +127,12 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
     help="What a mobile does between connection and handshake (reading certificates); assumed.",
 )
 @click.option(
-    "--patience",
-    "patience_s",
+    "--timeout",
+    "timeout_s",
     type=Duration(),
     default="120s",
     show_default=True,
-    help="A mobile's, with one attach.",
+    help="For one attach of a mobile.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Of everything that is drawn.")
 @traces_option

@@ -41,7 +41,7 @@ MAX_REFUSALS = 5
     help="Only the connection of this number, in full. May be repeated.",
 )
 @click.option(
-    "--traces",
+    "--traces-out",
     type=FILE,
     help="Write what predict --traces takes: the connections whose suite is fully visible.",
 )
@@ -52,7 +52,7 @@ def command(
     keylog: Path | None,
     summary: bool,
     numbers: tuple[int, ...],
-    traces: Path | None,
+    traces_out: Path | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -66,7 +66,7 @@ def command(
     from shakedown.experiments.figure_kinds.captured import cut_short
     from shakedown.files.write import check_distinct
 
-    check_distinct([traces], [capture, keylog])
+    check_distinct([traces_out], [capture, keylog])
 
     with ExitStack() as stack:
         size_mb = -(-capture.stat().st_size // 1_000_000) if capture.is_file() else 0
@@ -74,10 +74,10 @@ def command(
         update = bar.enter_context(progress_bar(size_mb, "MB read"))
         found = native.inspect(capture, keylog, progress=lambda read: update(read // 1_000_000, "MB read"))
         connections: Iterator[Inspected] = iter(found)
-        if traces is not None:
-            connections = stack.enter_context(Traces(traces, capture, force)).passing(found)
+        if traces_out is not None:
+            connections = stack.enter_context(Traces(traces_out, capture, force)).passing(found)
         if numbers:
-            connections = _only(connections, found, capture, set(numbers), to_the_end=traces is not None)
+            connections = _only(connections, found, capture, set(numbers), to_the_end=traces_out is not None)
         if as_json:
             _print_json(connections)
         else:

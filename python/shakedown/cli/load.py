@@ -65,7 +65,7 @@ ARRIVALS = ("poisson", "deterministic", "closed")
     "[default: 16; 1 with --background]",
 )
 @click.option(
-    "--resume-ratio",
+    "--resumption",
     type=Share(),
     default=0.0,
     show_default=True,
@@ -99,16 +99,20 @@ ARRIVALS = ("poisson", "deterministic", "closed")
     help="A threshold that sets the exit status: handshake.p99<2s, failed.share<1%; may be repeated.",
 )
 @click.option(
-    "--traces", type=click.IntRange(1, 10_000), metavar="N", help="Sample N handshakes: where time goes."
+    "--trace-count", type=click.IntRange(1, 10_000), metavar="N", help="Sample N handshakes: where time goes."
 )
 @click.option("--traces-out", type=FILE, metavar="FILE", help="Write the clients' halves of them.")
 @click.option(
-    "--server-traces", type=FILE, metavar="FILE", help='Join them with what "serve --traces" wrote.'
+    "--server-traces", type=FILE, metavar="FILE", help='Join them with what "serve --traces-out" wrote.'
 )
-@click.option("--slow-to", metavar="DEVICE", help="Let clients take the time of this device, by waiting.")
+@click.option(
+    "--emulate-device", metavar="DEVICE", help="Let clients take the time of this device, by waiting."
+)
 @click.option("--workers", type=int, metavar="N", help="Load from N processes here.  [default: this one]")
 @click.option("--scheduler", metavar="ADDRESS", help="Load from a Dask cluster: tcp://HOST:8786.")
-@click.option("--i-may-load", "may_load", metavar="HOST", help="HOST is not this machine, and you may.")
+@click.option(
+    "--authorized-target", "authorized_target", metavar="HOST", help="HOST is not this machine, and you may."
+)
 @click.option("--no-rate-cap", is_flag=True, help="Load another machine with more than 50/s.")
 @force_option
 @json_option
@@ -120,7 +124,7 @@ def command(
     background_per_s: float | None,
     duration_s: float,
     clients: int | None,
-    traces: int | None,
+    trace_count: int | None,
     traces_out: Path | None,
     workers: int | None,
     scheduler: str | None,
@@ -156,7 +160,7 @@ def command(
                     background_per_s=background_per_s,
                     duration_s=duration_s,
                     clients=clients if clients is not None else 16 if background_per_s is None else 1,
-                    traces=traces or 0,
+                    trace_count=trace_count or 0,
                     traces_out=traces_out,
                     replace=force,
                     generators=generators,
@@ -169,7 +173,7 @@ def command(
                 # The run is not lost with them.
                 unwritten, run = error, error.run
         _show(run, as_json)
-        _warn(run, traces)
+        _warn(run, trace_count)
         if unwritten is not None:
             raise unwritten
         if run.interrupted:
@@ -180,14 +184,14 @@ def command(
             raise ShakedownError("; ".join(failed))
 
 
-def _warn(run: LoadRun, traces: int | None) -> None:
+def _warn(run: LoadRun, trace_count: int | None) -> None:
     for what, figures in (("generator", run), ("generator of the background", run.background)):
         if figures is not None and figures.saturated:
             note(
                 f"warning: the {what} was the bottleneck ({', '.join(figures.saturated_by)}): "
                 "figures are its own as much as the server's"
             )
-    if traces and run.time_spent is None:
+    if trace_count and run.time_spent is None:
         note("warning: no sampled handshake came to its end without the clients' thread losing its processor")
 
 

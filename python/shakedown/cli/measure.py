@@ -92,10 +92,12 @@ def command(
     alone = given.unpaired()
     if alone is not None:
         raise click.UsageError(f"--{alone[0]} goes with --{alone[1]}".replace("_", "-"))
-    if given.over != "eap" and given.fragment is not None:
-        raise click.UsageError("--fragment goes with --over eap, whose packets it bounds")
-    if given.over == "eap" and (sizes_kib or pcap is not None):
-        raise click.UsageError("--over eap carries a handshake alone; it goes without --transfer and --pcap")
+    if given.carrier != "eap" and given.fragment is not None:
+        raise click.UsageError("--fragment goes with --carrier eap, whose packets it bounds")
+    if given.carrier == "eap" and (sizes_kib or pcap is not None):
+        raise click.UsageError(
+            "--carrier eap carries a handshake alone; it goes without --transfer and --pcap"
+        )
     # One verification time for all that follows.
     chosen = given.checked()
     if chosen.user_supplied:

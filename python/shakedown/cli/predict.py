@@ -26,7 +26,7 @@ from shakedown.prediction.literature import LITERATURE
 )
 @click.option("--model", default="default", show_default=True, help=f"default, {', '.join(LITERATURE)}.")
 @click.option(
-    "--over",
+    "--carrier",
     type=click.Choice(["bare", "eap"]),
     default="bare",
     show_default=True,
@@ -63,7 +63,7 @@ def command(
     traces: Path | None,
     rate_per_s: float,
     model: str,
-    over: str,
+    carrier: str,
     as_json: bool,
     **given: Any,  # noqa: ANN401 - as `pricing.predict.predict` takes them
 ) -> None:
@@ -85,7 +85,7 @@ def command(
         model=model,
         workers=workers,
         traces=open_library(traces, say=note),
-        over=over,
+        carrier=carrier,
         **given,
     )
     if as_json:
@@ -93,6 +93,6 @@ def command(
         return
     many = f", {workers} workers" if workers > 1 else ""
     to = f"{bearer} to {server_device}{many}"
-    inside = " inside EAP" if over == "eap" else ""
+    inside = " inside EAP" if carrier == "eap" else ""
     echo_folded(f"modelled ({model}{inside}): {device} over {to}, {per_second(rate_per_s)} handshakes/s")
     show(prediction_tables(rows, console().width))

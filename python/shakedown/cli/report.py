@@ -23,7 +23,7 @@ from shakedown.cli._output import JsonArray, json_option, note, show_results
 def command(results: Path, out: Path | None, force: bool, csv_path: Path | None, as_json: bool) -> None:
     """Write saved results as one self-contained HTML page, with its figures beside it.
 
-    RESULTS is a folder that "run" wrote. What "measure --json" or "inspect --traces" wrote also works.
+    RESULTS is a folder that "run" wrote. What "measure --json" or "inspect --traces-out" wrote also works.
     --json prints the table instead of a page: an object for each scenario, with all of its figures.
     """
     from shakedown.api import load_any

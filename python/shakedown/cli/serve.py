@@ -39,7 +39,12 @@ class BoundedDuration(Duration):
     "--stack", metavar="NAME", help='Runs the suites; "stacks" lists them.  [default: the suite\'s]'
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads that serve."
+    "--server-workers",
+    "workers",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="Threads that serve.",
 )
 @click.option(
     "--payload",
@@ -107,14 +112,14 @@ class BoundedDuration(Duration):
     help="Connections; beyond, none is accepted until one ends.",
 )
 @click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics at /metrics there.")
-@click.option("--traces", type=FILE, help="Write sampled handshakes, as JSON lines, as they come.")
+@click.option("--traces-out", type=FILE, help="Write sampled handshakes, as JSON lines, as they come.")
 @click.option(
     "--sample",
     type=click.IntRange(1, 1 << 40),
     default=100,
     show_default=True,
     metavar="N",
-    help="Sample one handshake in N, for --traces and --metrics.",
+    help="Sample one handshake in N, for --traces-out and --metrics.",
 )
 @click.option("--queue-times", is_flag=True, help="Time the queue of messages, by the kernel's time stamps.")
 @force_option
@@ -129,7 +134,7 @@ def command(
     ca_out: Path | None,
     password: str | None,
     tickets: int | None,
-    traces: Path | None,
+    traces_out: Path | None,
     queue_times: bool,
     force: bool,
     as_json: bool,
@@ -145,17 +150,17 @@ def command(
     from shakedown.native import serving
     from shakedown.native.scenario import options_of
 
-    for file in (ca_out, traces):
+    for file in (ca_out, traces_out):
         if file is not None:
             check_free(file, force)
-    check_distinct([ca_out, traces], [chain, key, ca, client_ca])
+    check_distinct([ca_out, traces_out], [chain, key, ca, client_ca])
     options = options_of({"chain": chain, "key": key, "ca": ca, "password": password, "tickets": tickets})
     server = serving.start(
         suites,
         listen,
         options=options,
         client_ca=client_ca,
-        traces=traces,
+        traces_out=traces_out,
         replace=force,
         queue_times=queue_times or None,
         **given,

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     metavar="SPEC",
     default="poisson:10/s",
     show_default=True,
-    help="When clients arrive: poisson:50/s, fixed:50/s, bursts:100@2/min, storm:10s, storm:10s+backoff, "
-    "file:PATH.",
+    help="When clients arrive: poisson:50/s, deterministic:50/s, bursts:100@2/min, storm:10s, "
+    "storm:10s+backoff, file:PATH.",
 )
 @click.option(
     "--clients", type=int, metavar="N", help="How many.  [default: 100,000 at a rate; 10,000 in a storm]"
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "--timeout",
     "timeout_s",
     type=Duration(),
-    help="A client's patience with one attempt.  [default: its transport's; 30s where clients try again]",
+    help="For one attempt.  [default: its transport's; 30s where clients try again]",
 )
 @click.option(
     "--retries", type=int, metavar="N", help="Attempts after the first.  [default: 0; 10 with +backoff]"

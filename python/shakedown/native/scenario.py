@@ -66,7 +66,7 @@ class Options(Object, frozen=True, kw_only=True):
         Annotated[int, _meta("TLS 1.3 tickets that the server sends.", metavar="N", ge=0, le=MAX_TICKETS)]
         | None
     ) = None
-    over: (
+    carrier: (
         Annotated[
             Literal["bare", "eap"],
             _meta("What carries the handshake: nothing, or EAP-TLS in fragments.  [default: bare]"),
@@ -280,8 +280,8 @@ class Live(Object, frozen=True, kw_only=True):
 
     `rate_per_s` None: the rate at which what was measured fills `utilisation` of the workers' time; of no
     meaning in a closed loop. `compare`: the same modelled and simulated, beside it, and with `endpoints` by
-    the protocol engines in virtual time. `traces`: handshakes that are sampled on both sides in a load of
-    their own, and in one for each device of `slow_to`.
+    the protocol engines in virtual time. `trace_count`: handshakes that are sampled on both sides in a load
+    of their own, and in one for each device of `emulate_device`.
     """
 
     rate_per_s: float | None = None
@@ -295,8 +295,8 @@ class Live(Object, frozen=True, kw_only=True):
     workers: int = 1
     compare: bool = False
     endpoints: bool = False
-    traces: int = 0
-    slow_to: tuple[str, ...] = ()
+    trace_count: int = 0
+    emulate_device: tuple[str, ...] = ()
 
 
 class CaptureFile(Object, frozen=True, kw_only=True):

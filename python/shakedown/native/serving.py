@@ -159,7 +159,7 @@ def start(
     options: Options | None = None,
     metrics: str | None = None,
     client_ca: str | Path | None = None,
-    traces: str | Path | None = None,
+    traces_out: str | Path | None = None,
     replace: bool = False,
     **limits: object,
 ) -> Server:
@@ -168,10 +168,10 @@ def start(
     `limits` are `workers`, `payload_bytes`, `payload_when` (request or handshake), `handshake_timeout_s`,
     `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections`, `sample`, `queue_times` and
     `max_passages` (of messages' ways through the queue, for each worker, until they are taken); None is the
-    default. `client_ca` is the root of the certificates that clients present. `traces` is a log of sampled
-    handshakes, which others read while it grows: it has its name as soon as the server listens, and a file
-    that is there is replaced then, where `replace` says so, and never added to. Raises `InputError`, also
-    where the address is taken or a suite cannot be served.
+    default. `client_ca` is the root of the certificates that clients present. `traces_out` is a log of
+    sampled handshakes, which others read while it grows: it has its name as soon as the server listens, and a
+    file that is there is replaced then, where `replace` says so, and never added to. Raises `InputError`,
+    also where the address is taken or a suite cannot be served.
     """
     import msgspec
 
@@ -201,9 +201,9 @@ def start(
     request |= {key: value for key, value in limits.items() if value is not None}
     names = [native.canonical(suite) for suite in suites]
     core = native.extension()
-    log = None if traces is None else Destination(Path(traces), replace=replace)
+    log = None if traces_out is None else Destination(Path(traces_out), replace=replace)
     if log is not None:
-        request["traces"] = str(log.beside)
+        request["traces_out"] = str(log.beside)
     try:
         # A server that nobody holds is cut off.
         server = Server(core.Server(names, request, options=chosen))

@@ -65,7 +65,7 @@ def predict(
     workers: int = 1,
     traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
     scale_from: str | Path | None = None,
-    over: str = "bare",
+    carrier: str = "bare",
     fragment_bytes: int | None = None,
     radius_hop_s: float | None = None,
     battery_j: float | None = None,
@@ -81,10 +81,10 @@ def predict(
         rate_per_s: handshakes per second that arrive at the server, in every model.
         model: one of ``MODELS``.
         workers: the server's workers (default model only).
-        traces: where recorded handshakes come from: a file that ``measure --json`` or ``inspect --traces``
-            wrote; default: the shipped library.
+        traces: where recorded handshakes come from: a file of ``measure --json`` or ``inspect --traces-out``;
+            default: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
-        over: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
+        carrier: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
         fragment_bytes: TLS bytes in an EAP packet; default 1398.
         radius_hop_s: round trip between access point and RADIUS server; default 5 ms, assumed.
         battery_j: what the client's battery holds; default: what its profile says.
@@ -92,7 +92,7 @@ def predict(
     Raises:
         InputError: naming what was wrong and what is accepted.
     """
-    inside_eap = _carrier(over, fragment_bytes, radius_hop_s, model)
+    inside_eap = _carrier(carrier, fragment_bytes, radius_hop_s, model)
     check_model(model, workers)
     if not (math.isfinite(rate_per_s) and rate_per_s >= 0.0):
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, 0 or more")
@@ -122,11 +122,13 @@ def with_battery(found: Scenario, battery_j: float) -> Scenario:
     return replace(found, device=replace(found.device, energy=energy))
 
 
-def _carrier(over: str, fragment_bytes: int | None, radius_hop_s: float | None, model: str) -> Carried | None:
+def _carrier(
+    carrier: str, fragment_bytes: int | None, radius_hop_s: float | None, model: str
+) -> Carried | None:
     """How EAP carries handshakes, None where they are bare. Raises `InputError`."""
-    if over not in ("bare", "eap"):
-        raise InputError(f'carrier "{over}"; accepted: bare, eap')
-    if over == "bare":
+    if carrier not in ("bare", "eap"):
+        raise InputError(f'carrier "{carrier}"; accepted: bare, eap')
+    if carrier == "bare":
         if fragment_bytes is not None or radius_hop_s is not None:
             raise InputError(
                 "a fragment size or RADIUS hop says nothing of bare handshakes; accepted over eap"

@@ -1,6 +1,6 @@
 """Recorded handshakes: what a trace says, whoever recorded it, and reading one strictly.
 
-A trace is one object of ``measure --json``, or of ``inspect --traces``.
+A trace is one object of ``measure --json``, or of ``inspect --traces-out``.
 """
 
 from __future__ import annotations

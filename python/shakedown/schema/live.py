@@ -123,8 +123,8 @@ class TimeSpent(Object, frozen=True, kw_only=True):
 
     `handshakes` are those averaged here: of the `sampled` ones the most frequent sequence of messages, each
     with its server's half where there are halves of servers. `preempted` ones, in which the client's thread
-    lost its processor, are left out of all. `slow_to` is the device whose time the client took, `slowdown`
-    times that of this machine; its times are as stretched. The client's shares, `connect_us` and
+    lost its processor, are left out of all. `emulate_device` is the device whose time the client took,
+    `slowdown` times that of this machine; its times are as stretched. The client's shares, `connect_us` and
     `client_unattributed_us` add up to its handshake time.
     """
 
@@ -132,7 +132,7 @@ class TimeSpent(Object, frozen=True, kw_only=True):
     handshakes: Count
     joined: Count
     preempted: Count
-    slow_to: Text | None
+    emulate_device: Text | None
     slowdown: Amount | None
     connect_us: Amount
     client_unattributed_us: Amount
@@ -159,7 +159,7 @@ class LoadRun(LoadFigures, frozen=True, kw_only=True):
     clients: Count
     seed: Count
     requirements: tuple[Requirement, ...] = ()
-    slow_to: Text | None = None
+    emulate_device: Text | None = None
     time_spent: TimeSpent | None = None
 
 

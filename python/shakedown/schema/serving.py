@@ -106,9 +106,10 @@ class HalfOperation(Object, frozen=True, kw_only=True, rename={"class_": "class"
 
 
 class HalfTrace(Object, frozen=True, kw_only=True):
-    """A line of the file that `serve --traces` or `load --traces-out` writes: one sampled handshake, as that
-    side alone saw it. `client_address` is the client's end of the connection, the same on both sides where
-    nothing between them translates addresses; `connect_us`, of the client, is until the transport was there.
+    """A line of the file that `serve --traces-out` or `load --traces-out` writes: one sampled handshake, as
+    that side alone saw it. `client_address` is the client's end of the connection, the same on both sides
+    where nothing between them translates addresses; `connect_us`, of the client, is until the transport was
+    there.
     """
 
     kind: Literal["live"]
@@ -132,5 +133,5 @@ class HalfTrace(Object, frozen=True, kw_only=True):
 
 PRINTED = {
     "serving": (Serving, "The object of serve --json."),
-    "half-trace": (HalfTrace, "An object of the file that serve --traces writes."),
+    "half-trace": (HalfTrace, "An object of the file that serve --traces-out writes."),
 }

@@ -104,5 +104,5 @@ def bare(trace: Trace) -> Trace:
 
 
 PRINTED = {
-    "trace": (CapturedTrace, "An object of the file that inspect --traces writes."),
+    "trace": (CapturedTrace, "An object of the file that inspect --traces-out writes."),
 }

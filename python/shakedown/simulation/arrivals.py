@@ -1,5 +1,5 @@
-"""When clients arrive: `poisson:50/s`, `fixed:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff`,
-`file:PATH`.
+"""When clients arrive: `poisson:50/s`, `deterministic:50/s`, `bursts:100@2/min`, `storm:10s`,
+`storm:10s+backoff`, `file:PATH`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shakedown.errors import InputError, did_you_mean
 from shakedown.files.limits import MIB, read_lines
 from shakedown.schema.units import parse_duration_s, parse_rate_per_s
 
-ArrivalKind = Literal["poisson", "fixed", "bursts", "storm", "file"]
+ArrivalKind = Literal["poisson", "deterministic", "bursts", "storm", "file"]
 
 MAX_TIMES_BYTES = 256 * MIB
 MAX_BURST = 100_000_000
@@ -24,7 +24,7 @@ MAX_STORM_S = 1e7
 BACKOFF = "backoff"
 
 ACCEPTED = (
-    "poisson:50/s, fixed:50/s, bursts:100@2/min (100 at once, twice a minute), storm:10s, "
+    "poisson:50/s, deterministic:50/s, bursts:100@2/min (100 at once, twice a minute), storm:10s, "
     "storm:10s+backoff, file:PATH"
 )
 
@@ -79,8 +79,8 @@ def parse_arrivals(text: str, folder: Path | None = None) -> Arrivals:
     written = text.strip()
     kind, colon, rest = written.partition(":")
     kind, rest = kind.strip().lower(), rest.strip()
-    if kind not in ("poisson", "fixed", "bursts", "storm", "file"):
-        hint = did_you_mean(kind, ("poisson", "fixed", "bursts", "storm", "file"))
+    if kind not in ("poisson", "deterministic", "bursts", "storm", "file"):
+        hint = did_you_mean(kind, ("poisson", "deterministic", "bursts", "storm", "file"))
         raise _wrong(written, f'there is no "{_cut(kind)}"{hint}; accepted: {ACCEPTED}')
     if not colon or not rest:
         raise _wrong(written, f"nothing follows {kind}; accepted: {ACCEPTED}")
@@ -91,7 +91,7 @@ def parse_arrivals(text: str, folder: Path | None = None) -> Arrivals:
     if kind == "bursts":
         return _bursts(written, rest)
     rate = _rate(written, rest)
-    return Arrivals(written, "poisson" if kind == "poisson" else "fixed", rate)
+    return Arrivals(written, "poisson" if kind == "poisson" else "deterministic", rate)
 
 
 def _rate(written: str, text: str) -> float:

@@ -45,7 +45,7 @@ class Attaching:
         max_resumptions, max_age_s: the two thresholds of resumption.
         core_round_trip_s: a question of an SGSN to another node, answer included; assumed.
         preparation_s: what a mobile does before the handshake, once it is connected; assumed.
-        patience_s: after which a mobile gives up.
+        timeout_s: after which a mobile gives up.
         seed: of everything that is drawn.
     """
 
@@ -60,7 +60,7 @@ class Attaching:
     max_age_s: float = 3600.0
     core_round_trip_s: float = 0.04
     preparation_s: float = 0.0
-    patience_s: float = 120.0
+    timeout_s: float = 120.0
     seed: int = 1
 
     def check(self) -> None:
@@ -82,7 +82,7 @@ class Attaching:
             ("age", self.max_age_s, MAX_SECONDS),
             ("core round trip", self.core_round_trip_s, MAX_SECONDS),
             ("preparation", self.preparation_s, MAX_SECONDS),
-            ("patience", self.patience_s, MAX_SECONDS),
+            ("timeout", self.timeout_s, MAX_SECONDS),
         )
         for what, number, limit in real:
             if not (math.isfinite(number) and 0.0 <= number <= limit):
@@ -138,7 +138,7 @@ def simulate_attaches(
         "max_age_s": asked.max_age_s,
         "core_round_trip_s": asked.core_round_trip_s,
         "preparation": {"kind": "constant", "s": asked.preparation_s},
-        "patience_s": asked.patience_s,
+        "patience_s": asked.timeout_s,
         "seed": asked.seed,
     }
     found = native.aka_run(names[0], json.dumps(plan), progress)

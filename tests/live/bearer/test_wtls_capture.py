@@ -23,7 +23,7 @@ def test_handshakes_between_our_processes_are_wtls_to_tshark(
     server = f"exec {ours} serve {SUITE} --listen {GATEWAY}:{PORT} --payload 5 > {tmp_path}/server.log 2>&1"
     options = (
         f"--arrivals closed --clients 1 --count {COUNT} --duration 600s --timeout 100s "
-        f"--i-may-load {GATEWAY} --no-rate-cap"
+        f"--authorized-target {GATEWAY} --no-rate-cap"
     )
     load = f"{ours} load wtls://{GATEWAY}:{PORT} {SUITE} {options} --http / --json"
     # The server's log is on the host's disk, which both namespaces see.

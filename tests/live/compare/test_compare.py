@@ -277,15 +277,15 @@ repeat = 5
 rate = "40/s"
 duration = "0.5s"
 clients = 4
-traces = {traces}
-slow_to = "{SLOW}"
+trace_count = {traces}
+emulate_device = "{SLOW}"
 """
         printed = []
         with listening() as asked:
             outcome = run_experiment(experiment(folder, text), folder / "results", printed=printed.append)
         assert not outcome.failures
         row = next(one for one in printed if isinstance(one, LiveRun))
-        if {one.slow_to for one in row.time_spent} == {None, SLOW}:
+        if {one.emulate_device for one in row.time_spent} == {None, SLOW}:
             return load_results(folder / "results"), row, asked
     pytest.fail("the clients' thread lost its processor in every sampled handshake of all runs")
 
@@ -314,7 +314,7 @@ def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
     steps = results.load_steps
     assert set(steps["device"]) == {None, SLOW}
     for spent in row.time_spent:
-        rows = steps.filter(pl.col("device").eq_missing(spent.slow_to) & (pl.col("side") == "client"))
+        rows = steps.filter(pl.col("device").eq_missing(spent.emulate_device) & (pl.col("side") == "client"))
         saved_us = rows["cryptography_us"].sum() + rows["other_us"].sum() + rows["waited_us"].sum()
         parts = [
             (one.client.cryptography_us, one.client.other_us, one.client.waited_us) for one in spent.steps
@@ -331,10 +331,10 @@ def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("traces = 0", "a whole number from 1 to 10,000"),
-        ('slow_to = "raspberry-pi"', "accepted with it: traces"),
-        ('traces = 5\nslow_to = "nothing"', "key live.slow_to"),
-        ("traces = 5\nslow_to = 5", "a device, or an array of them"),
+        ("trace_count = 0", "a whole number from 1 to 10,000"),
+        ('emulate_device = "raspberry-pi"', "accepted with it: trace_count"),
+        ('trace_count = 5\nemulate_device = "nothing"', "key live.emulate_device"),
+        ("trace_count = 5\nemulate_device = 5", "a device, or an array of them"),
     ],
 )
 def test_wrong_keys_of_samples_are_told_with_their_line(tmp_path, line, said):

@@ -34,16 +34,16 @@ SHORT = ("--rate", "20/s", "--duration", "0.5s")
         (("127.0.0.1:443", "--rate", "10", "--arrivals", "closed"), "in a closed loop"),
         (("127.0.0.1:443", "--rate", "0"), "rate: 0; accepted: 0.001 to"),
         (("127.0.0.1:443", "--rate", "5 apples"), "is no rate"),
-        (("127.0.0.1:443", *SHORT, "--resume-ratio", "1.5"), '"1.5" is no share; accepted: 0 to 1, or 0% to'),
-        (("127.0.0.1:443", *SHORT, "--resume-ratio", "nan"), '"nan" is no share'),
+        (("127.0.0.1:443", *SHORT, "--resumption", "1.5"), '"1.5" is no share; accepted: 0 to 1, or 0% to'),
+        (("127.0.0.1:443", *SHORT, "--resumption", "nan"), '"nan" is no share'),
         (
             ("wtls://239.1.2.3:9203", "wtls/ecdh_anon+163k", *SHORT),
             "239.1.2.3 (239.1.2.3) is not this machine",
         ),
         (("127.0.0.1:443", *SHORT, "--ca", "/nowhere/ca.pem"), "/nowhere/ca.pem"),
         (("127.0.0.1:443", *SHORT, "--require", "beauty>1"), '"beauty" is nothing that can be required'),
-        (("192.0.2.1:443", *SHORT), "--i-may-load 192.0.2.1"),
-        (("192.0.2.1:443", "--rate", "60", "--i-may-load", "192.0.2.1"), "above the cap of 50/s"),
+        (("192.0.2.1:443", *SHORT), "--authorized-target 192.0.2.1"),
+        (("192.0.2.1:443", "--rate", "60", "--authorized-target", "192.0.2.1"), "above the cap of 50/s"),
     ],
 )
 def test_wrong_input_is_one_line(load, arguments, told):

@@ -49,7 +49,16 @@ def test_a_background_that_cannot_begin_keeps_the_load_from_beginning(load):
 
 
 def test_the_cap_holds_for_all_together(load):
-    capped = ("--i-may-load", "192.0.2.1", "--rate", "30/s", "--background", "30/s", "--duration", "1s")
+    capped = (
+        "--authorized-target",
+        "192.0.2.1",
+        "--rate",
+        "30/s",
+        "--background",
+        "30/s",
+        "--duration",
+        "1s",
+    )
     status, _, err = load("192.0.2.1:443", *capped)
     assert status == 2
     assert "60/s is above the cap of 50/s" in err
@@ -123,7 +132,7 @@ def without_warnings(err: str) -> list[str]:
 )
 def test_what_workers_counted_until_the_run_was_stopped_is_shown(tmp_path, number, send):
     traces = tmp_path / "server.jsonl"
-    with serving(SUITE, "--traces", traces, "--sample", 1) as server:
+    with serving(SUITE, "--traces-out", traces, "--sample", 1) as server:
         with loading(server.target) as process:
             wait_until(lambda: traces.exists() and traces.read_bytes().count(b"\n") > 40)
             send(process.pid, number)
@@ -143,7 +152,7 @@ def test_what_workers_counted_until_the_run_was_stopped_is_shown(tmp_path, numbe
 def test_a_second_ctrl_c_ends_at_once_and_leaves_no_process(tmp_path):
     """Workers that are stopped answer neither us nor Dask."""
     traces = tmp_path / "server.jsonl"
-    with serving(SUITE, "--traces", traces, "--sample", 1) as server:
+    with serving(SUITE, "--traces-out", traces, "--sample", 1) as server:
         with loading(server.target) as process:
             wait_until(lambda: traces.exists() and traces.read_bytes().count(b"\n") > 5)
             for one in of_group(process.pid):
@@ -203,13 +212,13 @@ def test_shares_add_up_to_the_whole():
     config = {
         "clients": 7,
         "max_starts": 5,
-        "traces": 3,
+        "trace_count": 3,
         "rate_per_s": 10.0,
         "background_per_s": None,
         "seed": 4,
     }
     shares = _shares(config, 3)
-    for name in ("clients", "max_starts", "traces"):
+    for name in ("clients", "max_starts", "trace_count"):
         assert sum(share[name] for share in shares) == config[name]
     assert sum(share["rate_per_s"] for share in shares) == pytest.approx(10.0)
     assert len({share["seed"] for share in shares}) == 3

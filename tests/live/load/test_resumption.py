@@ -58,7 +58,7 @@ def test_resumptions_are_those_of_nginx(load, start, peer, pair, tmp_path, proto
     server = start(servers.nginx(peer("nginx"), folder, pair, "ssl_session_cache shared:s:1m;"))
     status, found, err = load(
         *(server.target, PROTOCOLS[protocol], "--rate", "200/s", "--duration", "1s"),
-        *("--resume-ratio", share, "--clients", "4", "--http", "/"),
+        *("--resumption", share, "--clients", "4", "--http", "/"),
     )
     assert status == 0, err
     accounted(found)
@@ -80,7 +80,7 @@ def test_resumptions_are_those_of_openssl(load, start, peer, pair, tmp_path, pro
     before = servers.counts(peer("openssl"), server.port)
     status, found, err = load(
         *(server.target, PROTOCOLS[protocol], "--rate", "60/s", "--duration", "1s"),
-        *("--resume-ratio", "1", "--clients", "3"),
+        *("--resumption", "1", "--clients", "3"),
     )
     after = servers.counts(peer("openssl"), server.port)
     assert status == 0, err
@@ -98,19 +98,19 @@ def test_resumptions_are_those_of_openssl(load, start, peer, pair, tmp_path, pro
 def test_a_server_that_never_resumes_fails_the_run(load, start, peer, pair, tmp_path, protocol, settings):
     server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, settings))
     arguments = (server.target, PROTOCOLS[protocol], "--rate", "50/s", "--duration", "1s", "--clients", "2")
-    status, found, err = load(*arguments, "--resume-ratio", "1")
+    status, found, err = load(*arguments, "--resumption", "1")
     assert status == 1
     assert found["resumed"]["confirmed"] == 0 < found["resumed"]["asked"]
     assert f"the server resumed 0 of {found['resumed']['asked']} connections that asked" in err
     # Who says that this is what they expect gets it.
-    status, found, err = load(*arguments, "--resume-ratio", "1", "--require", "resumed.share<=0")
+    status, found, err = load(*arguments, "--resumption", "1", "--require", "resumed.share<=0")
     assert (status, err.count("error")) == (0, 0), err
 
 
 def test_a_server_that_resumes_by_tickets_alone_is_named_a_way_out(load, start, peer, pair, tmp_path):
     settings = "ssl_session_cache off; ssl_session_tickets on;"
     server = start(servers.nginx(peer("nginx"), tmp_path / "nginx", pair, settings))
-    options = ("--rate", "50/s", "--duration", "1s", "--clients", "2", "--resume-ratio", "1")
+    options = ("--rate", "50/s", "--duration", "1s", "--clients", "2", "--resumption", "1")
     status, found, err = load(server.target, PROTOCOLS["tls1.2"], *options)
     assert (status, found["resumed"]["confirmed"]) == (1, 0)
     by_ticket = f"{PROTOCOLS['tls1.2']}/ticket"
@@ -212,7 +212,7 @@ def test_a_server_that_breaks_off_resumptions_fails_the_run(load, start, peer, p
     with offers_cut_off(server.port) as port:
         status, found, err = load(
             *(f"localhost:{port}", PROTOCOLS["tls1.3"], "--rate", "40/s", "--duration", "1s"),
-            *("--clients", "2", "--resume-ratio", "50%"),
+            *("--clients", "2", "--resumption", "50%"),
         )
     failed, asked = sum(found["failed"].values()), found["resumed"]["asked"]
     assert found["completed"] > 0 < failed == asked

@@ -164,8 +164,8 @@ def sampling(
 @pytest.mark.parametrize("suite", [SUITE, "tls1.2/rsa/rsa2048/server", "wtls/ecdh_ecdsa/163k/mutual"])
 def test_both_sides_of_our_own(load, tmp_path, suite):
     traces, kept = tmp_path / "server.jsonl", tmp_path / "client.jsonl"
-    with serving(suite, "--traces", traces, "--sample", 1) as server:
-        options = ("--traces", "8", "--server-traces", traces)
+    with serving(suite, "--traces-out", traces, "--sample", 1) as server:
+        options = ("--trace-count", "8", "--server-traces", traces)
         found, starts = sampling(load, server.target, suite, *options, least=3, out=kept)
         counted = server.stop()
     assert counted["traces"] == starts
@@ -194,7 +194,7 @@ def test_halves_are_joined_where_clients_reset_their_connections(load, tmp_path)
     """A client that goes with tickets unread resets; the server's record knows its address nevertheless."""
     traces = tmp_path / "server.jsonl"
     suite = "tls1.3/x25519/p256/mutual"
-    with serving(suite, "--traces", traces, "--sample", 1, "--tickets", 2) as server:
+    with serving(suite, "--traces-out", traces, "--sample", 1, "--tickets", 2) as server:
         load(server.target, suite, *SHORT)
     halves = read_halves(traces)
     assert len(halves) == 51
@@ -203,7 +203,7 @@ def test_halves_are_joined_where_clients_reset_their_connections(load, tmp_path)
 
 def test_the_clients_half_of_a_foreign_server(load, start, peer, pair, tmp_path):
     server = start(servers.s_server(peer("openssl"), tmp_path, pair))
-    spent = sampling(load, server.target, "--traces", "5")[0]["time_spent"]
+    spent = sampling(load, server.target, "--trace-count", "5")[0]["time_spent"]
     assert (spent["joined"], spent["handshakes"]) == (0, spent["sampled"])
     assert {step["server"] for step in map(dict, spent["steps"])} == {None}
 
@@ -211,10 +211,19 @@ def test_the_clients_half_of_a_foreign_server(load, start, peer, pair, tmp_path)
 def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
     """Its own work is as many times longer; the generator's CPU time is not."""
     traces = tmp_path / "server.jsonl"
-    with serving(SUITE, "--traces", traces, "--sample", 1, "--handshake-timeout", "300s") as server:
-        options = ("--slow-to", SLOW, "--traces", "6", "--server-traces", traces, "--timeout", "300s")
+    with serving(SUITE, "--traces-out", traces, "--sample", 1, "--handshake-timeout", "300s") as server:
+        options = (
+            "--emulate-device",
+            SLOW,
+            "--trace-count",
+            "6",
+            "--server-traces",
+            traces,
+            "--timeout",
+            "300s",
+        )
         found, _ = sampling(load, server.target, SUITE, *options)
-    assert found["slow_to"] == SLOW
+    assert found["emulate_device"] == SLOW
     factor = found["slowdown"]
     assert found["completed"] == found["planned"]
     # The factor is the device's time over the median of the endpoint's last handshakes. At least half of
@@ -222,7 +231,7 @@ def test_a_slowed_client_takes_a_devices_time(load, tmp_path):
     (predicted,) = shakedown.predict(SUITE, device=SLOW)
     assert factor >= predicted["client_s"] * RECENT / 2 / found["generator_cpu_s"]
     spent = found["time_spent"]
-    assert (spent["slow_to"], spent["slowdown"]) == (SLOW, factor)
+    assert (spent["emulate_device"], spent["slowdown"]) == (SLOW, factor)
 
 
 @pytest.mark.parametrize(("suite", "device"), [(SUITE, SLOW), ("wtls/rsa/rsa1024/server", "nokia-7650")])
@@ -235,7 +244,7 @@ def test_slowed_handshakes_take_what_is_predicted_of_the_client(load, suite, dev
     (predicted,) = shakedown.predict(suite, device=device)
     with serving(suite, "--handshake-timeout", "300s") as server:
         status, found, err = load(
-            server.target, suite, "--slow-to", device, "--arrivals", "closed", "--clients", "1",
+            server.target, suite, "--emulate-device", device, "--arrivals", "closed", "--clients", "1",
             "--duration", "6s", "--timeout", "300s",
         )  # fmt: skip
     assert status == 0, err
@@ -246,12 +255,15 @@ def test_slowed_handshakes_take_what_is_predicted_of_the_client(load, suite, dev
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--slow-to", "raspberry-pi"), "accepted with a device to slow to: a SUITE"),
-        ((SUITE, "--slow-to", "nothing-of-the-kind"), "nothing-of-the-kind"),
+        (("--emulate-device", "raspberry-pi"), "accepted with a device to emulate: a SUITE"),
+        ((SUITE, "--emulate-device", "nothing-of-the-kind"), "nothing-of-the-kind"),
         ((SUITE, "--traces-out", "x.jsonl"), "no handshakes are sampled"),
-        ((SUITE, "--traces", "0"), "0"),
-        ((SUITE, "--traces", "3", "--traces-out", "/nowhere/x.jsonl"), "/nowhere/x.jsonl: cannot be written"),
-        ((SUITE, "--traces", "3", "--traces-out", __file__), "exists already"),
+        ((SUITE, "--trace-count", "0"), "0"),
+        (
+            (SUITE, "--trace-count", "3", "--traces-out", "/nowhere/x.jsonl"),
+            "/nowhere/x.jsonl: cannot be written",
+        ),
+        ((SUITE, "--trace-count", "3", "--traces-out", __file__), "exists already"),
     ],
 )
 def test_wrong_input_is_one_line(load, arguments, told):
@@ -263,7 +275,9 @@ def test_wrong_input_is_one_line(load, arguments, told):
 
 def test_a_full_disk_is_told_with_the_file(load):
     with serving(SUITE) as server:
-        status, found, err = load(server.target, SUITE, *SHORT, "--traces", "3", "--traces-out", "/dev/full")
+        status, found, err = load(
+            server.target, SUITE, *SHORT, "--trace-count", "3", "--traces-out", "/dev/full"
+        )
     told = err.splitlines()[-1]
     assert (status, told) == (1, "error: /dev/full: cannot be written: no space left on device")
     # The run is not lost with its traces.
@@ -283,7 +297,7 @@ def test_files_that_are_no_halves_are_told_with_their_line(tmp_path):
 def test_what_serve_writes_is_what_the_schema_says(tmp_path):
     """Each line, decoded strictly, and its waits add up with its work to no more than the handshake."""
     traces = tmp_path / "server.jsonl"
-    with serving(SUITE, "--traces", traces, "--sample", 1) as server:
+    with serving(SUITE, "--traces-out", traces, "--sample", 1) as server:
         ask(server)
         summary = server.stop()
     (line,) = traces.read_text().splitlines()

@@ -230,7 +230,7 @@ def test_a_full_descriptor_table_keeps_nobody_out():
 
 
 def test_sigterm_under_load():
-    with serving(SUITE, *PAYLOAD, "--workers", 2) as server:
+    with serving(SUITE, *PAYLOAD, "--server-workers", 2) as server:
         stopping = threading.Event()
         answers, defects = [], []
 

@@ -223,7 +223,7 @@ def test_sampled_handshakes_are_half_traces(tmp_path: Path, stack: str):
     from shakedown.schema.serving import HalfTrace
 
     file = tmp_path / "traces.jsonl"
-    with serving(SUITE, "--stack", stack, "--traces", file, "--sample", 2, "--payload", 7) as server:
+    with serving(SUITE, "--stack", stack, "--traces-out", file, "--sample", 2, "--payload", 7) as server:
         for _ in range(5):
             ask(server)
         counted = server.stop()
@@ -244,7 +244,7 @@ def test_sampled_handshakes_are_half_traces(tmp_path: Path, stack: str):
 
 
 def test_workers_share_one_port():
-    with serving(SUITE, "--workers", 3) as server:
+    with serving(SUITE, "--server-workers", 3) as server:
         for _ in range(30):
             ask(server)
         counted = server.stop()

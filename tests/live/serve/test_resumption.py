@@ -52,7 +52,7 @@ def test_openssl_resumes(peer, tmp_path: Path, suite: str, stack: str):
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_python_resumes(suite: str):
-    with serving(suite, "--payload", 3, "--workers", 2) as server:
+    with serving(suite, "--payload", 3, "--server-workers", 2) as server:
         context = client_context()
         session = None
         reused = []

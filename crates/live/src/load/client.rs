@@ -76,7 +76,7 @@ impl Clients {
     ) -> Result<Self, LoadError> {
         let roots = given_roots(config)?;
         let name = config.server_name.clone().unwrap_or_else(|| target.host.clone());
-        let instrumented = config.traces > 0;
+        let instrumented = config.trace_count > 0;
         let foreign = ForeignClient { server_name: Some(name), instrumented, ..ForeignClient::default() };
         let Some(suite) = suite else {
             let checked = if roots.is_empty() { Checked::No } else { Checked::Ca };

@@ -45,7 +45,7 @@ pub struct Config {
     /// Clients: each has an identity and a session of its own. In a closed loop each has one connection at a time.
     pub clients: usize,
     /// Share of starts that ask for resumption.
-    pub resume_ratio: f64,
+    pub resumption: f64,
     /// From what arrivals and choices are drawn.
     pub seed: u64,
     /// How long a connection may take from its start.
@@ -63,11 +63,11 @@ pub struct Config {
     /// Check the server's certificate where there is something to check it against.
     pub check: bool,
     /// A host that is not this machine and may be loaded.
-    pub may_load: Option<String>,
+    pub authorized_target: Option<String>,
     /// Keep other hosts below [`CAP_PER_S`].
     pub rate_cap: bool,
     /// Handshakes that are sampled.
-    pub traces: usize,
+    pub trace_count: usize,
     /// How many times as long a handshake's steps take the client, as if it were slower by that.
     pub slowdown: Option<f64>,
     /// What a full handshake shall take such a client in all (s): the factor then follows what this one's take.
@@ -87,7 +87,7 @@ impl Default for Config {
             duration_s: 10.0,
             max_starts: None,
             clients: 16,
-            resume_ratio: 0.0,
+            resumption: 0.0,
             seed: 1,
             timeout_s: 10.0,
             max_open: None,
@@ -96,9 +96,9 @@ impl Default for Config {
             ca: None,
             server_name: None,
             check: true,
-            may_load: None,
+            authorized_target: None,
             rate_cap: true,
-            traces: 0,
+            trace_count: 0,
             slowdown: None,
             client_s: None,
             background_per_s: None,
@@ -122,9 +122,9 @@ impl Config {
         };
         within("duration", self.duration_s, 0.001, MAX_DURATION_S, " s")?;
         within("timeout", self.timeout_s, 0.001, MAX_TIMEOUT_S, " s")?;
-        within("resumed share", self.resume_ratio, 0.0, 1.0, "")?;
+        within("resumed share", self.resumption, 0.0, 1.0, "")?;
         within("clients", self.clients as f64, 1.0, MAX_CLIENTS as f64, "")?;
-        within("sampled handshakes", self.traces as f64, 0.0, MAX_TRACES as f64, "")?;
+        within("sampled handshakes", self.trace_count as f64, 0.0, MAX_TRACES as f64, "")?;
         within("client's slowdown", self.slowdown.unwrap_or(1.0), 1.0, MAX_SLOWDOWN, " times this machine")?;
         within("client's time", self.client_s.unwrap_or(1.0), 1e-9, MAX_TIMEOUT_S, " s")?;
         within("background rate", self.background_per_s.unwrap_or(1.0), 1e-3, MAX_RATE_PER_S, "/s")?;
@@ -153,7 +153,7 @@ impl Config {
             return Ok(());
         }
         let host = target.host.clone();
-        if self.may_load.as_ref() != Some(&host) {
+        if self.authorized_target.as_ref() != Some(&host) {
             return Err(LoadError::NotPermitted { host, address: target.address.ip() });
         }
         let all = |rate: f64| (rate + self.background_per_s.unwrap_or(0.0)) * self.generators.max(1) as f64;
@@ -175,7 +175,7 @@ impl Config {
             clients: self.clients.max(BACKGROUND_CLIENTS),
             // Its gaps have nothing to do with the load's.
             seed: self.seed ^ BACKGROUND_SEED,
-            traces: 0,
+            trace_count: 0,
             slowdown: None,
             client_s: None,
             background_per_s: None,

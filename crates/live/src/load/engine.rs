@@ -99,7 +99,7 @@ impl<'a> Engine<'a> {
         let exchange = Exchange {
             request: config.request.clone().map(String::into_bytes),
             await_first_byte: config.await_first_byte,
-            wants_session: config.resume_ratio > 0.0,
+            wants_session: config.resumption > 0.0,
             pace: Pace::new(config.slowdown, config.client_s.map(Duration::from_secs_f64)),
         };
         Ok(Self {
@@ -169,7 +169,7 @@ impl<'a> Engine<'a> {
             (Some(planned), Some(limit)) => Some(planned.min(limit)),
             (planned, limit) => planned.or(limit),
         };
-        self.sampling = Sampling::new(config.traces, expected, config.duration());
+        self.sampling = Sampling::new(config.trace_count, expected, config.duration());
         let cpu_before = thread_cpu();
         let begun = self.now() + HEAD_START;
         self.first_start = begun;
@@ -182,7 +182,7 @@ impl<'a> Engine<'a> {
             }
         };
         let mut choices = Stream::of(config.seed, 0, RESUMPTION);
-        let share = Probability::new(config.resume_ratio).unwrap_or(Probability::NEVER);
+        let share = Probability::new(config.resumption).unwrap_or(Probability::NEVER);
         let mut resumes = || !share.is_never() && share.happens(&mut choices);
         self.turn_until_done(&mut starts, &mut resumes, Some(begun), report)?;
         let cpu = thread_cpu().saturating_sub(cpu_before);

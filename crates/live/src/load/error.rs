@@ -16,7 +16,7 @@ pub enum LoadError {
     #[error("{what}: {given}; accepted: {accepted}")]
     Option { what: &'static str, given: String, accepted: String },
     #[error(
-        "{host} ({address}) is not this machine; a server that you may load is named by --i-may-load {host}"
+        "{host} ({address}) is not this machine; a server that you may load is named by --authorized-target {host}"
     )]
     NotPermitted { host: String, address: IpAddr },
     #[error("{host} is not this machine, so {asked} is above the cap of {cap}/s; --no-rate-cap lifts it")]

@@ -76,8 +76,8 @@ pub fn run(
 ) -> Result<Parts, LoadError> {
     config.validate()?;
     // A suite that resumes says so for all of its connections, unless a share is given.
-    let resumes = suite.is_some_and(Suite::is_resumption) && config.resume_ratio == 0.0;
-    let config = &Config { resume_ratio: if resumes { 1.0 } else { config.resume_ratio }, ..config.clone() };
+    let resumes = suite.is_some_and(Suite::is_resumption) && config.resumption == 0.0;
+    let config = &Config { resumption: if resumes { 1.0 } else { config.resumption }, ..config.clone() };
     let target = &Target::resolve(&config.target, suite)?;
     config.permit(target)?;
     let background = &config.background();

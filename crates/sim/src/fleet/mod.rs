@@ -247,7 +247,7 @@ mod tests {
     fn scenario() -> impl Strategy<Value = Value> {
         let arrivals = prop_oneof![
             Just(json!({"kind": "poisson", "per_s": 2.0})),
-            Just(json!({"kind": "fixed", "per_s": 4.0})),
+            Just(json!({"kind": "deterministic", "per_s": 4.0})),
             Just(json!({"kind": "bursts", "per_s": 0.5, "size": 5})),
             Just(json!({"kind": "storm", "within_s": 2.0})),
         ];

@@ -108,7 +108,7 @@ pub fn scenario(handshake: PricedHandshake, bearer: BearerSpec, clients: u64) ->
         clients: Some(clients),
         duration_s: None,
         // So far apart that none waits for another.
-        arrivals: ArrivalSpec::Fixed { per_s: 0.01 },
+        arrivals: ArrivalSpec::Deterministic { per_s: 0.01 },
         server: ServerSpec::default(),
         tcp: Default::default(),
         flush: Default::default(),

@@ -130,7 +130,7 @@ def keep(file: Path, keylog: Path | None, stream: Inspection) -> Capture:
 
 
 def capture_of_traces(name: str, traces: Iterable[CapturedTrace]) -> Capture:
-    """Traces that `inspect --traces` wrote, as a capture: what its connections sent, without their times."""
+    """Traces that `inspect --traces-out` wrote, as a capture: what its connections sent, without times."""
     kept = _Kept()
     for index, trace in enumerate(traces):
         kept.add(_connection_of(index, trace), trace, None)

@@ -47,14 +47,14 @@ def results_of(
 
 
 def results_of_json(path: str | Path) -> Results:
-    """Objects of `measure --json`, or of `inspect --traces`, as results.
+    """Objects of `measure --json`, or of `inspect --traces-out`, as results.
 
     Raises `InputError` in one line where the file holds anything else.
     """
     from shakedown.native import canonical
 
     path = Path(path)
-    accepted = "accepted: what measure --json prints, or inspect --traces writes"
+    accepted = "accepted: what measure --json prints, or inspect --traces-out writes"
     try:
         found = parse_json(read_bytes(path, MAX_TRACES_BYTES, "file of traces"), str(path))
     except InputError as error:

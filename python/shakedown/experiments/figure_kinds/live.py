@@ -148,8 +148,8 @@ def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endp
     All loads share the time evenly. Raises `InputError`.
     """
     suites = len(found.of("measured"))
-    if found.options.over == "eap":
-        raise InputError(f'{found.name}: live loads know no EAP; accepted with --live: over = "bare"')
+    if found.options.carrier == "eap":
+        raise InputError(f'{found.name}: live loads know no EAP; accepted with --live: carrier = "bare"')
     if not suites:
         raise InputError(f"{found.name}: has no suites to be run live; accepted with --live: suites")
     wanted: tuple[Live, ...] = found.asked.get("live") or (Live(workers=found.places.workers),)
@@ -237,7 +237,9 @@ def run(scenario: Scenario, run: Run) -> Found:
             load=load,
             server=server,
             comparison=comparison,
-            time_spent=tuple(_time_spent(scenario, live, progress, saturation_per_s)) if live.traces else (),
+            time_spent=tuple(_time_spent(scenario, live, progress, saturation_per_s))
+            if live.trace_count
+            else (),
         ),
     )
 
@@ -256,11 +258,11 @@ def _time_spent(
         live,
         arrivals="deterministic",
         rate_per_s=quiet_per_s,
-        count=live.traces,
-        duration_s=(live.traces + 1) / quiet_per_s,
+        count=live.trace_count,
+        duration_s=(live.trace_count + 1) / quiet_per_s,
         timeout_s=max(live.timeout_s, SLOW_TIMEOUT_S),
     )
-    for device in (None, *live.slow_to):
+    for device in (None, *live.emulate_device):
         slow = None
         if device is not None:
             given = {"client_chain": options.client_chain, "client_key": options.client_key}
@@ -271,10 +273,12 @@ def _time_spent(
                 scenario,
                 quiet,
                 progress,
-                server={"traces": file, "sample": 1, "handshake_timeout_s": quiet.timeout_s},
-                generator={"traces": live.traces, **({} if slow is None else slow.config())},
+                server={"traces_out": file, "sample": 1, "handshake_timeout_s": quiet.timeout_s},
+                generator={"trace_count": live.trace_count, **({} if slow is None else slow.config())},
             )
-            found = time_spent(one.traces, read_halves(file), slow_to=device, slowdown=one.load.slowdown)
+            found = time_spent(
+                one.traces, read_halves(file), emulate_device=device, slowdown=one.load.slowdown
+            )
         if found is not None:
             yield found
 
@@ -342,7 +346,7 @@ def loaded(
             "duration_s": live.duration_s,
             "max_starts": live.count,
             "clients": live.clients,
-            "resume_ratio": live.resumption,
+            "resumption": live.resumption,
             "seed": 1 if scenario.seed is None else scenario.seed,
             "timeout_s": live.timeout_s,
             "ca": options.ca,
@@ -509,9 +513,9 @@ def _rows(one: LiveRun) -> Iterator[Row]:
 
 def _steps(spent: TimeSpent) -> Iterator[Row]:
     """Where sampled handshakes spend their time."""
-    common: Row = {"device": spent.slow_to, "n": spent.handshakes, "statistic": "mean"}
-    yield figure("live.sampled", "1", spent.handshakes, device=spent.slow_to)
-    yield figure("live.slowdown", "1", spent.slowdown, device=spent.slow_to)
+    common: Row = {"device": spent.emulate_device, "n": spent.handshakes, "statistic": "mean"}
+    yield figure("live.sampled", "1", spent.handshakes, device=spent.emulate_device)
+    yield figure("live.slowdown", "1", spent.slowdown, device=spent.emulate_device)
     yield figure("live.step.waited", "us", spent.connect_us, side="client", **common)
     yield figure("live.step.other", "us", spent.client_unattributed_us, side="client", **common)
     if spent.server_unattributed_us is not None:

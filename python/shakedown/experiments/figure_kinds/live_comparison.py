@@ -48,8 +48,7 @@ def compare(
 
     load, server = loaded.load, loaded.server
     rate_per_s = load.rate_per_s.achieved
-    arrivals = {"poisson": "poisson", "deterministic": "fixed"}[live.arrivals]
-    fleet = Fleet(arrivals=f"{arrivals}:{rate_per_s:g}/s", clients=CLIENTS)
+    fleet = Fleet(arrivals=f"{live.arrivals}:{rate_per_s:g}/s", clients=CLIENTS)
     # With a mixture of full and resumed handshakes there is no single handshake to lay beside.
     mixed = 0.0 < load.resumed.asked < load.completed
     row = engines = None

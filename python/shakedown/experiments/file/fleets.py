@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 KEYS = (
     Key(
         "arrivals",
-        'array of arrival processes: `"poisson:50/s"`, `"fixed:50/s"`, `"bursts:100@2/min"`, `"storm:10s"`, '
-        '`"storm:10s+backoff"`, `"file:PATH"`',
+        'array of arrival processes: `"poisson:50/s"`, `"deterministic:50/s"`, `"bursts:100@2/min"`, '
+        '`"storm:10s"`, `"storm:10s+backoff"`, `"file:PATH"`',
         "Poisson's at each of `rates`",
     ),
     Key("clients", "clients that are counted", "100,000 at a rate, 10,000 in a storm, a file's times"),
     Key(
         "timeout",
-        'a client\'s patience with one attempt: `"30s"`',
+        'the time-out of one attempt: `"30s"`',
         "its transport's; 30 s where clients try again",
     ),
     Key("retries", "attempts after the first", "0; 10 with `+backoff`"),
@@ -57,8 +57,10 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
     """The fleets that a file asks for. Raises `InputError`."""
     from shakedown.simulation.deployment import check_server
 
-    if experiment.options.over == "eap":
-        raise document.wrong("over", 'fleets over EAP are not simulated; accepted with [simulated]: "bare"')
+    if experiment.options.carrier == "eap":
+        raise document.wrong(
+            "carrier", 'fleets over EAP are not simulated; accepted with [simulated]: "bare"'
+        )
     given = {name: document.whole(f"simulated.{name}", table[name]) for name in WHOLE if name in table}
     seed = given.pop("seed", experiment.options.seed)
     arrivals = _arrivals(document, table, experiment.places.rates_per_s)

@@ -38,26 +38,30 @@ KEYS = (
         "endpoints", "`true`: the protocol engines in virtual time, too, where `compare` is `true`", "`false`"
     ),
     Key(
-        "traces",
+        "trace_count",
         "handshakes that are sampled on both sides, in a load of their own without a queue: where the time "
         "goes",
         "none",
     ),
-    Key("slow_to", "a device, or an array of them: the same with a client that takes their time", "none"),
+    Key(
+        "emulate_device",
+        "a device, or an array of them: the same with a client that takes their time",
+        "none",
+    ),
 )
 
 
 def read_loads(document: Document, table: Mapping[str, Any], experiment: Experiment) -> tuple[Live, ...]:
     """The loads, one a rate. Raises `InputError`."""
-    if experiment.options.over == "eap":
-        raise document.wrong("over", 'live loads know no EAP; accepted with [live]: "bare"')
+    if experiment.options.carrier == "eap":
+        raise document.wrong("carrier", 'live loads know no EAP; accepted with [live]: "bare"')
     places = experiment.places
     given: dict[str, Any] = {"workers": places.workers}
     for name, most in (
         ("count", limits.MAX_LIVE_STARTS),
         ("clients", limits.MAX_LIVE_CLIENTS),
         ("workers", limits.MAX_LIVE_WORKERS),
-        ("traces", limits.MAX_LIVE_TRACES),
+        ("trace_count", limits.MAX_LIVE_TRACES),
     ):
         if name in table or name in given:
             given[name] = document.whole(f"live.{name}", table.get(name, given.get(name)), most=most)
@@ -77,7 +81,7 @@ def read_loads(document: Document, table: Mapping[str, Any], experiment: Experim
     given["endpoints"] = document.truth("live.endpoints", table.get("endpoints", False))
     if given["endpoints"] and not given["compare"]:
         raise document.wrong("live.endpoints", "nothing is compared; accepted with it: compare = true")
-    given["slow_to"] = _slow_to(document, table, given.get("traces", 0))
+    given["emulate_device"] = _emulate_device(document, table, given.get("trace_count", 0))
     return tuple(Live(rate_per_s=rate, **given) for rate in _rates_per_s(document, table, places))
 
 
@@ -109,22 +113,24 @@ def _time_s(document: Document, key: str, value: object) -> float:
     return time_s
 
 
-def _slow_to(document: Document, table: Mapping[str, Any], traces: int) -> tuple[str, ...]:
+def _emulate_device(document: Document, table: Mapping[str, Any], trace_count: int) -> tuple[str, ...]:
     """Devices whose time sampled clients take."""
     from shakedown.profiles import load_device
 
-    value = table.get("slow_to", [])
+    value = table.get("emulate_device", [])
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         wanted = 'a device, or an array of them, as ["raspberry-pi"]'
-        raise document.wrong("live.slow_to", f"found {describe(value)}; accepted: {wanted}")
-    if names and not traces:
-        raise document.wrong("live.slow_to", "no handshakes are sampled; accepted with it: traces")
+        raise document.wrong("live.emulate_device", f"found {describe(value)}; accepted: {wanted}")
+    if names and not trace_count:
+        raise document.wrong(
+            "live.emulate_device", "no handshakes are sampled; accepted with it: trace_count"
+        )
     for name in names:
         try:
             load_device(name)
         except InputError as error:
-            raise document.wrong("live.slow_to", str(error)) from error
+            raise document.wrong("live.emulate_device", str(error)) from error
     return tuple(dict.fromkeys(names))
 
 

@@ -29,8 +29,8 @@ def read_options(document: Document) -> Options:
     given = {
         name: _option(document, name, name, document.data[name]) for name in keys() if name in document.data
     }
-    if given.get("over") != "eap" and "fragment" in given:
-        raise document.wrong("fragment", 'bounds the packets of EAP; accepted beside over = "eap"')
+    if given.get("carrier") != "eap" and "fragment" in given:
+        raise document.wrong("fragment", 'bounds the packets of EAP; accepted beside carrier = "eap"')
     table = document.table("wtls", keys("wtls"))
     given |= {name: _option(document, name, f"wtls.{name}", value) for name, value in table.items()}
     suites = document.strings("suites", limits.MAX_SUITES)

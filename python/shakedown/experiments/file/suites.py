@@ -68,7 +68,7 @@ def read_suites(
             suite=one.suite,
             client_stack=stacks["client"],
             server_stack=stacks["server"],
-            carrier=options.over or "bare",
+            carrier=options.carrier or "bare",
             credentials="user-supplied" if one.sides else "generated",
         )
         chosen = _options_of(one, files, today, options)

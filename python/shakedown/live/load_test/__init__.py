@@ -25,7 +25,7 @@ def load(
     duration_s: float = 10.0,
     max_starts: int | None = None,
     clients: int = 16,
-    resume_ratio: float = 0.0,
+    resumption: float = 0.0,
     seed: int = 1,
     timeout_s: float = 10.0,
     max_open: int | None = None,
@@ -38,14 +38,14 @@ def load(
     client_chain: str | Path | None = None,
     client_key: str | Path | None = None,
     requirements: Sequence[str] = (),
-    may_load: str | None = None,
+    authorized_target: str | None = None,
     rate_cap: bool = True,
     background_per_s: float | None = None,
-    traces: int = 0,
+    trace_count: int = 0,
     traces_out: str | Path | None = None,
     replace: bool = False,
     server_traces: str | Path | None = None,
-    slow_to: str | Path | None = None,
+    emulate_device: str | Path | None = None,
     generators: Generators | None = None,
     progress: Callable[[LoadProgress], None] | None = None,
 ) -> LoadRun:
@@ -59,7 +59,7 @@ def load(
         duration_s: how long connections are started.
         max_starts: the most of them.
         clients: identities, each with a session of its own.
-        resume_ratio: share of connections that resume a session.
+        resumption: share of connections that resume a session.
         seed: of arrivals and choices.
         timeout_s: the longest that a connection may take from its start.
         max_open: the most open connections.
@@ -71,14 +71,14 @@ def load(
         client_stack: which implementation runs the clients.
         client_chain, client_key: what clients present in mutual suites.
         requirements: thresholds, as `handshake.p99<2s`.
-        may_load: a host that is not this machine and may be loaded.
+        authorized_target: a host that is not this machine and may be loaded.
         rate_cap: keep such a host below 50 starts a second.
         background_per_s: starts a second, at exponential gaps, of a load beside the measured one.
-        traces: handshakes that are sampled, spread evenly over the run; all run instrumented then.
+        trace_count: handshakes that are sampled, spread evenly over the run; all run instrumented then.
         traces_out: a file for the clients' halves of them, as lines of JSON; `replace` says whether it may
             replace a file.
-        server_traces: the file of the server's halves, as `serve --traces` writes it on this machine.
-        slow_to: a device, its name or its profile; clients take as many times as long as that says, by
+        server_traces: the file of the server's halves, as `serve --traces-out` writes it on this machine.
+        emulate_device: a device, its name or its profile; clients take as many times as long as that says, by
             waiting.
         generators: machines that share the load (`shakedown.experiments.cluster.Generators`); None: this
             process.
@@ -108,15 +108,19 @@ def load(
     thresholds = [parse(text) for text in requirements]
     name = None if suite is None else native.canonical(suite)
     options = {"client_stack": client_stack, "client_chain": client_chain, "client_key": client_key}
-    if not traces and (traces_out is not None or server_traces is not None):
-        raise InputError("no handshakes are sampled; accepted with files of traces: a number of traces")
+    if not trace_count and (traces_out is not None or server_traces is not None):
+        raise InputError("no handshakes are sampled; accepted with files of traces: trace_count")
     known = None if traces_out is None else Path(traces_out)
     if known is not None:
         read = (ca, client_chain, client_key, server_traces)
         check_distinct([known], [None if one is None else Path(one) for one in read])
         check_writable(known, replace)
-    slow_to = profile_name(slow_to)
-    slowed = None if slow_to is None else _slowed(slow_to, name, client_stack, client_chain, client_key)
+    emulate_device = profile_name(emulate_device)
+    slowed = (
+        None
+        if emulate_device is None
+        else _slowed(emulate_device, name, client_stack, client_chain, client_key)
+    )
     config = {
         "target": target,
         "arrivals": arrivals,
@@ -124,7 +128,7 @@ def load(
         "duration_s": duration_s,
         "max_starts": max_starts,
         "clients": clients,
-        "resume_ratio": resume_ratio,
+        "resumption": resumption,
         "seed": seed,
         "timeout_s": timeout_s,
         "max_open": max_open,
@@ -133,10 +137,10 @@ def load(
         "ca": ca,
         "server_name": server_name,
         "check": check,
-        "may_load": may_load,
+        "authorized_target": authorized_target,
         "rate_cap": rate_cap,
         "background_per_s": background_per_s,
-        "traces": traces,
+        "trace_count": trace_count,
         **({} if slowed is None else slowed.config()),
     }
     if generators is None:
@@ -161,11 +165,11 @@ def load(
             Requirement(text=one.text, value=one.value(outcome), met=one.is_met(outcome))
             for one in thresholds
         ),
-        slow_to=slow_to,
+        emulate_device=emulate_device,
         time_spent=time_spent(
             outcome.traces,
             () if server_traces is None else read_halves(Path(server_traces)),
-            slow_to=slow_to,
+            emulate_device=emulate_device,
             slowdown=outcome.slowdown,
         ),
     )
@@ -219,7 +223,7 @@ def _shares(config: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
         share = dict(config)
         for name in ("rate_per_s", "background_per_s"):
             share[name] = None if config[name] is None else config[name] / count
-        for name in ("clients", "max_starts", "traces"):
+        for name in ("clients", "max_starts", "trace_count"):
             share[name] = part(config[name], index)
         # Each draws arrivals of its own.
         shares.append(share | {"seed": (config["seed"] + index * 1_000_003) % 2**53, "generators": count})
@@ -237,7 +241,7 @@ def _slowed(
 
     if suite is None:
         raise InputError(
-            "a slowed client's time is that of a suite; accepted with a device to slow to: a SUITE"
+            "a slowed client's time is that of a suite; accepted with a device to emulate: a SUITE"
         )
     given = [None if one is None else str(one) for one in (chain, key)]
     return slowed(device, suite, client_stack=stack, client_chain=given[0], client_key=given[1])

@@ -33,7 +33,7 @@ Key = tuple[str, str, int]
 
 
 def read_halves(path: Path) -> list[HalfTrace]:
-    """The lines of a file that `serve --traces` or `load --traces-out` wrote. Raises `InputError`."""
+    """The lines of a file that `serve --traces-out` or `load --traces-out` wrote. Raises `InputError`."""
     from shakedown.schema.base import decode
     from shakedown.schema.serving import HalfTrace
 
@@ -41,7 +41,7 @@ def read_halves(path: Path) -> list[HalfTrace]:
     try:
         if not path.is_file():
             raise InputError(
-                f'"{path}" is no file; accepted: sampled handshakes, as "serve --traces" writes them'
+                f'"{path}" is no file; accepted: sampled handshakes, as "serve --traces-out" writes them'
             )
         if path.stat().st_size > MAX_FILE_BYTES:
             raise InputError(
@@ -76,7 +76,7 @@ def time_spent(
     sampled: SampledHandshakes,
     servers: Sequence[HalfTrace] = (),
     *,
-    slow_to: str | None = None,
+    emulate_device: str | None = None,
     slowdown: float | None = None,
 ) -> TimeSpent | None:
     """Means over the sampled handshakes of the most frequent sequence of messages; None of none.
@@ -121,7 +121,7 @@ def time_spent(
         handshakes=len(alike),
         joined=len(halves),
         preempted=sampled.preempted,
-        slow_to=slow_to,
+        emulate_device=emulate_device,
         slowdown=slowdown,
         connect_us=fmean(one.connect_us or 0.0 for one, _ in alike),
         client_unattributed_us=fmean(one.unattributed_us for one, _ in alike),

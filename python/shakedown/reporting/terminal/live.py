@@ -69,9 +69,9 @@ def time_spent_lines(spent: TimeSpent) -> list[str]:
     """Which handshakes a table of where the time goes is about."""
     sides = f"{whole(spent.joined)} with their servers' halves" if spent.joined else "the client's half alone"
     lines = [f"where the time goes: {count(spent.handshakes, 'sampled handshake')}, {sides}"]
-    if spent.slow_to is not None and spent.slowdown is not None:
+    if spent.emulate_device is not None and spent.slowdown is not None:
         lines.append(
-            f"the client is as slow as {spent.slow_to}: {spent.slowdown:.3g} times this machine's time"
+            f"the client is as slow as {spent.emulate_device}: {spent.slowdown:.3g} times this machine's time"
         )
     if spent.preempted:
         lines.append(f"left out: {whole(spent.preempted)} in which the clients' thread lost its processor")
