@@ -65,6 +65,8 @@ impl<E: Endpoint> Tunnel<E> {
                     self.negotiated = Some(negotiated);
                 }
                 Event::Data(data) => self.inner.push(&data),
+                // Of datagrams only.
+                Event::Rejected(_) => {}
                 Event::Closed(reason) => {
                     self.closed = Some(reason);
                     // The alert.

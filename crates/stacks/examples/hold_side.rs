@@ -102,6 +102,7 @@ fn serve(suite: &Suite, side: Side) -> Result<(), Box<dyn Error>> {
             }
             b'e' => match endpoint.poll_event() {
                 Some(Event::Closed(CloseReason::Failed(failure))) => Err(failure.to_string()),
+                Some(Event::Rejected(failure)) => Err(failure.to_string()),
                 Some(Event::Closed(_)) => Err("the connection ended".into()),
                 event => {
                     reply.push(u8::from(matches!(event, Some(Event::Established(_)))));

@@ -197,6 +197,7 @@ fn received(endpoint: &mut dyn Endpoint) -> Result<usize, DriveError> {
         match event {
             Event::Established(_) => {}
             Event::Data(data) => bytes += data.len(),
+            Event::Rejected(failure) => return Err(failure.into()),
             Event::Closed(CloseReason::Failed(failure)) => return Err(failure.into()),
             Event::Closed(_) => return Err(DriveError::Ended { side: endpoint.side() }),
         }

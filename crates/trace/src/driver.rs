@@ -361,15 +361,13 @@ impl<'a> Run<'a> {
             match event {
                 Event::Established(negotiated) => self.established[side as usize] = Some(negotiated),
                 Event::Data(mut data) => self.data[side as usize].append(&mut data),
+                // Only the two endpoints send here, so what one rejects is what the other has sent.
+                Event::Rejected(failure) => {
+                    self.hand_over_alert(side);
+                    return Err(DriveError::Failed(failure));
+                }
                 Event::Closed(reason) => {
-                    let now = self.now.into();
-                    let mut buffer = self.spare.pop().unwrap_or_default();
-                    buffer.clear();
-                    if self.end(side).poll_transmit(now, &mut buffer) {
-                        self.tap.unit(side, &buffer);
-                        self.end(side.peer()).handle_input(now, &buffer);
-                    }
-                    self.spare.push(buffer);
+                    self.hand_over_alert(side);
                     return Err(match reason {
                         CloseReason::Failed(failure) => DriveError::Failed(failure),
                         CloseReason::Local => DriveError::Ended { side },
@@ -379,6 +377,17 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
+    }
+
+    fn hand_over_alert(&mut self, from: Side) {
+        let now = self.now.into();
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        if self.end(from).poll_transmit(now, &mut buffer) {
+            self.tap.unit(from, &buffer);
+            self.end(from.peer()).handle_input(now, &buffer);
+        }
+        self.spare.push(buffer);
     }
 
     fn finished(&mut self) -> Option<Handshake> {

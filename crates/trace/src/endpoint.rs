@@ -150,6 +150,9 @@ pub enum Event {
     Established(Box<Negotiated>),
     /// Application data has arrived.
     Data(Vec<u8>),
+    /// A datagram was refused before anything authenticated its sender. Over a network the handshake goes on, as anyone
+    /// may have sent it; what ends a handshake is [`Event::Closed`].
+    Rejected(Failure),
     /// The connection is over. Nothing else follows.
     Closed(CloseReason),
 }

@@ -125,6 +125,8 @@ impl Party {
             match event {
                 Event::Established(_) => self.is_established = true,
                 Event::Data(_) => {}
+                // The right datagram may still arrive, as over sockets.
+                Event::Rejected(_) => {}
                 Event::Closed(reason) => self.closed = Some(reason),
             }
         }

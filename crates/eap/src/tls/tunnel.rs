@@ -154,6 +154,8 @@ impl<E: Endpoint> Tunnel<E> {
                     self.negotiated = Some(negotiated);
                 }
                 Event::Data(data) => self.data.extend(data),
+                // Of datagrams only.
+                Event::Rejected(_) => {}
                 Event::Closed(reason) => self.closed = Some(reason),
             }
         }

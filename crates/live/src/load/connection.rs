@@ -8,7 +8,7 @@ use super::socket::Socket;
 use crate::watched::Watched;
 use shakedown_trace::endpoint::{Event, Time, Transport};
 use shakedown_trace::suite::Protocol;
-use shakedown_trace::{Endpoint, Negotiated};
+use shakedown_trace::{Endpoint, Failure, Negotiated};
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
@@ -92,6 +92,8 @@ pub struct Connection {
     pub deadline: Time,
     /// When it stops waiting for a session.
     pub session_deadline: Option<Time>,
+    /// The latest unit that was refused before its sender was authenticated.
+    rejected: Option<Failure>,
     /// The deadline that the loop knows of, besides `deadline`.
     pub noted: Option<Time>,
     /// When the transport was there.
@@ -136,6 +138,7 @@ impl Connection {
             started,
             deadline,
             session_deadline: None,
+            rejected: None,
             noted: None,
             connected: None,
             established: None,
@@ -217,6 +220,16 @@ impl Connection {
         }
     }
 
+    /// Why it has taken too long, as far as it knows.
+    pub fn timed_out(&self) -> String {
+        match &self.rejected {
+            Some(failure) if self.phase == Phase::Handshaking => {
+                format!("{}; rejected: {}", cause::timeout(self.doing()), failure.reason)
+            }
+            _ => cause::timeout(self.doing()),
+        }
+    }
+
     /// The endpoint's own deadline has come.
     pub fn handle_timeout(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange) -> Option<End> {
         self.work(clock, exchange, Input::Timeout);
@@ -278,6 +291,8 @@ impl Connection {
                         self.phase = Phase::Done;
                     }
                 }
+                // Anyone may have sent it: the right datagram may still arrive.
+                Event::Rejected(failure) => self.rejected = Some(failure),
                 Event::Closed(_) if self.phase == Phase::Done => {}
                 Event::Closed(reason) => end = Some(End::Failed(cause::of_close(&reason, self.doing()))),
             }

@@ -411,7 +411,7 @@ impl<'a> Engine<'a> {
             connection.noted = None;
             let clock = || self.begun.elapsed();
             let end = if now >= connection.deadline {
-                Some(End::Failed(cause::timeout(connection.doing())))
+                Some(End::Failed(connection.timed_out()))
             } else if connection.session_deadline.is_some_and(|at| now >= at) {
                 connection.session_deadline = None;
                 connection.finish(now)
@@ -446,7 +446,7 @@ impl<'a> Engine<'a> {
         }
         self.tally.planned += unstarted;
         self.tally.failed.add(cause::NOT_STARTED, unstarted);
-        self.close_all(&mut |connection| cause::timeout(connection.doing()));
+        self.close_all(&mut |connection| connection.timed_out());
     }
 
     /// Ends what is open: the user wants no more.

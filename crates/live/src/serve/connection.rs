@@ -452,6 +452,8 @@ impl Connection {
             match event {
                 Event::Established(negotiated) => self.establish(tools, &negotiated),
                 Event::Data(data) => self.exchange.take(&data),
+                // Of datagrams only.
+                Event::Rejected(_) => {}
                 Event::Closed(reason) => self.ended(tools, &reason),
             }
         }

@@ -292,6 +292,8 @@ impl DatagramWorker {
                         self.send_payload(peer);
                     }
                 }
+                // Anyone may have sent it: the right datagram may still arrive.
+                Event::Rejected(_) => {}
                 Event::Closed(reason) => self.closed(peer, &reason),
             }
         }

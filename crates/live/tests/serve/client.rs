@@ -117,6 +117,7 @@ impl Client {
                         }
                     }
                     Event::Data(data) => answer.extend_from_slice(&data),
+                    Event::Rejected(failure) => panic!("{failure}"),
                     Event::Closed(reason) => panic!("{reason:?}"),
                 }
             }

@@ -48,24 +48,25 @@ impl Environment {
                 Some(Event::Established(Box::new(self.negotiated(&established))))
             }
             EngineEvent::Data(data) => Some(Event::Data(data)),
+            EngineEvent::Rejected(error) => {
+                let alert = Some(error.alert().description.to_string());
+                Some(Event::Rejected(failure(side, open, alert, error.to_string())))
+            }
             EngineEvent::Closed(reason) => {
-                let failed = |alert: Option<String>, reason: String| {
-                    let state = state(open).to_owned();
-                    CloseReason::Failed(Failure { side, state, alert, reason })
-                };
+                let failed =
+                    |alert, reason: &str| CloseReason::Failed(failure(side, open, alert, reason.to_owned()));
                 Some(Event::Closed(match reason {
                     EngineReason::Local => CloseReason::Local,
                     EngineReason::Peer => CloseReason::Peer,
                     EngineReason::Failed(error) => {
-                        failed(Some(error.alert().description.to_string()), error.to_string())
+                        failed(Some(error.alert().description.to_string()), &error.to_string())
                     }
-                    EngineReason::Alert(alert) => failed(
-                        Some(alert.description.to_string()),
-                        "the peer ended the connection".to_owned(),
-                    ),
-                    EngineReason::TimedOut => failed(None, "the peer did not answer".to_owned()),
-                    EngineReason::Idle => failed(None, "nothing was received for too long".to_owned()),
-                    EngineReason::Evicted => failed(None, "others needed the room".to_owned()),
+                    EngineReason::Alert(alert) => {
+                        failed(Some(alert.description.to_string()), "the peer ended the connection")
+                    }
+                    EngineReason::TimedOut => failed(None, "the peer did not answer"),
+                    EngineReason::Idle => failed(None, "nothing was received for too long"),
+                    EngineReason::Evicted => failed(None, "others needed the room"),
                 }))
             }
             _ => None,
@@ -94,6 +95,10 @@ impl Environment {
             optimized: established.mode == HandshakeMode::Optimised,
         }
     }
+}
+
+fn failure(side: Side, open: bool, alert: Option<String>, reason: String) -> Failure {
+    Failure { side, state: state(open).to_owned(), alert, reason }
 }
 
 /// The state of a connection in words.
@@ -257,12 +262,6 @@ impl Endpoint for WtlsEndpoint {
     fn poll_event(&mut self) -> Option<Event> {
         let (side, open) = (self.side(), self.is_open());
         while let Some(event) = on_engine!(&mut self.engine, engine => engine.poll_event(), waiting: None) {
-            // Where strangers can send, the handshake goes on and the right flight may still come; between two
-            // endpoints of one driver there are none.
-            let event = match event {
-                EngineEvent::Rejected(error) => EngineEvent::Closed(EngineReason::Failed(error)),
-                other => other,
-            };
             let event = self.environment.event(side, open, event);
             if event.is_some() {
                 return event;

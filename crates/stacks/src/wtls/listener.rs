@@ -82,6 +82,8 @@ impl Listener for Peers {
                         self.latest.remove(&address);
                     }
                 },
+                // Anyone may send what does not belong; the peer itself is served as before.
+                EngineEvent::Rejected(_) => continue,
                 _ => {}
             }
             // A connection that has ended was open or not; the engine does not say, and the reason tells more.

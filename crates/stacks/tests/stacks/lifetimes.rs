@@ -157,6 +157,7 @@ impl Site {
             while let Some(event) = server.poll_event() {
                 match event {
                     Event::Established(negotiated) => resumed = Some(negotiated.resumed),
+                    Event::Rejected(failure) => panic!("{failure}"),
                     Event::Closed(CloseReason::Failed(failure)) => {
                         return Err(failure.alert.unwrap_or(failure.reason));
                     }

@@ -9,6 +9,7 @@ mod expected_operations;
 mod exponents;
 mod failures;
 mod foreign;
+mod injections;
 mod interleaving;
 mod lifetimes;
 mod links;

@@ -29,10 +29,6 @@ const ANSWERS: Budget = Budget::per_second(16, 4);
 /// How often the server is told what was wrong with its flight.
 const COMPLAINTS: Budget = Budget::per_second(8, 1);
 
-/// How often a flight is sent before a doubt ends the handshake: once more than without one, as the
-/// doubt may be somebody's who wants just that.
-const SENDS_DOUBTED: u32 = 2;
-
 /// How often a second flight is sent before ClientHello is sent with it again: the flight of the
 /// server that it answers may not have been the server's.
 const SENDS_ALONE: u32 = 3;
@@ -105,15 +101,10 @@ impl<P: Provider> Handshake<P> {
 
     /// Sends again what is not answered, or says why the handshake is over.
     pub fn handle_timeout(&mut self, now: Duration, output: &mut Output) -> Option<CloseReason> {
-        let doubted = self.timer.sends() >= SENDS_DOUBTED;
         match self.timer.expire(now) {
             Expiry::NotYet => return None,
             Expiry::GiveUp => return Some(self.doubt.take().unwrap_or(CloseReason::TimedOut)),
             Expiry::SendAgain => {}
-        }
-        // It may have been forged: another send gives the server a chance to contradict it.
-        if let Some(reason) = self.doubt.take().filter(|_| doubted) {
-            return Some(reason);
         }
         self.extended = false;
         output.datagrams.extend(self.candidates.iter().map(|candidate| candidate.flight.clone()));
