@@ -186,7 +186,7 @@ def simulated_s(bearer: str | Path, steps: Sequence[Step], protocol: str = "tls1
         "resumption": 0.0,
         "bearer": bearer_spec(load_bearer(str(bearer)), from_idle=False),
     }
-    fleet = settle(Fleet(arrivals="fixed:0.01/s", clients=5))
+    fleet = settle(Fleet(arrivals="deterministic:0.01/s", clients=5))
     spec = simulation_spec([], fleet, workers=1, seed=1) | {"classes": [client]}
     return float(native.simulate(spec)["report"]["handshake_s"]["p50"])
 

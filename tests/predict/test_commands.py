@@ -204,11 +204,14 @@ def test_a_cable_has_no_radio_to_miss(capsys):
 
 FLEET = ("--arrivals", "storm:2s", "--clients", "200")
 SCREENS = {
-    "predict": (("--rate", "10"), "p99 queue energy 90_%_within load"),
-    "capacity": (("--within", "20s", "--percentile", "99", "--rate", "2000"), "workers_for_2,000/s load"),
-    "capacity --simulated": (("--within", "5s"), "handshakes/s by_formula load 99_%_within"),
-    "simulate": (FLEET, "median 95_%_within longest waits energy load"),
-    "simulate --mix": (FLEET, "share median 95_%_within 99_%_within longest"),
+    "predict": (("--rate", "10"), "p99 queue_wait energy 90_%_interval utilisation"),
+    "capacity": (
+        ("--within", "20s", "--percentile", "99", "--rate", "2000"),
+        "workers_for_2,000/s utilisation",
+    ),
+    "capacity --simulated": (("--within", "5s"), "handshakes/s by_formula utilisation p99"),
+    "simulate": (FLEET, "median p95 max queue_wait energy utilisation"),
+    "simulate --mix": (FLEET, "share median p95 p99 max"),
 }
 
 

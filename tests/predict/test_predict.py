@@ -30,7 +30,7 @@ KEYS = (
 )
 CAPACITY_KEYS = (
     "suite server_device device bearer within_s percentile workers rate_per_s utilisation "
-    "rate_range_per_s basis unpriced extrapolated limit_per_s unloaded_s"
+    "rate_range_per_s basis unpriced extrapolated limit_per_s unloaded_s ready_s done_s"
 )
 
 

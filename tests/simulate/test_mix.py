@@ -49,16 +49,16 @@ def test_each_kind_has_its_share_and_its_own_times(shakedown, tmp_path):
     # Binomial: five standard deviations of 8000 draws at 0.75 are 194.
     assert abs(phone.clients - 6000) < 194
     assert phone.clients + meter.clients == 8000 == found.completed
-    assert phone.handshake_s.p50 < 0.3 < 3.0 < meter.handshake_s.p50
-    means = sum(one.handshake_s.mean * one.clients for one in found.kinds) / 8000
-    assert found.handshake_s.mean == pytest.approx(means, rel=1e-9)
+    assert phone.ready_s.p50 < 0.3 < 3.0 < meter.ready_s.p50
+    means = sum(one.ready_s.mean * one.clients for one in found.kinds) / 8000
+    assert found.ready_s.mean == pytest.approx(means, rel=1e-9)
 
 
 def test_a_mixture_of_one_kind_is_that_kind(shakedown, tmp_path):
     load = ("--arrivals", "poisson:1000/s", "--clients", "3000", "--resumption", "0.4")
     row = mixed(shakedown, tmp_path, f'[[clients]]\nsuite = "{SUITE}"\n', *load)
     (alone,) = json.loads(shakedown("simulate", SUITE, *load, "--json").stdout)
-    for name in ("handshake_s", "done_s", "queue_wait_s", "utilisation", "traffic", "last_in_s"):
+    for name in ("ready_s", "done_s", "queue_wait_s", "utilisation", "traffic", "recovery_s"):
         assert row[name] == alone[name], name
     assert row["kinds"][0]["resumption"] == 0.4 == alone["resumption"]
 
@@ -79,7 +79,7 @@ def test_the_table_has_a_line_a_kind_and_one_for_all(shakedown, tmp_path):
     assert lines[0].startswith("simulated: meters to server; 400 clients, storm:2s, seed 1")
     assert [line.split()[0] for line in lines[1:5]] == ["suite", SUITE, QUANTUM, "all"]
     assert "75%" in lines[2]
-    assert any("all in after" in line for line in lines)
+    assert any("recovery time" in line for line in lines)
 
 
 def test_from_python(tmp_path):

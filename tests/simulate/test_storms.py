@@ -47,7 +47,7 @@ def test_a_suite_of_which_clients_give_up_is_not_the_quickest(results):
 
 def test_no_area_leaves_the_axis():
     """Clients that give up are outside for longer than the last one who gets in."""
-    fleet = Storm("x", [(1.0, 5.0), (2.0, 5.0), (40.0, 3.0), (41.0, 0.0)], last_in_s=2.5, failed=3.0)
+    fleet = Storm("x", [(1.0, 5.0), (2.0, 5.0), (40.0, 3.0), (41.0, 0.0)], recovery_s=2.5, failed=3.0)
     for width in (400, 900):
         drawn = storms([fleet], 1.0, width)
         (areas,) = (layer for layer in drawn["layer"] if {"from", "to"} <= set(layer["data"]["values"][0]))
@@ -63,4 +63,4 @@ def test_nearly_all_are_in_no_later_than_all(results):
             assert drawn.most_in_s is None
         else:
             assert drawn.most_in_s is not None
-            assert 0.2 < drawn.most_in_s <= drawn.last_in_s
+            assert 0.2 < drawn.most_in_s <= drawn.recovery_s

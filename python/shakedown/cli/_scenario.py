@@ -156,8 +156,18 @@ def _prediction_table(rows: Sequence[Row], names: Sequence[str], columns: Sequen
 
 
 _EAP_COLUMN = "round trips"
-_PREDICTED = ("client", "server", "network", "queue", "total", "90 % within", "p99", "load", "energy")
-_PREDICTED_SHORT = ("client", "server", "network", "total", "90 % within", "energy")
+_PREDICTED = (
+    "client",
+    "server",
+    "transmission",
+    "queue wait",
+    "total",
+    "90 % interval",
+    "p99",
+    "utilisation",
+    "energy",
+)
+_PREDICTED_SHORT = ("client", "server", "transmission", "total", "90 % interval", "energy")
 _PREDICTED_BATTERY = ("client", "server", "total", "energy", "per charge")
 
 
@@ -169,13 +179,13 @@ def _prediction_cell(row: Row, heading: str) -> str:
         return _mark(row, heading) + ranged(row[f"{heading}_s"], low, high)
     if heading == _EAP_COLUMN:
         return "–" if row.get("eap") is None else f"{row['eap']['round_trips']:,}"
-    if heading == "network":
+    if heading == "transmission":
         return seconds(row["transmission_s"], 2)
-    if heading == "queue":
+    if heading == "queue wait":
         return seconds(row["queue_s"], 2) if steady else "unstable"
     if heading == "total":
         return unknown + ranged(row["total_s"], *row["range_s"]) if steady else "no steady state"
-    if heading == "90 % within":
+    if heading == "90 % interval":
         low, high = row["range_s"]
         digits = max(2, digits_of(row["total_s"], low, high))
         return (
@@ -185,7 +195,7 @@ def _prediction_cell(row: Row, heading: str) -> str:
         )
     if heading == "p99":
         return "–" if row["done_s"] is None else unknown + seconds(row["done_s"]["p99"], 2)
-    if heading == "load":
+    if heading == "utilisation":
         least = any(one["side"] == "server" for one in row["unpriced"])
         return ("≥ " if least else "") + load(row["utilisation"])
     if heading == "per charge":
@@ -284,7 +294,7 @@ def capacity_tables(rows: Sequence[Row], width: int) -> list[RenderableType]:
     return [*tables, *_failures(rows)]
 
 
-_CAPACITY = ("handshakes/s", "90 % within", "load", "workers")
+_CAPACITY = ("handshakes/s", "90 % interval", "utilisation", "workers")
 _CAPACITY_SHORT = ("handshakes/s", "workers")
 
 
@@ -309,11 +319,11 @@ def _capacity_cell(row: Row, heading: str) -> str:
             "≤ " if row["unpriced"] else BASIS_MARKS[row["basis"]] + " " if BASIS_MARKS[row["basis"]] else ""
         )
         return "unreachable" if rate == 0.0 else most + per_second(rate, digits_of(rate, low, high))
-    if heading == "90 % within":
+    if heading == "90 % interval":
         if not rate:
             return "–"
         return f"{per_second(low, 2)} – {'?' if high is None else per_second(high, 2)}"
-    if heading == "load":
+    if heading == "utilisation":
         return "–" if row["utilisation"] is None else load(row["utilisation"])
     needed, (least, most_workers) = row["workers_needed"], row["workers_range"]
     if needed is None:

@@ -8,13 +8,15 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.models.distribution import Distribution
 from shakedown.models.handshake import highest_rate_per_s, least_workers, promise_kept
 from shakedown.models.waiting import Service
 from shakedown.prediction.library import TraceLibrary, opened
-from shakedown.prediction.predict import Row, check_model, each
+from shakedown.prediction.predict import Row, check_model, each, loaded_times
 from shakedown.prediction.scenario import (
     DEFAULT_BEARER,
     DEFAULT_DEVICE,
@@ -101,6 +103,7 @@ def capacity_row(
         "extrapolated": [*one.client.figures, *one.server.figures],
         "limit_per_s": workers / service_s if service_s > 0.0 else None,
         "unloaded_s": case.unloaded_s,
+        **_times_at(one, rate, workers),
     }
     if rate_per_s is not None:
         [(needed, least, most)] = workers_needed(one, within_s, percentile, [rate_per_s])
@@ -108,6 +111,14 @@ def capacity_row(
         found["workers_needed"] = needed
         found["workers_range"] = [least, most]
     return found
+
+
+def _times_at(one: Scenario, rate_per_s: float | None, workers: int) -> Row:
+    """Ready and done at a rate; none where there is no rate, or no steady state at it."""
+    if not rate_per_s:
+        return {"ready_s": None, "done_s": None}
+    wait_s = float(one.wait_s("default", np.array([rate_per_s]), workers)[0])
+    return loaded_times(one, "default", rate_per_s, workers, wait_s if math.isfinite(wait_s) else None)
 
 
 Workers = tuple[int | None, int | None, int | None]

@@ -240,7 +240,7 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
             "total_s": total_s,
             "utilisation": used[number],
             "range_s": ranges[number],
-            **_loaded(one, model, rate_per_s, workers, None if total_s is None else wait_s),
+            **loaded_times(one, model, rate_per_s, workers, None if total_s is None else wait_s),
             **_energy(one, total_s),
             "ratio_to_first": None,
         }
@@ -258,7 +258,7 @@ _KEYS = (
 """Keys of a row, in order."""
 
 
-def _loaded(one: Scenario, model: str, rate_per_s: float, workers: int, wait_s: float | None) -> Row:
+def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wait_s: float | None) -> Row:
     """Ready and done with the queue's wait; none without a steady state."""
     if wait_s is None:
         return {"ready_s": None, "done_s": None}

@@ -23,7 +23,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
 
     `arrivals`, `clients`, `completed`, `attempts`, `failed`, `handshake_mean_s` … `handshake_max_s`,
     `wait_mean_s`, `wait_margin_s`, `energy_mean_j`, `energy_missing`, `missing` (why times are least values),
-    `utilisation`, `offered`, `last_in_s`, `in_flight`, the three
+    `utilisation`, `offered`, `recovery_s`, `in_flight`, the three
     `modelled_…_s`, `width_s` of the time series, `unpriced`; `endpoints`: the stacks whose engines ran;
     `mix`: the mixture of clients, null where all are of one kind.
     """
@@ -32,7 +32,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
         ("simulated.modelled.handshake", None, None): "modelled_handshake_s",
         ("simulated.modelled.wait", None, None): "modelled_wait_s",
         ("simulated.modelled.flights-wait", None, None): "modelled_flights_wait_s",
-        ("simulated.last-in", None, None): "last_in_s",
+        ("simulated.recovery", None, None): "recovery_s",
         ("simulated.in-flight", None, None): "in_flight",
         ("series.width", None, None): "width_s",
     }

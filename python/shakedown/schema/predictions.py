@@ -192,10 +192,12 @@ class Capacity(Promise, frozen=True, kw_only=True):
     With anything of the server `unpriced`, the rate is a greatest value. `workers_needed` answers
     `--rate`: null where no number of workers up to 100,000 keeps the promise. `unloaded_s` is what a
     handshake takes without load, on the mean or at the percentile: where it is above the promise, no rate
-    keeps that.
+    keeps that. `ready_s` and `done_s` are the times at that rate, null where there is none.
     """
 
     rate_range_per_s: Ends
+    ready_s: Times | None
+    done_s: Times | None
     extrapolated: tuple[GuessedFigure, ...]
     unloaded_s: Number
     workers_needed: Count | UnsetType | None = UNSET

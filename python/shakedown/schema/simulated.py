@@ -61,7 +61,7 @@ class ClosedForm(Object, frozen=True, kw_only=True):
     """The same scenario by closed formulas, as `predict` has it; null without a steady state.
 
     `queue_wait_s` is M/G/c's with whole handshakes as customers; `flights_queue_wait_s` is Pollaczek and
-    Khinchine's with each of the server's jobs as a customer of its own (one worker only). `handshake_s` has
+    Khinchine's with each of the server's jobs as a customer of its own (one worker only). `ready_s` has
     the connection's work in it, and the first of the two waits.
     """
 
@@ -69,7 +69,7 @@ class ClosedForm(Object, frozen=True, kw_only=True):
     utilisation: Number
     queue_wait_s: Number | None
     flights_queue_wait_s: Number | None
-    handshake_s: Number | None
+    ready_s: Number | None
 
 
 class Replayed(Object, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class Replayed(Object, frozen=True, kw_only=True):
     """
 
     clients: Count
-    handshake_s: Spread
+    ready_s: Spread
     mean_ratio: Number | None
     distance: Number | None
     critical: Number | None
@@ -101,10 +101,10 @@ class Counted(Object, frozen=True, kw_only=True):
     """What is said of a fleet, of one kind of clients or of several.
 
     `clients` are those counted, over all replications: `completed` and those in `failed` by cause.
-    `handshake_s` is from a client's arrival until it may send data, failed attempts and pauses before it
+    `ready_s` is from a client's arrival until it may send data, failed attempts and pauses before it
     included; `done_s` until both sides are through. `queue_wait_s` is a client's waiting for workers, all its
     flights together; `job_wait_s` that of each flight. `unstable`: more work arrives than the workers can do,
-    so that the figures grow with the number of clients. Of a storm, `last_in_s` is when the last client was
+    so that the figures grow with the number of clients. Of a storm, `recovery_s` is when the last client was
     in.
     """
 
@@ -116,7 +116,7 @@ class Counted(Object, frozen=True, kw_only=True):
     completed: Count
     failed: dict[str, Count]
     attempts: Count
-    handshake_s: Spread
+    ready_s: Spread
     done_s: Spread
     connect_s: Spread
     queue_wait_s: Spread
@@ -129,7 +129,7 @@ class Counted(Object, frozen=True, kw_only=True):
     energy_j: Spread
     energy_missing: tuple[str, ...]
     virtual_s: Number
-    last_in_s: Number
+    recovery_s: Number
     peak_in_flight: Count
     traffic: Traffic
     from_idle: bool
@@ -169,7 +169,7 @@ class MixedClients(Object, frozen=True, kw_only=True):
     resumption: Share
     clients: Count
     failed: Count
-    handshake_s: Spread
+    ready_s: Spread
     basis: Basis
     unpriced: tuple[UnpricedPart, ...]
     extrapolated: tuple[GuessedFigure, ...]
@@ -196,11 +196,13 @@ class SimulatedCapacity(Promise, frozen=True, kw_only=True):
     """One row of `capacity --simulated`: `rate_per_s` is 0 if the promise cannot be kept, null if nothing
     limits it.
 
-    `done_s` (until both sides are through) and `utilisation` are those at that rate, `modelled_rate_per_s` is
+    `ready_s` (until the client may send data), `done_s` (until both sides are through) and `utilisation` are
+    those at that rate, `modelled_rate_per_s` is
     what `capacity` says by formula.
     """
 
     kind: Literal["simulated"]
+    ready_s: Spread | None
     done_s: Spread | None
     modelled_rate_per_s: Number | None
     clients: Count

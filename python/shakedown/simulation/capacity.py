@@ -140,6 +140,7 @@ class _Search:
             "workers": self.workers,
             "rate_per_s": rate_per_s,
             "utilisation": None if found is None else found.utilisation,
+            "ready_s": None if found is None else builtins(found.ready_s),
             "done_s": None if found is None else builtins(found.done_s),
             "limit_per_s": self.limit_per_s,
             "modelled_rate_per_s": self.modelled_per_s,

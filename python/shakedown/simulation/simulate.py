@@ -152,7 +152,7 @@ def compared(found: Mapping[str, Any]) -> dict[str, Any]:
         "server_stack": found["server_stack"],
         "replayed": {
             "clients": found["replayed"]["clients"],
-            "handshake_s": spread(replayed),
+            "ready_s": spread(replayed),
             "mean_ratio": replayed["mean"] / engines["mean"] if known else None,
             "distance": found["distance"],
             "critical": found["critical"],
@@ -198,7 +198,7 @@ def figures(
         "completed": report["completed"],
         "failed": report["failed"],
         "attempts": report["attempts"],
-        "handshake_s": spread(report["handshake_s"]),
+        "ready_s": spread(report["handshake_s"]),
         "done_s": spread(report["done_s"]),
         "connect_s": spread(report["connect_s"]),
         "queue_wait_s": spread(client_wait),
@@ -211,7 +211,7 @@ def figures(
         "energy_j": spread(report["energy_j"]),
         "energy_missing": missing,
         "virtual_s": report["virtual_s"],
-        "last_in_s": report["last_ready_s"],
+        "recovery_s": report["last_ready_s"],
         "peak_in_flight": report["peak_in_flight"],
         "traffic": report["traffic"],
         "from_idle": fleet.from_idle,
@@ -259,7 +259,7 @@ def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
         utilisation=float(queueing.utilisation(rate, one.service_s.mean, job.workers)),
         queue_wait_s=wait_s if steady else None,
         flights_queue_wait_s=flights_wait_s(one, rate) if steady and job.workers == 1 else None,
-        handshake_s=ready.mean + setup_s + connections + wait_s if steady else None,
+        ready_s=ready.mean + setup_s + connections + wait_s if steady else None,
     )
 
 

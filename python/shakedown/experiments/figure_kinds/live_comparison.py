@@ -93,9 +93,9 @@ def compare(
             compared(
                 "handshake",
                 loaded_s,
-                None if formula is None else formula.handshake_s,
-                None if row is None else row.handshake_s.mean,
-                None if engines is None else engines.handshake_s.mean,
+                None if formula is None else formula.ready_s,
+                None if row is None else row.ready_s.mean,
+                None if engines is None else engines.ready_s.mean,
             ),
             compared(
                 "wait",

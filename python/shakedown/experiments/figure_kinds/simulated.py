@@ -64,7 +64,7 @@ QUANTITIES = (
     Quantity(
         "simulated.offered", "1", "share of the workers' time that is asked for; null: there is no rate"
     ),
-    Quantity("simulated.last-in", "s", "when the last client was in"),
+    Quantity("simulated.recovery", "s", "when the last client was in"),
     Quantity("simulated.in-flight", "1", "the most clients under way at once"),
     Quantity("simulated.retransmissions", "1", "segments and datagrams sent again"),
     Quantity("simulated.modelled.handshake", "s", "`simulated.handshake` by formula; null: no steady state"),
@@ -90,7 +90,7 @@ QUANTITIES = (
 )
 
 _SPREADS = {
-    "handshake": ("s", "handshake_s"),
+    "handshake": ("s", "ready_s"),
     "done": ("s", "done_s"),
     "connect": ("s", "connect_s"),
     "wait": ("s", "queue_wait_s"),
@@ -387,14 +387,14 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     yield from _missing(one.kinds if isinstance(one, SimulatedMix) else [one])
     yield figure("simulated.utilisation", "1", one.utilisation)
     yield figure("simulated.offered", "1", one.offered)
-    yield figure("simulated.last-in", "s", one.last_in_s)
+    yield figure("simulated.recovery", "s", one.recovery_s)
     yield figure("simulated.in-flight", "1", one.peak_in_flight)
     yield figure("simulated.retransmissions", "1", one.traffic.retransmissions)
     yield figure("simulated.seed", "1", one.seed)
     if isinstance(one, SimulatedMix):
         yield from _kinds(one)
     elif one.modelled is not None:
-        yield figure("simulated.modelled.handshake", "s", one.modelled.handshake_s)
+        yield figure("simulated.modelled.handshake", "s", one.modelled.ready_s)
         yield figure("simulated.modelled.wait", "s", one.modelled.queue_wait_s)
         yield figure("simulated.modelled.flights-wait", "s", one.modelled.flights_queue_wait_s)
     if isinstance(one, Simulated) and one.endpoints is not UNSET:
@@ -423,7 +423,7 @@ def _kinds(row: SimulatedMix) -> Iterator[Row]:
         yield {**figure("simulated.resumption", "1", one.resumption), **place}
         yield {**figure("simulated.clients", "1", one.clients), **place}
         yield {**figure("simulated.failed", "1", one.failed), **place}
-        for made in (*_missing([one]), *_spread("simulated.handshake", "s", one.handshake_s)):
+        for made in (*_missing([one]), *_spread("simulated.handshake", "s", one.ready_s)):
             yield {**made, **place}
 
 

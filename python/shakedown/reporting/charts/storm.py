@@ -25,14 +25,14 @@ class Storm:
 
     Attributes:
         outside: ends of intervals (s), and the clients that were neither in nor gone by then.
-        last_in_s: when the last client was in.
+        recovery_s: when the last client was in.
         most_in_s: when 99 % of all clients were; None where fewer ever were.
         failed: clients that gave up.
     """
 
     suite: str
     outside: Sequence[tuple[float, float]]
-    last_in_s: float
+    recovery_s: float
     failed: float
     most_in_s: float | None = None
 
@@ -44,7 +44,7 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
     """
     # Who gives up is outside for longer than the last one who gets in.
     gone_s = max((at_s for one in fleets for at_s, many in one.outside if many > 0.0), default=0.0)
-    end_s = max(gone_s, arrive_s, *(one.last_in_s for one in fleets)) * 1.02 or 1.0
+    end_s = max(gone_s, arrive_s, *(one.recovery_s for one in fleets)) * 1.02 or 1.0
     most = max((many for one in fleets for _, many in one.outside), default=1.0) or 1.0
     inner = width - 40
     per_s = inner / end_s
@@ -66,19 +66,19 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
         names.append(
             {"y": base - _AREA_PX - 11, "text": fitted(one.suite, width - (260 if width > WIDE else 60), 7.0)}
         )
-        ends.append({"at": one.last_in_s, "top": base - 26, "bottom": base})
+        ends.append({"at": one.recovery_s, "top": base - 26, "bottom": base})
         most_in = "" if one.most_in_s is None else f"; 99 % in after {time(one.most_in_s)}"
         peak = max((many for _, many in one.outside), default=0.0)
         peaks.append({"y": base - _AREA_PX - 11, "text": f"up to {whole(peak)} outside at once{most_in}"})
         gone = f", {whole(one.failed)} gave up" if one.failed else ""
-        last = f"{'last one' if one.failed else 'all'} in after {time(one.last_in_s)}{gone}"
-        room = (end_s - one.last_in_s) * per_s > _FEW_PX
+        last = f"{'last one' if one.failed else 'all'} in after {time(one.recovery_s)}{gone}"
+        room = (end_s - one.recovery_s) * per_s > _FEW_PX
         marks.append(
             {
-                "at": one.last_in_s,
+                "at": one.recovery_s,
                 "y": base - 35,
                 "text": last,
-                "align": "left" if one.last_in_s * per_s < _FEW_PX and room else "right",
+                "align": "left" if one.recovery_s * per_s < _FEW_PX and room else "right",
             }
         )
     total = len(fleets) * _ROW_PX

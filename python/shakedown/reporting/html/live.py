@@ -66,8 +66,8 @@ def _lead(compared: Sequence[Row]) -> str:
 
 def _load_table(rows: Sequence[Row]) -> Table:
     head = [
-        "suite", "arrivals", "rate", "completed", "failed", "resumed", "mean", "median", "99 % within",
-        "server CPU", "load",
+        "suite", "arrivals", "rate", "completed", "failed", "resumed", "mean", "median", "p99",
+        "server CPU", "utilisation",
     ]  # fmt: skip
     cells = [[row["label"], row["arrivals"], *load_cells(row)] for row in rows[:MAX_LINES]]
     caption = (

@@ -167,7 +167,7 @@ def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
     """Server wait and load for each suite at each rate; the same on every device and bearer."""
     head = ["suite"]
     for one in rates:
-        head += [f"wait at {one:g}/s", "busy"]
+        head += [f"wait at {one:g}/s", "utilisation"]
     rows = view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts()
     first = {(row["label"], row["rate_per_s"]): row for row in rows}
     body = []
@@ -195,7 +195,7 @@ def _percentiles(rows: Sequence[Row]) -> Table:
         "p50",
         "p95",
         "p99",
-        "90 % within",
+        "90 % interval",
     ]
     cells = []
     for row in rows:
@@ -259,7 +259,7 @@ def _energies(rows: Sequence[Row]) -> Table:
     caption = "Energy of the client for one handshake: processor, radio, its set-up and tail."
     caption += "".join(f" Energy {tail}." for tail in list(tails)[:MAX_TAILS])
     many = ["per charge"] if charged else []
-    head = ["suite", "device", "bearer", "energy", "90 % within", *many, "missing"]
+    head = ["suite", "device", "bearer", "energy", "90 % interval", *many, "missing"]
     return _bounded(head, cells, caption, "modelled", numbers=3)
 
 

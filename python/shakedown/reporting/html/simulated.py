@@ -103,15 +103,15 @@ def _storm(results: Results, row: Row) -> Storm:
     series = points(results, row)
     outside = [(point["end_s"], point["outside"]) for point in series]
     inside, most_in_s = 0.0, None
-    last_in_s = row["last_in_s"] or 0.0
+    recovery_s = row["recovery_s"] or 0.0
     for point in series:
         missing = MOST * row["clients"] - inside
         inside += point["completed"]
         if missing <= point["completed"] > 0.0:
             width_s = point["end_s"] - point["start_s"]
-            most_in_s = min(point["start_s"] + width_s * missing / point["completed"], last_in_s)
+            most_in_s = min(point["start_s"] + width_s * missing / point["completed"], recovery_s)
             break
-    return Storm(row["label"], outside, last_in_s, row["failed"], most_in_s)
+    return Storm(row["label"], outside, recovery_s, row["failed"], most_in_s)
 
 
 def points(results: Results, row: Row) -> list[dict[str, Any]]:
@@ -141,12 +141,12 @@ def points(results: Results, row: Row) -> list[dict[str, Any]]:
 
 
 def _storm_table(rows: Sequence[Row]) -> Table:
-    head = ["suite", "median", "99 % within", "longest", "last in after", "failed", "attempts", "energy (J)"]
+    head = ["suite", "median", "p99", "max", "recovery time", "failed", "attempts", "energy (J)"]
     cells = [
         [
             row["label"],
             *(least_time(row, f"handshake_{name}_s") for name in ("p50", "p99", "max")),
-            least_time(row, "last_in_s"),
+            least_time(row, "recovery_s"),
             whole(row["failed"]),
             whole(row["attempts"]),
             f"{'≥ ' if row['energy_missing'] else ''}{number(row['energy_mean_j'], 2)}",
@@ -172,9 +172,9 @@ def _storm_lead(rows: Sequence[Row]) -> str:
     said = []
     if through:
         quick, slow = through[0], through[-1]
-        said.append(f"with {quick['label']} the last client is in after {least_time(quick, 'last_in_s')}")
+        said.append(f"with {quick['label']} the last client is in after {least_time(quick, 'recovery_s')}")
         if quick is not slow:
-            said.append(f"with {slow['label']} after {least_time(slow, 'last_in_s')}")
+            said.append(f"with {slow['label']} after {least_time(slow, 'recovery_s')}")
     broken = max(first, key=_failed)
     if broken["failed"]:
         said.append(f"with {broken['label']} {_share_failed(broken)} of the clients give up")
@@ -191,7 +191,7 @@ def _share_failed(row: Row) -> str:
 
 
 def _last(row: Row) -> float:
-    return float(row["last_in_s"] or 0.0)
+    return float(row["recovery_s"] or 0.0)
 
 
 def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
@@ -243,9 +243,9 @@ def _flat(row: Row) -> dict[str, Any]:
 
 def _steady_table(rows: Sequence[Row]) -> Table:
     head = [
-        "suite", "arrivals", "device", "bearer", "mean", "±", "by formula", "99 % within", "waits", "by "
+        "suite", "arrivals", "device", "bearer", "mean", "±", "by formula", "p99", "queue wait", "by "
         "formula",
-        "busy", "failed",
+        "utilisation", "failed",
     ]  # fmt: skip
     cells = [
         [
@@ -300,12 +300,12 @@ def answer(results: Results) -> list[Sentence]:
         template = "In a storm of {!clients} {!share} of them give up with {suite}."
         return [sentence(template, clients=clients, share=_share_failed(broken), suite=broken["label"])]
     quick, slow = through[0], through[-1]
-    pieces = {"suite": quick["label"], "time": least_time(quick, "last_in_s"), "clients": clients}
+    pieces = {"suite": quick["label"], "time": least_time(quick, "recovery_s"), "clients": clients}
     template = "A storm of {!clients} is over after {!time} with {suite}"
     if broken["failed"]:
         pieces |= {"other": broken["label"], "share": _share_failed(broken)}
         template += "; with {other} {!share} of them give up"
     elif quick is not slow:
-        pieces |= {"other": slow["label"], "more": least_time(slow, "last_in_s")}
+        pieces |= {"other": slow["label"], "more": least_time(slow, "recovery_s")}
         template += ", after {!more} with {other}"
     return [sentence(f"{template}.", **pieces)]

@@ -32,7 +32,7 @@ def load_tables(results: Results) -> Iterator[Table | str]:
         return
     table = titled_table("Live: a server on this machine's loopback under load")
     table.add_column("suite", no_wrap=True)
-    for name in ("rate", "completed", "failed", "resumed", "mean", "p50", "p99", "server CPU", "load"):
+    for name in ("rate", "completed", "failed", "resumed", "mean", "p50", "p99", "server CPU", "utilisation"):
         table.add_column(name, justify="right")
     for row in rows[:MAX_LINES]:
         table.add_row(row["label"], *load_cells(row))

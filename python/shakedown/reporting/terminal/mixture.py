@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 NAMES = ("suite", "device", "bearer")
-COLUMNS = ("share", "resume", "mean", "median", "95 % within", "99 % within", "longest", "failed")
-SHORT = ("share", "median", "99 % within", "failed")
+COLUMNS = ("share", "resume", "mean", "median", "p95", "p99", "max", "failed")
+SHORT = ("share", "median", "p99", "failed")
 
 _TIMES = {
     "mean": "mean",
     "median": "p50",
-    "95 % within": "p95",
-    "99 % within": "p99",
-    "longest": "max",
+    "p95": "p95",
+    "p99": "p99",
+    "max": "max",
 }
 
 
@@ -61,7 +61,7 @@ def mix_tables(row: SimulatedMix, width: int) -> Iterator[RenderableType]:
     if known:
         said.append(f"{least_energy(row)} each")
     if row.rate_per_s is None:
-        said.append(f"{'the last one' if row.failed else 'all'} in after {time(row.last_in_s)}")
+        said.append(f"recovery time {time(row.recovery_s)}")
     yield ", ".join(said)
     if known:
         yield from energy_lines([row], {} if row.from_idle else {one.bearer: None for one in row.kinds})
@@ -75,7 +75,7 @@ def mix_tables(row: SimulatedMix, width: int) -> Iterator[RenderableType]:
     yield from unpriced_lines(row.kinds)
 
 
-MIXTURE_COLUMNS = ("share", "resume", "mean", "median", "99 % within", "failed")
+MIXTURE_COLUMNS = ("share", "resume", "mean", "median", "p99", "failed")
 """Of a mixture of an experiment."""
 
 
@@ -107,10 +107,9 @@ def mixture_title(row: Mapping[str, Any]) -> str:
     many = f", {int(row['workers'])} workers" if row["workers"] > 1 else ""
     load = max(row["utilisation"], row["offered"] or 0.0)
     said = f"{count(int(row['clients']), 'client')} of {row['mix']} to {row['server_device']}{many}"
-    who = "the last one" if row["failed"] else "all"
-    late = "" if row["rate_per_s"] is not None else f", {who} in after {least_time(row, 'last_in_s')}"
+    late = "" if row["rate_per_s"] is not None else f", recovery time {least_time(row, 'recovery_s')}"
     unstable = " unstable" if (row["offered"] or 0.0) >= 1.0 else ""
-    return f"{said}, {row['arrivals']}: load {share(load)}{unstable}{late}"
+    return f"{said}, {row['arrivals']}: utilisation {share(load)}{unstable}{late}"
 
 
 def mixture_cells(results: Results, row: Mapping[str, Any]) -> Iterator[list[str]]:
@@ -135,7 +134,7 @@ def _table(row: SimulatedMix, names: Sequence[str], columns: Sequence[str]) -> T
     failed = sum(row.failed.values())
     least = any(one.unpriced for one in row.kinds)
     cells = (
-        _time(row.handshake_s, name, least=least)
+        _time(row.ready_s, name, least=least)
         if name in _TIMES
         else {"share": share(1.0), "failed": _failed(failed, row.clients)}.get(name, "")
         for name in columns
@@ -151,7 +150,7 @@ def _cell(one: MixedClients, name: str) -> str:
         return share(one.resumption) if one.resumption else NOTHING
     if name == "failed":
         return _failed(one.failed, one.clients)
-    return _time(one.handshake_s, name, least=bool(one.unpriced))
+    return _time(one.ready_s, name, least=bool(one.unpriced))
 
 
 def _time(found: Spread, name: str, *, least: bool) -> str:

@@ -32,16 +32,16 @@ MAX_TABLES = 20
 COLUMNS = (
     "mean",
     "median",
-    "95 % within",
-    "99 % within",
-    "longest",
-    "waits",
-    "load",
+    "p95",
+    "p99",
+    "max",
+    "queue wait",
+    "utilisation",
     "failed",
-    "all in after",
+    "recovery time",
     "energy",
 )
-SHORT = ("median", "99 % within", "load", "failed", "all in after")
+SHORT = ("median", "p99", "utilisation", "failed", "recovery time")
 
 UNSTABLE = (
     "unstable: more work arrives than the workers can do; times grow for as long as clients come, "
@@ -64,7 +64,7 @@ def fleet_tables(rows: Sequence[Simulated | FailedSimulation], width: int) -> It
     """Fleets for people: tables in the widest form that fits, what is guessed, and what failed."""
     good = [row for row in rows if isinstance(row, Simulated)]
     steady = all(row.rate_per_s is not None for row in good)
-    left_out = {"all in after" if steady else "mean"}
+    left_out = {"recovery time" if steady else "mean"}
     if not any(row.energy_j.n for row in good):
         left_out.add("energy")
     whole, short = ([name for name in form if name not in left_out] for form in (COLUMNS, SHORT))
@@ -84,24 +84,24 @@ def _table(rows: Sequence[Simulated], names: Sequence[str], columns: Sequence[st
 
 
 def _cell(row: Simulated, name: str) -> str:
-    found = row.handshake_s
+    found = row.ready_s
     least = "≥ " if row.unpriced else ""
     if name == "mean":
         margin = "" if found.margin is None else f" ± {time(found.margin, 2)}"
         return f"{least}{time(found.mean)}{margin}"
-    if name in ("median", "95 % within", "99 % within", "longest"):
+    if name in ("median", "p95", "p99", "max"):
         shares = (found.p50, found.p95, found.p99, found.max)
         value = shares[COLUMNS.index(name) - COLUMNS.index("median")]
         return least + time(value) if value is not None else NOTHING
-    if name == "waits":
+    if name == "queue wait":
         return time(row.queue_wait_s.mean, 2)
-    if name == "load":
+    if name == "utilisation":
         load = row.utilisation if row.offered is None else max(row.offered, row.utilisation)
         return f"{share(load)}{' unstable' if row.unstable else ''}"
     if name == "failed":
         return share(sum(row.failed.values()) / row.clients, 1) if row.failed else "none"
-    if name == "all in after":
-        return NOTHING if row.failed else time(row.last_in_s)
+    if name == "recovery time":
+        return NOTHING if row.failed else time(row.recovery_s)
     return least_energy(row)
 
 
@@ -130,7 +130,7 @@ def _remarks(rows: Sequence[Simulated]) -> Iterator[str]:
     for row in rows:
         if row.failed:
             last = row.completed and row.rate_per_s is None
-            late = f"; the last one in after {time(row.last_in_s)}" if last else ""
+            late = f"; recovery time {time(row.recovery_s)}" if last else ""
             yield f"{row.suite}: failed: {failures(row.failed)}{late}"
         again = row.attempts - row.clients - row.warmup_clients * row.replications
         if row.retries and again > 0:
@@ -177,11 +177,11 @@ def _agreement(row: Simulated, engines: Endpoints) -> str:
 def _formula(row: Simulated) -> str:
     found = row.modelled
     assert found is not None
-    if found.handshake_s is None:
+    if found.ready_s is None:
         return f"{row.suite} has no steady state"
     turns = found.flights_queue_wait_s
     apart = "" if turns is None else f" ({time(turns, 2)} with each flight queueing by itself)"
-    return f"{row.suite} {time(found.handshake_s)}, waits {time(found.queue_wait_s, 2)}{apart}"
+    return f"{row.suite} {time(found.ready_s)}, waits {time(found.queue_wait_s, 2)}{apart}"
 
 
 CAUSES = {
@@ -204,12 +204,10 @@ def simulated_tables(results: Results, width: int) -> Iterator[RenderableType]:
         clients = count(int(fleet[0]["clients"]), "client")
         title = f"Simulated: {clients}, {arrivals}: {device} over {bearer} to {server}"
         steady = fleet[0]["rate_per_s"] is not None
-        columns = (
-            ("mean", "99 % within", "by formula", "load") if steady else ("median", "99 % within", "load")
-        )
+        columns = ("mean", "p99", "by formula", "utilisation") if steady else ("median", "p99", "utilisation")
         table = titled_table(title)
         table.add_column("suite", no_wrap=True)
-        for name in (*columns, "failed", *(() if steady else ("all in after",))):
+        for name in (*columns, "failed", *(() if steady else ("recovery time",))):
             table.add_column(name, justify="right")
         for row in fleet:
             table.add_row(row["label"], *_cells(row, steady=steady))
@@ -231,7 +229,7 @@ def _cells(row: dict[str, Any], *, steady: bool) -> list[str]:
     failed = share(row["failed"] / row["clients"], 1) if row["failed"] else "none"
     if not steady:
         median, late = (least_time(row, f"handshake_{name}_s") for name in ("p50", "p99"))
-        return [median, late, busy, failed, NOTHING if row["failed"] else least_time(row, "last_in_s")]
+        return [median, late, busy, failed, NOTHING if row["failed"] else least_time(row, "recovery_s")]
     late, formula = (least_time(row, f"{name}_s") for name in ("handshake_p99", "modelled_handshake"))
     return [mean_time(row), late, formula, busy, failed]
 
@@ -257,7 +255,7 @@ def capacity_heading(rows: Sequence[SimulatedCapacity | FailedSimulatedCapacity]
     )
 
 
-CAPACITY = ("handshakes/s", "by formula", "load", "mean", "99 % within")
+CAPACITY = ("handshakes/s", "by formula", "utilisation", "mean", "p99")
 
 
 def capacity_tables(
@@ -281,9 +279,9 @@ def _capacity_table(rows: Sequence[SimulatedCapacity], names: Sequence[str], col
         cells = {
             "handshakes/s": words.get(row.rate_per_s) or f"{most}{rate(row.rate_per_s)}",
             "by formula": rate(row.modelled_rate_per_s),
-            "load": share(row.utilisation),
+            "utilisation": share(row.utilisation),
             "mean": NOTHING if found is None else time(found.mean),
-            "99 % within": NOTHING if found is None else time(found.p99),
+            "p99": NOTHING if found is None else time(found.p99),
         }
         table.add_row(name, *(cells[column] for column in columns))
     return table
