@@ -205,7 +205,17 @@ def test_a_cluster_that_begins_works_or_ends_hears_ctrl_c(tmp_path, seed):
         'bearers = ["lte", "gprs", "geo", "ble"]\nrates = [1, 10, 100]\n'
     )
     out = tmp_path / "r"
-    command = [sys.executable, "-m", "shakedown", "run", str(experiment), "--out", str(out), "--workers", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "shakedown",
+        "run",
+        str(experiment),
+        "--out",
+        str(out),
+        "--processes",
+        "2",
+    ]
     process = subprocess.Popen(
         [*command, "--no-report"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
     )

@@ -103,7 +103,7 @@ def test_a_worker_of_another_version_is_told(client, monkeypatch):
     real = cluster.fingerprint
     other = {"shakedown": "9.9 (release)"}
     monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
-    with pytest.raises(ShakedownError, match=r"worker tcp://.* has another shakedown: .*accepted: 9\.9"):
+    with pytest.raises(ShakedownError, match=r"worker tls://.* has another shakedown: .*accepted: 9\.9"):
         cluster.check_workers(client)
 
 
@@ -123,7 +123,7 @@ def test_a_worker_that_came_later_and_is_another_is_told(client, monkeypatch):
     other = {"shakedown": "9.9 (release)"}
     monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
     pool._ours = cluster.fingerprint(())
-    with pytest.raises(ShakedownError, match=r"worker tcp://.* has another shakedown: .*accepted: 9\.9"):
+    with pytest.raises(ShakedownError, match=r"worker tls://.* has another shakedown: .*accepted: 9\.9"):
         list(pool.results([partial(pow, 2, 3)]))
 
 
@@ -147,7 +147,9 @@ def test_a_client_that_answers_with_coroutines_is_refused(client, kind):
     from distributed import Client
 
     async def ask() -> None:
-        async with Client(client.scheduler.address, asynchronous=True, set_as_default=False) as own:
+        async with Client(
+            client.scheduler.address, asynchronous=True, set_as_default=False, security=client.security
+        ) as own:
             kind(own)
 
     with pytest.raises(InputError, match="client is asynchronous; accepted: a Client"):
@@ -236,8 +238,8 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
 def test_the_command_says_it_in_one_line(shakedown, client, monkeypatch, tmp_path):
     (tmp_path / "spread.toml").write_text(EXPERIMENT)
 
-    def refused(scheduler: str) -> str:
-        arguments = ("run", "spread.toml", "--out", "results", "--scheduler", scheduler)
+    def refused(scheduler: str, *credentials: str) -> str:
+        arguments = ("run", "spread.toml", "--out", "results", "--scheduler", scheduler, *credentials)
         done = shakedown(*arguments, cwd=tmp_path)
         assert done.returncode in (1, 2)
         assert done.stdout == ""
@@ -250,12 +252,23 @@ def test_the_command_says_it_in_one_line(shakedown, client, monkeypatch, tmp_pat
     real = cluster.fingerprint
     other = {"shakedown": "9.9 (release)"}
     monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
-    assert "accepted: 9.9 (release), as here" in refused(client.scheduler.address)
+    assert "accepted: 9.9 (release), as here" in refused(
+        client.scheduler.address, *credentials_of(client, tmp_path)
+    )
+
+
+def credentials_of(client, folder) -> list[str]:
+    """Options by which a command is one of a local cluster's clients."""
+    options = []
+    for name, what in (("ca", "ca_file"), ("cert", "client_cert"), ("key", "client_key")):
+        (folder / f"{name}.pem").write_text(getattr(client.security, f"tls_{what}"))
+        options += [f"--scheduler-{name}", str(folder / f"{name}.pem")]
+    return options
 
 
 @pytest.mark.parametrize("workers", [0, -1, 100_000])
 def test_processes_that_there_cannot_be_are_refused(workers):
-    with pytest.raises(InputError, match="workers is"), cluster.local(workers):
+    with pytest.raises(InputError, match="processes is"), cluster.local(workers):
         pass
 
 
@@ -437,7 +450,7 @@ def test_a_worker_that_is_lost_with_its_finished_job_is_told(client, monkeypatch
         return real(future, timeout_s)
 
     monkeypatch.setattr(cluster, "_result", lost_before_it_is_asked_for)
-    with pytest.raises(ShakedownError, match=r"worker tcp://.* was lost, and its share"):
+    with pytest.raises(ShakedownError, match=r"worker tls://.* was lost, and its share"):
         generators.results([lambda _look: 5] * 2)
     client.wait_for_workers(2, timeout=300)
 
@@ -551,3 +564,99 @@ def test_generators_end_with_the_first_that_fails(client, tmp_path):
     with pytest.raises(ZeroDivisionError):
         generators.results([until_stopped(tmp_path / "a", 1), fails])
     assert generators.results([lambda _look: 5] * 2) == [5, 5]
+
+
+def test_strangers_on_the_machine_are_refused(client):
+    """What listens takes no work from who has not this cluster's own key."""
+    from distributed import Client
+    from distributed.security import Security
+
+    assert client.scheduler.address.startswith("tls://127.0.0.1:")
+    place = client.scheduler.address.rpartition("://")[2]
+    workers = [address.rpartition("://")[2] for address in client.scheduler_info(n_workers=-1)["workers"]]
+    assert workers
+    for listening in (place, *workers):
+        for scheme, security in (("tcp", None), ("tls", Security.temporary())):
+            with pytest.raises((OSError, TypeError)):
+                Client(f"{scheme}://{listening}", timeout=3, set_as_default=False, security=security)
+    assert client.submit(int, "7").result() == 7
+
+
+def test_all_that_listens_is_on_loopback(client):
+    for pid in {os.getpid(), *client.run(os.getpid).values()}:
+        found = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True, check=True).stdout
+        mine = [line.split()[3] for line in found.splitlines() if f"pid={pid}," in line]
+        assert all(place.startswith("127.0.0.1:") for place in mine), mine
+
+
+def test_a_silent_scheduler_is_named(monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            pytest.raises(InputError, match=r"cannot be reached: it did not answer within 0.5 s"),
+            cluster.connected(f"tcp://{place}"),
+        ):
+            pass
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory):
+    """A root, what it issued, and a stranger's root, by OpenSSL."""
+    folder = tmp_path_factory.mktemp("pki")
+
+    def openssl(*arguments: object) -> None:
+        subprocess.run(["openssl", *map(str, arguments)], cwd=folder, check=True, capture_output=True)
+
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2")
+    for name in ("root", "other"):
+        openssl("req", "-x509", *new, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+    openssl("req", *new[:5], "-subj", "/CN=node", "-keyout", "node.key", "-out", "node.csr")
+    issued = ("-CA", "root.pem", "-CAkey", "root.key", "-days", "2", "-out", "node.pem")
+    openssl("x509", "-req", "-in", "node.csr", *issued)
+    return folder
+
+
+def test_a_scheduler_of_the_users_own_credentials(pki):
+    from distributed import LocalCluster
+    from distributed.security import Security
+
+    files = {"ca": pki / "root.pem", "cert": pki / "node.pem", "key": pki / "node.key"}
+    ours = cluster.Credentials(**files)
+    names = [str(path) for path in files.values()]
+    sides = {
+        f"tls_{side}_{what}": name
+        for side in ("scheduler", "worker", "client")
+        for what, name in zip(("cert", "key"), names[1:], strict=True)
+    }
+    security = Security(tls_ca_file=names[0], require_encryption=True, **sides)
+    options = {"n_workers": 1, "processes": False, "dashboard_address": None, "protocol": "tls://"}
+    with LocalCluster(host="127.0.0.1", security=security, **options) as running:
+        with cluster.connected(running.scheduler_address, ours) as client:
+            assert client.submit(int, "7").result() == 7
+        with (
+            pytest.raises(InputError, match="cannot be reached"),
+            cluster.connected(
+                running.scheduler_address, cluster.Credentials(pki / "other.pem", *list(files.values())[1:])
+            ),
+        ):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "names", "expected"),
+    [
+        ("tcp://127.0.0.1:1", ("root.pem", "node.pem", "node.key"), r"accepted with these: tls://HOST:PORT"),
+        (
+            "tls://127.0.0.1:1",
+            ("root.pem", "node.pem", None),
+            r"without --scheduler-key; accepted: all three",
+        ),
+        ("tls://127.0.0.1:1", ("root.pem", "node.pem", "other.key"), r"no credentials for"),
+        ("tls://127.0.0.1:1", ("root.pem", "none.pem", "node.key"), r"no credentials for"),
+    ],
+)
+def test_wrong_credentials_are_one_line(pki, scheduler, names, expected):
+    credentials = cluster.Credentials(*(name and pki / name for name in names))
+    with pytest.raises(InputError, match=expected), cluster.connected(scheduler, credentials):
+        pass

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from shakedown.errors import InputError
 from shakedown.files.limits import MAX_UNIX_S
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 """A file's path; what is a folder is none."""
@@ -120,3 +129,49 @@ def _option(field: Any) -> click.Option:  # noqa: ANN401 - msgspec's description
         if isinstance(field.default, int):
             more["help"] = f"{text}  [default: {field.default}]"
     return click.Option([f"--{field.name.replace('_', '-')}", field.name], **more)
+
+
+def computed_where(command: F) -> F:
+    """Adds the options that say where figures are computed; `cluster_of` takes what they collect."""
+    for option in (
+        click.option("--scheduler-key", type=FILE, metavar="FILE", help="Its private key."),
+        click.option("--scheduler-cert", type=FILE, metavar="FILE", help="This program's certificate."),
+        click.option(
+            "--scheduler-ca",
+            type=FILE,
+            metavar="FILE",
+            help="What a tls:// scheduler's certificate is checked by.",
+        ),
+        click.option(
+            "--scheduler",
+            metavar="URL",
+            help="Compute on a Dask cluster: tls://HOST:8786, or tcp://HOST:8786 on a trusted network.",
+        ),
+        click.option(
+            "--processes", type=int, metavar="N", help="Compute in N processes here.  [default: in this one]"
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def cluster_of(
+    processes: int | None,
+    scheduler: str | None,
+    scheduler_ca: Path | None,
+    scheduler_cert: Path | None,
+    scheduler_key: Path | None,
+) -> AbstractContextManager[Client | None]:
+    """The cluster that was asked for; None for this process. Raises `InputError`."""
+    from shakedown.experiments.cluster import Credentials, connected, local
+
+    if processes is not None and scheduler is not None:
+        raise InputError("--processes and --scheduler at once; accepted: one of the two")
+    credentials = Credentials(scheduler_ca, scheduler_cert, scheduler_key)
+    if scheduler is not None:
+        return connected(scheduler, credentials)
+    if credentials != Credentials():
+        raise InputError(
+            "credentials for a scheduler, and no --scheduler; accepted: --scheduler tls://HOST:PORT"
+        )
+    return nullcontext() if processes is None else local(processes)

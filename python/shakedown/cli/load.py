@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from shakedown.cli._options import FILE, Share
+from shakedown.cli._options import FILE, Share, cluster_of, computed_where
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -21,9 +21,10 @@ from shakedown.cli._output import (
     stopped_like_interrupted,
 )
 from shakedown.cli._scenario import Duration, Rate
-from shakedown.errors import InputError
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from shakedown.experiments.cluster import Generators
     from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
 
@@ -108,8 +109,7 @@ ARRIVALS = ("poisson", "deterministic", "closed")
 @click.option(
     "--emulate-device", metavar="DEVICE", help="Let clients take the time of this device, by waiting."
 )
-@click.option("--workers", type=int, metavar="N", help="Load from N processes here.  [default: this one]")
-@click.option("--scheduler", metavar="ADDRESS", help="Load from a Dask cluster: tcp://HOST:8786.")
+@computed_where
 @click.option(
     "--authorized-target", "authorized_target", metavar="HOST", help="HOST is not this machine, and you may."
 )
@@ -126,8 +126,11 @@ def command(
     clients: int | None,
     trace_count: int | None,
     traces_out: Path | None,
-    workers: int | None,
+    processes: int | None,
     scheduler: str | None,
+    scheduler_ca: Path | None,
+    scheduler_cert: Path | None,
+    scheduler_key: Path | None,
     no_check: bool,
     no_rate_cap: bool,
     force: bool,
@@ -143,12 +146,13 @@ def command(
     from shakedown.files.write import check_free
     from shakedown.live.load_test import UnwrittenTracesError, load
 
+    cluster = cluster_of(processes, scheduler, scheduler_ca, scheduler_cert, scheduler_key)
     if traces_out is not None:
         check_free(traces_out, force)
     if arrivals is None:
         arrivals = "closed" if background_per_s is not None and rate_per_s is None else "poisson"
     # Told while workers are still there: their end takes a moment, in which Ctrl-C costs no figures.
-    with stopped_like_interrupted(), _generators(workers, scheduler) as generators:
+    with stopped_like_interrupted(), _generators(cluster) as generators:
         unwritten: UnwrittenTracesError | None = None
         with _live_view(duration_s) as update:
             try:
@@ -196,17 +200,12 @@ def _warn(run: LoadRun, trace_count: int | None) -> None:
 
 
 @contextmanager
-def _generators(workers: int | None, scheduler: str | None) -> Iterator[Generators | None]:
+def _generators(cluster: AbstractContextManager[Client | None]) -> Iterator[Generators | None]:
     """Who loads: None for this process."""
-    from shakedown.experiments.cluster import Generators, connected, local
+    from shakedown.experiments.cluster import Generators
 
-    if workers is not None and scheduler is not None:
-        raise InputError("--workers and --scheduler at once; accepted: one of the two")
-    if workers is None and scheduler is None:
-        yield None
-        return
-    with connected(scheduler) if scheduler is not None else local(workers or 0) as client:
-        yield Generators(client)
+    with cluster as client:
+        yield None if client is None else Generators(client)
 
 
 def failures(run: LoadRun) -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from shakedown.cli._options import cluster_of, computed_where
 from shakedown.cli._output import (
     JsonArray,
     json_option,
@@ -17,11 +17,8 @@ from shakedown.cli._output import (
     show_results,
     stopped_like_interrupted,
 )
-from shakedown.errors import InputError
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from shakedown.results.folder import Results
 
 
@@ -34,24 +31,20 @@ if TYPE_CHECKING:
 )
 @click.option("--force", is_flag=True, help="Replace the results that the folder holds.")
 @click.option("--no-report", is_flag=True, help="Write no HTML report.")
-@click.option(
-    "--workers", type=int, metavar="N", help="Price and simulate in N processes here.  [default: in this one]"
-)
-@click.option("--scheduler", metavar="ADDRESS", help="The same on a Dask cluster: tcp://HOST:8786.")
+@computed_where
 @json_option
 def command(
     experiment: Path,
     out: Path | None,
     force: bool,
     no_report: bool,
-    workers: int | None,
-    scheduler: str | None,
     as_json: bool,
+    **where: Any,  # noqa: ANN401 - as `cluster_of` takes them
 ) -> None:
     """Run an experiment: measure suites, read captures, save the results, write the report.
 
-    Where it also prices and simulates, --workers and --scheduler spread that over processes and machines: the
-    figures are the same, and a worker that is lost loses nothing.
+    Where it also prices and simulates, --processes and --scheduler spread that over processes and machines:
+    the figures are the same, and a worker that is lost loses nothing.
     """
     from shakedown.experiments.figure_kinds import load_experiment
     from shakedown.experiments.runner import free_folder, run_experiment
@@ -59,8 +52,7 @@ def command(
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
 
-    if workers is not None and scheduler is not None:
-        raise InputError("--workers and --scheduler at once; accepted: one of the two")
+    cluster = cluster_of(**where)
     wanted = load_experiment(experiment)
     folder = out or free_folder(wanted.name)
     measured = wanted.of("measured")
@@ -84,7 +76,7 @@ def command(
             refuse_foreign(folder, [page.name], made_for(page), {}, ACCEPTED_OF_RUN)
         try:
             with (
-                _cluster(workers, scheduler) as client,
+                cluster as client,
                 progress_bar(len(measured) * repeat, "running") as update,
             ):
                 outcome = run_experiment(
@@ -119,12 +111,3 @@ def command(
             note(f"error: {suite}: {reason}")
         if outcome.failures:
             raise click.exceptions.Exit(1)
-
-
-def _cluster(workers: int | None, scheduler: str | None) -> AbstractContextManager[Client | None]:
-    """The cluster that was asked for."""
-    from shakedown.experiments.cluster import connected, local
-
-    if scheduler is not None:
-        return connected(scheduler)
-    return nullcontext() if workers is None else local(workers)

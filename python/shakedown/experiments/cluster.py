@@ -10,14 +10,17 @@ import atexit
 import gc
 import logging
 import signal
+import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
 from multiprocessing import active_children, resource_tracker
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -25,6 +28,7 @@ from shakedown.errors import InputError, ShakedownError
 
 if TYPE_CHECKING:
     from distributed import Client
+    from distributed.security import Security
 
 AHEAD = 4
 """Jobs a worker thread that are on their way at a time, so that none waits for work."""
@@ -375,17 +379,102 @@ def _known_fingerprint(profiles: tuple[str, ...]) -> dict[str, str]:
     return fingerprint(profiles)
 
 
+@dataclass(frozen=True)
+class Credentials:
+    """Files by which this program and a scheduler of `tls://` know each other, as PEM."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+    def security(self, scheduler: str) -> Security | None:
+        """What `distributed` makes of them; None for a scheduler that asks for none. Raises `InputError`."""
+        given = {f"--scheduler-{name}": path for name, path in vars(self).items()}
+        missing = [option for option, path in given.items() if path is None]
+        if not scheduler.startswith("tls://"):
+            if len(missing) < len(given):
+                raise InputError(
+                    f'scheduler "{scheduler}" with {", ".join(given.keys() - missing)}; '
+                    "accepted with these: tls://HOST:PORT"
+                )
+            return None
+        if len(missing) == len(given):
+            # As Dask's own configuration has it.
+            return None
+        if missing:
+            raise InputError(f'scheduler "{scheduler}" without {", ".join(missing)}; accepted: all three')
+        from distributed.security import Security
+
+        files = [str(path) for path in given.values()]
+        found = Security(  # type: ignore[no-untyped-call]
+            tls_ca_file=files[0],
+            tls_client_cert=files[1],
+            tls_client_key=files[2],
+            require_encryption=True,
+        )
+        try:
+            connection_arguments(found)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+            raise InputError(
+                f"{', '.join(files)}: no credentials for {scheduler}: {reason}; accepted: a CA's "
+                "certificate, one that it issued, and its key, as PEM"
+            ) from None
+        return found
+
+
+def connection_arguments(security: Security) -> dict[str, Any]:
+    """What `distributed` connects a client by. Raises what OpenSSL says of files."""
+    found: dict[str, Any] = security.get_connection_args("client")  # type: ignore[no-untyped-call]
+    return found
+
+
+def _check_speaks(scheduler: str, security: Security | None) -> None:
+    """Raises `InputError` where what listens there is silent: a scheduler is the first to speak.
+
+    Dask itself would wait for minutes.
+    """
+    address = scheduler.rpartition("://")[2]
+    host, _, port = address.rpartition(":")
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        return
+    context = None if security is None else connection_arguments(security).get("ssl_context")
+    if context is None and scheduler.startswith("tls://"):
+        return
+    host = host.strip("[]")
+    try:
+        with socket.create_connection((host, int(port)), CONNECT_S) as plain:
+            # What is left of the time is the socket's own limit.
+            stream = plain if context is None else context.wrap_socket(plain, server_hostname=host)
+            stream.settimeout(CONNECT_S)
+            if stream.recv(1):
+                return
+            silent = "it ended the connection"
+    except TimeoutError:
+        silent = f"it did not answer within {CONNECT_S:g} s"
+    except OSError as error:
+        # Refused, unknown or untrusted: Dask's own attempt says so in its words.
+        _LOG.debug("scheduler %s: %s", scheduler, error)
+        return
+    raise InputError(
+        f'scheduler "{scheduler}" cannot be reached: {silent}; accepted: the address of a Dask scheduler, as '
+        "tcp://HOST:8786 or, with --scheduler-ca, tls://HOST:8786"
+    )
+
+
 @contextmanager
-def connected(scheduler: str) -> Iterator[Client]:
+def connected(scheduler: str, credentials: Credentials | None = None) -> Iterator[Client]:
     """A client of a scheduler that runs already. Raises `InputError` where it cannot be reached."""
     distributed = _distributed()
+    security = (credentials or Credentials()).security(scheduler)
+    _check_speaks(scheduler, security)
     # A connection that breaks is told in one line, not by Dask's tracebacks.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     # Made in two steps: a client that could not connect still wants to say goodbye when it is forgotten.
     client = distributed.Client.__new__(distributed.Client)
     try:
-        client.__init__(scheduler, timeout=CONNECT_S, set_as_default=False)
+        client.__init__(scheduler, timeout=CONNECT_S, set_as_default=False, security=security)
     except BaseException as error:
         client.status = "closed"
         # A type: of the TLS context that an address of "tls://" asks for.
@@ -408,20 +497,25 @@ def connected(scheduler: str) -> Iterator[Client]:
 
 
 @contextmanager
-def local(workers: int) -> Iterator[Client]:
-    """A cluster of processes on this machine. Raises `InputError` for no workers."""
-    if not 1 <= workers <= 1024:
-        raise InputError(f"workers is {workers}; accepted: a whole number of processes from 1 to 1024")
+def local(processes: int) -> Iterator[Client]:
+    """A cluster of processes on this machine. Raises `InputError` for no processes.
+
+    Scheduler and workers run what is sent to them, so they listen on loopback alone and by mutual TLS. Its
+    key pair is made for this cluster and never leaves memory: other users of the machine are refused.
+    """
+    if not 1 <= processes <= 1024:
+        raise InputError(f"processes is {processes}; accepted: a whole number of processes from 1 to 1024")
     distributed = _distributed()
     # What LocalCluster silences speaks again when it ends, in the middle of which it is.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
     def begin() -> Any:  # noqa: ANN401 - Dask's
         cluster = distributed.LocalCluster(
-            n_workers=workers,
+            n_workers=processes,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
+            security=True,
             dashboard_address=None,
             # Without one it warns where another cluster has Dask's usual port.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},

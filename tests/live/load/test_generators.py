@@ -66,7 +66,7 @@ def test_the_cap_holds_for_all_together(load):
 
 def test_workers_of_a_cluster_load_together(load):
     with serving(SUITE) as server:
-        options = ("--rate", "60/s", "--duration", "1s", "--clients", "5", "--workers", "2")
+        options = ("--rate", "60/s", "--duration", "1s", "--clients", "5", "--processes", "2")
         status, found, err = load(server.target, SUITE, *options)
         counted = server.stop()
     assert status == 0, err
@@ -98,7 +98,7 @@ def wait_until(there: Callable[[], object]) -> None:
 @contextmanager
 def loading(target: str) -> Iterator[subprocess.Popen[str]]:
     """A load from two processes, in a group of its own; in the end none of these is left."""
-    command = [sys.executable, "-m", "shakedown", "load", target, SUITE, "--workers", "2", "--json"]
+    command = [sys.executable, "-m", "shakedown", "load", target, SUITE, "--processes", "2", "--json"]
     process = subprocess.Popen(
         [*command, "--rate", "60/s", "--duration", "3000s"],
         stdout=subprocess.PIPE,
@@ -229,8 +229,8 @@ def test_shares_add_up_to_the_whole():
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--workers", "0"), "workers is 0"),
-        (("--workers", "2", "--scheduler", "tcp://127.0.0.1:1"), "accepted: one of the two"),
+        (("--processes", "0"), "processes is 0"),
+        (("--processes", "2", "--scheduler", "tcp://127.0.0.1:1"), "accepted: one of the two"),
         (("--background", "0"), "background rate: 0"),
     ],
 )
