@@ -1,6 +1,7 @@
 //! A RADIUS server that authenticates peers by EAP-TLS: sessions by their State, answers kept for duplicates.
 //!
-//! What it holds is bounded: sessions by number and by time, answers by number and by time. Whoever does not know the
+//! What it holds is bounded: sessions by number and by time, answers and beginnings by number and by time. A full table
+//! takes a place from the client that has most. Whoever does not know the
 //! secret makes it hold nothing and say nothing.
 
 use crate::eap::{self, Code};
@@ -10,7 +11,7 @@ use crate::tls::MAX_OVERHEAD_BYTES;
 use shakedown_trace::Endpoint;
 use shakedown_trace::endpoint::Time;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 /// Bounds of what a service holds.
@@ -63,7 +64,10 @@ const SESSION_BYTES: usize = 16;
 const STATE_BYTES: usize = SESSION_BYTES + 4;
 
 type SessionId = [u8; SESSION_BYTES];
-type RequestId = (SocketAddr, u8, Authenticator);
+/// What a request is: its authenticator, and the code over all of it that only who knows the secret can make.
+type Content = (Authenticator, [u8; 16]);
+/// A client that sends a request again may do so from another port.
+type RequestId = (IpAddr, Content);
 
 struct Session<E> {
     server: Server<E>,
@@ -97,6 +101,9 @@ pub struct Service<V: Environment> {
     expiring: VecDeque<(Time, SessionId)>,
     replies: HashMap<RequestId, Vec<u8>>,
     forgetting: VecDeque<(Time, RequestId)>,
+    /// Requests that have begun an authentication: wherever one comes from again, it begins no other.
+    begun: HashSet<Content>,
+    outdating: VecDeque<(Time, Content)>,
     closing: bool,
     tally: Tally,
 }
@@ -114,6 +121,8 @@ impl<V: Environment> Service<V> {
             expiring: VecDeque::new(),
             replies: HashMap::new(),
             forgetting: VecDeque::new(),
+            begun: HashSet::new(),
+            outdating: VecDeque::new(),
             closing: false,
             tally: Tally::default(),
         }
@@ -139,7 +148,8 @@ impl<V: Environment> Service<V> {
     pub fn poll_timeout(&self) -> Option<Time> {
         let first = self.expiring.front().map(|entry| entry.0);
         let other = self.forgetting.front().map(|entry| entry.0);
-        [first, other].into_iter().flatten().min()
+        let third = self.outdating.front().map(|entry| entry.0);
+        [first, other, third].into_iter().flatten().min()
     }
 
     /// Forgets what has been held long enough.
@@ -155,6 +165,10 @@ impl<V: Environment> Service<V> {
             self.forgetting.pop_front();
             self.replies.remove(&id);
         }
+        while let Some((_, content)) = self.outdating.front().copied().filter(|entry| entry.0 <= now) {
+            self.outdating.pop_front();
+            self.begun.remove(&content);
+        }
     }
 
     /// Takes a datagram, and gives what to send back. Whatever does not come from somebody who knows the secret is
@@ -165,12 +179,14 @@ impl<V: Environment> Service<V> {
             self.tally.discarded += 1;
             return None;
         };
-        let id = (from, packet.identifier(), packet.authenticator());
+        let code = packet.first(attribute::MESSAGE_AUTHENTICATOR).and_then(|code| code.try_into().ok());
+        let content = (packet.authenticator(), code?);
+        let id = (from.ip(), content);
         if let Some(reply) = self.replies.get(&id) {
             self.tally.duplicates += 1;
             return Some(reply.clone());
         }
-        let reply = self.answer(now, from.ip(), &packet)?;
+        let reply = self.answer(now, from.ip(), content, &packet)?;
         if self.replies.len() >= self.limits.replies
             && let Some((_, oldest)) = self.forgetting.pop_front()
         {
@@ -186,7 +202,13 @@ impl<V: Environment> Service<V> {
             && self.secret.check_request(packet).is_ok()
     }
 
-    fn answer(&mut self, now: Time, client: IpAddr, packet: &Packet<'_>) -> Option<Vec<u8>> {
+    fn answer(
+        &mut self,
+        now: Time,
+        client: IpAddr,
+        content: Content,
+        packet: &Packet<'_>,
+    ) -> Option<Vec<u8>> {
         if packet.code() == code::STATUS_SERVER {
             return self.reply(packet, code::ACCESS_ACCEPT, |_, _| Ok(())).ok();
         }
@@ -195,7 +217,16 @@ impl<V: Environment> Service<V> {
             return self.reject(packet, "no_eap", None);
         };
         match packet.first(attribute::STATE) {
-            None => self.begin(now, client, packet, &eap),
+            None if self.begun.contains(&content) => {
+                // Sent again by somebody who saw it, or too late by who made it.
+                self.tally.duplicates += 1;
+                None
+            }
+            None => {
+                let reply = self.begin(now, client, packet, &eap)?;
+                self.remember(now, content);
+                Some(reply)
+            }
             Some(state) => self.go_on(now, packet, state, &eap),
         }
     }
@@ -205,7 +236,7 @@ impl<V: Environment> Service<V> {
             return None;
         }
         let has = self.per_client.get(&client).copied().unwrap_or(0);
-        if self.sessions.len() >= self.limits.sessions || has >= self.limits.sessions_per_client {
+        if has >= self.limits.sessions_per_client || !self.make_room(has) {
             self.tally.turned_away += 1;
             return None;
         }
@@ -229,6 +260,32 @@ impl<V: Environment> Service<V> {
         self.drop_finished();
         debug_assert!(self.expiring.len() <= 2 * self.limits.sessions.max(1));
         self.say(packet, id, said)
+    }
+
+    /// Whether there is a place for one more of a client that has so many. A full table takes the oldest of the client
+    /// that has most, if that has at least two more than this one.
+    fn make_room(&mut self, has: usize) -> bool {
+        if self.sessions.len() < self.limits.sessions {
+            return true;
+        }
+        let most = self.per_client.iter().max_by_key(|(_, count)| **count);
+        let Some((&largest, _)) = most.filter(|(_, count)| **count > has + 1) else { return false };
+        let of_largest = |id: &SessionId| self.sessions.get(id).is_some_and(|one| one.client == largest);
+        let oldest = self.expiring.iter().map(|(_, id)| *id).find(of_largest);
+        let ended = oldest.and_then(|id| self.end(&id));
+        self.tally.abandoned += u64::from(ended.is_some());
+        ended.is_some()
+    }
+
+    /// Notes a request that has begun an authentication, for as long as that may take.
+    fn remember(&mut self, now: Time, content: Content) {
+        if self.begun.len() >= self.limits.replies
+            && let Some((_, oldest)) = self.outdating.pop_front()
+        {
+            self.begun.remove(&oldest);
+        }
+        self.outdating.push_back((now + self.limits.session_time, content));
+        self.begun.insert(content);
     }
 
     /// A session is over.

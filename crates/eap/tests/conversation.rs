@@ -134,6 +134,47 @@ fn one_access_point_leaves_room_for_the_others() {
     assert_eq!(greedy(&mut both, one, 10), 10, "its sessions are over, and it may begin others");
 }
 
+/// One request, overheard once: from any port of any address it begins nothing more, however long it is sent.
+#[test]
+fn a_request_that_has_begun_an_authentication_begins_no_other() {
+    let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
+    let request = both.request(Time::ZERO);
+    let from = both.from;
+    let challenge = both.service.handle(Time::ZERO, from, &request).unwrap();
+    let mut answered = 0;
+    for number in 0..4000_u16 {
+        let now = Time::from_millis(u64::from(number) * 14);
+        let address = if number.is_multiple_of(2) { from.ip() } else { [10, 0, 0, 9].into() };
+        let reply = both.service.handle(now, (address, 1024 + number).into(), &request);
+        assert!(reply.as_ref().is_none_or(|reply| address == from.ip() && *reply == challenge));
+        answered += usize::from(reply.is_some());
+    }
+    assert!(answered > 0, "a client that sends again gets its answer");
+    assert_eq!((both.service.sessions(), both.service.tally().duplicates), (1, 4000));
+    // The genuine peer goes on with the answer that it got.
+    assert!(both.client.handle(Time::ZERO, &challenge).is_ok());
+    assert_eq!(both.run(), Next::Success);
+}
+
+/// Two access points fill the table; a third has a place all the same, and so has a fourth.
+#[test]
+fn a_full_table_takes_a_place_from_who_has_most() {
+    let script = Script::tls12([200, 900, 700, 60]);
+    let mut both = Conversation::new(script, 500, 500);
+    for number in 0..5000_u32 {
+        let request = both.request(Time::ZERO);
+        both.service.handle(Time::ZERO, ([10, 0, 0, 1 + (number % 2) as u8], 4000).into(), &request);
+        both.client = Conversation::new(script, 500, 500).client;
+    }
+    assert_eq!(both.service.sessions(), 4096);
+    for _ in 0..2 {
+        both.client = Conversation::new(script, 500, 500).client;
+        assert_eq!(both.run(), Next::Success);
+    }
+    assert_eq!((both.service.tally().accepted, both.service.tally().abandoned), (2, 1));
+    assert_eq!(both.service.sessions(), 4095);
+}
+
 #[test]
 fn sessions_that_are_over_leave_a_bounded_number_of_deadlines() {
     let script = Script::tls12([200, 900, 700, 60]);
