@@ -61,7 +61,7 @@ pub enum MobileEvent {
         /// An earlier session was resumed.
         resumed: bool,
     },
-    /// The network has accepted the attach; the temporary identity is for the next one.
+    /// The network has accepted the attach, as this mobile asked for it; the temporary identity is for the next one.
     Attached(Temporary),
     /// User data, opened.
     Data(Vec<u8>),
@@ -215,13 +215,14 @@ impl<E: Endpoint> Mobile<E> {
                 let identity = Message::Identity(self.subscription.imsi.clone());
                 self.tunnel.send(now, &identity, &mut self.out);
             }
+            // The network accepts only what arrived as it was sent.
+            let request = self.request;
+            self.protect(Plane::Signalling, &request);
         }
         while let Some((kind, body)) = self.tunnel.inner.next_frame() {
             match Message::read(kind, body) {
                 Ok(Message::AttachAccept(temporary)) if self.phase == Phase::Accept => {
                     self.phase = Phase::Attached;
-                    let request = self.request;
-                    self.protect(Plane::Signalling, &request);
                     self.events.push_back(MobileEvent::Attached(temporary));
                 }
                 Ok(Message::Reject(cause)) if self.phase == Phase::Accept => {

@@ -152,8 +152,8 @@ enum Phase {
     Location,
     /// For the old SGSN to let the subscriber go.
     Claim,
-    /// For the mobile's confirmation.
-    Complete,
+    /// For the mobile's word that its request arrived as it was sent.
+    Confirmation,
     Attached,
     Over,
 }
@@ -175,6 +175,8 @@ pub struct Attach<E> {
     guest: Option<Identified>,
     /// The same once the mobile has authenticated, and the old SGSN has let it go.
     claimed: Option<SessionRecord>,
+    /// The mobile has said under protection what it asked for, and that has arrived.
+    confirmed: bool,
     held: Vec<u8>,
     tunnel: Option<Tunnel<E>>,
     fresh: Option<Fresh>,
@@ -196,6 +198,7 @@ impl<E: Endpoint> Default for Attach<E> {
             known_as: None,
             guest: None,
             claimed: None,
+            confirmed: false,
             held: Vec::new(),
             tunnel: None,
             fresh: None,
@@ -240,14 +243,9 @@ impl<E: Endpoint> Attach<E> {
         self.phase != Phase::Request
     }
 
-    /// True once the mobile has confirmed.
+    /// True once the mobile has confirmed what it asked for, and the accept is on its way.
     pub fn is_attached(&self) -> bool {
         self.phase == Phase::Attached
-    }
-
-    /// True once the accept is on its way.
-    pub fn is_accepted(&self) -> bool {
-        matches!(self.phase, Phase::Complete | Phase::Attached)
     }
 
     /// True once nothing will come of it any more.
@@ -392,13 +390,14 @@ impl<E: Endpoint> Attach<E> {
                 | Phase::Identity
                 | Phase::Location
                 | Phase::Claim
-                | Phase::Complete
+                | Phase::Confirmation
                 | Phase::Attached,
                 Message::Tls(bytes),
             ) => self.tls(node, now, &bytes),
-            (Phase::Complete, Message::Protected { plane: Plane::Signalling, sealed }) => {
-                self.complete(node, &sealed)
-            }
+            (
+                Phase::Location | Phase::Claim | Phase::Confirmation,
+                Message::Protected { plane: Plane::Signalling, sealed },
+            ) if !self.confirmed => self.confirm(node, now, &sealed),
             (Phase::Attached, Message::Protected { plane: Plane::User, sealed }) => {
                 let data = self.open(Plane::User, &sealed)?;
                 self.events.push_back(AttachEvent::Data(data));
@@ -622,6 +621,10 @@ impl<E: Endpoint> Attach<E> {
         V: Environment<Endpoint = E>,
         S: Store,
     {
+        if !self.confirmed {
+            self.phase = Phase::Confirmation;
+            return Ok(());
+        }
         let (Some(home), Some(imsi)) = (&self.home, &self.imsi) else { return Err(not_due()) };
         let ptmsi = node.temporary().map_err(store)?;
         // What TLS negotiated, whatever was offered and might have been.
@@ -641,27 +644,12 @@ impl<E: Endpoint> Attach<E> {
         }
         let id = resumed.map(|offered| &*offered.id);
         node.sessions().attached(now, ptmsi, (imsi, home), made, id).map_err(store)?;
+        let imsi = imsi.clone();
         let Some(tunnel) = &mut self.tunnel else { return Err(not_due()) };
-        self.phase = Phase::Complete;
         let accept = Message::AttachAccept(Temporary { node: node.name.clone(), ptmsi });
-        if tunnel.send(now, &accept, &mut self.out) {
-            Ok(())
-        } else {
-            Err((Cause::Handshake, tunnel.failure()))
+        if !tunnel.send(now, &accept, &mut self.out) {
+            return Err((Cause::Handshake, tunnel.failure()));
         }
-    }
-
-    fn open(&mut self, plane: Plane, sealed: &[u8]) -> Result<Vec<u8>, Stop> {
-        let channel = self.tunnel.as_mut().and_then(|tunnel| tunnel.channel.as_mut());
-        let opened = channel.and_then(|channel| channel.open(plane, sealed).ok());
-        opened.ok_or_else(|| (Cause::Protocol, "data that the derived keys do not open".into()))
-    }
-
-    fn complete<V: Environment, S>(&mut self, node: &mut Node<V, S>, sealed: &[u8]) -> Result<(), Stop> {
-        if self.open(Plane::Signalling, sealed)? != self.request {
-            return Err((Cause::Protocol, "the attach request was altered on its way".into()));
-        }
-        let Some(imsi) = self.imsi.clone() else { return Err(not_due()) };
         let resumed = self.is_resumed();
         if resumed {
             node.tally.resumed += 1;
@@ -671,6 +659,26 @@ impl<E: Endpoint> Attach<E> {
         self.phase = Phase::Attached;
         self.events.push_back(AttachEvent::Attached { imsi, resumed });
         Ok(())
+    }
+
+    fn open(&mut self, plane: Plane, sealed: &[u8]) -> Result<Vec<u8>, Stop> {
+        let channel = self.tunnel.as_mut().and_then(|tunnel| tunnel.channel.as_mut());
+        let opened = channel.and_then(|channel| channel.open(plane, sealed).ok());
+        opened.ok_or_else(|| (Cause::Protocol, "data that the derived keys do not open".into()))
+    }
+
+    /// The mobile's request under the derived keys: only where it is what has arrived is the attach accepted, so that a
+    /// mobile that is accepted knows that nothing was altered.
+    fn confirm<V, S>(&mut self, node: &mut Node<V, S>, now: Time, sealed: &[u8]) -> Result<(), Stop>
+    where
+        V: Environment<Endpoint = E>,
+        S: Store,
+    {
+        if self.open(Plane::Signalling, sealed)? != self.request {
+            return Err((Cause::Protocol, "the attach request was altered on its way".into()));
+        }
+        self.confirmed = true;
+        if self.phase == Phase::Confirmation { self.accept(node, now) } else { Ok(()) }
     }
 }
 

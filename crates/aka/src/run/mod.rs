@@ -352,7 +352,7 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
             }
             self.schedule(done, Action::SgsnSends(bytes));
         }
-        if self.attach.is_accepted() && self.measured.scrt_s.is_none() {
+        if self.attach.is_attached() && self.measured.scrt_s.is_none() {
             self.measured.scrt_s = self.server_hello.map(|sent| done.since(sent).as_secs_f64());
         }
         if let Some((network, query)) = self.attach.poll_query() {

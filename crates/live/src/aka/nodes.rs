@@ -327,7 +327,7 @@ impl Serving<'_> {
             }
             if attach.steps() > 0 {
                 let sent = *hello.get_or_insert_with(Instant::now);
-                if attach.is_accepted() && !answered {
+                if attach.is_attached() && !answered {
                     answered = true;
                     self.served(&attach, sent.elapsed());
                 }

@@ -98,7 +98,7 @@ impl Known {
         if let Some(offered) = offered.filter(|one| one.decision == Decision::ClockSetBack && !one.is_guest) {
             self.refused.insert(offered.id.clone());
         }
-        if flight.counted || !flight.attach.is_accepted() {
+        if flight.counted || !flight.attach.is_attached() {
             return Ok(());
         }
         flight.counted = true;

@@ -173,7 +173,7 @@ pub fn replay(deployment: &mut Deployment, overheard: &[u8], node: usize, now: D
     Message::Tls(vec![20, 3, 3, 0, 1, 1]).put(&mut rest);
     Message::Tls([&[22, 3, 3, 0, 64][..], &[7; 64]].concat()).put(&mut rest);
     attach.handle_input(&mut deployment.nodes[node], now, &rest);
-    assert!(!attach.is_accepted());
+    assert!(!attach.is_attached());
     attach.handle_close(&mut deployment.nodes[node]);
 }
 

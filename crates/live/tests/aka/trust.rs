@@ -2,7 +2,7 @@
 
 use crate::lab::{attach, deployment, suite, untouched};
 use shakedown_aka::message::Cause;
-use shakedown_aka::mobile::AttachFailure;
+use shakedown_aka::mobile::{AttachFailure, MobileEvent};
 use shakedown_aka::names::{Imsi, Network};
 use shakedown_aka::sessions::Policy;
 use shakedown_live::aka::{Card, Operator, suite_of};
@@ -131,6 +131,9 @@ fn an_attach_request_that_was_altered_on_its_way_is_noticed() {
     });
     assert!(!seen.attached(), "{seen:?}");
     assert_eq!(seen.cause(), Some(Cause::Protocol));
+    // Both sides know: the mobile is not told that it has attached.
+    assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::Protocol)), "{seen:?}");
+    assert!(!seen.mobile.iter().any(|event| matches!(event, MobileEvent::Attached(_))), "{seen:?}");
 }
 
 #[test]
