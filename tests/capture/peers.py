@@ -19,6 +19,21 @@ from pathlib import Path
 REQUEST = b"GET / HTTP/1.0\r\n\r\n"
 
 
+MARKER_PORT = 9
+"""Discard: captured, and of no protocol that is looked for."""
+
+
+def mark(path: Path) -> None:
+    """Waits until the capture has a packet that is sent now, and so all that were sent before."""
+    marker = os.urandom(16)
+    deadline = time.monotonic() + 300
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        while not path.exists() or marker not in path.read_bytes():
+            assert time.monotonic() < deadline, "tshark does not write what it captures"
+            sender.sendto(marker, ("127.0.0.1", MARKER_PORT))
+            time.sleep(0.05)
+
+
 @contextlib.contextmanager
 def capturing(path: Path, ports: range) -> Iterator[None]:
     """tshark on the loopback device, for a range of ports, until the block ends.
@@ -26,7 +41,7 @@ def capturing(path: Path, ports: range) -> Iterator[None]:
     Raises PermissionError where this user may not capture.
     """
     command = ["tshark", "-q", "-i", "lo", "-B", "64", "-w", str(path)]
-    command += ["-f", f"portrange {ports.start}-{ports.stop - 1}"]
+    command += ["-f", f"portrange {ports.start}-{ports.stop - 1} or udp port {MARKER_PORT}"]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
         try:
@@ -40,12 +55,10 @@ def capturing(path: Path, ports: range) -> Iterator[None]:
                 time.sleep(0.05)
                 log.seek(0)
                 text = log.read().decode()
-            # It says so a little early, and writes a little late.
-            time.sleep(2.0)
+            # It reports that a little early, and writes a little late.
+            mark(path)
             yield
-            size = -1
-            while size != (size := path.stat().st_size):
-                time.sleep(3.0)
+            mark(path)
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(120)

@@ -21,7 +21,7 @@ def made(tmp_path_factory) -> Path:
 
     folder = tmp_path_factory.mktemp("made")
     command = [sys.executable, "-m", "shakedown", "certs", "make", "p256@p384@p384", "--out", str(folder)]
-    subprocess.run([*command, "--name", "gw.example"], check=True, capture_output=True, timeout=60)
+    subprocess.run([*command, "--name", "gw.example"], check=True, capture_output=True, timeout=300)
     return folder
 
 

@@ -18,7 +18,7 @@ STYLES = ("automated", "cross-signed", "extended", "large-root", "many-names")
 
 def made(folder: Path, *arguments: str) -> Path:
     command = [sys.executable, "-m", "shakedown", "certs", "make", *arguments, "--out", str(folder)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
     return folder
 
 

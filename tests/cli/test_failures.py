@@ -134,7 +134,7 @@ def test_a_broken_pipe_is_quiet(arguments):
 
 def test_closed_standard_output_is_no_defect():
     program = f"exec {sys.executable} -m shakedown --version >&-"
-    process = subprocess.run(["sh", "-c", program], stderr=subprocess.PIPE, text=True, timeout=60)
+    process = subprocess.run(["sh", "-c", program], stderr=subprocess.PIPE, text=True, timeout=300)
     assert (process.returncode, process.stderr) == (0, "")
 
 

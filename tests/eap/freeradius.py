@@ -152,7 +152,7 @@ def freeradius(
     finally:
         process.terminate()
         try:
-            process.wait(60)
+            process.wait(300)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import struct
@@ -174,7 +175,12 @@ def test_identities_that_peers_send(tmp_path, capsys):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
             for _ in range(3):
                 peer.sendto(request, ("127.0.0.1", port))
-        time.sleep(0.3)
+        # Its rx_queue in the kernel's table is empty once the server has read all of them.
+        waiting = re.compile(rf" 0100007F:{port:04X} \S+ \S+ [0-9A-F]+:(?!0+ )")
+        deadline_s = time.monotonic() + 300.0
+        while waiting.search(Path("/proc/net/udp").read_text()):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
         server.terminate()
         rest, _ = server.communicate(timeout=300)
     finally:

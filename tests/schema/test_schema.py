@@ -43,7 +43,7 @@ def printed(home):
 
     def run(*arguments: str) -> bytes:
         command = [sys.executable, "-m", "shakedown", *arguments, "--json"]
-        done = subprocess.run(command, cwd=home, capture_output=True, timeout=100)
+        done = subprocess.run(command, cwd=home, capture_output=True, timeout=300)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -474,7 +474,8 @@ def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_p
 
 
 def test_a_generator_that_does_not_answer_is_left_out(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "STOP_S", 0.5)
+    # The other one answers within it, on a busy machine too.
+    monkeypatch.setattr(cluster, "STOP_S", 10.0)
     begun, ended = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended"
     thread = interrupt_when(begun)
     try:
@@ -491,7 +492,7 @@ def test_workers_are_not_lost_where_the_client_forgets_them(client, monkeypatch)
     assert cluster.Cluster(client).threads() == 2
     generators = cluster.Generators(client)
     assert generators.count() == 2
-    assert generators.results([lambda look: look() or time.sleep(0.5) or 5] * 2) == [5, 5]
+    assert generators.results([lambda look: look() or 5] * 2) == [5, 5]
 
 
 def test_generators_whose_scheduler_is_lost_say_so_in_one_line(tmp_path):

@@ -72,15 +72,20 @@ class Server:
             self.process = None
 
 
+def requests(folder: Path) -> int:
+    """Those that a web server has answered, by its log."""
+    log = folder / "access.log"
+    return len(log.read_bytes().splitlines()) if log.exists() else 0
+
+
 def wait_for_requests(folder: Path, count: int = 50) -> None:
     """Until a web server has answered so many, by its log: a load is well under way."""
-    log = folder / "access.log"
     deadline = time.monotonic() + LOAD_TIMEOUT_S
     while time.monotonic() < deadline:
-        if log.exists() and len(log.read_bytes().splitlines()) >= count:
+        if requests(folder) >= count:
             return
         time.sleep(0.02)
-    raise AssertionError(f"nobody asks: {log}")
+    raise AssertionError(f"no requests come in: {folder}")
 
 
 @contextlib.contextmanager

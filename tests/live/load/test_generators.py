@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -88,6 +89,12 @@ def of_group(group: int) -> list[int]:
     return found
 
 
+def is_pending(process: int, number: int) -> bool:
+    """Whether a signal that was sent to a process has not reached it yet."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return any(int(found, 16) >> (number - 1) & 1 for found in re.findall(r"(?:Sig|Shd)Pnd:\s+(\S+)", status))
+
+
 def wait_until(there: Callable[[], object]) -> None:
     patience_s = time.monotonic() + 300.0
     while not there():
@@ -159,8 +166,9 @@ def test_a_second_ctrl_c_ends_at_once_and_leaves_no_process(tmp_path):
                 if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes():
                     os.kill(one, signal.SIGSTOP)
             process.send_signal(signal.SIGINT)
+            wait_until(lambda: not is_pending(process.pid, signal.SIGINT))
             with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(timeout=1.0)
+                process.wait(timeout=3.0)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=300)
         server.stop()

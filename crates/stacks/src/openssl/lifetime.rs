@@ -60,11 +60,11 @@ fn ends_s(certificate: &X509Ref) -> Option<i64> {
     Some(i64::from(difference.days) * 86_400 + i64::from(difference.secs))
 }
 
-/// When a session ends that a full handshake makes now; what cannot be read has ended.
-fn begin_s(ssl: &SslRef, now_s: i64) -> i64 {
+/// When a session ends that a full handshake made at `made_s`; what cannot be read has ended.
+fn begin_s(ssl: &SslRef, made_s: i64) -> i64 {
     let chain = ssl.verified_chain().into_iter().flatten();
-    let first_end = chain.map(|certificate| ends_s(certificate).unwrap_or(now_s)).min();
-    let limit = now_s + MAX_LIFETIME_S;
+    let first_end = chain.map(|certificate| ends_s(certificate).unwrap_or(made_s)).min();
+    let limit = made_s + MAX_LIFETIME_S;
     first_end.map_or(limit, |end| end.min(limit))
 }
 
@@ -78,13 +78,15 @@ fn inherited() -> Option<Index<Ssl, Inherited>> {
 }
 
 /// Bounds a session that libssl has just made on a connection: by the end of the one that was resumed, or, after a full
-/// handshake, by now and the peer's certificates.
-fn bound(ssl: &SslRef, session: &SslSessionRef, now_s: i64) -> bool {
+/// handshake, by the session's time and the peer's certificates. The session's own time counts, which libssl adds the
+/// timeout to; the clock may have gone on since.
+fn bound(ssl: &SslRef, session: &SslSessionRef) -> bool {
+    let made_s = session.time();
     // A handshake by an external key counts as a resumption to libssl, and inherits nothing.
     let inherits = inherited().filter(|_| ssl.session_reused()).and_then(|index| ssl.ex_data(index));
-    let until_s = inherits.map_or_else(|| begin_s(ssl, now_s), |inherits| inherits.0);
+    let until_s = inherits.map_or_else(|| begin_s(ssl, made_s), |inherits| inherits.0);
     // What is written with a timeout of 0 is read with one of 3 s.
-    let left_s = libc::c_long::try_from((until_s - now_s).max(1)).unwrap_or(libc::c_long::MAX);
+    let left_s = libc::c_long::try_from((until_s - made_s).max(1)).unwrap_or(libc::c_long::MAX);
     // SAFETY: the session is live, and libssl has just made it on this thread; one that is in libssl's cache already is
     // moved within it under the cache's lock.
     unsafe { SSL_SESSION_set_timeout(session.as_ptr(), left_s) == 1 }
@@ -92,16 +94,15 @@ fn bound(ssl: &SslRef, session: &SslSessionRef, now_s: i64) -> bool {
 
 /// Bounds a session that libssl keeps itself.
 pub fn bound_made(ssl: &SslRef, session: &SslSessionRef) {
-    bound(ssl, session, now_s());
+    bound(ssl, session);
 }
 
 /// Bounds a session that is to be kept elsewhere; the time of the full handshake behind it. `None` where it cannot be
 /// bounded, and is not to be resumed.
 pub fn bound_kept(ssl: &SslRef, session: &SslSessionRef) -> Option<i64> {
-    let now_s = now_s();
-    bound(ssl, session, now_s).then_some(())?;
+    bound(ssl, session).then_some(())?;
     // A session that was resumed has left its own to the one made of it.
-    let made_s = made_s(session).filter(|_| ssl.session_reused()).unwrap_or(now_s);
+    let made_s = made_s(session).filter(|_| ssl.session_reused()).unwrap_or(session.time());
     let bytes = made_s.to_be_bytes();
     // SAFETY: the session is live, and libssl has just made it on this thread; the bytes are copied.
     let written =
@@ -153,7 +154,7 @@ pub fn bound_tickets(builder: &SslContextBuilder) {
 unsafe extern "C" fn generate(ssl: *mut sys::SSL, _: *mut libc::c_void) -> libc::c_int {
     // SAFETY: libssl passes a live connection.
     let ssl = unsafe { SslRef::from_ptr(ssl) };
-    libc::c_int::from(ssl.session().is_some_and(|session| bound(ssl, session, now_s())))
+    libc::c_int::from(ssl.session().is_some_and(|session| bound(ssl, session)))
 }
 
 /// A ticket has been decrypted, or could not be.
