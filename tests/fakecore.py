@@ -90,6 +90,9 @@ class FakeCore(ModuleType):
         assert request["do"] == "profile"
         return []
 
+    def replay(self, spec: str) -> str:
+        return real.native.replay(spec)
+
     def take_notices(self) -> list[str]:
         return []
 

@@ -24,7 +24,8 @@ from shakedown.papers.aka.runs import FILE
 from shakedown.papers.load import load
 from shakedown.prediction.library import open_library
 from shakedown.prediction.scenario import scenario
-from shakedown.simulation.spec import bearer_spec, handshake_spec
+from shakedown.prediction.spec import bearer_spec
+from shakedown.simulation.spec import priced_spec
 
 RUNS = 1000
 SEED = 1
@@ -39,7 +40,7 @@ LOADS = (0.0, 0.25, 0.5, 0.75)
 
 def handshake(priced: Any, client: dict[str, Any], server_s: float = 0.0) -> dict[str, Any]:  # noqa: ANN401
     """A recorded handshake in which the client computes once, at the server's flight; the server twice."""
-    spec = handshake_spec(priced)
+    spec = priced_spec(priced)
     none = {"kind": "constant", "s": 0.0}
     for message in spec["messages"]:
         message["generate"] = message["process"] = none

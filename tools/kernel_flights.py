@@ -1,4 +1,4 @@
-"""Flights over the kernel's own TCP and a bearer that loses packets, held against simulator and model.
+"""Flights over the kernel's own TCP and a bearer that loses packets, held against the simulator.
 
     python -m tools.kernel_flights [--count N] [--parallel N] [--seed N] [--loss P …] [--trip-ms MS …]
         [--segments N …] [--keep-metrics] [--samples FILE]
@@ -6,7 +6,7 @@
 Two network namespaces with TUN devices (`bearer run`), no rate to speak of and a fixed delay. A client
 connects, sends a request and waits for a flight of so many segments, which its server writes at once; timed
 is from `connect` until all of it is read. Beside the kernel's percentiles, with the interval that chance
-leaves them (95 %), stand the simulator's and the model's. The exit status is 1 where the share of the
+leaves them (95 %), stand the simulator's. The exit status is 1 where the share of the
 kernel's times up to one of the simulator's percentiles is further from its own than two points, or a quarter
 of what lies beyond it, and what chance allows.
 `--keep-metrics` lets the kernel remember the path from one connection to the next (`tcp_no_metrics_save` 0).
@@ -39,7 +39,6 @@ POINTS, DEVIATIONS = 0.02, 3.3
 two thousand."""
 NEAR, LATE_S = 0.02, 0.005
 """How far times may lie apart: of themselves, and what a busy machine adds beyond what the fastest have."""
-CLIENTS = 40_000
 PATIENCE_S = 90.0
 """What takes longer counts as longer than everything."""
 
@@ -163,43 +162,29 @@ def measured(cell: Cell, count: int, parallel: int, seed: int) -> list[tuple[flo
     return [(connected, ready) for connected, ready in json.loads(done.stdout)]
 
 
-def simulated(cell: Cell) -> dict[str, float]:
-    """Minimum, mean and percentiles in seconds of so many clients in virtual time."""
-    from shakedown import native
+def replayed(cell: Cell) -> dict[str, float]:
+    """Minimum, mean and percentiles in seconds of as many handshakes in virtual time as they need."""
+    from shakedown.prediction import network
+    from shakedown.prediction.spec import message_spec, stream_spec
 
-    nothing = {"kind": "constant", "s": 0.0}
-    flights = [("client", REQUEST_BYTES), ("server", cell.flight_bytes), ("client", LAST_BYTES)]
     messages = [
-        {"from": sender, "name": f"flight {number}", "bytes": size, "flight": number}
-        | {"generate": nothing, "process": nothing}
-        for number, (sender, size) in enumerate(flights, start=1)
+        message_spec("client", "request", REQUEST_BYTES, flight=1),
+        message_spec("server", "flight", cell.flight_bytes, flight=2),
+        message_spec("client", "last", LAST_BYTES, flight=3),
     ]
-    way = {"up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "traversal_s": cell.trip_s / 2.0, "loss": cell.loss}
-    handshake = {"name": "flights", "transport": "stream", "write_bytes": None, "messages": messages}
     spec = {
-        "classes": [{"handshake": handshake, "bearer": way}],
-        "clients": CLIENTS,
-        "arrivals": {"kind": "storm", "within_s": 1e5},
-        "server": {"workers": 1},
+        "handshake": stream_spec("flights", messages, write_bytes=None),
+        "bearer": {
+            "up_bits_per_s": 1e9,
+            "down_bits_per_s": 1e9,
+            "traversal_s": cell.trip_s / 2.0,
+            "loss": cell.loss,
+        },
         "tcp": {"congestion": "reno", "one_clock": True},
-        "seed": 1,
     }
-    figures: dict[str, float] = native.simulate(spec)["report"]["handshake_s"]
-    return figures
-
-
-def modelled(cell: Cell) -> dict[str, float]:
-    """The same by the model."""
-    from shakedown.models.distribution import Distribution
-    from shakedown.models.network import Step, Tcp, exchange
-    from shakedown.models.path import Direction
-    from shakedown.models.path import Path as NetworkPath
-
-    way = Direction(1e9, Distribution.exactly(cell.trip_s / 2.0), cell.loss)
-    path = NetworkPath(way, way, Distribution.exactly(0.0), 1500, 0)
-    steps = [Step("client", REQUEST_BYTES), Step("server", cell.flight_bytes), Step("client", LAST_BYTES)]
-    ready = exchange(steps, path, Tcp(write_bytes=0)).ready
-    return {"mean": ready.mean} | {name: ready.quantile(share) for name, share in SHARES.items()}
+    ready = network.replayed(spec, "kernel-flights").ready
+    times = {name: ready.quantile(share) for name, share in SHARES.items()}
+    return times | {"mean": ready.mean, "min": float(ready.values_s[0])}
 
 
 def interval(ordered: Sequence[float], share: float) -> tuple[float, float, float]:
@@ -227,19 +212,19 @@ def disagreements(ordered: Sequence[float], theirs: dict[str, float]) -> list[st
     return wrong
 
 
-def row(cell: Cell, ordered: Sequence[float], theirs: dict[str, float], model: dict[str, float]) -> str:
+def row(cell: Cell, ordered: Sequence[float], theirs: dict[str, float]) -> str:
     """A line of the table."""
     finished = [took_s for took_s in ordered if took_s < math.inf]
-    figures = [f"{sum(finished) / len(finished):.3f} / {theirs['mean']:.3f} / {model['mean']:.3f}"]
+    figures = [f"{sum(finished) / len(finished):.3f} / {theirs['mean']:.3f}"]
     for name, share in SHARES.items():
         at, low, high = interval(ordered, share)
-        figures.append(f"{at:.3f} ({low:.3f}–{high:.3f}) / {theirs[name]:.3f} / {model[name]:.3f}")
+        figures.append(f"{at:.3f} ({low:.3f}–{high:.3f}) / {theirs[name]:.3f}")
     head = f"{cell.trip_s * 1e3:.0f} ms | {cell.loss:.0%} | {cell.segments} | {len(ordered)}"
     return f"| {head} | {' | '.join(figures)} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures each cell and prints it beside simulator and model."""
+    """Measures each cell and prints it beside the simulator."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -253,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--samples", type=Path, help="append all times to this file, a line of JSON a cell")
     options = parser.parse_args(arguments)
     titles = ["round trip", "loss", "segments", "n", "mean", *SHARES]
-    print("each: kernel / simulator / model, s\n\n| " + " | ".join(titles) + " |")
+    print("each: kernel / simulator, s\n\n| " + " | ".join(titles) + " |")
     print("| --- " * len(titles) + "|", flush=True)
     wrong = []
     cells = [
@@ -265,8 +250,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for cell in cells:
         times = measured(cell, options.count, options.parallel, options.seed)
         ordered = sorted(ready_s for _, ready_s in times)
-        theirs = simulated(cell)
-        print(row(cell, ordered, theirs, modelled(cell)), flush=True)
+        theirs = replayed(cell)
+        print(row(cell, ordered, theirs), flush=True)
         wrong += [f"{cell}: {one}" for one in disagreements(ordered, theirs)]
         if options.samples:
             with options.samples.open("a") as out:

@@ -69,19 +69,21 @@ def test_the_lead_names_the_quickest_and_the_widest_gap(results):
     for place, here in gaps.items():
         known = {suite: row for suite, row in here.items() if (*place, suite) not in least}
         if known:
-            quickest[place] = min(known, key=lambda suite: known[suite]["total_s"])
+            quickest[place] = min(known, key=lambda suite: known[suite]["ready_mean_s"])
             wins[quickest[place]] = wins.get(quickest[place], 0) + 1
     most = max(wins, key=wins.get)
     assert section.lead.startswith(f"{most} is the quickest in {wins[most]} of {len(quickest)} places")
 
     def gap(place):
         here = gaps[place]
-        return max(row["total_s"] for row in here.values()) / here[quickest[place]]["total_s"]
+        return max(row["ready_mean_s"] for row in here.values()) / here[quickest[place]]["ready_mean_s"]
 
     place = max(quickest, key=gap)
     here = gaps[place]
-    quick, slow = quickest[place], max(here, key=lambda suite: here[suite]["total_s"])
-    ends = [f"{marked(time(here[one]['total_s'], 2), here[one]['basis'])} ({one})" for one in (quick, slow)]
+    quick, slow = quickest[place], max(here, key=lambda suite: here[suite]["ready_mean_s"])
+    ends = [
+        f"{marked(time(here[one]['ready_mean_s'], 2), here[one]['basis'])} ({one})" for one in (quick, slow)
+    ]
     assert f"{place[0]} over {place[1]}: from {ends[0]} to {ends[1]}" in section.lead
 
 
@@ -92,7 +94,7 @@ def test_every_cell_that_is_not_the_devices_own_is_marked(results):
     texts = [one["text"] for one in cells]
     for row in quiet:
         mark = BASIS_MARKS[row["basis"]]
-        assert f"{mark} {time(row['total_s'], 2)}".strip() in texts
+        assert f"{mark} {time(row['ready_mean_s'], 2)}".strip() in texts
     [section] = predictions_section(results)
     assert legend(row["basis"] for row in quiet) in section.blocks[0].figure.caption
 
@@ -130,7 +132,7 @@ def test_the_map_shows_every_prediction_at_the_lowest_rate(results, width):
     quiet = lowest(results)
     svg = draw(time_map(quiet, width))
     for row in quiet:
-        assert f">{marked(time(row['total_s'], 2), row['basis'])}<" in svg
+        assert f">{marked(time(row['ready_mean_s'], 2), row['basis'])}<" in svg
         assert row["suite"] in svg
     assert svg.count(">gprs<") == 3
 
@@ -152,7 +154,7 @@ def test_the_map_s_steps_are_told_apart_by_their_cells_words(results):
     quiet = lowest(results)
     cells = time_map(quiet, WIDE_PX)["layer"][0]["data"]["values"]
     steps = [
-        "none" if row["missing"] else f"step{sum(row['total_s'] >= step for step in STEPS_S)}"
+        "none" if row["missing"] else f"step{sum(row['ready_mean_s'] >= step for step in STEPS_S)}"
         for row in quiet
     ]
     assert "none" in steps
@@ -164,11 +166,13 @@ def test_all_rates_and_ranges_are_in_the_csv(results):
     rows = list(csv.DictReader(io.StringIO(section.blocks[0].figure.csv)))
     assert len(rows) == results.predictions.height
     assert all(row["kind"] == "modelled" for row in rows)
-    whole = [row for row in rows if row["total_s"] and row["high_s"]]
+    whole = [row for row in rows if row["ready_mean_s"] and row["high_s"]]
     assert whole
     for row in whole:
-        assert float(row["low_s"]) <= float(row["total_s"]) <= float(row["high_s"])
-    assert {row["total_s"] for row in rows if row["utilisation"] and float(row["utilisation"]) >= 1} == {""}
+        assert float(row["low_s"]) <= float(row["ready_mean_s"]) <= float(row["high_s"])
+    assert {row["ready_mean_s"] for row in rows if row["utilisation"] and float(row["utilisation"]) >= 1} == {
+        ""
+    }
 
 
 def test_what_saturates_and_what_was_extrapolated_is_said(results):
@@ -206,7 +210,7 @@ def test_a_quick_handshake_is_not_shown_as_none():
     rows = [modelled.rows(one, modelled.run(one, run)) for one in batch]
     plain = results_of([own])
     results = Results(plain.manifest, pl.concat([plain.table, *rows]))
-    (total,) = results.predictions["total_s"]
+    (total,) = results.predictions["ready_mean_s"]
     table = next(iter(predicted_tables(results, 100)))
     (shown,) = table.columns[1].cells
     assert total < 0.005

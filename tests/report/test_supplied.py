@@ -74,14 +74,14 @@ def test_the_answer_sets_the_captured_handshake_against_the_quickest_other(page,
         if row["capture"] and (row["connection"], row["device"], row["bearer"]) == (0, "cortex-m4", "nb-iot")
     ]
     quick = min(
-        row["total_s"]
+        row["ready_mean_s"]
         for row in results.predictions.to_dicts()
         if row["capture"] is None
         and (row["device"], row["bearer"]) == ("cortex-m4", "nb-iot")
         and row["suite"] != slow["suite"]
     )
     assert f"On cortex-m4 over nb-iot the captured <code>{slow['suite']}</code>" in answer
-    assert f"<b>{time(slow['total_s'], 2)}</b>" in answer
+    assert f"<b>{time(slow['ready_mean_s'], 2)}</b>" in answer
     assert f"<b>{time(quick, 2)}</b>" in answer
 
 

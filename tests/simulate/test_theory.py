@@ -8,8 +8,8 @@ import shakedown
 from shakedown import native
 from shakedown.prediction.library import open_library
 from shakedown.prediction.scenario import scenario
+from shakedown.prediction.spec import work_spec
 from shakedown.simulation.simulate import jobs, moments
-from shakedown.simulation.spec import work_spec
 
 WIDER = 1.8
 """The 95 % interval of ten replications, widened to 99.8 %: twenty comparisons seldom fail by chance."""

@@ -33,6 +33,37 @@ impl LossProcess {
         matches!(self, Self::Independent(_) | Self::GilbertElliott { .. })
     }
 
+    /// The probability that none of the first `units` is lost.
+    #[must_use]
+    pub fn survival(&self, units: u32) -> f64 {
+        match self {
+            Self::None => 1.0,
+            Self::Independent(probability) => libm::pow(1.0 - probability.share(), f64::from(units)),
+            Self::GilbertElliott { worsens, recovers, good, bad, is_bad } => {
+                // Probabilities of each state with nothing lost so far.
+                let (mut in_good, mut in_bad) = if *is_bad { (0.0, 1.0) } else { (1.0, 0.0) };
+                for _ in 0..units {
+                    let to_bad = in_good * worsens.share();
+                    let to_good = in_bad * recovers.share();
+                    in_good = (in_good - to_bad + to_good) * (1.0 - good.share());
+                    in_bad = (in_bad - to_good + to_bad) * (1.0 - bad.share());
+                }
+                in_good + in_bad
+            }
+        }
+    }
+
+    /// True where any of the next `units` is lost; how many of them were drawn is added to `drawn`.
+    pub(crate) fn loses_any(&mut self, units: u32, stream: &mut Stream, drawn: &mut u64) -> bool {
+        if !self.draws() {
+            return false;
+        }
+        (0..units).any(|_| {
+            *drawn += 1;
+            self.loses(stream)
+        })
+    }
+
     #[inline]
     fn loses(&mut self, stream: &mut Stream) -> bool {
         match self {
@@ -55,13 +86,14 @@ pub struct Loss<L> {
     pub inner: L,
     process: LossProcess,
     stream: Stream,
+    offered: u32,
 }
 
 impl<L> Loss<L> {
     /// Loses by a process, with draws of a stream.
     #[must_use]
     pub fn new(process: LossProcess, stream: Stream, inner: L) -> Self {
-        Self { inner, process, stream }
+        Self { inner, process, stream, offered: 0 }
     }
 
     /// True where it draws random numbers.
@@ -73,12 +105,20 @@ impl<L> Loss<L> {
     pub(crate) fn renew(&mut self, process: LossProcess, stream: Stream) {
         self.process = process;
         self.stream = stream;
+        self.offered = 0;
+    }
+
+    /// Units that it was offered, lost or not.
+    #[must_use]
+    pub fn offered(&self) -> u32 {
+        self.offered
     }
 }
 
 impl<P: Payload, L: Link<P>> Link<P> for Loss<L> {
     #[inline(always)]
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
+        self.offered = self.offered.wrapping_add(1);
         if self.process.loses(&mut self.stream) {
             return Fate::Dropped(Drop::Lost);
         }
@@ -93,5 +133,36 @@ impl<P: Payload, L: Link<P>> Link<P> for Loss<L> {
     #[inline]
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
         self.inner.take(until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probability(share: f64) -> Probability {
+        Probability::new(share).expect("a probability")
+    }
+
+    /// The share that survives among many that are drawn, and the probability.
+    #[test]
+    fn as_many_survive_as_the_probability_says() {
+        let bursts = LossProcess::GilbertElliott {
+            worsens: probability(0.05),
+            recovers: probability(0.3),
+            good: probability(0.01),
+            bad: probability(0.8),
+            is_bad: false,
+        };
+        for process in [LossProcess::None, LossProcess::Independent(probability(0.03)), bursts] {
+            let mut drawn = 0;
+            let lost = (0..100_000_u64).filter(|seed| {
+                let mut stream = Stream::seeded(*seed);
+                process.clone().loses_any(12, &mut stream, &mut drawn)
+            });
+            let survived = 1.0 - lost.count() as f64 / 1e5;
+            // Five deviations of the share.
+            assert!((survived - process.survival(12)).abs() < 0.008, "{process:?}: {survived}");
+        }
     }
 }

@@ -32,6 +32,8 @@ struct Joining<P> {
 }
 
 const IP_HEADER_BYTES: u32 = 20;
+/// A header and the least that a fragment holds.
+pub(crate) const MIN_BYTES: u32 = IP_HEADER_BYTES + 8;
 
 /// Units that can be put together at once; beyond, the oldest is given up, as a receiver short of memory does.
 const MAX_JOINING: usize = 16;
@@ -40,7 +42,7 @@ impl<L, P> Mtu<L, P> {
     /// Carries units up to `limit_bytes` (at least 28, so that a fragment has room).
     #[must_use]
     pub fn new(limit_bytes: u32, too_long: TooLong, inner: L) -> Self {
-        Self { inner, limit_bytes: limit_bytes.max(28), too_long, cut: 0, joining: Vec::new() }
+        Self { inner, limit_bytes: limit_bytes.max(MIN_BYTES), too_long, cut: 0, joining: Vec::new() }
     }
 
     /// Reads a little of what the next unit needs; see [`Path::touch`](crate::Path::touch).

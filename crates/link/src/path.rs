@@ -228,6 +228,12 @@ impl<P: Payload> Path<P> {
         }
     }
 
+    /// Units offered to either direction's loss, the client's first.
+    #[must_use]
+    pub fn units(&self) -> [u32; 2] {
+        [self.up.sender().inner.offered(), self.down.sender().inner.offered()]
+    }
+
     /// How long the client's radio was in which state from one time to another, on a path that was not used before.
     #[must_use]
     pub fn times(&self, from: Ns, until: Ns) -> RadioTimes {

@@ -222,6 +222,12 @@ impl Probability {
             .then_some(Self((probability * 18_446_744_073_709_551_616.0) as u64))
     }
 
+    /// The probability.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        if self.0 == u64::MAX { 1.0 } else { self.0 as f64 / 18_446_744_073_709_551_616.0 }
+    }
+
     /// True where it can't happen, so that nothing need be drawn.
     #[inline]
     #[must_use]

@@ -275,6 +275,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(bearer::bearer_run, module)?,
         wrap_pyfunction!(bearer::bearer_check, module)?,
         wrap_pyfunction!(simulate::simulate, module)?,
+        wrap_pyfunction!(simulate::replay, module)?,
         wrap_pyfunction!(simulate::simulate_merge, module)?,
         wrap_pyfunction!(endpoints::simulate_endpoints, module)?,
     ] {

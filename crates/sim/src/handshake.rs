@@ -225,6 +225,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// True where no work is drawn.
+    pub fn is_constant(&self) -> bool {
+        let sides = [Direction::Up, Direction::Down];
+        self.steps.iter().all(|step| sides.iter().all(|side| step.constant(*side).is_some()))
+    }
+
     /// Puts the messages of each flight into datagrams: those that shared one still do, and what is too long is cut.
     fn pack(&mut self, spec: &PricedHandshake, room: u32) -> Result<(), HandshakeError> {
         let mut unit = None;

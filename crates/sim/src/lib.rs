@@ -13,6 +13,7 @@
 //! | `datagram` | flights on datagrams, sent again as DTLS and WTLS do |
 //! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication of it all |
 //! | [`metrics`], [`outcome`] | histograms and series that merge; what came out |
+//! | [`replay`] | one handshake, as often as its percentiles need, without arrivals and queue |
 //! | `threads` | replications on several processors |
 
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@ pub mod handshake;
 pub mod metrics;
 pub mod outcome;
 pub mod queue;
+pub mod replay;
 pub mod scenario;
 mod server;
 pub mod tcp;
@@ -33,6 +35,7 @@ mod threads;
 
 pub use handshake::{PricedHandshake, PricedMessage, Retransmission, Sender, TransportKind, written};
 pub use outcome::{Outcome, Report};
+pub use replay::{Replay, ReplayError, Replayed};
 pub use scenario::{
     ArrivalSpec, ClassSpec, Discipline, Flush, RetrySpec, Scenario, ScenarioError, ServerSpec,
 };

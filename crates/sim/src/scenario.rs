@@ -236,6 +236,10 @@ pub enum ScenarioError {
     NoResumed(f64),
     #[error("class {class}: {error}")]
     Bearer { class: usize, error: BearerError },
+    #[error(
+        "class {class}: packets of {mtu} bytes have no room beside {header_bytes} bytes of headers; accepted: larger packets"
+    )]
+    Headers { class: usize, mtu: u32, header_bytes: u32 },
     #[error(transparent)]
     Handshake(#[from] HandshakeError),
 }
@@ -344,7 +348,20 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
         check("timeout_s", s, "1e-9 to 1e9", (1e-9..=MAX_SECONDS).contains(&s))?;
     }
     check("series_s", scenario.series_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&scenario.series_s))?;
-    let tcp = &scenario.tcp;
+    check_tcp(&scenario.tcp)?;
+    if let Some(retry) = &scenario.retry {
+        let attempts = f64::from(retry.attempts);
+        check("retry.attempts", attempts, "1 to 1000000", (1..=1_000_000).contains(&retry.attempts))?;
+        check("retry.delay_s", retry.delay_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&retry.delay_s))?;
+        check("retry.factor", retry.factor, "1 or more", retry.factor >= 1.0)?;
+        let within = (0.0..=MAX_SECONDS).contains(&retry.maximum_s);
+        check("retry.maximum_s", retry.maximum_s, "0 to 1e9", within)?;
+        check("retry.jitter", retry.jitter, "0 to 1", (0.0..=1.0).contains(&retry.jitter))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn check_tcp(tcp: &TcpConfig) -> Result<(), ScenarioError> {
     check("tcp.hz", f64::from(tcp.hz), "1 to 1000000", (1..=1_000_000).contains(&tcp.hz))?;
     let window = f64::from(tcp.initial_window);
     check("tcp.initial_window", window, "1 to 1000", (1..=1000).contains(&tcp.initial_window))?;
@@ -355,15 +372,6 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
         ("tcp.retries", tcp.retries),
     ] {
         check(key, f64::from(count), "0 to 255", count <= 255)?;
-    }
-    if let Some(retry) = &scenario.retry {
-        let attempts = f64::from(retry.attempts);
-        check("retry.attempts", attempts, "1 to 1000000", (1..=1_000_000).contains(&retry.attempts))?;
-        check("retry.delay_s", retry.delay_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&retry.delay_s))?;
-        check("retry.factor", retry.factor, "1 or more", retry.factor >= 1.0)?;
-        let within = (0.0..=MAX_SECONDS).contains(&retry.maximum_s);
-        check("retry.maximum_s", retry.maximum_s, "0 to 1e9", within)?;
-        check("retry.jitter", retry.jitter, "0 to 1", (0.0..=1.0).contains(&retry.jitter))?;
     }
     Ok(())
 }
@@ -406,7 +414,7 @@ fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
 }
 
-fn class(number: usize, spec: &ClassSpec, tcp: &TcpConfig) -> Result<Class, ScenarioError> {
+pub(crate) fn class(number: usize, spec: &ClassSpec, tcp: &TcpConfig) -> Result<Class, ScenarioError> {
     check("weight", spec.weight, "0 or more", spec.weight >= 0.0)?;
     let share = "0 to 1";
     let resumption = Probability::new(spec.resumption).ok_or(ScenarioError::Value {
@@ -423,7 +431,17 @@ fn class(number: usize, spec: &ClassSpec, tcp: &TcpConfig) -> Result<Class, Scen
     let bearer =
         Bearer::try_from(&spec.bearer).map_err(|error| ScenarioError::Bearer { class: number, error })?;
     let mtu = spec.bearer.mtu_bytes;
-    let plan = |handshake: &PricedHandshake| Plan::new(handshake, &spec.bearer);
+    let plan = |handshake: &PricedHandshake| {
+        let header_bytes = match handshake.transport {
+            TransportKind::Stream => tcp.header_bytes(),
+            TransportKind::Datagram => spec.bearer.ip_bytes + spec.bearer.udp_bytes,
+            TransportKind::Ideal => 0,
+        };
+        if mtu <= header_bytes {
+            return Err(ScenarioError::Headers { class: number, mtu, header_bytes });
+        }
+        Ok(Plan::new(handshake, &spec.bearer)?)
+    };
     Ok(Class {
         full: plan(&spec.handshake)?,
         resumed: spec.resumed.as_ref().map(plan).transpose()?,

@@ -1,4 +1,4 @@
-//! Linux's own TCP, measured through a link that loses packets (`tests/models/kernel_tcp.json`, made by `kernel_tcp.py`),
+//! Linux's own TCP, measured through a link that loses packets (`tests/predict/kernel_tcp.json`, made by `kernel_tcp.py`),
 //! against the simulated one: handshakes with flights of one to twelve segments at losses from 1 to 20 %. Means within 3 %
 //! and what chance allows, quantiles within two points of their shares.
 
@@ -72,7 +72,7 @@ fn late_s(theirs: &Times, ours: &Histogram) -> f64 {
 
 #[test]
 fn handshakes_under_loss_take_what_the_kernel_takes() {
-    let text = include_str!("../../../tests/models/kernel_tcp.json");
+    let text = include_str!("../../../tests/predict/kernel_tcp.json");
     let measured: Measured = serde_json::from_str(text).expect("rows");
     let mut wrong = Vec::new();
     for row in &measured.rows {

@@ -161,19 +161,21 @@ _PREDICTED = (
     "server",
     "transmission",
     "queue wait",
-    "total",
+    "ready",
     "90 % interval",
+    "done",
     "p99",
     "utilisation",
     "energy",
 )
-_PREDICTED_SHORT = ("client", "server", "transmission", "total", "90 % interval", "energy")
-_PREDICTED_BATTERY = ("client", "server", "total", "energy", "per charge")
+_PREDICTED_SHORT = ("client", "server", "transmission", "ready", "90 % interval", "energy")
+_PREDICTED_BATTERY = ("client", "server", "ready", "energy", "per charge")
 
 
 def _prediction_cell(row: Row, heading: str) -> str:
     unknown = "≥ " if row["unpriced"] else ""
-    steady = row["total_s"] is not None
+    ready, done = row["ready_s"], row["done_s"]
+    steady = ready is not None
     if heading in ("client", "server"):
         low, high = row[f"{heading}_range_s"]
         return _mark(row, heading) + ranged(row[f"{heading}_s"], low, high)
@@ -183,18 +185,23 @@ def _prediction_cell(row: Row, heading: str) -> str:
         return seconds(row["transmission_s"], 2)
     if heading == "queue wait":
         return seconds(row["queue_s"], 2) if steady else "unstable"
-    if heading == "total":
-        return unknown + ranged(row["total_s"], *row["range_s"]) if steady else "no steady state"
+    if heading == "ready":
+        return unknown + ranged(ready["mean"], *row["range_s"]) if steady else "no steady state"
+    if heading == "done":
+        if not steady:
+            return "–"
+        later_s = done["mean"] - ready["mean"]
+        return unknown + ranged(
+            done["mean"], *(None if end is None else end + later_s for end in row["range_s"])
+        )
     if heading == "90 % interval":
         low, high = row["range_s"]
-        digits = max(2, digits_of(row["total_s"], low, high))
-        return (
-            "–"
-            if low is None
-            else f"{seconds(low, digits)} – {'?' if high is None else seconds(high, digits)}"
-        )
+        if low is None:
+            return "–"
+        digits = max(2, digits_of(ready["mean"], low, high))
+        return f"{seconds(low, digits)} – {'?' if high is None else seconds(high, digits)}"
     if heading == "p99":
-        return "–" if row["done_s"] is None else unknown + seconds(row["done_s"]["p99"], 2)
+        return unknown + seconds(ready["p99"], 2) if steady else "–"
     if heading == "utilisation":
         least = any(one["side"] == "server" for one in row["unpriced"])
         return ("≥ " if least else "") + load(row["utilisation"])

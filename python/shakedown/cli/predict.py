@@ -53,6 +53,7 @@ from shakedown.prediction.literature import LITERATURE
     metavar="CHARGE",
     help="What the client's battery holds, 9000J, 2.5Wh or 230mAh@3V: how many handshakes is that?",
 )
+@click.option("--from-idle", is_flag=True, help="The radio begins idle: its set-up comes first.")
 @json_option
 def command(
     suites: tuple[str, ...],

@@ -22,7 +22,6 @@ RESOLUTION = 2e-3
 """Distance below which points are merged, relative to that to the least point."""
 
 _NEAR = 0.05  # of the mean distance to the least point: nearer to it, the resolution is absolute
-_RARE = 0.9995  # share beyond which the order of two distributions is left as it is
 _MAX_SUMS = 1_000_000  # of two distributions' points: a sum of more takes seconds, and there are hundreds
 _LIGHTEST = 1e-12  # points less probable than this are left out
 # Shares between which a continuous distribution is cut into points, finer towards its upper tail.
@@ -166,21 +165,6 @@ class Distribution:
         middles = self._cumulative - self.weights / (2.0 * self.weights.sum())
         cells = np.searchsorted(_CUTS, middles, side="right")
         return _together(cells, self.values_s, self.weights)
-
-    def at_least(self, least_s: float) -> Distribution:
-        """What is below counts as that; what is so by less than a hundredth is rounding."""
-        if self.values_s[0] >= 0.99 * least_s:
-            return self
-        return _merged(np.maximum(self.values_s, least_s), self.weights)
-
-    def no_earlier_than(self, other: Distribution) -> Distribution:
-        """Times of which no share comes before the same share of others."""
-        shares = distinct(np.concatenate([[0.0], self._cumulative, other._cumulative]))
-        middles = (shares[1:] + shares[:-1]) / 2.0
-        ours, theirs = (one.values_s[np.searchsorted(one._cumulative, middles)] for one in (self, other))
-        if np.all((ours >= theirs) | (middles > _RARE)):
-            return self
-        return Distribution(np.maximum(ours, theirs), np.diff(shares))
 
     def shifted(self, by_s: float) -> Distribution:
         """Every value later by ``by_s``."""

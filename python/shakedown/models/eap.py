@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from shakedown.models.steps import Side
+Side = Literal["client", "server"]
 
 HEADER_BYTES = 4
 """Code, identifier, length (RFC 3748 section 4)."""

@@ -4,8 +4,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from shakedown.models.arrays import Floats, Numbers, floats
-from shakedown.models.path import LinkBytes
+
+
+class LinkBytes(NamedTuple):
+    """Bytes from and to the client."""
+
+    up: float
+    down: float
 
 
 def byte_energy_j(

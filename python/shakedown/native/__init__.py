@@ -597,6 +597,21 @@ def simulated_report(
     return cast("dict[str, Any]", msgspec.json.decode(parts["report"]))
 
 
+def replay(spec: Mapping[str, object]) -> dict[str, Any]:
+    """Replays one handshake over a path, without a queue, until its percentiles are known; `spec` and what is
+    returned are `Replay` and `Replayed` of `crates/sim`. Raises `InputError`.
+    """
+    import json
+
+    core = extension()
+    if not hasattr(core, "replay"):
+        raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
+    try:
+        return cast("dict[str, Any]", json.loads(core.replay(json.dumps(spec))))
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
 def _spec_text(spec: Mapping[str, object]) -> str:
     """A simulation as JSON. Times of arrival are written some at a time: as objects, millions would take many
     times their text.

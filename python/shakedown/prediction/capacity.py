@@ -143,17 +143,17 @@ class _Case:
 
     def __init__(self, one: Scenario, within_s: float, percentile: float | None) -> None:
         self.one, self.within_s, self.percentile = one, within_s, percentile
-        self.done = one.unloaded()[1]
+        self.ready = one.unloaded()[0]
 
     @property
     def unloaded_s(self) -> float:
         """What the promise is held against where nobody waits: the mean, or the percentile."""
-        return self.done.mean if self.percentile is None else self.done.quantile(self.percentile / 100.0)
+        return self.ready.mean if self.percentile is None else self.ready.quantile(self.percentile / 100.0)
 
     def _at(self, end: str) -> tuple[Distribution, Service]:
         one = self.one
         shift = sum(getattr(side.total, end) - side.total.mean for side in (one.client, one.server))
-        return self.done.shifted(shift), one.service(getattr(one.service_s, end))
+        return self.ready.shifted(shift), one.service(getattr(one.service_s, end))
 
     def rate(self, end: str, workers: int) -> float | None:
         """The highest rate, None where no server cost is known."""

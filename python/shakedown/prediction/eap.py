@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shakedown.errors import InputError
-from shakedown.models import eap, network
-from shakedown.models.datagrams import Datagrams
+from shakedown.models import eap
 from shakedown.models.eap import Exchanged, Packet
-from shakedown.models.network import Exchange, Step
-from shakedown.models.steps import runs
 from shakedown.prediction.library import TraceLibrary
-from shakedown.prediction.network import steps_of
+from shakedown.prediction.network import Exchange, exchange
 from shakedown.prediction.prices import Price
+from shakedown.prediction.spec import Timers, datagram_spec, message_spec, other, work_spec
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer
 from shakedown.schema.base import Side
@@ -29,7 +27,7 @@ DEFAULT_RADIUS_HOP_S = 0.005
 """Round trip between access point and RADIUS server: a server of the same region; assumed."""
 EAPOL_BYTES = 4
 """IEEE 802.1X: version, type, length."""
-LOCK_STEP = Datagrams(timeout_s=3.0, max_timeout_s=20.0, sends=6, client_repeats=True)
+LOCK_STEP = Timers(3.0, 20.0, 6, server_timer=False, answers_duplicates=True, fragment_bytes=None)
 """RFC 3748 section 4.3: three seconds at first, up to five repetitions."""
 
 _PROTOCOLS = ("tls1.0", "tls1.1", "tls1.2", "tls1.3")
@@ -135,60 +133,77 @@ def on_air(packets: Sequence[Packet]) -> list[Packet]:
     return [Packet("client", 0.0), Packet("server", eap.TYPED_BYTES), *packets]
 
 
-def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, how: Carried) -> Exchange:
+def carry(
+    trace: Trace, client: Price, server: Price, bearer: Bearer, how: Carried, *, from_idle: bool = False
+) -> Exchange:
     """When the peer has its EAP-Success over a bearer; ready and done are the same.
 
     Raises:
         InputError: where a fragment does not fit a packet of the bearer, or EAP does not carry the suite.
     """
     packets = on_air(packets_of(trace, how))
-    steps, client_end_s, server_end_s = steps_of(trace, client, server)
-    flights = runs(steps)
-    taken = [0.0, *(sum(step.taken_s for step in flight) for flight in flights)]
-    works = [
-        before_s + sum(step.work_s for step in flight)
-        for before_s, flight in zip(taken, flights, strict=False)
-    ]
-    # What a side does with the last that it receives comes before its acknowledgement or its indication.
-    ends: dict[Side, float] = {"client": client_end_s, "server": server_end_s}
-    ends["server" if flights[-1][0].sender == "client" else "client"] += taken[-1]
-    timed: list[Step] = []
+    works, ends_s = _works(trace, client, server)
+    timed: list[tuple[Packet, float]] = []
     for index, packet in enumerate(packets):
         work_s = 0.0
         if packet.flight is not None and packet.first:
             if packet.flight < len(works):
                 work_s = works[packet.flight]
             else:
-                work_s, ends["server"] = ends["server"], 0.0
+                work_s, ends_s["server"] = ends_s["server"], 0.0
         if index >= len(packets) - 2:
-            work_s += ends[packet.sender]
-        if packet.sender == "server" and index > 1:
-            work_s += how.radius_hop_s
-        timed.append(Step(packet.sender, EAPOL_BYTES + packet.size_bytes, work_s))
-    return _lock_step(timed, bearer)
+            work_s += ends_s[packet.sender]
+        timed.append((packet, work_s))
+    return _lock_step(timed, bearer, how, from_idle)
+
+
+def _works(trace: Trace, client: Price, server: Price) -> tuple[list[float], dict[Side, float]]:
+    """A side's work before each flight, what it did with the one before included, and each side's work at the
+    end: with the last that it received, before its acknowledgement or its indication.
+    """
+    prices: dict[Side, Price] = {"client": client, "server": server}
+    pending: dict[Side, float] = {
+        side: price.message_s.get(None, 0.0) + price.connection_s for side, price in prices.items()
+    }
+    works: list[float] = []
+    sender: Side | None = None
+    for message in trace.messages:
+        if message.flight is None:
+            continue
+        if message.sender != sender:
+            sender = message.sender
+            works.append(pending[sender])
+            pending[sender] = 0.0
+        works[-1] += prices[sender].message_s.get(message.index, 0.0)
+        receiver = other(sender)
+        pending[receiver] += prices[receiver].message_s.get(message.index, 0.0)
+    return works, pending
 
 
 def carry_packets(packets: Sequence[Packet], bearer: Bearer, how: Carried) -> Exchange:
     """The same for packets without known work, as EAP-AKA's: a least time."""
-    steps = [
-        Step(
-            one.sender,
-            EAPOL_BYTES + one.size_bytes,
-            how.radius_hop_s if one.sender == "server" and index > 1 else 0.0,
-        )
-        for index, one in enumerate(on_air(packets))
-    ]
-    return _lock_step(steps, bearer)
+    return _lock_step([(packet, 0.0) for packet in on_air(packets)], bearer, how)
 
 
-def _lock_step(steps: Sequence[Step], bearer: Bearer) -> Exchange:
-    path = replace(bearer.path(), ip_bytes=0, udp_bytes=0)
-    largest = int(max(step.size_bytes for step in steps))
-    room = path.mtu_bytes - EAPOL_BYTES - eap.MAX_OVERHEAD_BYTES
-    if path.mtu_bytes < largest:
+def _lock_step(
+    timed: Sequence[tuple[Packet, float]], bearer: Bearer, how: Carried, from_idle: bool = False
+) -> Exchange:
+    """Packets one after another, each after so much work of its sender."""
+    largest = EAPOL_BYTES + max(packet.size_bytes for packet, _ in timed)
+    if bearer.mtu_bytes < largest:
+        room = bearer.mtu_bytes - EAPOL_BYTES - eap.MAX_OVERHEAD_BYTES
         raise InputError(
-            f"bearer {bearer.name!r} carries packets of {path.mtu_bytes} bytes, and an EAP packet takes "
-            f"{largest}; accepted: fragments up to {max(1, room)} bytes there"
+            f"bearer {bearer.name!r} carries packets of {bearer.mtu_bytes} bytes, and an EAP packet takes "
+            f"{largest:.0f}; accepted: fragments up to {max(1, room)} bytes there"
         )
-    found = network.exchange(steps, path, LOCK_STEP)
-    return Exchange(found.done, found.done, found.setup, found.failed, found.link_bytes)
+    messages = []
+    for index, (packet, work_s) in enumerate(timed):
+        hop_s = how.radius_hop_s if packet.sender == "server" and index > 1 else 0.0
+        size_bytes = EAPOL_BYTES + packet.size_bytes
+        work = work_spec(work_s + hop_s)
+        messages.append(
+            message_spec(packet.sender, "EAP", size_bytes, flight=index, unit=index + 1, generate=work)
+        )
+    handshake = datagram_spec("EAP", messages, LOCK_STEP)
+    found = exchange(handshake, bearer, from_idle=from_idle, ip_bytes=0, udp_bytes=0)
+    return replace(found, ready=found.done)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from shakedown.models.energy import radio_energy_j
-from shakedown.models.path import LinkBytes
-from shakedown.models.ranges import Range, combined, within
+from shakedown.models.energy import LinkBytes, radio_energy_j
+from shakedown.models.ranges import Range, combined, exactly, within
 from shakedown.prediction.prices import Price
 from shakedown.profiles import Bearer, Device
 
@@ -56,7 +55,13 @@ class Energy:
 
 
 def client_energy(
-    sent: LinkBytes | None, device: Device, bearer: Bearer, client: Price, elapsed_s: float | None
+    sent: LinkBytes | None,
+    device: Device,
+    bearer: Bearer,
+    client: Price,
+    elapsed_s: float | None,
+    *,
+    from_idle: bool = False,
 ) -> Energy:
     """Energy of one handshake at the client.
 
@@ -65,12 +70,13 @@ def client_energy(
         device, bearer: whose power.
         client: the client's price.
         elapsed_s: how long the handshake takes, None where there is no steady state.
+        from_idle: the radio is set up first, which takes energy as it takes time.
     """
     missing: list[str] = []
     if elapsed_s is None:
         missing.append("waiting in a queue that has no steady state")
     processor = _processor(device, client, elapsed_s, missing)
-    radio, setup, tail = _radio(sent, bearer, elapsed_s, missing)
+    radio, setup, tail = _radio(sent, bearer, elapsed_s, from_idle, missing)
     return Energy(processor, radio, setup, tail, tuple(missing), _tail_text(bearer, radio))
 
 
@@ -108,12 +114,14 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
 
 
 def _radio(
-    sent: LinkBytes | None, bearer: Bearer, elapsed_s: float | None, missing: list[str]
+    sent: LinkBytes | None, bearer: Bearer, elapsed_s: float | None, from_idle: bool, missing: list[str]
 ) -> tuple[Range | None, Range | None, Range | None]:
     power = bearer.energy
+    # What the radio spends while it is set up is its set-up's energy.
+    setup_s = bearer.setup_s if from_idle else 0.0
     found = sent and radio_energy_j(
         sent,
-        elapsed_s,
+        None if elapsed_s is None else max(0.0, elapsed_s - setup_s),
         up_bits_per_s=bearer.up_bits_per_s,
         down_bits_per_s=bearer.down_bits_per_s,
         send_w=power.send_w,
@@ -123,15 +131,17 @@ def _radio(
         receive_j_per_byte=power.receive_j_per_byte,
     )
     if found is None:
-        jammed = "TCP sends without end there"
-        why = bearer.assumed.get("energy", "its profile gives no power") if sent else jammed
+        unknown = "no handshake gets through there"
+        why = bearer.assumed.get("energy", "its profile gives no power") if sent else unknown
         missing.append(f"sending and receiving over {bearer.name} ({why})")
         return None, None, None
     if power.idle_w is None and power.send_j_per_byte is None:
         missing.append("the radio while it waits")
-    if power.setup_j is None and bearer.setup_s > 0.0:
-        missing.append("the radio's set-up")
-    setup = None if power.setup_j is None else within(power.setup_j, power.spread)
+    setup: Range | None = exactly(0.0)
+    if from_idle and bearer.setup_s > 0.0:
+        setup = None if power.setup_j is None else within(power.setup_j, power.spread)
+        if setup is None:
+            missing.append("the radio's set-up")
     tail = None
     if power.tail_w is None or power.tail_s is None:
         missing.append("the radio's inactivity tail")
@@ -141,17 +151,14 @@ def _radio(
 
 
 def _tail_text(bearer: Bearer, radio: Range | None) -> str | None:
-    """Whether the inactivity tail is in the radio's energy: `with …`, `without …`; and its set-up.
-
-    None where unknown.
+    """Whether the inactivity tail is in the radio's energy: `with …`, `without …`; None where
+    unknown.
     """
     power = bearer.energy
     if radio is None or power.tail_w is None or power.tail_s is None:
         return None
     why = bearer.assumed.get("energy.tail_s")
     because = f" ({why})" if why else ""
-    if power.setup_j:
-        because += f"; radio set-up: {power.setup_j:g} J (not in the time)"
     if power.tail_w * power.tail_s == 0.0:
         return f"without an inactivity tail over {bearer.name}{because}"
     return f"with the inactivity tail over {bearer.name}: {power.tail_s:g} s at {power.tail_w:g} W{because}"

@@ -1,72 +1,90 @@
-"""A priced handshake over a bearer: the one place where pricing calls the network's model."""
+"""A handshake over a network without a queue: replayed by the simulator's core, with the same links, TCP and
+datagrams that `simulate` runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shakedown import native
 from shakedown.errors import InputError
-from shakedown.models import network
-from shakedown.models.datagrams import Datagrams
-from shakedown.models.network import Exchange, Step
-from shakedown.models.tcp_flow import CollapseError
+from shakedown.models.distribution import Distribution
+from shakedown.models.energy import LinkBytes
 from shakedown.prediction.prices import Price
+from shakedown.prediction.spec import bearer_spec, handshake_spec
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer
-from shakedown.schema.base import Side
+
+SEED = 1
+"""The same scenario has the same answer everywhere."""
 
 
-def steps_of(trace: Trace, client: Price, server: Price) -> tuple[list[Step], float, float]:
-    """The messages with each sender's work before it, and what each side works after it received its last.
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Times of a handshake over a network, from its first packet.
 
-    A side works on a message when it is there, and on its own before they go out; work outside any message,
-    and the connection's, comes before its first. Tickets after the handshake are left out.
+    Attributes:
+        ready: until the client may send application data, the connection included.
+        done: until both sides are through.
+        failed: probability that a side gives up; the times are those of the others.
+        link_bytes: mean bytes on the link: headers, acknowledgements, and what is sent again.
+        p99_interval_s: between which times the 99th percentile of ``ready`` lies (95 %), in seconds; both the
+            same where nothing varies.
     """
-    prices: dict[Side, Price] = {"client": client, "server": server}
-    pending: dict[Side, float] = {
-        side: price.message_s.get(None, 0.0) + price.connection_s for side, price in prices.items()
-    }
-    steps = []
-    for message in trace.messages:
-        if message.flight is None:
-            continue
-        sender = message.sender
-        receiver: Side = "server" if sender == "client" else "client"
-        work_s = pending[sender] + prices[sender].message_s.get(message.index, 0.0)
-        taken_s = prices[receiver].message_s.get(message.index, 0.0)
-        steps.append(Step(sender, message.size_bytes, work_s, message.unit, taken_s))
-        pending[sender] = 0.0
-    return steps, pending["client"], pending["server"]
 
-
-def timers(trace: Trace, client: Price, server: Price, bearer: Bearer) -> Datagrams | None:
-    """How a handshake's datagrams are sent again over a bearer; None: it is in a stream."""
-    transport = network.transport(trace.protocol)
-    if not isinstance(transport, Datagrams):
-        return None
-    return network.timers(steps_of(trace, client, server)[0], bearer.path(), transport)
+    ready: Distribution
+    done: Distribution
+    failed: float
+    link_bytes: LinkBytes
+    p99_interval_s: tuple[float, float]
 
 
 def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_idle: bool = False) -> Exchange:
-    """When the handshake is ready and done over a bearer, both sides' mean work on the way.
+    """When the handshake is ready and done over a bearer, with both sides' mean work on the way.
 
     ``from_idle`` puts the radio's set-up before it, where the bearer says what that takes.
 
     Raises:
-        InputError: where the bearer's packets have no room for the transport's headers, or where
-            TCP's timers jam it.
+        InputError: where the bearer's packets have no room for the transport's headers, or where no
+            handshake gets through.
     """
-    steps, client_end_s, server_end_s = steps_of(trace, client, server)
-    path, transport = bearer.path(), network.transport(trace.protocol)
-    headers_bytes = network.header_bytes(path, transport)
-    if path.mtu_bytes <= headers_bytes:
-        raise InputError(
-            f"bearer {bearer.name!r} carries packets of {path.mtu_bytes} bytes, too small for the "
-            f"{headers_bytes} bytes of headers that {trace.protocol} needs there; accepted: a bearer with "
-            "larger packets"
-        )
+    handshake = handshake_spec(trace, client, server, bearer, spread=False)
+    return exchange(handshake, bearer, from_idle=from_idle)
+
+
+def exchange(
+    handshake: Mapping[str, Any], bearer: Bearer, *, from_idle: bool = False, **changes: object
+) -> Exchange:
+    """Replays a handshake (of `prediction.spec`) over a bearer; ``changes`` replace keys of its spec.
+
+    Raises:
+        InputError: for what cannot be replayed, or where no handshake gets through.
+    """
+    return replayed(
+        {"handshake": handshake, "bearer": bearer_spec(bearer, from_idle=from_idle) | changes}, bearer.name
+    )
+
+
+def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
+    """Replays what the core's `Replay` says, over a bearer of a name. Raises `InputError`."""
     try:
-        return network.exchange(
-            steps, path, transport, client_end_s=client_end_s, server_end_s=server_end_s, from_idle=from_idle
-        )
-    except CollapseError as error:
+        found = native.replay({"seed": SEED, **spec})
+    except InputError as error:
+        raise InputError(f"bearer {bearer!r}: {error}") from None
+    if not found["ready"]["values_s"] or not found["done"]["values_s"]:
+        stream = spec["handshake"]["transport"] == "stream"
+        instead = "a suite over datagrams, a faster bearer" if stream else "a faster bearer"
         raise InputError(
-            f"bearer {bearer.name!r}: {error}; accepted: a suite over datagrams, or a faster bearer"
-        ) from None
+            f"bearer {bearer!r}: no handshake gets through, its packets are lost or later than the "
+            f"transport's timers; accepted: {instead}, or less loss"
+        )
+    ready, done = (
+        Distribution(np.array(found[name]["values_s"]), np.array(found[name]["weights"]))
+        for name in ("ready", "done")
+    )
+    low_s, high_s = found["p99_interval_s"]
+    return Exchange(ready, done, found["failed"], LinkBytes(*found["link_bytes"]), (low_s, high_s))

@@ -69,6 +69,7 @@ def predict(
     fragment_bytes: int | None = None,
     radius_hop_s: float | None = None,
     battery_j: float | None = None,
+    from_idle: bool = False,
 ) -> list[Row]:
     """Predict handshakes: one row a suite, as `shakedown.schema.predictions.Prediction` says.
 
@@ -87,6 +88,7 @@ def predict(
         carrier: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
         fragment_bytes: TLS bytes in an EAP packet; default 1398.
         radius_hop_s: round trip between access point and RADIUS server; default 5 ms, assumed.
+        from_idle: the radio begins idle: its set-up comes first, in time and energy.
         battery_j: what the client's battery holds; default: what its profile says.
 
     Raises:
@@ -104,7 +106,14 @@ def predict(
 
     def one(suite: str) -> tuple[Scenario, Row]:
         found = scenario(
-            suite, device, server_device, bearer, traces=library, scale_from=scale_from, inside_eap=inside_eap
+            suite,
+            device,
+            server_device,
+            bearer,
+            traces=library,
+            scale_from=scale_from,
+            inside_eap=inside_eap,
+            from_idle=from_idle,
         )
         if battery_j is not None:
             found = with_battery(found, battery_j)
@@ -200,11 +209,11 @@ def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
 
 def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) -> list[Row]:
     """A row of ``predict`` for each rate; what does not depend on the rate is found once, and shared."""
-    done = one.unloaded(model)[1]
+    ready, done = one.unloaded(model)
     rates = np.asarray(rates_per_s, dtype=np.float64)
     waits = one.wait_s(model, rates, workers).tolist()
     used = queueing.utilisation(rates, _service_s(one, model), workers).tolist()
-    ranges = _ranges_s(one, model, rates, workers, done)
+    ranges = _ranges_s(one, model, rates, workers, ready)
     client, server = one.client.total, one.server.total
     same: Row = {
         "suite": one.trace.suite,
@@ -233,27 +242,27 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
     found = []
     for number, rate_per_s in enumerate(rates_per_s):
         wait_s = waits[number]
-        total_s = done.mean + wait_s if math.isfinite(wait_s) else None
+        steady = math.isfinite(wait_s)
         mine: Row = {
             "rate_per_s": rate_per_s,
-            "queue_s": None if total_s is None else wait_s,
-            "total_s": total_s,
+            "queue_s": wait_s if steady else None,
             "utilisation": used[number],
             "range_s": ranges[number],
-            **loaded_times(one, model, rate_per_s, workers, None if total_s is None else wait_s),
-            **_energy(one, total_s),
+            **loaded_times(one, model, rate_per_s, workers, wait_s if steady else None),
+            **_energy(one, done.mean + wait_s if steady else None),
             "ratio_to_first": None,
         }
+        mine["p99_interval_s"] = _p99_interval_s(one, model, mine["ready_s"])
         found.append({key: mine[key] if key in mine else same[key] for key in _KEYS})
     return found
 
 
 _KEYS = (
     "suite", "device", "server_device", "bearer", "rate_per_s", "kind", "model", "client_s", "server_s",
-    "transmission_s", "queue_s", "total_s", "utilisation", "energy_j", "range_s", "extrapolated", "workers",
-    "basis", "unpriced", "ready_s", "done_s", "client_range_s", "server_range_s", "connection_s",
-    "energy_parts_j", "energy_missing", "energy_tail", "handshakes_per_charge", "ratio_to_first", "failed",
-    "carrier", "eap", "handshake_bytes", "wire_bytes",
+    "transmission_s", "queue_s", "utilisation", "energy_j", "range_s", "extrapolated", "workers",
+    "basis", "unpriced", "ready_s", "done_s", "p99_interval_s", "client_range_s", "server_range_s",
+    "connection_s", "energy_parts_j", "energy_missing", "energy_tail", "handshakes_per_charge",
+    "ratio_to_first", "failed", "carrier", "eap", "handshake_bytes", "wire_bytes",
 )  # fmt: skip
 """Keys of a row, in order."""
 
@@ -272,14 +281,22 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
     return {"ready_s": times(first, ready.mean + wait_s), "done_s": times(last, done.mean + wait_s)}
 
 
+def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float] | None:
+    """How sure the 99th percentile is: the replay's interval about it, whatever else varies."""
+    if model != "default" or ready is None:
+        return None
+    p99_s = one.exchange.ready.p99
+    return [ready["p99"] + end_s - p99_s for end_s in one.exchange.p99_interval_s]
+
+
 def times(found: Distribution, mean_s: float) -> dict[str, float]:
     """A distribution as JSON has it; the mean exactly, as the sum of the parts' means."""
     return {"mean": mean_s, "p50": found.p50, "p95": found.p95, "p99": found.p99}
 
 
-def _energy(one: Scenario, total_s: float | None) -> Row:
+def _energy(one: Scenario, done_s: float | None) -> Row:
     """The client's energy where a handshake takes so long."""
-    energy = one.energy(total_s)
+    energy = one.energy(done_s)
     joules, missing = energy.total, energy.missing
     parts = {
         "processor": energy.processor,
@@ -323,7 +340,7 @@ def _ends(figure: Range, *, unknown: bool) -> list[float | None]:
 
 
 def _ranges_s(
-    one: Scenario, model: str, rates_per_s: Floats, workers: int, done: Distribution
+    one: Scenario, model: str, rates_per_s: Floats, workers: int, ready: Distribution
 ) -> list[list[float | None]]:
     """What 90 % of handshakes lie within at each rate, the device figures' uncertainty included.
 
@@ -332,7 +349,7 @@ def _ranges_s(
     """
     sides = (one.client, one.server)
     client, server = (side.with_connection if model == "default" else side.total for side in sides)
-    interval = done.interval(INTERVAL)
+    interval = ready.interval(INTERVAL)
     columns: list[list[float | None]] = []
     for end, side in (("low", 0), ("high", 1)):
         if side and (one.client.unpriced or one.server.unpriced):
@@ -341,8 +358,8 @@ def _ranges_s(
         factor = getattr(one.service_s, end) / one.service_s.mean if one.service_s.mean > 0.0 else 1.0
         waits_s = one.wait_s(model, rates_per_s, workers, factor).tolist()
         figures = math.hypot(getattr(client, end) - client.mean, getattr(server, end) - server.mean)
-        away = math.hypot(figures, interval[side] - done.mean)
-        edge = max(0.0, done.mean + (away if side else -away))
+        away = math.hypot(figures, interval[side] - ready.mean)
+        edge = max(0.0, ready.mean + (away if side else -away))
         columns.append([edge + wait_s if math.isfinite(wait_s) else None for wait_s in waits_s])
     return [list(ends) for ends in zip(*columns, strict=True)]
 

@@ -16,8 +16,7 @@ from shakedown.files.limits import MAX_RATES
 from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
-from shakedown.models.network import Exchange
-from shakedown.models.path import LinkBytes
+from shakedown.models.energy import LinkBytes
 from shakedown.models.ranges import Range
 from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
 from shakedown.prediction import eap
@@ -26,7 +25,7 @@ from shakedown.prediction.energy import Energy, client_energy
 from shakedown.prediction.extrapolation import Basis
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.literature import LITERATURE, load_model
-from shakedown.prediction.network import carry
+from shakedown.prediction.network import Exchange, carry
 from shakedown.prediction.prices import Price, basis_of, price
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device
@@ -42,7 +41,10 @@ _WORK_BINS = 48
 
 @dataclass(frozen=True)
 class Scenario:
-    """A recorded handshake between two devices over a bearer, priced."""
+    """A recorded handshake between two devices over a bearer, priced.
+
+    `from_idle`: the radio is set up first.
+    """
 
     trace: Trace
     device: Device
@@ -51,6 +53,7 @@ class Scenario:
     client: Price
     server: Price
     eap: Carried | None = None
+    from_idle: bool = False
 
     @property
     def basis(self) -> Basis:
@@ -61,8 +64,10 @@ class Scenario:
     def exchange(self) -> Exchange:
         """The handshake over the network, without a queue."""
         if self.eap is not None:
-            return eap.carry(self.trace, self.client, self.server, self.bearer, self.eap)
-        return carry(self.trace, self.client, self.server, self.bearer)
+            return eap.carry(
+                self.trace, self.client, self.server, self.bearer, self.eap, from_idle=self.from_idle
+            )
+        return carry(self.trace, self.client, self.server, self.bearer, from_idle=self.from_idle)
 
     @cached_property
     def service_s(self) -> Range:
@@ -149,8 +154,8 @@ class Scenario:
 
     @cached_property
     def link_bytes(self) -> LinkBytes | None:
-        """What the handshake puts on the link; None where TCP's timers jam that, which literature's models
-        know nothing of.
+        """What the handshake puts on the link; None where none gets through, of which literature's models
+        know nothing.
         """
         try:
             return self.exchange.link_bytes
@@ -159,7 +164,9 @@ class Scenario:
 
     def energy(self, elapsed_s: float | None) -> Energy:
         """Energy of the client for one handshake, by part."""
-        return client_energy(self.link_bytes, self.device, self.bearer, self.client, elapsed_s)
+        return client_energy(
+            self.link_bytes, self.device, self.bearer, self.client, elapsed_s, from_idle=self.from_idle
+        )
 
 
 def waits_s(rates_per_s: Floats, mean_s: float, sd_s: float, workers: int) -> Floats:
@@ -241,6 +248,7 @@ def scenario(
     traces: TraceLibrary | None = None,
     scale_from: str | None = None,
     inside_eap: Carried | None = None,
+    from_idle: bool = False,
 ) -> Scenario:
     """Load and price one scenario, bare or inside EAP, where no TCP connection costs anything.
 
@@ -267,4 +275,4 @@ def scenario(
     if inside_eap is not None:
         prices = [replace(one, connection=None) for one in prices]
         inside_eap = replace(inside_eap, ticket_bytes=eap.renewed_ticket_bytes(trace, library))
-    return Scenario(trace, client, server, link, prices[0], prices[1], inside_eap)
+    return Scenario(trace, client, server, link, prices[0], prices[1], inside_eap, from_idle)

@@ -8,14 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shakedown.errors import did_you_mean
 from shakedown.profiles.delay import DelayProfile, parse_delay
 from shakedown.profiles.tables import Table
-
-if TYPE_CHECKING:
-    from shakedown.models.path import Path
 
 SCHEMA = 2
 SUPER_PACKETS = ("none", "cut", "whole")
@@ -39,7 +36,6 @@ ASPECTS = (
 )
 """What a source or an assumption may be about."""
 
-_NO_SETUP = DelayProfile.constant(0.0)
 
 RADIO_SPREAD = 1.5
 """How far a radio's power may be off another module of its kind, where the profile does not say."""
@@ -195,33 +191,6 @@ class Bearer:
     def setup_s(self) -> float:
         """Mean of the set-up from idle, 0 if none is known."""
         return 0.0 if self.setup is None else self.setup.distribution.mean
-
-    def path(self) -> Path:
-        """What the network model takes of this profile."""
-        from shakedown.models.path import Direction, Path
-
-        def direction(way: BearerDirection) -> Direction:
-            return Direction(
-                way.rate_bits_per_s,
-                way.delay.distribution,
-                way.loss,
-                way.loss_burst_packets,
-                way.queue_bytes,
-                way.duty_cycle,
-                way.pause_s,
-            )
-
-        return Path(
-            direction(self.up),
-            direction(self.down),
-            (_NO_SETUP if self.setup is None else self.setup).distribution,
-            self.mtu_bytes,
-            self.link_bytes,
-            self.delay_holds_s,
-            self.half_duplex,
-            self.ip_bytes,
-            self.udp_bytes,
-        )
 
     def as_json(self) -> dict[str, Any]:
         """The whole profile, rates in bit/s, times in seconds; delays as crates/link reads them."""

@@ -150,7 +150,7 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
     """Predictions, one a row, in seconds; null where there is no steady state.
 
     `low_s` and `high_s` hold 90 % of handshakes; `ready_p99_s` and its like are percentiles; `basis` says
-    what the total stands on, `missing` how much of the work has no figure, `workers_needed` how many workers
+    what the time stands on, `missing` how much of the work has no figure, `workers_needed` how many workers
     keep the experiment's promise.
     """
     quantity = pl.col("quantity")
@@ -163,9 +163,9 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
     )
     names: Names = {
         **{(f"predicted.{part}", None, None): f"{part}_s" for part in
-           ("client", "server", "transmission", "queue", "total")},
-        ("predicted.total", None, "low"): "low_s",
-        ("predicted.total", None, "high"): "high_s",
+           ("client", "server", "transmission", "queue")},
+        ("predicted.ready", None, "low"): "low_s",
+        ("predicted.ready", None, "high"): "high_s",
         **{(f"predicted.{side}", None, end): f"{side}_{end}_s"
            for side in ("client", "server") for end in ("low", "high")},
         **{(f"predicted.{end}", None, statistic): f"{end}_{statistic}_s"

@@ -107,14 +107,16 @@ class InsideEap(Object, frozen=True, kw_only=True):
 class Prediction(Object, frozen=True, kw_only=True):
     """One row of `predict`; null where there is no steady state.
 
-    `total_s` is the mean of `done_s`: client, server, transmission and queue; `ready_s` is until the
-    client may
-    send data. `range_s` holds 90 % of handshakes, the device figures' uncertainty included. `ratio_to_first`
-    compares with the first suite asked for: what both assume is wrong in both alike. `energy_tail` says
-    whether the radio's inactivity tail is in the energy, and how much of it; null where it is missing.
+    `ready_s` is until the client may send data, `done_s` until both sides are through: the sum of client,
+    server, transmission and queue. `range_s` holds 90 % of handshakes' times until ready, the device figures'
+    uncertainty included. `p99_interval_s` is the interval (95 %) of the 99th percentile of `ready_s` that the
+    number of replayed handshakes leaves; both ends are the same where nothing varies, and literature's models
+    have none. `ratio_to_first` compares with the first suite asked for: what both assume is wrong in both
+    alike. `energy_tail` says whether the radio's inactivity tail is in the energy, and how much of it; null
+    where it is missing.
     `handshake_bytes` are the messages', as `measure` has them; `wire_bytes` all that goes over the bearer
-    where nothing is lost, on which time and energy stand: headers, acknowledgements, what timers send again.
-    Null where TCP's timers jam the bearer, of which the literature's models know nothing.
+    on average: headers, acknowledgements, what is sent again. Null where no handshake gets through, of which
+    the literature's models know nothing.
     """
 
     suite: Text
@@ -128,7 +130,6 @@ class Prediction(Object, frozen=True, kw_only=True):
     server_s: Number
     transmission_s: Number
     queue_s: Number | None
-    total_s: Number | None
     utilisation: Number
     energy_j: Uncertain | None
     range_s: Ends
@@ -138,6 +139,7 @@ class Prediction(Object, frozen=True, kw_only=True):
     unpriced: tuple[UnpricedPart, ...]
     ready_s: Times | None
     done_s: Times | None
+    p99_interval_s: tuple[Number, Number] | None
     client_range_s: Ends
     server_range_s: Ends
     connection_s: Connections

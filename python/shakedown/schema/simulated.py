@@ -58,7 +58,7 @@ class Traffic(Object, frozen=True, kw_only=True):
 
 
 class ClosedForm(Object, frozen=True, kw_only=True):
-    """The same scenario by closed formulas, as `predict` has it; null without a steady state.
+    """The same scenario as `predict` has it, the queue by formula; null without a steady state.
 
     `queue_wait_s` is M/G/c's with whole handshakes as customers; `flights_queue_wait_s` is Pollaczek and
     Khinchine's with each of the server's jobs as a customer of its own (one worker only). `ready_s` has

@@ -17,9 +17,10 @@ from shakedown.prediction.prices import Price
 from shakedown.prediction.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.prediction.scenario import scenario as price_scenario
+from shakedown.prediction.spec import bearer_spec
 from shakedown.schema.aka import AttachRun, LiveAttaches
 from shakedown.schema.base import MAX_NUMBER, Side, convert
-from shakedown.simulation.spec import bearer_spec, handshake_spec
+from shakedown.simulation.spec import priced_spec
 
 DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
 MAX_ATTACHES = 1_000_000
@@ -125,8 +126,8 @@ def simulate_attaches(
     )
     plan = {
         "bearer": bearer_spec(full.bearer, from_idle=False),
-        "full": handshake_spec(full),
-        "resumed": handshake_spec(resumed),
+        "full": priced_spec(full),
+        "resumed": priced_spec(resumed),
         "attaches": asked.attaches,
         "mobiles": asked.mobiles,
         "gap_s": asked.gap_s,

@@ -23,7 +23,7 @@ from shakedown.simulation.arrivals import Arrivals
 from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
-from shakedown.simulation.spec import Client, series_width_s, simulation_spec
+from shakedown.simulation.spec import Client, priced_spec, series_width_s, simulation_spec
 
 Progress = Callable[[int, int], None]
 
@@ -268,11 +268,9 @@ def jobs(one: Priced) -> list[tuple[float, float]]:
 
     A job begins with a flight of the client's, and ends with the answer.
     """
-    from shakedown.simulation.spec import handshake_spec
-
     found: list[list[float]] = []
     before = None
-    for message in handshake_spec(one)["messages"]:
+    for message in priced_spec(one)["messages"]:
         own = message["from"] == "server"
         mean_s, variance = moments(message["generate" if own else "process"])
         if not found or (before == "server" and not own):
@@ -284,7 +282,7 @@ def jobs(one: Priced) -> list[tuple[float, float]]:
 
 
 def moments(work: Mapping[str, Any]) -> tuple[float, float]:
-    """Mean and variance of a time of work, as `spec.work_spec` writes it."""
+    """Mean and variance of a time of work, as `prediction.spec.work_spec` writes it."""
     if work["kind"] == "constant":
         return work["s"], 0.0
     if work["kind"] == "exponential":

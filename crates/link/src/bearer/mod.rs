@@ -105,7 +105,7 @@ impl TryFrom<&BearerSpec> for Bearer {
     fn try_from(spec: &BearerSpec) -> Result<Self, BearerError> {
         let counted = spec.rates_count == Layer::Layer2;
         let mtu_bytes = spec.mtu_bytes;
-        if mtu_bytes < 68 {
+        if mtu_bytes < crate::mtu::MIN_BYTES {
             return Err(BearerError::Mtu(mtu_bytes));
         }
         for (key, value) in [("ip_bytes", spec.ip_bytes), ("udp_bytes", spec.udp_bytes)] {
@@ -162,6 +162,40 @@ impl Bearer {
             && self.duplication.is_never()
             && self.reordering.is_never()
             && self.shared.is_none()
+    }
+
+    /// True where nothing but loss is drawn.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.up.delay.as_constant().is_some()
+            && self.down.delay.as_constant().is_some()
+            && self.duplication.is_never()
+            && self.reordering.is_never()
+            && self.setup.as_constant().is_some()
+    }
+
+    /// The same without loss.
+    #[must_use]
+    pub fn without_loss(&self) -> Self {
+        let mut bearer = self.clone();
+        bearer.up.loss = LossProcess::None;
+        bearer.down.loss = LossProcess::None;
+        bearer
+    }
+
+    /// The probability that of a path's first units, so many from the client and so many to it, none is lost.
+    #[must_use]
+    pub fn survival(&self, units: [u32; 2]) -> f64 {
+        self.up.loss.survival(units[0]) * self.down.loss.survival(units[1])
+    }
+
+    /// True where a client's path loses any of its first units; how many were drawn to find out is added to `drawn`.
+    #[must_use]
+    pub fn loses_any(&self, seed: u64, entity: u64, units: [u32; 2], drawn: &mut u64) -> bool {
+        [&self.up, &self.down].into_iter().zip(units).any(|(way, units)| {
+            let mut process = way.loss.clone();
+            process.draws() && process.loses_any(units, &mut Stream::of(seed, entity, way.purposes[0]), drawn)
+        })
     }
 
     /// A path of its own for a client. What exceeds the MTU is fragmented.

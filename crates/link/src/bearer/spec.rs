@@ -257,7 +257,7 @@ pub enum BearerError {
     Time { key: &'static str, value: f64 },
     #[error("{key}: {error}")]
     Distribution { key: &'static str, error: DistributionError },
-    #[error("mtu_bytes is {0}; accepted: 68 or more (RFC 791)")]
+    #[error("mtu_bytes is {0}; accepted: 28 or more, so that a fragment has room")]
     Mtu(u32),
     #[error("packet_overhead_bytes is {0}; accepted: 0 to 65535")]
     Overhead(u32),

@@ -11,10 +11,16 @@ const TIMESTAMP_BYTES: u32 = 12;
 const SYN_BYTES: u32 = 60;
 
 impl TcpConfig {
-    /// Bytes of payload in a full segment.
+    /// Bytes of payload in a full segment; 0 where packets have no room for any.
     #[must_use]
     pub fn segment_bytes(&self, mtu_bytes: u32) -> u32 {
-        mtu_bytes - IP_BYTES - TCP_BYTES - if self.timestamps { TIMESTAMP_BYTES } else { 0 }
+        mtu_bytes.saturating_sub(self.header_bytes())
+    }
+
+    /// Bytes of a full segment's packet that are not payload.
+    #[must_use]
+    pub fn header_bytes(&self) -> u32 {
+        IP_BYTES + TCP_BYTES + if self.timestamps { TIMESTAMP_BYTES } else { 0 }
     }
 
     /// Length of a packet, IP header included; of a super-packet, of what it will be cut into.

@@ -34,8 +34,9 @@ QUANTITIES = (
     Quantity("predicted.server", "s", "the server's; also low and high"),
     Quantity("predicted.transmission", "s", "on the bearer"),
     Quantity("predicted.queue", "s", "wait for a worker of the server; null: no steady state"),
-    Quantity("predicted.total", "s", "all of it; also as statistics low and high; null: no steady state"),
-    Quantity("predicted.ready", "s", "time until the client may send: mean, p50, p95, p99"),
+    Quantity(
+        "predicted.ready", "s", "time until the client may send: mean, p50, p95, p99; low and high hold 90 %"
+    ),
     Quantity("predicted.done", "s", "time until the last flight is in: mean, p50, p95, p99"),
     Quantity("predicted.utilisation", "1", "share of time that a worker of the server works"),
     Quantity("predicted.workers", "1", "least workers that keep the experiment's promise; also low and high"),
@@ -51,8 +52,8 @@ QUANTITIES = (
     Quantity(
         "predicted.handshakes_per_charge", "1", "handshakes that the battery lasts for; null without one"
     ),
-    Quantity("predicted.basis", "", "text: what the total stands on: own, scaled, assumed, unknown"),
-    Quantity("predicted.missing", "", "text: why work has no figure; the total is a least value then"),
+    Quantity("predicted.basis", "", "text: what the time stands on: own, scaled, assumed, unknown"),
+    Quantity("predicted.missing", "", "text: why work has no figure; the time is a least value then"),
     Quantity(
         "predicted.extrapolated", "s", "work whose price is not the device's own; text: how it was found"
     ),
@@ -72,11 +73,11 @@ NEAREST_TO_SATURATION = 0.99
 _WIDE: dict[tuple[str, str | int | None], tuple[str, str, str | None]] = {
     **{
         (f"{name}_s", None): (f"predicted.{name}", "s", None)
-        for name in ("client", "server", "transmission", "queue", "total")
+        for name in ("client", "server", "transmission", "queue")
     },
     **{
         (key, end): (f"predicted.{name}", "s", statistic)
-        for key, name in (("client_range_s", "client"), ("server_range_s", "server"), ("range_s", "total"))
+        for key, name in (("client_range_s", "client"), ("server_range_s", "server"), ("range_s", "ready"))
         for end, statistic in enumerate(("low", "high"))
     },
     **{

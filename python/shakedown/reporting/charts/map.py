@@ -66,7 +66,7 @@ def time_map(rows: Sequence[Row], width: int) -> Definition:
             y += 0 if label_px else 15
             for place, bearer in enumerate(here):
                 row = found.get((suite, device, bearer))
-                value = row["total_s"] if row else None
+                value = row["ready_mean_s"] if row else None
                 x = left + place * cell_px
                 # A least value may belong to any step: it has no colour.
                 coloured = value is not None and row is not None and row.get("basis") != "unknown"

@@ -128,7 +128,7 @@ def _lead(rows: Sequence[Row]) -> str:
     wins: dict[str, int] = {}
     places: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        if row["total_s"] is not None:
+        if row["ready_mean_s"] is not None:
             places.setdefault((row["device"], row["bearer"]), []).append(row)
     widest: tuple[float, Row, Row] | None = None
     compared = 0
@@ -137,9 +137,9 @@ def _lead(rows: Sequence[Row]) -> str:
         if not known:
             continue
         compared += 1
-        quick, slow = min(known, key=_total), max(here, key=_total)
+        quick, slow = min(known, key=_ready_s), max(here, key=_ready_s)
         wins[quick["label"]] = wins.get(quick["label"], 0) + 1
-        gap = slow["total_s"] / quick["total_s"] if quick["total_s"] else 0.0
+        gap = slow["ready_mean_s"] / quick["ready_mean_s"] if quick["ready_mean_s"] else 0.0
         if widest is None or gap > widest[0]:
             widest = (gap, quick, slow)
     if widest is None:
@@ -148,15 +148,15 @@ def _lead(rows: Sequence[Row]) -> str:
         return "At this rate the server reaches no steady state for any of them."
     best = max(wins, key=wins.__getitem__)
     _, quick, slow = widest
-    ends = [f"{marked(time(row['total_s'], 2), row['basis'])} ({row['label']})" for row in (quick, slow)]
+    ends = [f"{marked(time(row['ready_mean_s'], 2), row['basis'])} ({row['label']})" for row in (quick, slow)]
     return (
         f"{best} is the quickest in {wins[best]} of {compared} places. The choice matters most on "
         f"{quick['device']} over {quick['bearer']}: from {ends[0]} to {ends[1]}."
     )
 
 
-def _total(row: Row) -> float:
-    return float(row["total_s"])
+def _ready_s(row: Row) -> float:
+    return float(row["ready_mean_s"])
 
 
 def _at(rate_per_s: float) -> str:
@@ -204,7 +204,7 @@ def _percentiles(rows: Sequence[Row]) -> Table:
         def least(text: str, missing: int = row["missing"]) -> str:
             return marked(text, "unknown") if missing else text
 
-        if row["total_s"] is None:
+        if row["ready_mean_s"] is None:
             figures = [SATURATED, *[NOTHING] * 7]
         else:
             figures = [
@@ -348,7 +348,7 @@ def _flat(view: pl.DataFrame) -> FrameRows:
     keys = (
         "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
         "connection", "basis", "missing", "client_s", "client_low_s", "client_high_s", "server_s",
-        "server_low_s", "server_high_s", "transmission_s", "queue_s", "total_s", "low_s", "high_s",
+        "server_low_s", "server_high_s", "transmission_s", "queue_s", "low_s", "high_s",
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),
         "utilisation", "workers_needed", "energy_j", "energy_low_j", "energy_high_j", "energy_missing",
         "handshakes_per_charge",
@@ -427,21 +427,21 @@ def answer(results: Results) -> list[Sentence]:
 
 def outlook(results: Results) -> Sentence:
     """The captured handshake where it takes longest, and the quickest measured one in the same place."""
-    view = _priced(results, captured=True).filter(pl.col("total_s").is_not_null())
+    view = _priced(results, captured=True).filter(pl.col("ready_mean_s").is_not_null())
     if not view.height:
         return []
     first = min(view.select("capture", "connection").unique().iter_rows())
     here = [row for row in _lowest(view) if (row["capture"], row["connection"]) == first]
-    longest = max(here, key=_total)
+    longest = max(here, key=_ready_s)
     template = f"On {longest['device']} over {longest['bearer']} the captured {{suite}} would take {{!time}}"
-    pieces = {"suite": longest["suite"], "time": time(longest["total_s"], 2)}
+    pieces = {"suite": longest["suite"], "time": time(longest["ready_mean_s"], 2)}
     same = [pl.col(column) == longest[column] for column in ("device", "bearer", "rate_per_s")]
-    known = pl.col("total_s").is_not_null() & (pl.col("suite") != longest["suite"])
+    known = pl.col("ready_mean_s").is_not_null() & (pl.col("suite") != longest["suite"])
     others = _priced(results, captured=False).filter(known, *same).to_dicts()
     if not others:
         return sentence(f"{template}.", **pieces)
-    quickest = min(others, key=_total)
-    pieces |= {"other": quickest["label"], "less": time(quickest["total_s"], 2)}
+    quickest = min(others, key=_ready_s)
+    pieces |= {"other": quickest["label"], "less": time(quickest["ready_mean_s"], 2)}
     return sentence(f"{template}; the quickest of the others, {{other}}, {{!less}}.", **pieces)
 
 

@@ -118,7 +118,7 @@ def _table(
         cells = [suite]
         for place in places:
             row = totals.get((suite, *place))
-            total = None if row is None else row["total_s"]
+            total = None if row is None else row["ready_mean_s"]
             cells.append(NOTHING if row is None or total is None else marked(_seconds(total), row["basis"]))
         cells += [share(loads[suite, rate], 1) for rate in rates if rate]
         table.add_row(*cells)
@@ -176,7 +176,7 @@ def _captured(view: pl.DataFrame) -> Table:
     places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES]
     totals = {
         (row["capture"], row["label"], row["device"], row["bearer"]): marked(
-            time(row["total_s"], 2), row["basis"]
+            time(row["ready_mean_s"], 2), row["basis"]
         )
         for row in rows
     }

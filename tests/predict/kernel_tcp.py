@@ -1,6 +1,6 @@
 """How kernel_tcp.json was made: handshakes over the kernel's own TCP, behind a TUN device that loses packets.
 
-    unshare -n python tests/models/kernel_tcp.py 0.1957 1e9 0.05 2000 "[4096,1248]"
+    unshare -n python tests/predict/kernel_tcp.py 0.1957 1e9 0.05 2000 "[4096,1248]"
 
 Client and server live in one network namespace; what leaves by the TUN device comes back with source and
 destination exchanged, after the rate's and the delay's time, unless it is lost. Needs root, or a user

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shakedown.models.network import WTLS, Step, exchange
 from shakedown.models.transmission import transmission_s, traversed_transmission_s
 from shakedown.papers.load import load
 from shakedown.papers.thesis.inputs import SLUG, Thesis
 from shakedown.prediction.library import open_library
+from shakedown.prediction.network import exchange
+from shakedown.prediction.spec import WTLS, datagram_spec, message_spec
 from shakedown.profiles import load_bearer
 
 BEARER = load_bearer("gsm-csd")
@@ -37,8 +38,8 @@ def check(ratios: list[float], within: list[bool]) -> None:
 def test_the_default_model_gives_back_the_thesis(cases):
     ratios, within = [], []
     for total_s, processing_s, messages, _ in cases:
-        steps = [Step(one.sender, one.size_bytes) for one in messages]
-        sent = exchange(steps, BEARER.path(), WTLS).done
+        sizes = [message_spec(one.sender, one.name, one.size_bytes, flight=one.flight) for one in messages]
+        sent = exchange(datagram_spec("thesis", sizes, WTLS), BEARER).done
         low_s, high_s = sent.interval(0.9)
         ratios.append((processing_s + sent.p50) / total_s)
         within.append(processing_s + low_s <= total_s <= processing_s + high_s)

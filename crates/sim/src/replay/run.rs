@@ -1,0 +1,196 @@
+//! One client and its server, alone.
+
+use super::ReplayError;
+use crate::client::{Accepted, Admits, CLOCK, Client, NEVER, Parcel, Progress, Shared, Spare, Traffic};
+use crate::outcome::Cause;
+use crate::scenario::{Class, Flush};
+use crate::tcp::{Jiffies, TcpConfig};
+use shakedown_link::{Bearer, Direction, Ns, Stream};
+use std::collections::VecDeque;
+
+/// What became of one handshake.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct One {
+    pub ready: Option<Ns>,
+    pub done: Option<Ns>,
+    /// On the link, from and to the client.
+    pub bytes: [u64; 2],
+    /// Packets that could be lost on either way.
+    pub units: [u32; 2],
+    /// A timer of the transport ran out; what its clock's phase is then matters.
+    pub had_timer: bool,
+}
+
+/// Events of a handshake that is not through by then because TCP's timers are shorter than its path.
+const MAX_EVENTS: u64 = 1_000_000;
+
+/// Runs handshakes of a class, one after another, in the same memory.
+pub(super) struct Replayer<'a> {
+    class: &'a Class,
+    shared: Shared<'a>,
+    client: Client,
+    events: u64,
+}
+
+impl<'a> Replayer<'a> {
+    pub fn new(class: &'a Class, tcp: &'a TcpConfig, flush: Flush, seed: u64) -> Self {
+        let clock = Jiffies::new(tcp.hz, Ns::ZERO);
+        let shared = Shared {
+            seed,
+            tcp,
+            flush,
+            server_clock: clock,
+            cells: Vec::new(),
+            traffic: Traffic::default(),
+            spare: Spare::default(),
+            out: Vec::new(),
+            instant: VecDeque::new(),
+            touched_cells: Vec::new(),
+        };
+        Self { class, shared, client: Client::new(0, clock), events: 0 }
+    }
+
+    /// The class's own bearer.
+    pub fn bearer(&self) -> &'a Bearer {
+        &self.class.bearer
+    }
+
+    /// What happened in all handshakes.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Runs a handshake of a number over a bearer.
+    pub fn run(&mut self, bearer: &Bearer, number: u64) -> Result<One, ReplayError> {
+        self.start(bearer, number);
+        let result = self.turns();
+        let client = &mut self.client;
+        self.shared.spare.keep(client.hangs_up());
+        if let Some(path) = client.leaves_path() {
+            self.shared.spare.keep_path(0, path);
+        }
+        self.shared.instant.clear();
+        result
+    }
+
+    fn start(&mut self, bearer: &Bearer, number: u64) {
+        let seed = self.shared.seed;
+        let clock = |entity: u64| {
+            // Where in a wheel's coarser levels a host's timers fall is as good as random.
+            Jiffies::new(self.shared.tcp.hz, Ns(Stream::of(seed, entity, CLOCK).below(1 << 34)))
+        };
+        let (own, server) = (clock(number), clock(!number));
+        self.shared.server_clock = server;
+        let path = self.shared.spare.path(0, bearer, seed, number);
+        let client = &mut self.client;
+        client.clock = if self.shared.tcp.one_clock { server } else { own };
+        client.number = number;
+        client.is_active = true;
+        client.attempt = 0;
+        client.ready = None;
+        client.connected = None;
+        client.gives_up = NEVER;
+        client.sides.iter_mut().for_each(Progress::renew);
+        client.takes_path(Some(path));
+        client.begin::<true>(Ns::ZERO, &self.class.full, self.class.segment_bytes, &mut self.shared);
+    }
+
+    fn turns(&mut self) -> Result<One, ReplayError> {
+        let plan = &self.class.full;
+        let limit = self.events + MAX_EVENTS;
+        let (mut now, mut serves_until) = (Ns::ZERO, NEVER);
+        let mut one = One::default();
+        loop {
+            if self.act(now, &mut one).is_err() {
+                break;
+            }
+            let client = &mut self.client;
+            if client.is_over(plan) && client.ready.is_some() {
+                one.done = Some(now);
+                break;
+            }
+            if serves_until == NEVER {
+                serves_until = self.serve(now);
+            }
+            now = self.client.next::<true>().min(serves_until);
+            if now == NEVER {
+                break;
+            }
+            if self.events > limit {
+                return Err(ReplayError::Jammed);
+            }
+            if serves_until <= now {
+                self.events += 1;
+                self.client.finish::<true>(now, Direction::Down, plan, &mut self.shared);
+                serves_until = self.serve(now);
+            }
+        }
+        one.ready = self.client.ready;
+        if let Some(path) = &self.client.path {
+            let times = path.times(Ns::ZERO, now.max(one.ready.unwrap_or(Ns::ZERO)));
+            one.bytes = [times.sent_bytes, times.received_bytes];
+            one.units = path.units();
+        }
+        Ok(one)
+    }
+
+    /// The end of the server's next piece of work, if it has any.
+    fn serve(&mut self, now: Ns) -> Ns {
+        let work = self.client.work::<true>(now, Direction::Down, &self.class.full, &mut self.shared);
+        work.map_or(NEVER, |work| now + work.takes)
+    }
+
+    /// Whatever of the client is due.
+    fn act(&mut self, now: Ns, one: &mut One) -> Result<(), Cause> {
+        loop {
+            if self.client.next::<true>() <= now {
+                self.happen(now, one)?;
+            } else if !self.think(now) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn happen(&mut self, now: Ns, one: &mut One) -> Result<(), Cause> {
+        let plan = &self.class.full;
+        let client = &mut self.client;
+        self.events += 1;
+        if let Some((direction, parcel)) = client.take(now) {
+            return self.deliver(now, direction, &parcel);
+        }
+        if client.timer() > now {
+            // A part of what is not yet whole.
+            return Ok(());
+        }
+        if client.computes_until <= now {
+            client.computes_until = NEVER;
+            client.finish::<true>(now, Direction::Up, plan, &mut self.shared);
+            if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
+                client.ready = Some(now);
+            }
+            return Ok(());
+        }
+        one.had_timer = true;
+        client.expire(now, plan, &mut self.shared)
+    }
+
+    fn deliver(&mut self, now: Ns, direction: Direction, parcel: &Parcel) -> Result<(), Cause> {
+        let admits = Admits { connection: true, handshake: true };
+        self.client.deliver::<true>(now, direction, parcel, &self.class.full, admits, &mut self.shared)
+    }
+
+    /// Puts the client's processor to work; true where it is.
+    fn think(&mut self, now: Ns) -> bool {
+        let client = &mut self.client;
+        if client.computes_until == NEVER
+            && let Some(work) = client.work::<true>(now, Direction::Up, &self.class.full, &mut self.shared)
+        {
+            client.computes_until = now + work.takes;
+            return true;
+        }
+        if client.is_acceptable::<true>() {
+            client.accepted = Accepted::Yes;
+        }
+        false
+    }
+}

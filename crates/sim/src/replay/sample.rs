@@ -1,0 +1,187 @@
+//! Samples of strata, put together with their weights.
+
+use super::run::One;
+use serde::{Deserialize, Serialize};
+use shakedown_link::Ns;
+
+/// The standard normal quantile of 0.975.
+const Z95: f64 = 1.959_963_984_540_054;
+/// Values closer together than this share of them become one, at their mean.
+const RESOLUTION: f64 = 1.0 / 1024.0;
+
+/// Times in rising order and the probability of each; none where there are none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// Seconds.
+    pub values_s: Vec<f64>,
+    /// Their probabilities, which sum to 1.
+    pub weights: Vec<f64>,
+}
+
+impl Times {
+    /// One time, certain.
+    pub fn exactly(at_s: Option<f64>) -> Self {
+        Self { values_s: at_s.into_iter().collect(), weights: at_s.iter().map(|_| 1.0).collect() }
+    }
+
+    /// What is so close together that percentiles don't tell it apart becomes one.
+    pub fn compacted(all: &[(Ns, f64)]) -> Self {
+        let total: f64 = all.iter().map(|(_, weight)| weight).sum();
+        let mut times = Self::default();
+        let mut rest = all;
+        while let Some((first, _)) = rest.first() {
+            let limit = first.0 + (first.0 as f64 * RESOLUTION) as u64;
+            let (near, later) = rest.split_at(rest.partition_point(|(at, _)| at.0 <= limit));
+            let weight: f64 = near.iter().map(|(_, weight)| weight).sum();
+            // From the first on, so that equal times stay what they are.
+            let over: f64 = near.iter().map(|(at, weight)| (*at - *first).as_secs_f64() * weight).sum();
+            times.values_s.push(first.as_secs_f64() + over / weight);
+            times.weights.push(weight / total);
+            rest = later;
+        }
+        times
+    }
+
+    /// The mean.
+    #[must_use]
+    pub fn mean_s(&self) -> Option<f64> {
+        let sum = self.values_s.iter().zip(&self.weights).map(|(value, weight)| value * weight).sum();
+        (!self.values_s.is_empty()).then_some(sum)
+    }
+
+    /// The least time that is not exceeded with a probability.
+    #[must_use]
+    pub fn quantile_s(&self, share: f64) -> Option<f64> {
+        let mut sum = 0.0;
+        for (value, weight) in self.values_s.iter().zip(&self.weights) {
+            sum += weight;
+            if sum >= share * (1.0 - 1e-12) {
+                return Some(*value);
+            }
+        }
+        self.values_s.last().copied()
+    }
+}
+
+/// Handshakes of one kind.
+#[derive(Debug)]
+pub(super) struct Stratum {
+    /// How probable it is.
+    pub weight: f64,
+    /// Whether its handshakes lose any of their first packets; `None`: no matter.
+    pub loses: Option<bool>,
+    /// All are the same.
+    pub is_exact: bool,
+    entity: u64,
+    pub ready: Vec<Ns>,
+    pub done: Vec<Ns>,
+    pub failed: u64,
+    pub bytes: [u128; 2],
+}
+
+impl Stratum {
+    pub fn new(weight: f64, entity: u64, loses: Option<bool>) -> Self {
+        let (ready, done) = (Vec::new(), Vec::new());
+        Self { weight, loses, is_exact: false, entity, ready, done, failed: 0, bytes: [0; 2] }
+    }
+
+    pub fn next_entity(&mut self) -> u64 {
+        self.entity += 1;
+        self.entity
+    }
+
+    pub fn add(&mut self, one: &One) {
+        match one.ready {
+            Some(ready) => self.ready.push(ready),
+            None => self.failed += 1,
+        }
+        self.done.extend(one.done);
+        for (sum, bytes) in self.bytes.iter_mut().zip(one.bytes) {
+            *sum += u128::from(bytes);
+        }
+    }
+
+    pub fn handshakes(&self) -> usize {
+        self.ready.len() + self.failed as usize
+    }
+
+    /// The variance of what it adds to the share of times up to `at`.
+    fn variance(&self, at: Ns) -> f64 {
+        if self.is_exact || self.handshakes() == 0 {
+            return 0.0;
+        }
+        let count = self.handshakes() as f64;
+        let below = self.ready.iter().filter(|ready| **ready <= at).count() as f64;
+        // One more on either side: what was never seen is not impossible.
+        let share = (below + 0.5) / (count + 1.0);
+        self.weight * self.weight * share * (1.0 - share) / count
+    }
+
+    /// The variance of what it adds to the mean.
+    fn mean_variance(&self) -> f64 {
+        if self.is_exact || self.ready.len() < 2 {
+            return 0.0;
+        }
+        let count = self.ready.len() as f64;
+        let mean = self.ready.iter().map(|ready| ready.as_secs_f64()).sum::<f64>() / count;
+        let squares: f64 = self.ready.iter().map(|ready| (ready.as_secs_f64() - mean).powi(2)).sum();
+        self.weight * self.weight * squares / (count - 1.0) / count
+    }
+}
+
+/// Times of all strata in rising order, each with the probability that it stands for.
+pub(super) fn weighted(strata: &[Stratum], of: impl Fn(&Stratum) -> &Vec<Ns>) -> Vec<(Ns, f64)> {
+    let mut all = Vec::new();
+    for stratum in strata {
+        let each = stratum.weight / stratum.handshakes().max(1) as f64;
+        all.extend(of(stratum).iter().map(|at| (*at, each)));
+    }
+    all.sort_by_key(|(at, _)| *at);
+    all
+}
+
+/// The least time that is not exceeded by a share of those that there are.
+fn quantile(all: &[(Ns, f64)], share: f64) -> Option<Ns> {
+    let total: f64 = all.iter().map(|(_, weight)| weight).sum();
+    let mut sum = 0.0;
+    for (at, weight) in all {
+        sum += weight;
+        if sum >= share * total * (1.0 - 1e-12) {
+            return Some(*at);
+        }
+    }
+    all.last().map(|(at, _)| *at)
+}
+
+/// Between which times a percentile lies with 95 %: those at the shares that are two deviations of the percentile's own share
+/// away (Woodruff, Journal of the American Statistical Association 47, 1952).
+pub(super) fn interval_s(strata: &[Stratum], all: &[(Ns, f64)], share: f64) -> [f64; 2] {
+    let Some(at) = quantile(all, share) else { return [0.0; 2] };
+    let off = Z95 * strata.iter().map(|stratum| stratum.variance(at)).sum::<f64>().sqrt();
+    [-off, off].map(|off| {
+        let end = quantile(all, (share + off).clamp(0.0, 1.0)).unwrap_or(at);
+        end.as_secs_f64()
+    })
+}
+
+/// The stratum that needs more handshakes the most, until the 99th percentile and the mean lie within intervals narrower than
+/// a share of them; `None` where they do.
+pub(super) fn least_certain(strata: &[Stratum], accuracy: f64) -> Option<usize> {
+    let all = weighted(strata, |stratum| &stratum.ready);
+    let total: f64 = all.iter().map(|(_, weight)| weight).sum();
+    let at = quantile(&all, 0.99)?;
+    let [low, high] = interval_s(strata, &all, 0.99);
+    let most = |of: &dyn Fn(&Stratum) -> f64| {
+        let all = strata.iter().enumerate().filter(|(_, stratum)| !stratum.is_exact);
+        all.max_by(|(_, one), (_, other)| of(one).total_cmp(&of(other))).map(|(number, _)| number)
+    };
+    if high - low > accuracy * at.as_secs_f64() {
+        return most(&|stratum| stratum.variance(at));
+    }
+    let mean = all.iter().map(|(at, weight)| at.as_secs_f64() * weight).sum::<f64>() / total;
+    let deviation = strata.iter().map(Stratum::mean_variance).sum::<f64>().sqrt();
+    if 2.0 * Z95 * deviation > accuracy * mean {
+        return most(&Stratum::mean_variance);
+    }
+    None
+}

@@ -1,0 +1,215 @@
+//! A handshake replayed by itself against the same among many in a simulation.
+
+mod common;
+
+use common::{bearer, class, constant, handshake, message, run, scenario, tls13};
+use shakedown_link::BearerSpec;
+use shakedown_sim::replay::Times;
+use shakedown_sim::tcp::TcpConfig;
+use shakedown_sim::{
+    ArrivalSpec, PricedHandshake, Replay, Replayed, Report, Retransmission, Sender, TransportKind,
+};
+
+const WTLS: Retransmission = Retransmission {
+    initial_s: 3.0,
+    maximum_s: 48.0,
+    sends: 5,
+    server_timer: false,
+    answers_duplicates: true,
+    fragment_bytes: None,
+};
+
+fn worked(mut handshake: PricedHandshake) -> PricedHandshake {
+    for (number, message) in handshake.messages.iter_mut().enumerate() {
+        message.generate = constant(0.0003 * (number + 1) as f64);
+        message.process = constant(0.002 / (number + 1) as f64);
+    }
+    handshake
+}
+
+fn datagrams(chain: u32, retransmission: Retransmission) -> PricedHandshake {
+    use Sender::{Client, Server};
+    let mut found = handshake(
+        TransportKind::Datagram,
+        vec![
+            message(Client, "ClientHello", 224, 1, 1),
+            message(Server, "ServerHello", 127, 2, 1),
+            message(Server, "Certificate", chain, 2, 2),
+            message(Server, "ServerHelloDone", 74, 2, 3),
+            message(Client, "Finished", 80, 3, 2),
+            message(Server, "Finished", 80, 4, 4),
+        ],
+    );
+    found.retransmission = Some(retransmission);
+    found
+}
+
+fn with_tickets(chain: u32) -> PricedHandshake {
+    let mut found = tls13(chain);
+    found.messages.push(message(Sender::Server, "NewSessionTicket", 250, 4, 3));
+    found
+}
+
+fn replay(handshake: &PricedHandshake, bearer: &BearerSpec, seed: u64) -> Replayed {
+    let replay = Replay {
+        handshake: handshake.clone(),
+        bearer: bearer.clone(),
+        tcp: TcpConfig::default(),
+        flush: Default::default(),
+        seed,
+    };
+    replay.run().expect("valid")
+}
+
+/// Clients that know nothing of each other.
+fn simulate(handshake: &PricedHandshake, bearer: &BearerSpec, clients: u64) -> Report {
+    let arrivals = ArrivalSpec::Deterministic { per_s: 1e-4 };
+    run(scenario(vec![class(handshake.clone(), bearer.clone())], clients, arrivals)).report()
+}
+
+fn path(rate: f64, delay_ms: f64, more: &str) -> BearerSpec {
+    bearer(&format!(
+        r#"{{"up_bits_per_s": {rate}, "down_bits_per_s": {rate}, "traversal_s": {}, "packet_overhead_bytes": 14{more}}}"#,
+        delay_ms / 1e3
+    ))
+}
+
+fn handshakes() -> [PricedHandshake; 5] {
+    [
+        worked(tls13(1000)),
+        worked(with_tickets(22_000)),
+        tls13(5000),
+        worked(datagrams(3000, Retransmission::DTLS)),
+        worked(datagrams(1700, WTLS)),
+    ]
+}
+
+#[test]
+fn without_loss_one_replay_is_what_a_simulated_client_takes() {
+    for path in [path(1e9, 0.05, ""), path(10e6, 35.0, ""), path(100e6, 2.0, r#", "half_duplex": true"#)] {
+        for handshake in handshakes() {
+            let (found, report) = (replay(&handshake, &path, 7), simulate(&handshake, &path, 1));
+            assert_eq!(found.handshakes, 1);
+            assert_eq!((found.failed, found.ready.weights.as_slice()), (0.0, [1.0].as_slice()));
+            for (ours, theirs) in [(&found.ready, report.handshake_s.mean), (&found.done, report.done_s.mean)]
+            {
+                let [ours] = ours.values_s[..] else { panic!("{ours:?}") };
+                assert!((ours - theirs.expect("a time")).abs() < 1e-12);
+            }
+            assert_eq!(found.p99_interval_s, [found.ready.values_s[0]; 2]);
+            let sent = [report.traffic.up_bytes, report.traffic.down_bytes];
+            for (bytes, network) in found.link_bytes.into_iter().zip(sent) {
+                // A simulation counts packets to their end, and without what the link adds.
+                assert!(bytes > 0.9 * network as f64 && bytes < 1.5 * network as f64);
+            }
+        }
+    }
+}
+
+/// The share of a sample of `count` that lies at or below a percentile may be off by chance.
+fn agrees(name: &str, found: &Times, simulated: [Option<f64>; 4], count: f64) {
+    let [mean, rest @ ..] = simulated.map(|time| time.expect("a time"));
+    let off = found.mean_s().expect("times") - mean;
+    let squares = found.values_s.iter().zip(&found.weights).map(|(at, weight)| weight * (at - mean).powi(2));
+    let sd_s = squares.sum::<f64>().sqrt();
+    assert!(off.abs() < 0.012 * mean + 4.0 * sd_s / count.sqrt(), "{name}: mean off by {off} of {mean}");
+    for (share, theirs) in [0.5, 0.95, 0.99].into_iter().zip(rest) {
+        // Five deviations of the simulation's share, and of ours.
+        let off = 5.0 * (share * (1.0 - share) * (1.0 / count + 1.0 / 2000.0)).sqrt();
+        let low = found.quantile_s((share - off).max(0.0)).expect("times");
+        let high = found.quantile_s((share + off).min(1.0)).expect("times");
+        assert!(
+            (0.997 * low..=1.003 * high).contains(&theirs),
+            "{name}: {share}: {theirs} is not from {low} to {high}"
+        );
+    }
+}
+
+#[test]
+fn with_losses_and_delays_that_vary_percentiles_are_those_of_many_clients() {
+    let jitter = r#", "traversal_sd_s": 0.01"#;
+    let bursts = r#", "loss": 0.03, "loss_burst_packets": 4"#;
+    let paths = [
+        path(10e6, 35.0, r#", "loss": 0.005"#),
+        path(10e6, 35.0, r#", "loss": 0.05"#),
+        path(1e9, 0.1, r#", "loss": 0.2"#),
+        path(10e6, 35.0, bursts),
+        path(10e6, 35.0, jitter),
+        path(10e6, 35.0, &format!("{jitter}{bursts}")),
+        path(60e3, 376.0, r#", "loss": 0.02, "half_duplex": true"#),
+        path(
+            10e6,
+            35.0,
+            r#", "setup": {"kind": "uniform", "minimum_s": 0.1, "maximum_s": 0.9}, "loss_up": 0.1"#,
+        ),
+    ];
+    for (number, path) in paths.iter().enumerate() {
+        for (kind, handshake) in handshakes().iter().enumerate() {
+            let name = format!("path {number}, handshake {kind}");
+            let clients = 6000;
+            let (found, report) = (replay(handshake, path, 3), simulate(handshake, path, clients));
+            let ready = &report.handshake_s;
+            let count = report.completed as f64;
+            agrees(&name, &found.ready, [ready.mean, ready.p50, ready.p95, ready.p99], count);
+            let done = &report.done_s;
+            agrees(&name, &found.done, [done.mean, done.p50, done.p95, done.p99], count);
+            let failed = 1.0 - report.completed as f64 / report.clients as f64;
+            let off = 5.0 * (failed.max(1e-4) / clients as f64).sqrt() + 1e-3;
+            assert!((found.failed - failed).abs() < off, "{name}: {} fail, not {failed}", found.failed);
+            let [low, high] = found.p99_interval_s;
+            let p99 = found.ready.quantile_s(0.99).expect("times");
+            assert!(low <= 1.001 * p99 && p99 <= 1.001 * high, "{name}: {p99} is not from {low} to {high}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_other_ones_nearby() {
+    let (handshake, path) = (worked(tls13(5000)), path(10e6, 35.0, r#", "loss": 0.02"#));
+    let text = |seed| serde_json::to_string(&replay(&handshake, &path, seed)).expect("serialises");
+    assert_eq!(text(1), text(1));
+    assert_ne!(text(1), text(2));
+    let (one, two) = (replay(&handshake, &path, 1), replay(&handshake, &path, 2));
+    assert!(one.p99_interval_s[0] <= two.p99_interval_s[1] && two.p99_interval_s[0] <= one.p99_interval_s[1]);
+    let [one, two] = [one, two].map(|found| found.ready.mean_s().expect("times"));
+    assert!((one / two - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn what_hardly_ever_happens_has_its_weight_and_costs_little() {
+    let handshake = worked(tls13(1000));
+    let clear = replay(&handshake, &path(10e6, 35.0, ""), 1);
+    let rare = replay(&handshake, &path(10e6, 35.0, r#", "loss": 1e-6"#), 1);
+    assert_eq!(rare.ready.quantile_s(0.99), clear.ready.quantile_s(0.99));
+    let [clear_s, rare_s] = [clear, rare].map(|found| found.ready.mean_s().expect("times"));
+    // About nine packets, each of which costs from some 70 ms to a second.
+    assert!(rare_s > clear_s && rare_s - clear_s < 9e-6, "{clear_s}, {rare_s}");
+}
+
+#[test]
+fn a_path_that_loses_everything_fails_every_handshake() {
+    for handshake in [tls13(1000), datagrams(1000, Retransmission::DTLS)] {
+        let found = replay(&handshake, &path(10e6, 35.0, r#", "loss": 1.0"#), 1);
+        assert_eq!((found.failed, found.ready, found.done), (1.0, Times::default(), Times::default()));
+    }
+}
+
+#[test]
+fn what_cannot_be_replayed_is_named() {
+    let mut replay = Replay {
+        handshake: tls13(1000),
+        bearer: path(10e6, 35.0, ""),
+        tcp: TcpConfig { hz: 0, ..TcpConfig::default() },
+        flush: Default::default(),
+        seed: 1,
+    };
+    let error = replay.run().expect_err("no clock");
+    assert!(error.to_string().starts_with("tcp.hz is 0"), "{error}");
+    replay.tcp = TcpConfig::default();
+    replay.bearer.mtu_bytes = 52;
+    let error = replay.run().expect_err("no room");
+    assert!(error.to_string().contains("packets of 52 bytes have no room beside 52 bytes"), "{error}");
+    // A packet takes longer than any of TCP's timers: each handshake is given up.
+    replay.bearer = path(5.0, 1.0, "");
+    assert_eq!(replay.run().expect("valid").failed, 1.0);
+}

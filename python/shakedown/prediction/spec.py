@@ -1,0 +1,247 @@
+"""Priced handshakes and bearers as the simulator's core reads them (`PricedHandshake` and `BearerSpec` of
+`crates/sim` and `crates/link`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from shakedown.errors import InputError
+from shakedown.prediction.prices import Price
+from shakedown.prediction.trace import Message, Trace
+from shakedown.profiles.bearer import Bearer, BearerDirection, BearerEnergy
+from shakedown.schema.base import Side
+
+WRITE_BYTES = 4096
+"""OpenSSL's buffer: full, it is handed to TCP; what is left of a record that is longer goes at once."""
+
+IP_BYTES = 20
+TCP_HEADERS_BYTES = IP_BYTES + 20 + 12
+"""IP, TCP and its timestamps."""
+MIN_MTU_BYTES = IP_BYTES + 8
+"""The least that IP cuts packets into."""
+
+_NEGLIGIBLE = 1e-9
+_ABOVE_ROUND_TRIP = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Timers:
+    """How a protocol on datagrams sends a flight again.
+
+    Attributes:
+        initial_s, maximum_s: the first timeout, which doubles, and the longest.
+        sends: how often a flight is sent at most, the first time included.
+        server_timer: the server has a timer too, and not only the client.
+        answers_duplicates: a server without a timer answers a flight that comes again with its own.
+        fragment_bytes: what a record that is cut in two takes more; None: IP fragments long datagrams.
+    """
+
+    initial_s: float
+    maximum_s: float
+    sends: int
+    server_timer: bool
+    answers_duplicates: bool
+    fragment_bytes: int | None
+
+    def slower(self, least_s: float) -> Timers:
+        """The same doubled until the first timeout is no shorter."""
+        times = 2.0 ** max(0, math.ceil(math.log2(least_s / self.initial_s)))
+        return replace(self, initial_s=self.initial_s * times, maximum_s=self.maximum_s * times)
+
+
+DTLS = Timers(1.0, 60.0, 13, server_timer=True, answers_duplicates=False, fragment_bytes=25)
+"""RFC 6347 section 4.2.4 as libssl does it; a cut record's second header, and that of the handshake."""
+WTLS = Timers(3.0, 48.0, 5, server_timer=False, answers_duplicates=True, fragment_bytes=None)
+"""WAP's WDP over UDP: the client alone repeats."""
+
+
+def handshake_spec(
+    trace: Trace, client: Price, server: Price, bearer: Bearer, *, spread: bool
+) -> dict[str, Any]:
+    """A priced handshake: each message with what it costs its sender and its receiver.
+
+    Work outside any message, and the connection's, come before a side's first work. With ``spread`` work
+    varies from handshake to handshake, else it is always its mean.
+
+    Raises:
+        InputError: where the bearer's packets have no room for the transport's headers.
+    """
+    _check_room(trace, bearer)
+    times: dict[tuple[Side, int], dict[str, Any]] = {}
+    sides: tuple[tuple[Side, Price], ...] = (("client", client), ("server", server))
+    for side, price in sides:
+        before_s = price.message_s.get(None, 0.0) + price.connection_s
+        before_sd_s = price.message_sd_s.get(None, 0.0)
+        for message in trace.messages:
+            mean_s = price.message_s.get(message.index, 0.0) + before_s
+            sd_s = math.hypot(price.message_sd_s.get(message.index, 0.0), before_sd_s)
+            times[side, message.index] = work_spec(mean_s, sd_s if spread else 0.0)
+            before_s = before_sd_s = 0.0
+    last = max((message.flight or 0 for message in trace.messages), default=0)
+    messages = [
+        message_spec(
+            message.sender,
+            message.name,
+            message.size_bytes,
+            flight=last + 1 if message.flight is None else message.flight,
+            unit=message.unit or 0,
+            generate=times[message.sender, message.index],
+            process=times[other(message.sender), message.index],
+        )
+        for message in trace.messages
+    ]
+    if not trace.datagrams:
+        return stream_spec(trace.suite, messages)
+    work_s = client.total.mean + server.total.mean
+    timers = hosts_timers(WTLS if trace.protocol == "wtls" else DTLS, trace.messages, bearer, work_s)
+    return datagram_spec(trace.suite, messages, timers)
+
+
+def message_spec(
+    sender: Side,
+    name: str,
+    size_bytes: float,
+    *,
+    flight: int,
+    unit: int = 0,
+    generate: dict[str, Any] | None = None,
+    process: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """One message; ``unit`` is the datagram that carried it, 0 where that is not known."""
+    return {
+        "from": sender,
+        "name": name,
+        "bytes": max(1, round(size_bytes)),
+        "flight": flight,
+        "unit": unit,
+        "generate": generate or work_spec(0.0),
+        "process": process or work_spec(0.0),
+    }
+
+
+def stream_spec(
+    name: str, messages: Sequence[dict[str, Any]], write_bytes: int | None = WRITE_BYTES
+) -> dict[str, Any]:
+    """A handshake over TCP; ``write_bytes`` is the buffer of who writes, None: a flight is one write."""
+    return {"name": name, "transport": "stream", "messages": list(messages), "write_bytes": write_bytes}
+
+
+def datagram_spec(name: str, messages: Sequence[dict[str, Any]], timers: Timers) -> dict[str, Any]:
+    """A handshake over UDP."""
+    return {
+        "name": name,
+        "transport": "datagram",
+        "messages": list(messages),
+        "retransmission": asdict(timers),
+    }
+
+
+def other(side: Side) -> Side:
+    """The side across."""
+    return "server" if side == "client" else "client"
+
+
+def _check_room(trace: Trace, bearer: Bearer) -> None:
+    headers_bytes = bearer.ip_bytes + bearer.udp_bytes if trace.datagrams else TCP_HEADERS_BYTES
+    if bearer.mtu_bytes <= max(headers_bytes, MIN_MTU_BYTES - 1):
+        headers_bytes = max(headers_bytes, IP_BYTES)
+        raise InputError(
+            f"bearer {bearer.name!r} carries packets of {bearer.mtu_bytes} bytes, too small for the "
+            f"{headers_bytes} bytes of headers that {trace.protocol} needs there; accepted: a bearer with "
+            "larger packets"
+        )
+
+
+def hosts_timers(timers: Timers, messages: Iterable[Message], bearer: Bearer, work_s: float) -> Timers:
+    """The timers that hosts have on a bearer.
+
+    Where a sender must be silent for most of the time (a duty cycle), those of a second or three would run
+    out before anything is answered. They are taken to be doubled until they are above the time that the two
+    longest flights take one after the other, with all work.
+    """
+    if bearer.up.duty_cycle == 1.0:
+        return timers
+    taken_s: dict[tuple[Side, int], float] = {}
+    for one in messages:
+        way = bearer.up if one.sender == "client" else bearer.down
+        flight = (one.sender, one.flight or 0)
+        taken_s[flight] = taken_s.get(flight, way.delay.distribution.mean) + _sending_s(
+            one.size_bytes, bearer, way
+        )
+    longest = sorted(taken_s.values())[-2:]
+    return timers.slower(_ABOVE_ROUND_TRIP * (sum(longest) + work_s))
+
+
+def _sending_s(size_bytes: float, bearer: Bearer, way: BearerDirection) -> float:
+    """How long datagrams of so many bytes occupy a direction, its silences included."""
+    headers_bytes = bearer.ip_bytes + bearer.udp_bytes
+    packets = math.ceil(size_bytes / (bearer.mtu_bytes - headers_bytes))
+    bits = 8.0 * (size_bytes + packets * (headers_bytes + bearer.link_bytes))
+    return bits / way.rate_bits_per_s / way.duty_cycle + packets * way.pause_s
+
+
+def work_spec(mean_s: float, sd_s: float = 0.0) -> dict[str, Any]:
+    """A time of work: fixed and an exponential part, as `models.waiting.spread_service`; where it varies by
+    more than its mean, lognormal.
+    """
+    if mean_s <= 0.0 or sd_s <= _NEGLIGIBLE * mean_s:
+        return {"kind": "constant", "s": max(mean_s, 0.0)}
+    if sd_s <= mean_s:
+        return {"kind": "exponential", "minimum_s": mean_s - sd_s, "mean_s": mean_s}
+    spread = 1.0 + (sd_s / mean_s) ** 2
+    return {
+        "kind": "lognormal",
+        "minimum_s": 0.0,
+        "median_s": mean_s / math.sqrt(spread),
+        "sigma": math.sqrt(math.log(spread)),
+    }
+
+
+def bearer_spec(bearer: Bearer, *, from_idle: bool = False) -> dict[str, Any]:
+    """A bearer for the core's links; radios that begin idle are set up before the first packet."""
+    up, down = bearer.up, bearer.down
+    return {
+        "up_bits_per_s": up.rate_bits_per_s,
+        "down_bits_per_s": down.rate_bits_per_s,
+        "traversal_s": bearer.traversal_s,
+        "traversal_up": up.delay.as_json(),
+        "traversal_down": down.delay.as_json(),
+        "traversal_holds_s": bearer.delay_holds_s,
+        "mtu_bytes": bearer.mtu_bytes,
+        "ip_bytes": bearer.ip_bytes,
+        "udp_bytes": bearer.udp_bytes,
+        "packet_overhead_bytes": bearer.packet_overhead_bytes,
+        "link_encryption": bearer.link_encryption,
+        "loss_up": up.loss,
+        "loss_down": down.loss,
+        "loss_burst_packets_up": up.loss_burst_packets,
+        "loss_burst_packets_down": down.loss_burst_packets,
+        "half_duplex": bearer.half_duplex,
+        "super_packets": bearer.super_packets,
+        "queue_bytes_up": up.queue_bytes,
+        "queue_bytes_down": down.queue_bytes,
+        "duty_cycle_up": up.duty_cycle,
+        "duty_cycle_down": down.duty_cycle,
+        "pause_up_s": up.pause_s,
+        "pause_down_s": down.pause_s,
+        "setup": bearer.setup.as_json() if from_idle and bearer.setup is not None else None,
+        "energy": _radio(bearer.energy),
+    }
+
+
+def _radio(power: BearerEnergy) -> dict[str, float | None]:
+    """The radio's power by state."""
+    return {
+        "send_w": power.send_w,
+        "receive_w": power.receive_w,
+        "idle_w": power.idle_w,
+        "send_j_per_byte": power.send_j_per_byte,
+        "receive_j_per_byte": power.receive_j_per_byte,
+        "setup_j": power.setup_j,
+        "tail_w": power.tail_w,
+        "tail_s": power.tail_s,
+    }
