@@ -78,11 +78,13 @@ soak: build ## Keep servers under honest and hostile clients for SOAK_SECONDS an
 killed: build .venv/.dev ## End commands that write by kill -9, KILLS times each, and look at what is left
 	SHAKEDOWN_KILLS=$(KILLS) $(BIN)/python -m pytest tests/results/test_killed.py
 
-lint: build .venv/.dev ## Formatting, lints, types, import contracts, licences, ends of support
+lint: build .venv/.dev ## Formatting, lints, documentation, spelling, types, import contracts, licences, ends of support
 	cargo fmt --check
 	cd fuzz && cargo fmt --check
 	source $(BIN)/activate && cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings
 	cd fuzz && cargo clippy --release --locked --quiet -- -D warnings
+	source $(BIN)/activate && RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps --workspace --locked --quiet
+	$(BIN)/typos
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy

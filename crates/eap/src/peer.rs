@@ -52,7 +52,7 @@ impl PeerFailure {
 pub enum Reply {
     /// Send this response.
     Response(Vec<u8>),
-    /// Authenticated; [`Peer::keys`] are there.
+    /// Authenticated; `Peer::keys` are there.
     Success,
     /// It is over.
     Failure(PeerFailure),

@@ -47,7 +47,7 @@ impl ServerFailure {
 pub enum Said {
     /// The next request.
     Request(Vec<u8>),
-    /// EAP-Success; [`Server::keys`] are there.
+    /// EAP-Success; `Server::keys` are there.
     Success(Vec<u8>),
     /// EAP-Failure, and why.
     Failure(Vec<u8>, ServerFailure),

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// A reading: of the time stamp counter, or nanoseconds of the monotonic clock. [`nanoseconds`] tells.
+/// A reading: of the time stamp counter, or nanoseconds of the monotonic clock. `nanoseconds` tells.
 pub type Ticks = u64;
 
 /// Nanoseconds are `ticks * SCALE.0 >> SCALE_BITS`, counted from `SCALE.1`.

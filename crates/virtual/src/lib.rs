@@ -1,13 +1,13 @@
 //! Endpoints in virtual time: protocol engines with real cryptography, over the links and the TCP of a simulation.
 //!
 //! `shakedown-sim` replays what was recorded: messages of known lengths, each with a price, under rules that stand for the
-//! protocols' own. Here the engines themselves run, through the same [`Endpoint`](shakedown_trace::Endpoint) that the
+//! protocols' own. Here the engines themselves run, through the same [`Endpoint`] that the
 //! in-memory driver and the servers use, so that flights, fragments, duplicates, timers and giving up are theirs. Time
 //! passes on links and in processors alone: what a computation takes is not what it took this machine, but the price of
 //! the messages that it read and made, or nothing.
 //!
-//! The scenario is the simulator's own ([`Scenario`](shakedown_sim::Scenario)), and so is what comes out
-//! ([`Outcome`](shakedown_sim::Outcome)): the two can be laid side by side, and [`agreement`] says how far apart they are.
+//! The scenario is the simulator's own ([`Scenario`]), and so is what comes out
+//! ([`Outcome`]): the two can be laid side by side, and [`agreement`] says how far apart they are.
 //!
 //! | module | what it is |
 //! | --- | --- |

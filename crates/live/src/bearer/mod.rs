@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Each end is a child in a network namespace of its own whose only way out is a TUN device ([`End`]). We hold both
-//! descriptors and carry packets between them through the links of `shakedown_link` ([`Emulator`]): delayed, serialised,
+//! descriptors and carry packets between them through the links of `shakedown_link` (`Emulator`): delayed, serialised,
 //! queued, lost, doubled, encrypted. Both ends of every connection over the bearer are the kernel's. What reaches the
-//! gateway is handed to servers on this host's loopback ([`Relay`]), or to a command that runs there.
+//! gateway is handed to servers on this host's loopback (`Relay`), or to a command that runs there.
 //!
 //! Nobody need be root for this, nothing is configured outside the two namespaces, and these vanish with the last
 //! process in them.

@@ -64,7 +64,7 @@ pub struct Config {
     pub check: bool,
     /// A host that is not this machine and may be loaded.
     pub authorized_target: Option<String>,
-    /// Keep other hosts below [`CAP_PER_S`].
+    /// Keep other hosts below `CAP_PER_S`.
     pub rate_cap: bool,
     /// Handshakes that are sampled.
     pub trace_count: usize,

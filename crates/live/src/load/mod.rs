@@ -2,7 +2,7 @@
 //!
 //! Starts follow a [`Schedule`], which knows nothing of the server: a connection's times count from the moment at which
 //! it was *planned* to start, so that neither a stalled server nor a busy generator can hide a wait. One thread runs one
-//! event loop over a slab of sans-IO endpoints ([`engine`]); [`run`] wires a plan, a target and its clients together.
+//! event loop over a slab of sans-IO endpoints (`engine`); [`run`] wires a plan, a target and its clients together.
 //!
 //! Whether a session was resumed is what the endpoint negotiated with the server, never what was asked for.
 

@@ -1,7 +1,7 @@
 //! rustls over aws-lc-rs, as it is published: TLS 1.2 and 1.3.
 //!
-//! The stack is not modified. Its `CryptoProvider` is wrapped for timing ([`provider`]) and its messages are told apart
-//! by what the wrappers see ([`marks`]). What a comparison with OpenSSL must keep in mind:
+//! The stack is not modified. Its `CryptoProvider` is wrapped for timing (`provider`) and its messages are told apart
+//! by what the wrappers see (`marks`). What a comparison with OpenSSL must keep in mind:
 //!
 //! 1. A client checks the server's chain when it reads ServerHelloDone in TLS 1.2, and so with ServerKeyExchange's
 //!    signature; in TLS 1.3 when it reads CertificateVerify, but that check is attributed to Certificate here.
