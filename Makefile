@@ -15,7 +15,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -
 SOAK_SECONDS ?= 600
 KILLS ?= 50
 
-.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes kernel-flights soak killed lint audit format docs schema lock bench traces papers clean
+.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes kernel-flights network-check soak killed lint audit format docs schema lock bench traces papers clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,8 +69,11 @@ queue-check: build .venv/.dev ## Hold a server's queue against its formula (twen
 bearer-handshakes: build .venv/.dev ## Time handshakes across emulated bearers and hold them against the model (a few minutes)
 	$(BIN)/python -m tools.bearer_handshakes $(BEARERS)
 
-kernel-flights: build .venv/.dev ## Time flights of the kernel's TCP under loss and hold them against simulator and model (twenty minutes)
+kernel-flights: build .venv/.dev ## Time flights of the kernel's TCP under loss and compare them with the simulator's (twenty minutes)
 	$(BIN)/python -m tools.kernel_flights $(FLIGHTS)
+
+network-check: build .venv/.dev ## Predict 1,080 scenarios, and compare predict with simulate in 200 more (three minutes)
+	$(BIN)/python -m tools.network_check
 
 soak: build ## Keep servers under honest and hostile clients for SOAK_SECONDS and watch their memory (SOAK="--gap 0.2": gently)
 	$(BIN)/python -m tools.soak $(SOAK_SECONDS) $(SOAK)

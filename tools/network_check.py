@@ -1,0 +1,186 @@
+"""`predict` against `simulate`: a grid that must answer, and random scenarios that must agree.
+
+    python -m tools.network_check [--grid] [--random N] [--seed N] [--clients N]
+
+The grid is nine suites over 24 bearers at five losses (1,080 predictions). Random scenarios draw suite,
+device, bearer, loss and whether the radio begins idle; each is predicted and simulated with so many clients
+that come one after the other. Mean, median, 95th and 99th percentile of ready and done agree where they lie
+within 3 % of each other, or within what chance leaves of a percentile (five standard errors of its share in
+either sample). The exit status is 1 where one does not, or a prediction fails without saying why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import shakedown
+from shakedown.errors import InputError
+from shakedown.models.distribution import Distribution
+from shakedown.prediction.scenario import scenario
+from shakedown.profiles import bearer_names, load_bearer
+from shakedown.schema.simulated import FailedSimulation
+
+SUITES = (
+    "tls1.2/psk",
+    "tls1.2/rsa/rsa2048/server",
+    "tls1.3/x25519/p256/server",
+    "tls1.3/x25519/p256/mutual",
+    "tls1.3/x25519mlkem768/p256/server",
+    "tls1.3/x25519mlkem768/mldsa65/server",
+    "tls1.3/x25519mlkem768/mldsa65/mutual",
+    "wtls/ecdh_ecdsa/160p/server",
+    "wtls/rsa/rsa1024/server",
+)
+LOSSES = (0.0, 0.005, 0.02, 0.05, 0.1)
+DEVICES = ("phone", "cortex-m4", "server")
+NEAR, DEVIATIONS, PERCENTILE_CLIENTS = 0.03, 5.0, 1000
+"""The rule; what a replay's percentiles rest on at least."""
+SLOWEST_BPS = 1000.0
+"""Slower bearers carry no TCP."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scenario."""
+
+    suite: str
+    device: str
+    bearer: str
+    loss: float | None
+    from_idle: bool = False
+
+    def path(self, folder: Path) -> str:
+        """Its bearer's name, or a profile made for it with another loss."""
+        if self.loss is None:
+            return self.bearer
+        found = load_bearer(self.bearer)
+        ways = "".join(
+            f"[{side}]\nrate_bps = {way.rate_bits_per_s}\n"
+            f"delay_ms = {way.delay.distribution.mean * 1e3}\nloss = {self.loss}\n"
+            for side, way in (("up", found.up), ("down", found.down))
+        )
+        head = (
+            f'schema = 2\nname = "{self.bearer}"\ntitle = "with loss"\ndate = "2026"\n'
+            f'source = ["a check"]\nmtu_bytes = {found.mtu_bytes}\n'
+        )
+        path = folder / f"{self.bearer}-{self.loss}.toml"
+        path.write_text(f"{head}{ways}")
+        return str(path)
+
+
+def grid(folder: Path) -> int:
+    """Predicts every point; how many fail."""
+    names = [name for name in bearer_names() if load_bearer(name).up_bits_per_s >= SLOWEST_BPS][:24]
+    failed, slowest_s = 0, 0.0
+    for suite, name, loss in product(SUITES, names, LOSSES):
+        began_s = time.perf_counter()
+        try:
+            shakedown.predict(suite, device="cortex-m4", bearer=Case(suite, "", name, loss).path(folder))
+        except InputError as error:
+            print(f"refused: {suite} over {name}, loss {loss}: {error}")
+        except Exception as error:  # the grid exists to find these
+            failed += 1
+            print(f"FAILED: {suite} over {name}, loss {loss}: {type(error).__name__}: {error}")
+        slowest_s = max(slowest_s, time.perf_counter() - began_s)
+    count = len(SUITES) * len(names) * len(LOSSES)
+    print(f"grid: {count:,} predictions, {failed} failed, {slowest_s:.2f} s the slowest")
+    return failed
+
+
+def drawn(count: int, seed: int) -> list[Case]:
+    """Random scenarios."""
+    choice = random.Random(seed)
+    names = [name for name in bearer_names() if load_bearer(name).up_bits_per_s >= SLOWEST_BPS]
+    return [
+        Case(
+            choice.choice(SUITES),
+            choice.choice(DEVICES),
+            choice.choice(names),
+            choice.choice((None, None, *LOSSES)),
+            choice.random() < 0.2,
+        )
+        for _ in range(count)
+    ]
+
+
+def disagreements(case: Case, bearer: str, clients: int) -> list[str]:
+    """Where `predict` and `simulate` differ by more than the rule allows."""
+    idle = case.from_idle and case.loss is None
+    priced = scenario(case.suite, case.device, "server", bearer, from_idle=idle)
+    unloaded: tuple[Distribution, Distribution] = priced.unloaded()
+    gap_s = 3.0 * unloaded[1].p99 + 200.0
+    (fleet,) = shakedown.simulate(
+        case.suite,
+        device=case.device,
+        bearer=bearer,
+        arrivals=f"deterministic:{1.0 / gap_s}/s",
+        clients=clients,
+        replications=1,
+        from_idle=idle,
+    )
+    if isinstance(fleet, FailedSimulation):
+        raise InputError(fleet.error)
+    wrong = []
+    for what, ours, theirs in zip(("ready", "done"), unloaded, (fleet.ready_s, fleet.done_s), strict=True):
+        if theirs.mean is None:
+            continue
+        error_s = DEVIATIONS * ours.sd * (1.0 / clients + 1.0 / PERCENTILE_CLIENTS) ** 0.5
+        if abs(ours.mean - theirs.mean) > NEAR * theirs.mean + error_s:
+            wrong.append(f"{what} mean: {ours.mean:.4g} and {theirs.mean:.4g} s")
+        for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
+            other_s = getattr(theirs, name)
+            chance = DEVIATIONS * (share * (1.0 - share) * (1.0 / clients + 1.0 / PERCENTILE_CLIENTS)) ** 0.5
+            low_s, high_s = ours.quantile(max(0.0, share - chance)), ours.quantile(min(1.0, share + chance))
+            if not (1.0 - NEAR) * low_s <= other_s <= (1.0 + NEAR) * high_s:
+                wrong.append(f"{what} {name}: {ours.quantile(share):.4g} and {other_s:.4g} s")
+    return wrong
+
+
+def agree(count: int, seed: int, clients: int, folder: Path) -> int:
+    """Compares random scenarios; how many disagree."""
+    bad = refused = 0
+    for case in drawn(count, seed):
+        try:
+            wrong = disagreements(case, case.path(folder), clients)
+        except InputError:
+            refused += 1
+            continue
+        bad += bool(wrong)
+        for one in wrong:
+            print(f"{case}: {one}")
+    print(f"random: {count} scenarios, {refused} refused (no room, or nothing gets through), {bad} disagree")
+    return bad
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs what was asked for, both by default; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="tools.network_check",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--grid", action="store_true")
+    parser.add_argument("--random", type=int, default=0, metavar="N")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--clients", type=int, default=5000)
+    given = parser.parse_args(arguments)
+    both = not given.grid and not given.random
+    wrong = 0
+    with tempfile.TemporaryDirectory() as name:
+        if given.grid or both:
+            wrong += grid(Path(name))
+        if given.random or both:
+            wrong += agree(given.random or 200, given.seed, given.clients, Path(name))
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
