@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
+import resource
 import subprocess
+import sys
 import time
 
 import pytest
@@ -51,26 +52,34 @@ def test_a_folder_with_files_is_refused_and_stays_as_it_was(shakedown, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_the_next_removes_what_a_killed_one_left_beside_it(shakedown, tmp_path):
-    """Private keys are in it; what may be somebody else's, or is of one who still writes, stays."""
-    with subprocess.Popen(["true"]) as gone:
-        pass
-    names = {
-        f".provision-{gone.pid}": 1e6,
-        f".provision-{os.getpid()}": 1e6,
-        f".provision-0{gone.pid}": 0.0,
-        f".provision-00{gone.pid}": 1e6,
-    }
-    for name, age_s in names.items():
-        draft = tmp_path / name
-        draft.mkdir(mode=0o700)
-        (draft / "card-0.json").write_text("{}")
-        if name.startswith(".provision-00"):
-            (draft / "mine.txt").touch()
-        then_s = time.time() - age_s
-        os.utime(draft, (then_s, then_s))
-    assert shakedown("aka", "provision", "site", cwd=tmp_path).returncode == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"site", *list(names)[1:]}
+def test_a_killed_one_leaves_nothing_under_another_name(tmp_path):
+    """It is stopped wherever it is when the first file is there."""
+    site = tmp_path / "site"
+    command = [sys.executable, "-m", "shakedown", "aka", "provision", "site", "--subscribers", "50"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 300
+        while not site.is_dir() and process.poll() is None:
+            assert [path.name for path in tmp_path.iterdir()] in ([], ["site"])
+            assert time.monotonic() < deadline
+        process.kill()
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert site.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in site.iterdir()} <= {0o600}
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    command = [sys.executable, "-B", "-m", "shakedown", "aka", "provision", "deep/site"]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (700, 700)),
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: deep/site/card-0.json: File too large\n"
+    assert list(tmp_path.rglob("*")) == [tmp_path / "deep"]
 
 
 def test_an_empty_folder_is_filled_as_it_is(shakedown, tmp_path):

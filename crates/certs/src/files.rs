@@ -2,7 +2,7 @@
 
 use crate::CertsError;
 use serde::Serialize;
-use shakedown_pki::draft::Draft;
+use shakedown_pki::draft::{Draft, refuse_special, remove_left_over};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -44,12 +44,14 @@ pub(crate) fn write(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Ve
         if !replace && path.symlink_metadata().is_ok() {
             return Err(CertsError::Exists { path });
         }
+        refuse_special(&path).map_err(|source| CertsError::File { path, action: "writing", source })?;
     }
     std::fs::create_dir_all(folder).map_err(|source| CertsError::File {
         path: folder.into(),
         action: "making the folder",
         source,
     })?;
+    remove_left_over(folder);
     // All of them are on the disk before the first has its name: a full disk leaves none.
     let drafts: Vec<_> = sheets.iter().map(|sheet| draft(folder, sheet)).collect::<Result<_, _>>()?;
     let mut written = Vec::new();

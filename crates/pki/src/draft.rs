@@ -1,13 +1,14 @@
 //! Files that appear whole, under their names, or not at all, whoever is killed meanwhile.
 //!
 //! A draft has no name where the file system knows such files (Linux: `O_TMPFILE`, open(2)): whatever ends its writer also
-//! removes it, and no private key is left behind. Elsewhere it is a file `.new-…` beside its final name.
+//! removes it, and no private key is left behind. Elsewhere, and for the moment in which it replaces a file, it is a file
+//! `.new-…` beside its final name, locked while its writer lives; [`remove_left_over`] removes those that nothing locks.
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat, open};
 use std::fs::{File, Permissions};
 use std::io::{Result, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -49,12 +50,14 @@ impl Draft {
     fn unnamed(folder: &Path, mode: u32) -> Option<Self> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = File::from(open(folder, flags, Mode::from_raw_mode(mode)).ok()?);
+        lock(&file);
         place_of(&file).exists().then_some(Self(Kind::Unnamed(file)))
     }
 
     fn named(folder: &Path, mode: u32) -> Result<Self> {
         let mut builder = tempfile::Builder::new();
         let file = builder.prefix(PREFIX).permissions(Permissions::from_mode(mode)).tempfile_in(folder)?;
+        lock(file.as_file());
         Ok(Self(Kind::Named(file)))
     }
 
@@ -84,22 +87,64 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// `InvalidInput` where the name is a device's, a pipe's, a socket's or a folder's; what the system says otherwise.
     pub fn replace(self, path: &Path) -> Result<()> {
+        refuse_special(path)?;
         let file = match self.0 {
             // A link replaces nothing, a new name does: for a moment it has another one.
-            Kind::Unnamed(file) => {
+            Kind::Unnamed(ref file) => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let mut builder = tempfile::Builder::new();
                 let there = builder
                     .prefix(PREFIX)
-                    .make_in(folder.unwrap_or(Path::new(".")), |name| link(&file, name))?;
+                    .make_in(folder.unwrap_or(Path::new(".")), |name| link(file, name))?;
                 there.into_temp_path()
             }
             Kind::Named(file) => file.into_temp_path(),
         };
         file.persist(path).map_err(|error| error.error)
     }
+}
+
+/// Refuses to replace what is not a regular file.
+///
+/// # Errors
+///
+/// `InvalidInput` for a device, a pipe, a socket, a folder, and a link to one.
+pub fn refuse_special(path: &Path) -> Result<()> {
+    if path.metadata().is_ok_and(|there| !there.is_file()) {
+        let reason = "not a regular file; accepted: another name";
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason));
+    }
+    Ok(())
+}
+
+/// Removes drafts of killed writers in a folder: our own, which nothing locks. What cannot be looked at stays.
+pub fn remove_left_over(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    for name in names.filter(|name| name.to_str().is_some_and(is_draft)) {
+        let path = folder.join(name);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = open(&path, flags, Mode::empty()).map(File::from) else { continue };
+        let is_ours = file
+            .metadata()
+            .is_ok_and(|about| about.is_file() && about.uid() == rustix::process::geteuid().as_raw());
+        if is_ours && lock(&file) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+}
+
+/// What `tempfile` makes of the prefix: six letters and digits follow it.
+fn is_draft(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+/// Locks a file without waiting; false where another has it, or where there are no locks.
+fn lock(file: &File) -> bool {
+    flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
 /// Where the system lists an open file of ours.
@@ -163,5 +208,38 @@ mod tests {
             assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
             assert_eq!(names(folder.path()), ["name"]);
         }
+    }
+    #[test]
+    fn only_drafts_that_nothing_locks_are_left_over() {
+        let folder = tempfile::tempdir().expect("folder");
+        for name in [".new-abc123", ".new-notours", ".new-", "key.pem"] {
+            std::fs::write(folder.path().join(name), "key").expect("written");
+        }
+        std::os::unix::fs::symlink("key.pem", folder.path().join(".new-linked")).expect("linked");
+        let written = Draft::named(folder.path(), 0o600).expect("a file");
+        remove_left_over(folder.path());
+        let mut left = names(folder.path());
+        left.sort();
+        assert_eq!(left.len(), 5, "{left:?}");
+        assert!(!left.contains(&".new-abc123".to_owned()), "{left:?}");
+        drop(written);
+    }
+
+    #[test]
+    fn what_is_no_file_stays() {
+        let folder = tempfile::tempdir().expect("folder");
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
+        std::os::unix::fs::symlink("/dev/null", folder.path().join("device")).expect("linked");
+        for (name, kind) in [("socket", 0), ("device", 1), ("socket", 1)] {
+            let path = folder.path().join(name);
+            let before = path.symlink_metadata().expect("there").ino();
+            let draft = kinds()[kind](folder.path()).filled(b"key").expect("written");
+            assert_eq!(draft.replace(&path).expect_err("special").kind(), ErrorKind::InvalidInput);
+            assert_eq!(path.symlink_metadata().expect("there").ino(), before);
+        }
+        let mut left = names(folder.path());
+        left.sort();
+        assert_eq!(left, ["device", "socket"]);
     }
 }

@@ -120,8 +120,12 @@ struct Everything<'a> {
     connection: Option<&'a ConnectionCost>,
 }
 
-/// Writes beside the file first, so that a full disk leaves no half of a profile.
+/// Writes beside the file first, so that a full disk leaves no half of a profile. A device or a pipe is written to: what
+/// is not a regular file is never replaced.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    if path.metadata().is_ok_and(|there| !there.is_file()) {
+        return std::fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
+    }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
     let beside = Path::new(&beside);

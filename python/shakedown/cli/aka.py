@@ -249,9 +249,7 @@ def provision(
     FOLDER is a new one, or empty: it gets all files or none. Private keys are in them.
     """
     from shakedown import native
-    from shakedown.files.drafts import remove_left_over_sites
 
-    remove_left_over_sites(folder.parent)
     made = native.aka_provision(
         folder, suite, home=home, serving=serving, nodes=nodes, subscribers=subscribers
     )

@@ -12,7 +12,6 @@ import fcntl
 import os
 import re
 import stat
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
@@ -23,9 +22,6 @@ from socket import gethostname
 
 SUFFIX = ".draft"
 _NAME = re.compile(r"\.(?P<of>.+)\.(?P<machine>[0-9a-f]{6})-[0-9a-f]{8}" + re.escape(SUFFIX), re.DOTALL)
-_SITE = re.compile(r"\.provision-(?P<writer>[0-9]{1,9})")
-SITE_WRITTEN_S = 600.0
-"""Longer than it takes to write a site, which has been made in memory before."""
 _TRIES = 10
 """Names that are tried: each is taken with a chance of one in four thousand million."""
 
@@ -79,43 +75,6 @@ def remove_left_over_of(paths: Iterable[Path]) -> None:
         folders.setdefault(path.parent, set()).add(path.name)
     for folder, names in folders.items():
         remove_left_over(folder, names.__contains__)
-
-
-def remove_left_over_sites(folder: Path) -> None:
-    """Removes what killed writers left of sites (`aka provision`): folders `.provision-PID` with private keys
-    in them, ours, old, and of no process that is there. What cannot be looked at or removed stays.
-    """
-    with suppress(OSError):
-        for entry in list(os.scandir(folder)):
-            found = _SITE.fullmatch(entry.name)
-            if found and entry.is_dir(follow_symlinks=False) and _is_dead(int(found["writer"])):
-                with suppress(OSError):
-                    _remove_site(Path(entry.path))
-
-
-def _is_dead(process: int) -> bool:
-    if process == os.getpid():
-        # Of one that had our number.
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        pass
-    return False
-
-
-def _remove_site(draft: Path) -> None:
-    about = draft.stat()
-    # One that is young may be written on another machine that has the same folder.
-    if about.st_uid != os.geteuid() or time.time() - about.st_mtime < SITE_WRITTEN_S:
-        return
-    files = list(draft.iterdir())
-    if all(file.suffix == ".json" and stat.S_ISREG(file.lstat().st_mode) for file in files):
-        for file in files:
-            file.unlink()
-        draft.rmdir()
 
 
 def _names(folder: Path) -> list[str]:

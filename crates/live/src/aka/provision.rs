@@ -108,7 +108,7 @@ fn content(name: String, value: &impl Serialize) -> Result<Content, AkaError> {
 
 /// Makes two operators with a roaming agreement (or one, where the networks are the same), and files for the home
 /// network's HSS and subscribers and the serving network's SGSNs. What was asked for is checked first, then everything is
-/// made in memory, and then the folder appears with all of it; `step` may stop it before.
+/// made in memory, and then written; `step` may stop it before.
 ///
 /// # Errors
 /// [`AkaError`]; nothing has been written then.
@@ -117,9 +117,9 @@ pub fn provision(
     step: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Provisioned, AkaError> {
     let checked = site.check()?;
-    let place = Place::of(&site.folder)?;
+    check_place(&site.folder)?;
     let contents = contents(&checked, site.subscribers, step)?;
-    let files = place.write(&contents)?;
+    let files = write(&site.folder, &contents)?;
     Ok(Provisioned { suite: checked.suite.to_string(), files })
 }
 
@@ -178,14 +178,6 @@ fn contents(
     Ok(contents)
 }
 
-/// Where the files are to go.
-enum Place<'a> {
-    /// A folder that is not there yet: it is made beside its place, and then has its name.
-    New(&'a Path),
-    /// A folder that is there and empty.
-    Empty(&'a Path),
-}
-
 fn wrong(path: &Path) -> impl Fn(std::io::Error) -> AkaError {
     move |error| {
         let (path, reason) = (path.into(), words(&error));
@@ -198,54 +190,45 @@ fn wrong(path: &Path) -> impl Fn(std::io::Error) -> AkaError {
     }
 }
 
-impl<'a> Place<'a> {
-    fn of(folder: &'a Path) -> Result<Self, AkaError> {
-        match std::fs::read_dir(folder) {
-            Ok(mut entries) => match entries.next() {
-                None => Ok(Self::Empty(folder)),
-                Some(_) => Err(AkaError::File {
-                    path: folder.into(),
-                    reason: "has files in it; accepted: a new folder, or an empty one".into(),
-                }),
-            },
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::New(folder)),
-            Err(error) => Err(wrong(folder)(error)),
-        }
-    }
-
-    fn write(&self, contents: &[Content]) -> Result<Vec<PathBuf>, AkaError> {
-        match self {
-            Self::Empty(folder) => {
-                let mut written = Vec::new();
-                write_all(folder, contents, &mut written).inspect_err(|_| {
-                    for path in &written {
-                        let _ = std::fs::remove_file(path);
-                    }
-                })?;
-                Ok(written)
-            }
-            Self::New(folder) => write_new(folder, contents),
-        }
+/// Refuses what is neither a new folder nor an empty one, before anything is made.
+fn check_place(folder: &Path) -> Result<(), AkaError> {
+    match std::fs::read_dir(folder) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(AkaError::File {
+                path: folder.into(),
+                reason: "has files in it; accepted: a new folder, or an empty one".into(),
+            }),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(wrong(folder)(error)),
     }
 }
 
-/// Makes the folder with everything in it appear at once.
-fn write_new(folder: &Path, contents: &[Content]) -> Result<Vec<PathBuf>, AkaError> {
-    if folder.file_name().is_none() {
-        let reason = "is no folder's name; accepted: a new folder, or an empty one".into();
-        return Err(AkaError::File { path: folder.into(), reason });
-    }
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(parent).map_err(wrong(folder))?;
-    let beside = parent.join(format!(".provision-{}", std::process::id()));
+/// Writes all files into the folder, or none. A process that is killed meanwhile leaves them under the name that its user
+/// gave: no hidden folder with private keys stays. The last are those without which no node can start.
+fn write(folder: &Path, contents: &[Content]) -> Result<Vec<PathBuf>, AkaError> {
     // There are private keys in it.
-    DirBuilder::new().mode(0o700).create(&beside).map_err(wrong(folder))?;
-    let done = write_all(&beside, contents, &mut Vec::new())
-        .and_then(|()| std::fs::rename(&beside, folder).map_err(wrong(folder)));
-    done.inspect_err(|_| {
-        let _ = std::fs::remove_dir_all(&beside);
+    let is_new = match DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            std::fs::create_dir_all(folder.parent().unwrap_or(folder)).map_err(wrong(folder))?;
+            DirBuilder::new().mode(0o700).create(folder).map_err(wrong(folder))?;
+            true
+        }
+        Err(error) => return Err(wrong(folder)(error)),
+    };
+    let mut written = Vec::new();
+    write_all(folder, contents, &mut written).inspect_err(|_| {
+        for path in &written {
+            let _ = std::fs::remove_file(path);
+        }
+        if is_new {
+            let _ = std::fs::remove_dir(folder);
+        }
     })?;
-    Ok(contents.iter().map(|(name, _)| folder.join(name)).collect())
+    Ok(written)
 }
 
 /// Writes files that are not there, and says which are.
