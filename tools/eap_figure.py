@@ -11,7 +11,7 @@ from typing import Any
 
 from shakedown.models import eap as model
 from shakedown.prediction import eap as pricing
-from shakedown.prediction.predict import predict
+from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import load_bearer
 from shakedown.reporting.charts.canvas import across, down, texts, ticks
 from shakedown.reporting.charts.figure import Definition, Figure
@@ -62,7 +62,7 @@ def rows() -> list[Row]:
     )  # fmt: skip
     for size in SIZES:
         by_bearer = {
-            name: predict(list(SUITES.values()), bearer=name, over="eap", fragment_bytes=size)
+            name: predict_rows(list(SUITES.values()), bearer=name, over="eap", fragment_bytes=size)
             for name in BEARERS
         }
         for index, label in enumerate(SUITES):

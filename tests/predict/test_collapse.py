@@ -4,7 +4,7 @@ import pytest
 
 import shakedown
 from shakedown.errors import InputError
-from shakedown.prediction.predict import predict
+from shakedown.prediction.predict import predict_rows
 
 SLOW = "lorawan-sf12"
 """Its packets hold 51 bytes, and TCP's headers have 52; one leaves every five minutes."""
@@ -16,11 +16,11 @@ def test_what_tcp_cannot_carry_is_refused_by_itself():
     with pytest.raises(
         InputError, match=f"'{SLOW}' carries packets of 51 bytes, too small for the 52 bytes of he"
     ):
-        predict([CHAIN], bearer=SLOW)
+        predict_rows([CHAIN], bearer=SLOW)
 
 
 def test_datagrams_beside_it_have_their_figures():
-    secret, chain = predict(["wtls/shared_secret", CHAIN], bearer=SLOW)
+    secret, chain = predict_rows(["wtls/shared_secret", CHAIN], bearer=SLOW)
     assert "too small for the 52 bytes" in chain["error"]
     ready, done = (secret[what] for what in ("ready_s", "done_s"))
     assert 60.0 < ready["p50"] <= done["p50"] < done["p95"] < done["p99"]
@@ -31,7 +31,7 @@ def test_datagrams_beside_it_have_their_figures():
 @pytest.mark.parametrize("from_idle", [False, True])
 def test_what_timers_send_again_costs_energy_too(bearer, from_idle):
     """As much as in virtual time, where every packet is counted."""
-    (row,) = predict([CHAIN], device="cortex-m4", bearer=bearer, from_idle=from_idle)
+    (row,) = predict_rows([CHAIN], device="cortex-m4", bearer=bearer, from_idle=from_idle)
     options = {"arrivals": "poisson:0.001/s", "clients": 2000, "replications": 1, "from_idle": from_idle}
     (fleet,) = shakedown.simulate(CHAIN, device="cortex-m4", bearer=bearer, **options)
     clients = fleet.clients + fleet.warmup_clients
@@ -49,7 +49,7 @@ def test_datagrams_wait_for_answers_of_a_network_with_a_duty_cycle(suite):
     """Timers of three seconds would have given up before the first answer, in both; two in a hundred packets
     are lost, so each time is made of steps, as long as such a timer.
     """
-    (row,) = predict([suite], device="cortex-m4", bearer="lorawan-sf7")
+    (row,) = predict_rows([suite], device="cortex-m4", bearer="lorawan-sf7")
     options = {"arrivals": "deterministic:0.001/s", "clients": 5_000, "replications": 2}
     (fleet,) = shakedown.simulate(suite, device="cortex-m4", bearer="lorawan-sf7", **options)
     assert row["failed"] < 1e-4
@@ -60,14 +60,14 @@ def test_datagrams_wait_for_answers_of_a_network_with_a_duty_cycle(suite):
 
 
 def test_models_without_packets_say_which_energy_is_unknown_there():
-    (row,) = predict(["tls1.2/psk"], device="cortex-m4", bearer=SLOW, model="kuo")
+    (row,) = predict_rows(["tls1.2/psk"], device="cortex-m4", bearer=SLOW, model="kuo")
     assert row["done_s"]["mean"] > 0.0
     assert row["wire_bytes"] is None
     assert row["energy_parts_j"]["radio"] is None
     assert f"sending and receiving over {SLOW} (no handshake gets through there)" in row["energy_missing"]
 
 
-@pytest.mark.parametrize("command", [predict, shakedown.simulate])
+@pytest.mark.parametrize("command", [predict_rows, shakedown.simulate])
 def test_packets_that_have_no_room_for_headers_are_refused(command):
     with pytest.raises(InputError, match="bearer 'sigfox' carries packets of 12 bytes, too small"):
         command(["wtls/ecdh_ecdsa/160p/server"], bearer="sigfox")

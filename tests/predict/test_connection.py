@@ -21,7 +21,7 @@ from shakedown.prediction.connection_cost import Served, connection_cost, fitted
 from shakedown.prediction.cpu_contention import busy_neighbours
 from shakedown.prediction.libssl import LibraryError, Libssl, Plan, libssl_of
 from shakedown.prediction.other_openssl import Factors, adjusted
-from shakedown.prediction.predict import predict
+from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.prices import price
 from shakedown.prediction.scenario import scenario
 from shakedown.prediction.this_machine import profile_of
@@ -109,7 +109,7 @@ def test_connections_that_differ_wait_longer_and_widen_percentiles(tmp_path):
         path.write_text(profile_of("it", [], [measured], connection), encoding="utf-8")
         one = scenario(suite, "phone", str(path), "loopback")
         rate_per_s = 0.8 / one.service_s.mean
-        rows += predict([suite], server_device=str(path), bearer="loopback", rate_per_s=rate_per_s)
+        rows += predict_rows([suite], server_device=str(path), bearer="loopback", rate_per_s=rate_per_s)
     alike, apart = rows
     assert alike["server_s"] == apart["server_s"]
     more_s = rate_per_s * 400e-6**2 / (2 * (1 - 0.8))

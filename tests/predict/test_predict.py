@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.prediction.capacity import capacity, workers_needed
+from shakedown.prediction.capacity import capacity_rows, workers_needed
 from shakedown.prediction.library import TraceLibrary, open_library, write_library
 from shakedown.prediction.literature.thesis import queued_message_s
-from shakedown.prediction.predict import MODELS, predict, rows, scenario
+from shakedown.prediction.predict import MODELS, predict_rows, rows, scenario
 from shakedown.profiles import load_bearer
 
 P256 = "tls1.3/x25519/p256/server"
@@ -40,7 +40,7 @@ def service_s(row):
 
 
 def one(suite, library, **options):
-    (row,) = predict([suite], traces=library, **options)
+    (row,) = predict_rows([suite], traces=library, **options)
     return row
 
 
@@ -208,7 +208,7 @@ def shared_library(factory) -> TraceLibrary:
 @pytest.mark.parametrize("percentile", [None, 99.0])
 @pytest.mark.parametrize("workers", [1, 4])
 def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
-    (row,) = capacity(
+    (row,) = capacity_rows(
         [RSA], within_s=6.0, bearer="gprs-best", percentile=percentile, workers=workers, traces=library
     )
     assert list(row) == CAPACITY_KEYS.split()
@@ -221,7 +221,9 @@ def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
 
 def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(library):
     def rate(**options):
-        (row,) = capacity([RSA], server_device="wap-gateway-p4", bearer="ethernet", traces=library, **options)
+        (row,) = capacity_rows(
+            [RSA], server_device="wap-gateway-p4", bearer="ethernet", traces=library, **options
+        )
         return row["rate_per_s"]
 
     assert rate(within_s=1.0) < rate(within_s=2.0) < rate(within_s=2.0, workers=2)
@@ -229,7 +231,7 @@ def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(libr
 
 
 def test_an_unreachable_promise_is_a_rate_of_0(library):
-    (row,) = capacity([RSA], within_s=0.1, bearer="geo", traces=library)
+    (row,) = capacity_rows([RSA], within_s=0.1, bearer="geo", traces=library)
     assert row["rate_per_s"] == 0
     assert row["unloaded_s"] > 0.1
     assert row["utilisation"] == 0
@@ -252,7 +254,7 @@ def test_workers_for_many_rates_are_those_of_each(library, percentile, server):
 
 def test_a_server_without_public_keys_has_a_capacity_too(library):
     """The stack's own work and the connection limit it: nothing is free."""
-    (row,) = capacity([PSK], within_s=2, traces=library)
+    (row,) = capacity_rows([PSK], within_s=2, traces=library)
     low, high = row["rate_range_per_s"]
     assert 1_000 < low < row["rate_per_s"] < high < 100_000
     assert row["rate_per_s"] < row["limit_per_s"]
@@ -261,34 +263,34 @@ def test_a_server_without_public_keys_has_a_capacity_too(library):
 @pytest.mark.parametrize("percentile", [None, 99.0])
 def test_the_workers_that_a_rate_needs_are_the_fewest_that_keep_the_promise(library, percentile):
     options = {"within_s": 0.2, "bearer": "ethernet", "percentile": percentile, "traces": library}
-    (row,) = capacity([RSA], rate_per_s=9000.0, **options)
+    (row,) = capacity_rows([RSA], rate_per_s=9000.0, **options)
     needed = row["workers_needed"]
     assert needed >= 2
     assert row["workers_range"][0] <= needed <= row["workers_range"][1]
     enough, few = (
-        capacity([RSA], workers=count, **options)[0]["rate_per_s"] for count in (needed, needed - 1)
+        capacity_rows([RSA], workers=count, **options)[0]["rate_per_s"] for count in (needed, needed - 1)
     )
     assert few < 9000.0 <= enough * 1.001
 
 
 def test_no_number_of_workers_shortens_a_network(library):
-    (row,) = capacity([RSA], within_s=0.1, bearer="geo", rate_per_s=10.0, traces=library)
+    (row,) = capacity_rows([RSA], within_s=0.1, bearer="geo", rate_per_s=10.0, traces=library)
     assert row["workers_needed"] is None
 
 
 def test_a_suite_that_cannot_be_predicted_is_a_row_that_says_why(library):
-    good, bad = predict([RSA, "tls1.2/nonsense"], traces=library)
+    good, bad = predict_rows([RSA, "tls1.2/nonsense"], traces=library)
     assert good["ready_s"]["mean"] > 0.0
     assert "tls1.2/nonsense" in bad["error"]
     with pytest.raises(InputError):
-        predict(["tls1.2/nonsense"], traces=library)
+        predict_rows(["tls1.2/nonsense"], traces=library)
 
 
 def test_rows_are_what_the_schema_says(library):
     from shakedown.schema import convert
     from shakedown.schema.predictions import Capacity, FailedPrediction, Prediction
 
-    good, psk, bad = predict(
+    good, psk, bad = predict_rows(
         [ML_DSA, PSK, "tls1.2/nonsense"], device="stm32wb55:pka", traces=library, rate_per_s=5
     )
     for row in (good, psk):
@@ -298,7 +300,7 @@ def test_rows_are_what_the_schema_says(library):
     assert good["unpriced"]
     assert good["range_s"][1] is None
     assert psk["basis"] == "assumed"
-    for row in capacity([RSA, PSK], within_s=1, rate_per_s=10.0, traces=library):
+    for row in capacity_rows([RSA, PSK], within_s=1, rate_per_s=10.0, traces=library):
         convert(json.loads(json.dumps(row)), Capacity)
 
 
@@ -310,7 +312,7 @@ def test_what_is_guessed_of_symmetric_work_says_of_how_many_calls():
         calls[key] = calls.get(key, 0) + operation.count
     guessed = {
         (one["side"], one["operation"], one["algorithm"], one["parameters"]): one["count"]
-        for one in predict([P256])[0]["extrapolated"]
+        for one in predict_rows([P256])[0]["extrapolated"]
     }
     assert guessed["client", "cipher", "aes-128-gcm", ""] == calls["client", "cipher", "aes-128-gcm", ""] > 0
     assert all(guessed.values())
@@ -327,14 +329,14 @@ def test_without_a_steady_state_an_energy_is_a_least_value(library):
 
 
 def test_how_a_figure_was_found_is_said_once():
-    (row,) = predict(["tls1.3/x25519mlkem768/p256/server"], device="esp32")
+    (row,) = predict_rows(["tls1.3/x25519mlkem768/p256/server"], device="esp32")
     methods = [one["method"] for one in row["extrapolated"]]
     assert any(method.count("parts: ") for method in methods)
     assert all(method.count("parts: ") <= 1 for method in methods)
 
 
 def test_suites_on_one_device_are_compared_without_what_both_assume(library):
-    first, psk = predict([P256, PSK], device="cortex-m4", traces=library)
+    first, psk = predict_rows([P256, PSK], device="cortex-m4", traces=library)
     assert first["ratio_to_first"] is None
     share = psk["ratio_to_first"]
     assert share["low"] < share["mean"] < share["high"] < 0.2
@@ -416,7 +418,7 @@ receive_j_per_byte = 2e-6
 )
 def test_what_cannot_be_asked(library, options, words):
     with pytest.raises(InputError, match=words):
-        predict([RSA], traces=library, **options)
+        predict_rows([RSA], traces=library, **options)
 
 
 @pytest.mark.parametrize(
@@ -425,7 +427,7 @@ def test_what_cannot_be_asked(library, options, words):
 )
 def test_what_cannot_be_promised(library, options, words):
     with pytest.raises(InputError, match=words):
-        capacity([RSA], traces=library, **options)
+        capacity_rows([RSA], traces=library, **options)
 
 
 def test_a_prediction_reads_no_more_than_it_needs(library, monkeypatch):

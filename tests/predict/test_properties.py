@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shakedown.errors import InputError
 from shakedown.prediction.library import open_library
-from shakedown.prediction.predict import predict
+from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.prices import price
 from shakedown.profiles import bearer_names, load_bearer, load_device
 from shakedown.profiles.registry import shipped_names
@@ -75,13 +75,13 @@ def test_a_faster_clock_costs_less_where_all_is_scaled_by_it(reference, suite, f
 def test_ready_never_follows_done_and_every_range_has_width(bearer):
     if load_bearer(bearer).mtu_bytes < 40:
         with pytest.raises(InputError, match="packets of 12 bytes, too small"):
-            predict(["tls1.2/psk"], device="cortex-m4", bearer=bearer)
+            predict_rows(["tls1.2/psk"], device="cortex-m4", bearer=bearer)
         return
     if bearer == "lorawan-sf12":
         with pytest.raises(InputError, match="packets of 51 bytes, too small"):
-            predict(["tls1.2/psk"], device="cortex-m4", bearer=bearer)
+            predict_rows(["tls1.2/psk"], device="cortex-m4", bearer=bearer)
         return
-    rows = predict(["tls1.3/x25519/p256/server", "tls1.2/psk"], device="cortex-m4", bearer=bearer)
+    rows = predict_rows(["tls1.3/x25519/p256/server", "tls1.2/psk"], device="cortex-m4", bearer=bearer)
     for row in rows:
         if "error" in row:
             continue

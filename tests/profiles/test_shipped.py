@@ -9,7 +9,7 @@ import pytest
 from models.papers import by_certificates, table
 from shakedown.models.energy import LinkBytes
 from shakedown.prediction.energy import client_energy
-from shakedown.prediction.predict import predict
+from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.prices import Price
 from shakedown.profiles import THIS_MACHINE, bearer_names, device_names, load_bearer, load_device
 
@@ -191,7 +191,7 @@ def test_power_is_the_data_sheets_current_times_the_voltage():
 
 
 def test_a_board_over_nb_iot_has_an_energy():
-    (row,) = predict(["tls1.3/x25519/p256/server"], device="cortex-m4", bearer="nb-iot")
+    (row,) = predict_rows(["tls1.3/x25519/p256/server"], device="cortex-m4", bearer="nb-iot")
     energy = row["energy_j"]
     assert 0.01 < energy["low"] < energy["mean"] < 3.0
     computing_s = row["client_s"] + row["connection_s"]["client"]

@@ -16,7 +16,7 @@ from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import captured, load_experiment, reported
 from shakedown.experiments.figure_kinds.in_memory_results import results_of_json
 from shakedown.experiments.runner import run_experiment
-from shakedown.prediction.predict import predict
+from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.trace import parse_trace
 from shakedown.reporting.charts.ladder import waits
 from shakedown.reporting.html import write_report
@@ -87,7 +87,7 @@ def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, hom
     priced = results.predictions.filter(pl.col("capture").is_not_null()).to_dicts()
     assert [row["suite"] for row in priced] == [n for n in NAMES for _ in range(2)]
     for row in priced:
-        [alone] = predict([row["suite"]], device="cortex-m4", bearer=row["bearer"], traces=traces)
+        [alone] = predict_rows([row["suite"]], device="cortex-m4", bearer=row["bearer"], traces=traces)
         assert row["capture"] == "gateway.pcap"
         # The table has an energy's mean, the prediction its range too.
         alone["energy_j"] = alone["energy_j"] and alone["energy_j"]["mean"]

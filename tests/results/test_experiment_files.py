@@ -16,7 +16,7 @@ from shakedown.experiments.file import known_keys
 from shakedown.experiments.file.suites import FILE_KEYS
 from shakedown.experiments.runner import run_experiment
 from shakedown.prediction.library import TraceLibrary
-from shakedown.prediction.predict import predict
+from shakedown.prediction.predict import predict_rows
 from shakedown.results.folder import load_results
 from shakedown.results.reader import missing
 from shakedown.schema import builtins
@@ -122,7 +122,7 @@ def test_what_was_measured_inside_eap_is_priced_there(tmp_path):
     path.write_text(f'suites = {suites}\nrepeat = 1\ncarrier = "eap"\nfragment = 200\ndevices = ["phone"]\n')
     run_experiment(load_experiment(path), tmp_path / "r")
     found = load_results(tmp_path / "r").predictions
-    said = predict(suites, carrier="eap", fragment_bytes=200)
+    said = predict_rows(suites, carrier="eap", fragment_bytes=200)
     assert found["suite"].to_list() == suites
     assert set(found["carrier"]) == {"eap"}
     for row, one in zip(found.to_dicts(), said, strict=True):
@@ -135,7 +135,7 @@ def test_what_was_recorded_inside_eap_has_no_bare_price(tmp_path):
     path = tmp_path / "traces.json"
     path.write_text(json.dumps([builtins(handshake)]))
     with pytest.raises(InputError, match="was recorded inside EAP, and is priced there alone"):
-        predict([handshake.suite], traces=TraceLibrary(path))
+        predict_rows([handshake.suite], traces=TraceLibrary(path))
 
 
 def test_nothing_is_missing_where_its_handshake_failed(tmp_path):

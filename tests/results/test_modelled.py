@@ -58,7 +58,7 @@ def test_every_scenario_is_a_row_of_predict():
         for rate in PLACES.rates_per_s
     ]
     assert [(row["suite"], row["device"], row["bearer"], row["rate_per_s"]) for row in rows] == scenarios
-    alone = predict.predict(
+    alone = predict.predict_rows(
         [SUITES[0]],
         device="palm-vii",
         server_device="server",

@@ -64,9 +64,9 @@ def command(
         site = Site(device, server_device, bearer, workers, seed, open_library(traces, say=note), scale_from)
         _simulated(suites, site, within_s=within, percentile=percentile, as_json=as_json)
         return
-    from shakedown.prediction.capacity import capacity
+    from shakedown.prediction.capacity import capacity_rows
 
-    rows = capacity(
+    rows = capacity_rows(
         suites,
         within_s=within,
         device=device,

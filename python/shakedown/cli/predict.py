@@ -66,7 +66,7 @@ def command(
     model: str,
     carrier: str,
     as_json: bool,
-    **given: Any,  # noqa: ANN401 - as `pricing.predict.predict` takes them
+    **given: Any,  # noqa: ANN401 - as `predict_rows` takes them
 ) -> None:
     """Predict what handshakes cost elsewhere, from recorded traces and profiles.
 
@@ -75,9 +75,9 @@ def command(
     range. "shakedown devices" and "shakedown bearers" list the profiles.
     """
     from shakedown.prediction.library import open_library
-    from shakedown.prediction.predict import predict
+    from shakedown.prediction.predict import predict_rows
 
-    rows = predict(
+    rows = predict_rows(
         suites,
         device=device,
         server_device=server_device,

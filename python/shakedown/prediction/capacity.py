@@ -26,13 +26,14 @@ from shakedown.prediction.scenario import (
 )
 from shakedown.prediction.trace import Trace
 from shakedown.schema.arguments import checked, profile_name, several
-from shakedown.schema.base import BriefRow
+from shakedown.schema.base import in_objects
+from shakedown.schema.predictions import Capacity, FailedCapacity
 
 """More workers than this are not searched."""
 
 
 @checked
-def capacity(
+def capacity_rows(
     suites: str | Sequence[str],
     *,
     within_s: float,
@@ -45,7 +46,8 @@ def capacity(
     traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
     scale_from: str | Path | None = None,
 ) -> list[Row]:
-    """Find the highest rate at which the whole handshake stays within a promise: one row a suite.
+    """Find the highest rate at which the whole handshake stays within a promise: one row a suite, as
+    `shakedown.schema.predictions.Capacity` has it.
 
     Args:
         suites: a suite's name, or several.
@@ -76,7 +78,10 @@ def capacity(
         return found, capacity_row(found, within_s, percentile, workers, rate_per_s)
 
     place = {"server_device": server_device, "device": device, "bearer": bearer}
-    return [BriefRow(pair[1]) for pair in each(several(suites), one, place)]
+    return [pair[1] for pair in each(several(suites), one, place)]
+
+
+capacity = in_objects("capacity", capacity_rows, Capacity, FailedCapacity)
 
 
 def capacity_row(

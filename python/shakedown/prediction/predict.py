@@ -33,7 +33,8 @@ from shakedown.prediction.scenario import (
 )
 from shakedown.prediction.trace import Trace
 from shakedown.schema.arguments import checked, profile_name, several
-from shakedown.schema.base import BriefRow
+from shakedown.schema.base import in_objects
+from shakedown.schema.predictions import FailedPrediction, Prediction
 
 __all__ = [
     "DEFAULT_BEARER",
@@ -42,6 +43,7 @@ __all__ = [
     "MODELS",
     "Scenario",
     "predict",
+    "predict_rows",
     "row",
     "scenario",
 ]
@@ -54,7 +56,7 @@ Row = dict[str, Any]
 
 
 @checked
-def predict(
+def predict_rows(
     suites: str | Sequence[str],
     *,
     device: str | Path = DEFAULT_DEVICE,
@@ -122,7 +124,10 @@ def predict(
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
     found = each(several(suites), one, place)
     compare([(pair[0], pair[1]) for pair in found if pair[0] is not None])
-    return [BriefRow(pair[1]) for pair in found]
+    return [pair[1] for pair in found]
+
+
+predict = in_objects("predict", predict_rows, Prediction, FailedPrediction)
 
 
 def with_battery(found: Scenario, battery_j: float) -> Scenario:

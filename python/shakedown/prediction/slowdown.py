@@ -42,9 +42,9 @@ def slowed(
     cannot be priced; the core's errors where it cannot be run.
     """
     from shakedown import native
-    from shakedown.prediction.predict import predict
+    from shakedown.prediction.predict import predict_rows
 
-    (row,) = predict([suite], device=device)
+    (row,) = predict_rows([suite], device=device)
     there_s = float(row["client_s"])
     options = Options(repeat=REPEAT, client_chain=client_chain, client_key=client_key)
     measured = native.measure(HandshakeId(suite=suite, client_stack=client_stack), options)

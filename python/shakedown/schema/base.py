@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 from threading import Lock
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 import msgspec
 
@@ -32,7 +34,9 @@ Kind = Text
 
 MAX_SHOWN_TEXT = 60
 
+P = ParamSpec("P")
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,13 +46,6 @@ class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         fields = msgspec.structs.fields(self)
         shown = (f"{one.name}={_brief(getattr(self, one.name))}" for one in fields)
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-class BriefRow(dict[str, Any]):
-    """A row with the keys that JSON has; `repr` is a line."""
-
-    def __repr__(self) -> str:
-        return f"Row({', '.join(f'{name}={_brief(value)}' for name, value in self.items())})"
 
 
 def _brief(value: object) -> str:
@@ -61,6 +58,21 @@ def _brief(value: object) -> str:
         return f"{value:.6g}"
     text = repr(value)
     return text if len(text) <= MAX_SHOWN_TEXT else f"{text[: MAX_SHOWN_TEXT - 1]}…"
+
+
+def in_objects(
+    name: str, rows_of: Callable[P, list[dict[str, Any]]], kind: type[T], failed: type[U]
+) -> Callable[P, list[T | U]]:
+    """A function's rows as objects of the schema, those with an error as objects of their own, for callers in
+    Python.
+    """
+
+    @wraps(rows_of)
+    def objects(*args: P.args, **kwargs: P.kwargs) -> list[T | U]:
+        return [convert(row, failed if "error" in row else kind) for row in rows_of(*args, **kwargs)]
+
+    objects.__name__ = objects.__qualname__ = name
+    return objects
 
 
 def builtins(value: object) -> Any:  # noqa: ANN401 - JSON has any type

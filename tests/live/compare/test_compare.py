@@ -298,8 +298,8 @@ def test_slowed_clients_begin_with_the_devices_time_over_the_measured_one(sample
     (predicted,) = shakedown.predict(row.suite, device=SLOW)
     here_us = asked.measured[-1].handshake.client_us.median
     assert "slowdown" not in unslowed
-    assert slowed["client_s"] == predicted["client_s"]
-    assert slowed["slowdown"] == pytest.approx(predicted["client_s"] * 1e6 / here_us)
+    assert slowed["client_s"] == predicted.client_s
+    assert slowed["slowdown"] == pytest.approx(predicted.client_s * 1e6 / here_us)
     # Later handshakes are slowed by what these clients' own took: by as much as the load says.
     *_, fast_load, slow_load = asked.loads
     assert fast.slowdown is fast_load.load.slowdown is None
