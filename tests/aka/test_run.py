@@ -93,7 +93,7 @@ def test_work_without_a_figure_is_named_as_elsewhere(shakedown):
     missing = found["mobile"]["unpriced"]
     assert missing
     assert found["mobile"]["basis"] == "unknown"
-    assert "all times are least values: some work has no figure" in said.stdout
+    assert "all times are lower bounds: some work has no figure" in said.stdout
     for part in missing:
         what = " ".join(word for word in (part["operation"], part["algorithm"], part["parameters"]) if word)
         assert f"no figure: client {what}: {part['reason']}" in said.stdout

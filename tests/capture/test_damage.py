@@ -117,7 +117,13 @@ def test_loss_of_any_packet_leaves_what_wireshark_still_sees(bench: Bench, sampl
     for index, (sample, what) in enumerate(bench.variants):
         lost = sample.packets[int(what.split()[1])]
         found = [message for one in told[index] for message in essence(one)]
-        if not lost.payload:
+        # A busy machine's TCP may have sent it twice.
+        is_repeated = any(
+            (one.ports, one.sequence, one.payload) == (lost.ports, lost.sequence, lost.payload)
+            for position, one in enumerate(sample.packets)
+            if position != int(what.split()[1])
+        )
+        if not lost.payload or is_repeated:
             assert found == sample.messages, what
             continue
         # Nothing is made up: each message found was there, with these bytes.

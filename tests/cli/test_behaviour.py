@@ -106,7 +106,18 @@ def test_runs_without_a_folder_find_a_free_one(fake, capsys, tmp_path, monkeypat
 def test_tables_name_bytes_round_trips_and_both_sides(fake, capsys):
     assert exit_status(["measure", "tls1.2/psk", "tls1.3/x25519/p256/server"]) == 0
     out = capsys.readouterr().out
-    for word in ("bytes", "round", "trips", "client", "server", "key", "sign", "rest", "tls1.2/psk"):
+    for word in (
+        "bytes",
+        "round",
+        "trips",
+        "client",
+        "server",
+        "key",
+        "exchange",
+        "signatures",
+        "other",
+        "tls1.2/psk",
+    ):
         assert word in out
     assert "\x1b[" not in out
 
@@ -145,7 +156,7 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
     assert "energy of phone without the processor" in energies
     for bearer in ("lte", "nb-iot"):
         assert re.search(rf"energy with the inactivity tail over {bearer}: \d+ s at \d", energies)
-    # A phone's are least values, without ends of a range.
+    # A phone's are lower bounds, without ends of a range.
     shown = pl.col("statistic").is_null() | (pl.col("device") != "phone")
     joules = pl.concat(priced).filter((pl.col("quantity") == "predicted.energy") & shown)["value"].to_list()
     assert len(joules) > len(fakecore.KNOWN)

@@ -34,7 +34,7 @@ def test_a_faster_clock_of_the_same_core_never_costs_more(device, suite, faster)
     for side in ("client", "server"):
         slow, quick = price(trace, side, device), price(trace, side, quicker)
         # A rough cipher counts where it hardly matters: on the slower one it may have no price, and the
-        # total is a least value.
+        # total is a lower bound.
         unknown, more = ({_key(row): row["count"] for row in one.unpriced} for one in (slow, quick))
         assert more.items() <= unknown.items()
         added = {key: row for key, row in _figures(quick).items() if key in unknown and key not in more}

@@ -57,7 +57,7 @@ def test_least_values_are_marked_wherever_they_are_shown(results):
         shown = [line for line in lines if suite in line]
         assert len(shown) == 4  # two fleets, and a kind of two mixtures
         assert all(("≥" in line) == least for line in shown)
-    assert sum(line.startswith("≥ a least value") for line in lines) == 2
+    assert sum(line.startswith("≥ a lower bound") for line in lines) == 2
 
 
 def test_the_report_says_what_energies_and_times_lack(results, tmp_path):

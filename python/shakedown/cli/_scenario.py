@@ -358,7 +358,7 @@ def _legend_of_capacity(rows: Sequence[Row]) -> list[str]:
     lines = []
     # What is unreachable has no figure to mark.
     bases = {row["basis"] for row in rows if row["rate_per_s"] != 0.0}
-    texts = {**LEGEND, "≥": "≤ a greatest value: a part of the work has no figure"}
+    texts = {**LEGEND, "≥": "≤ an upper bound: a part of the work has no figure"}
     shown = [texts[mark] for basis, mark in BASIS_MARKS.items() if basis in bases and mark in texts]
     if shown:
         lines.append("; ".join(shown))

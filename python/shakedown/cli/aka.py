@@ -195,7 +195,7 @@ def _show_run(found: AttachRun) -> None:
         echo(f"offered and not resumed: {_counts(found.not_resumed)}")
     unpriced = [part for side in (found.mobile, found.sgsn) for part in side.unpriced]
     if unpriced:
-        echo("all times are least values: some work has no figure")
+        echo("all times are lower bounds: some work has no figure")
     for part in unpriced:
         echo(no_figure(part.side, part.operation, part.algorithm, part.parameters, part.reason))
 

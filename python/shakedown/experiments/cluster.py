@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
@@ -444,11 +444,14 @@ def _check_speaks(scheduler: str, security: Security | None) -> None:
     host = host.strip("[]")
     try:
         with socket.create_connection((host, int(port)), CONNECT_S) as plain:
-            # What is left of the time is the socket's own limit.
-            stream = plain if context is None else context.wrap_socket(plain, server_hostname=host)
-            stream.settimeout(CONNECT_S)
-            if stream.recv(1):
-                return
+            wrapped = (
+                nullcontext(plain) if context is None else context.wrap_socket(plain, server_hostname=host)
+            )
+            with wrapped as stream:
+                # What is left of the time is the socket's own limit.
+                stream.settimeout(CONNECT_S)
+                if stream.recv(1):
+                    return
             silent = "it ended the connection"
     except TimeoutError:
         silent = f"it did not answer within {CONNECT_S:g} s"

@@ -1,7 +1,7 @@
 """The client's energy for one handshake: processor and radio, by state, with ranges.
 
 Bytes are those on the link, headers and acknowledgements included. Parts that the profiles do not give are
-named: the sum is then a least value.
+named: the sum is then a lower bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pricing a recorded handshake on a device: its primitives, its stack's own work, and a TCP connection.
 
 Each part stands on the device's own figure, on one scaled from its others, on an assumption, or on nothing:
-then it is named in `unpriced`, and the sum is a least value. Nothing unknown counts as zero.
+then it is named in `unpriced`, and the sum is a lower bound. Nothing unknown counts as zero.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Price:
         bases: mean seconds by what they stand on.
         upper_bases: the same at the upper ends of their ranges.
         figures: rows naming every figure that is not the device's own.
-        unpriced: rows naming what has no figure; the total is then a least value.
+        unpriced: rows naming what has no figure; the total is then a lower bound.
         connection: seconds of a TCP connection, kernel included; not in the total.
         connection_sd_s: its standard deviation from connection to connection.
         primitive_energy_j: the sum of the primitives' own energies, or None if any is missing.

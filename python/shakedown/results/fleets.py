@@ -22,7 +22,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     """Simulated fleets, one a row, in the table's order; times in seconds.
 
     `arrivals`, `clients`, `completed`, `attempts`, `failed`, `handshake_mean_s` … `handshake_max_s`,
-    `wait_mean_s`, `wait_margin_s`, `energy_mean_j`, `energy_missing`, `missing` (why times are least values),
+    `wait_mean_s`, `wait_margin_s`, `energy_mean_j`, `energy_missing`, `missing` (why times are lower bounds),
     `utilisation`, `offered`, `recovery_s`, `in_flight`, the three
     `modelled_…_s`, `width_s` of the time series, `unpriced`; `endpoints`: the stacks whose engines ran;
     `mix`: the mixture of clients, null where all are of one kind.

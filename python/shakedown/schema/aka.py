@@ -61,7 +61,7 @@ class ResumptionPolicy(Object, frozen=True, kw_only=True):
 class AttachesPriced(Object, frozen=True, kw_only=True):
     """A side's computing in the handshake: its mean, what the prices stand on, and what has none.
 
-    With anything `unpriced` the times are least values, and so are those of the attaches.
+    With anything `unpriced` the times are lower bounds, and so are those of the attaches.
     """
 
     full_s: Amount

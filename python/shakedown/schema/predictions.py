@@ -2,7 +2,7 @@
 
 Every figure is modelled. `basis` says what the device figures stand on, the weakest that matters: the
 device's
-`own`, `scaled` from its others, `assumed`, or `unknown`. With anything `unpriced` the sums are least values.
+`own`, `scaled` from its others, `assumed`, or `unknown`. With anything `unpriced` the sums are lower bounds.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Promise(Object, frozen=True, kw_only=True):
 class Capacity(Promise, frozen=True, kw_only=True):
     """One row of `capacity`: `rate_per_s` is 0 if the promise cannot be kept.
 
-    With anything of the server `unpriced`, the rate is a greatest value. `workers_needed` answers
+    With anything of the server `unpriced`, the rate is an upper bound. `workers_needed` answers
     `--rate`: null where no number of workers up to 100,000 keeps the promise. `unloaded_s` is what a
     handshake takes without load, on the mean or at the percentile: where it is above the promise, no rate
     keeps that. `ready_s` and `done_s` are the times at that rate, null where there is none.

@@ -1,7 +1,7 @@
 """What `simulate --json` prints: one fleet of clients, replayed in virtual time. Times are seconds.
 
 Every figure is simulated: recorded handshakes, priced on devices, over links, transports and a server's
-queue. With anything `unpriced` the times are least values.
+queue. With anything `unpriced` the times are lower bounds.
 """
 
 from __future__ import annotations

@@ -46,14 +46,14 @@ QUANTITIES = (
         "energy of the client; also low and high; null where the profiles do not give it",
     ),
     Quantity(
-        "predicted.energy.missing", "", "text: the parts that the energy lacks; it is a least value then"
+        "predicted.energy.missing", "", "text: the parts that the energy lacks; it is a lower bound then"
     ),
     Quantity("predicted.energy.tail", "", "text: whether the radio's inactivity tail is in the energy"),
     Quantity(
         "predicted.handshakes_per_charge", "1", "handshakes that the battery lasts for; null without one"
     ),
     Quantity("predicted.basis", "", "text: what the time stands on: own, scaled, assumed, unknown"),
-    Quantity("predicted.missing", "", "text: why work has no figure; the time is a least value then"),
+    Quantity("predicted.missing", "", "text: why work has no figure; the time is a lower bound then"),
     Quantity(
         "predicted.extrapolated", "s", "work whose price is not the device's own; text: how it was found"
     ),

@@ -57,9 +57,9 @@ QUANTITIES = (
     Quantity("simulated.job-wait", "s", "the wait of each of its flights"),
     Quantity("simulated.energy", "J", "of a client; null where the profiles do not give it"),
     Quantity(
-        "simulated.energy.missing", "", "text: the parts that the energy lacks; it is a least value then"
+        "simulated.energy.missing", "", "text: the parts that the energy lacks; it is a lower bound then"
     ),
-    Quantity("simulated.missing", "", "text: what work has no figure, and why; times are least values then"),
+    Quantity("simulated.missing", "", "text: what work has no figure, and why; times are lower bounds then"),
     Quantity("simulated.utilisation", "1", "share of time that the workers worked while clients arrived"),
     Quantity(
         "simulated.offered", "1", "share of the workers' time that is asked for; null: there is no rate"

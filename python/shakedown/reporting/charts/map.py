@@ -68,7 +68,7 @@ def time_map(rows: Sequence[Row], width: int) -> Definition:
                 row = found.get((suite, device, bearer))
                 value = row["ready_mean_s"] if row else None
                 x = left + place * cell_px
-                # A least value may belong to any step: it has no colour.
+                # A lower bound may belong to any step: it has no colour.
                 coloured = value is not None and row is not None and row.get("basis") != "unknown"
                 step = f"step{_step(value)}" if coloured and value is not None else "none"
                 text = (

@@ -34,7 +34,7 @@ MAX_WATERFALLS = 200
 
 Row = Mapping[str, Any]
 
-_CLASS_WORDS = {"key": "key exchange", "signature": "signature", "common": "common"}
+_CLASS_WORDS = {"key": "key exchange", "signature": "signatures", "common": "other"}
 _CONTENT = {
     "ClientHello": "hello",
     "ServerHello": "hello",
@@ -98,11 +98,11 @@ def overview(rows: Sequence[Row]) -> Section:
         cells.append(line)
     head = ["suite", *(["yours"] if supplied else []), "bytes", "round trips"]
     for side in SIDES:
-        head += [f"{side}, ms", "key", "sign", "rest"]
+        head += [f"{side}, ms", "key exchange", "signatures", "other"]
     caption = (
         "Time is CPU time of one side for one handshake, mean ± standard deviation in milliseconds; "
-        "key and sign are its public-key operations, rest is all other work; the three add up to the mean. "
-        "Bytes are those on the wire, both ways."
+        "key exchange and signatures are public-key operations, other is all else; the three add up to the "
+        "mean. Bytes are those on the wire, both ways."
     )
     if remembered:
         head += ["client memory, KiB", "server memory, KiB"]

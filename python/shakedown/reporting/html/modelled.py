@@ -75,7 +75,7 @@ def predictions_section(results: Results) -> Iterator[Section]:
         shown, left_out = _that_fit(quiet)
         caption = (
             "Processing on both sides, transmission, and waiting at the server, by the default model. "
-            "The stronger the colour, the longer; a least value has none. Ranges and all rates: in the CSV."
+            "The stronger the colour, the longer; a lower bound has none. Ranges and all rates: in the CSV."
         )
         if legend(row["basis"] for row in shown):
             caption += f" {legend(row['basis'] for row in shown)}."
@@ -309,7 +309,7 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
 
 
 def _missing(results: Results) -> Table:
-    """Work that has no figure, once: totals with it are least values."""
+    """Work that has no figure, once: totals with it are lower bounds."""
     found: dict[tuple[str, ...], None] = {}
     for one in queries.missing(results.source).filter(pl.col("capture").is_null()).to_dicts():
         work = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)

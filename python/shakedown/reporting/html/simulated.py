@@ -158,7 +158,7 @@ def _storm_table(rows: Sequence[Row]) -> Table:
 
 
 def lacking(rows: Sequence[Row]) -> str:
-    """What least values lack, for a caption."""
+    """What lower bounds lack, for a caption."""
     missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
     without = dict.fromkeys(row["energy_missing"] for row in rows if row["energy_missing"])
     return "".join(f" ≥ without a figure of {one}." for one in missing) + "".join(

@@ -15,7 +15,7 @@ BASIS_MARKS = {"own": "", "scaled": "~", "assumed": "≈", "unknown": "≥"}
 LEGEND = {
     "~": "~ scaled from other figures of the device",
     "≈": "≈ in part assumed",
-    "≥": "≥ a least value: a part has no figure",
+    "≥": "≥ a lower bound: a part has no figure",
 }
 
 _TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))

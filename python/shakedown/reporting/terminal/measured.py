@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def measured_tables(results: Results, width: int) -> list[RenderableType]:
-    """Bytes, round trips, and each side's mean time split into key, signature and common.
+    """Bytes, round trips, and each side's mean time split into key exchange, signatures and other work.
 
     On a screen of fewer columns than that takes, handshakes are numbered and named below.
     """
@@ -42,15 +42,15 @@ def _table(rows: Sequence[Row], names: Sequence[str]) -> Table:
     many = " or ".join(whole(repeat) for repeat in sorted({row["repeat"] for row in rows}))
     table = titled_table(
         f"Handshakes measured here, means of {many} (ms of CPU time)",
-        "key, sign: public-key operations of key exchange and signatures; rest: all other work",
+        "other: all work besides the public-key operations of key exchange and signatures",
     )
     table.add_column("suite", no_wrap=True)
     table.add_column("bytes", justify="right")
     table.add_column("round\ntrips", justify="right")
     for side in SIDES:
         table.add_column(f"{side}\nms", justify="right", style="bold")
-        for label in ("key", "sign", "rest"):
-            table.add_column(f"\n{label}", justify="right")
+        for label in ("key\nexchange", "signa-\ntures", "\nother"):
+            table.add_column(label, justify="right")
     for name, row in zip(names, rows, strict=True):
         cells = [name, whole(row["bytes"]), round_trips(row["flights"])]
         for side in SIDES:

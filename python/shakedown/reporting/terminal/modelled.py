@@ -161,7 +161,7 @@ def _energy_table(rows: Sequence[Row], places: Sequence[Place]) -> Table:
 
 
 def _energy_cell(row: Row | None) -> str:
-    """A least value where a part is missing; else with its range, as `predict` prints it."""
+    """A lower bound where a part is missing; else with its range, as `predict` prints it."""
     if row is None:
         return NOTHING
     low, high = row["energy_low_j"], row["energy_high_j"]
