@@ -47,7 +47,7 @@ def capture(size_bytes: int, data_bytes: int, *, stay_open: bool) -> Iterator[tu
 
 
 def run(command: list[str | Path]) -> tuple[float, float]:
-    """Seconds and peak memory (MiB) of a whole program whose output nobody reads.
+    """Seconds and peak memory (MiB) of a whole program whose output is discarded.
 
     Raises `UnavailableError` where it fails.
     """

@@ -38,7 +38,7 @@ def numbers(version: str) -> list[int]:
 
 
 def violations(listed: Mapping[str, Any], used: Mapping[str, str], today: datetime.date) -> Iterator[str]:
-    """What is past its support or has an advisory that nobody may ship, a line each."""
+    """What is past its support or has an advisory, a line each."""
     for name, version in used.items():
         branches = [row for row in listed["branch"] if row["name"] == name and is_of(version, row["branch"])]
         if not branches:

@@ -6,7 +6,7 @@ A server with one worker takes handshakes that arrive by a Poisson process. The 
 long each message waited to be taken up; the server's own clock says how long it worked for each, and beside
 (accepting, waking up, closing) until the next.
 
-Waits are means over the run, with 95 % intervals from batches of it. A message that finds nobody before it
+Waits are means over the run, with 95 % intervals from batches of it. A message that finds none before it
 still waits for the server to wake up; what that adds to the mean wait follows from these messages' own waits,
 and is taken off. A batch in which other programs took the processors is repeated, up to as many times as
 there are batches.

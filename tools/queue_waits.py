@@ -27,7 +27,7 @@ class Customers:
         rate_per_s: how many arrived a second.
         wait_s: of each, from its arrival until it was taken up; a handshake's is that of its first message.
         service_s: what the worker did for each, of shape (customers,).
-        unqueued_s: waits of those messages that found nobody before them: for the worker to wake up.
+        unqueued_s: waits of those messages that found none before them: for the worker to wake up.
     """
 
     rate_per_s: float
@@ -184,7 +184,7 @@ def imitated_s(
 def at_heels(passages: Passages, within_s: float) -> tuple[float, float]:
     """Share of first messages that come within this time after a second message, and a Poisson process's.
 
-    Clients that share a processor start nobody while one of them makes its second message; those due
+    Clients that share a processor start no other while one of them makes its second message; those due
     meanwhile come right after it, and wait for all of the server's work for it.
     """
     first_s = np.sort(passages.arrived_s[passages.is_first])

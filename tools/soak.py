@@ -197,7 +197,7 @@ class WtlsClients(Clients):
 
 
 def first_datagram(suite: str) -> bytes:
-    """A client's first datagram, sent to nobody."""
+    """A client's first datagram, sent to a socket that only records it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nobody:
         nobody.bind(("127.0.0.1", 0))
         nobody.settimeout(30)

@@ -76,9 +76,9 @@ pub enum Answer {
 /// Why a query has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// Nobody is known who could be asked.
+    /// No node is known that could be asked.
     Unknown,
-    /// Whoever was asked said nothing, or nothing that makes sense.
+    /// The node that was asked sent no answer, or an unreadable one.
     Silent,
 }
 

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 pub struct Subscribed {
     /// SHA-256 of the leaf that was issued to the subscriber, DER.
     pub certificate_sha256: [u8; 32],
-    /// Nobody may serve the subscriber.
+    /// No network may serve the subscriber.
     pub barred: bool,
     /// Who serves the subscriber.
     pub location: Option<(Network, NodeName)>,

@@ -54,9 +54,9 @@ fn digits(text: &str, least: usize, most: usize) -> bool {
     (least..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-name!(Imsi, Imsi, "A subscriber's permanent identity, which nobody may see on the radio.", |text| digits(
-    text, 6, 15
-));
+name!(Imsi, Imsi, "A subscriber's permanent identity, which must not be readable on the radio.", |text| {
+    digits(text, 6, 15)
+});
 name!(Network, Network, "A network: mobile country code and mobile network code.", |text| digits(text, 5, 6));
 name!(NodeName, Node, "An SGSN.", |text| {
     (1..=32).contains(&text.len())

@@ -208,13 +208,13 @@ shakedown_trace::spelled! {
     pub enum Decision {
         /// It is resumed.
         Resume = "resume",
-        /// Nobody here knows it.
+        /// It is not known here.
         Unknown = "unknown",
         /// It has been resumed as often as may be.
         TooOften = "too_often",
         /// The last time is too long ago.
         TooOld = "too_old",
-        /// The last time is later than now: the clock has been set back since, and nobody knows how old the session is. It is
+        /// The last time is later than now: the clock has been set back since, and the session's age is unknown. It is
         /// forgotten.
         ClockSetBack = "clock_set_back",
         /// It was made for another suite, or under other roots.
@@ -326,7 +326,7 @@ impl<S: Store> Sessions<S> {
         Ok(Offered { id: id.to_vec(), decision, record, is_guest })
     }
 
-    /// Nobody knows how old such a session is, nor will when the clock has caught up with it: then it would seem young.
+    /// The age of such a session is unknown; when the clock has caught up with it, it would seem young.
     fn forget_if_set_back(&mut self, id: &[u8], decision: Decision) -> Result<(), StoreError> {
         if decision == Decision::ClockSetBack { self.store.forget_session(id) } else { Ok(()) }
     }

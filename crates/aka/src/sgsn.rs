@@ -32,7 +32,7 @@ pub trait Environment {
     /// [`NotAdmitted`] where it is none, or not one that a known network issued.
     fn admit(&mut self, home: &Network, cross_certificate: &[u8]) -> Result<(), NotAdmitted>;
 
-    /// Fills `bytes` with what nobody can guess.
+    /// Fills `bytes` with unpredictable random numbers.
     fn random(&mut self, bytes: &mut [u8]);
 }
 
@@ -102,7 +102,7 @@ impl<V: Environment, S: Store> Node<V, S> {
         Ok(Answer::Context { imsi: subscriber.imsi, home: subscriber.home, session })
     }
 
-    /// A temporary identity that nobody has: neither none nor all ones (3GPP TS 23.003 section 2.4).
+    /// A temporary identity that is not in use: neither none nor all ones (3GPP TS 23.003 section 2.4).
     fn temporary(&mut self) -> Result<u32, StoreError> {
         loop {
             let mut bytes = [0; 4];
@@ -276,7 +276,7 @@ impl<E: Endpoint> Attach<E> {
         self.events.pop_front()
     }
 
-    /// Sends user data under the derived keys. False where nobody has attached, or for more than
+    /// Sends user data under the derived keys. False where no mobile is attached, or for more than
     /// [`MAX_DATA_BYTES`](crate::message::MAX_DATA_BYTES).
     pub fn send(&mut self, data: &[u8]) -> bool {
         let channel = self.tunnel.as_mut().and_then(|tunnel| tunnel.channel.as_mut());

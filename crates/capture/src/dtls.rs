@@ -152,7 +152,7 @@ impl DtlsConnection {
             + self.seen.capacity() * size_of::<Seen>()
     }
 
-    /// True where the handshake is over and nobody has worked out its suite.
+    /// True where the handshake is over and its suite has not been worked out.
     pub(crate) fn wants_settling(&self) -> bool {
         self.directions.iter().all(|direction| direction.finished) && !self.negotiation.settled
     }

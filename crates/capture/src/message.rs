@@ -80,7 +80,7 @@ pub(crate) fn push_alert(list: &mut Vec<SeenAlert>, direction: usize, mark: Mark
     }
 }
 
-/// Remarks for whoever reads the result: few, each once.
+/// Remarks for the reader of the result: few, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Problems(Vec<String>);
 
@@ -157,7 +157,7 @@ mod tests {
         let question = message(0, 2, 100, 0);
         let order: Vec<usize> = in_order(vec![answer, question]).iter().map(|seen| seen.direction).collect();
         assert_eq!(order, [0, 1]);
-        // Crossing on the way: whoever was speaking goes on.
+        // Crossing on the way: the side that was sending goes on.
         let crossing =
             vec![message(0, 1, 10, 0), message(1, 2, 20, 10), message(0, 3, 30, 20), message(1, 4, 40, 10)];
         let order: Vec<u64> = in_order(crossing).iter().map(|seen| seen.end.packet).collect();

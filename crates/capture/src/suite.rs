@@ -4,7 +4,7 @@
 //! certificates, TLS 1.3 without keys neither. Where the handshake that made a session was seen, one that
 //! resumes it is named after it. Two things are taken on trust:
 //!
-//! - the root, which nobody sends, has the kind of key that made the last signature; its size is that of the
+//! - the root, which is not sent, has the kind of key that made the last signature; its size is that of the
 //!   signature (of a DSA root, that of the key it certifies), and [`root`] chooses among keys of that size;
 //! - the groups of RFC 3526 are written as those of RFC 7919 of the same size: both are recognised as safe
 //!   primes and used with short exponents, so that they cost the same.

@@ -79,7 +79,7 @@ fn draft(folder: &Path, sheet: &Sheet) -> Result<Draft, CertsError> {
     })
 }
 
-/// Who may do what with a file that is to be replaced: its successor is open to nobody else.
+/// The permissions of a file that is to be replaced: its successor has no others.
 fn mode_of(path: &Path) -> Option<u32> {
     let there = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     Some(there.permissions().mode() & 0o777)

@@ -20,7 +20,7 @@ use shakedown_pki::inspect::{self, Criteria, Description, InspectError};
 use std::path::Path;
 
 /// Describes the certificates of a file, whichever kind they are. `key_path` is the file of the private key,
-/// `ca_path` that of the roots that the peer trusts; without it the peer is taken to trust whoever issued the last.
+/// `ca_path` that of the roots that the peer trusts; without it the peer is taken to trust the issuer of the last.
 ///
 /// # Errors
 /// [`CertsError`] where a file can't be read; what is readable and wrong is among the violations.

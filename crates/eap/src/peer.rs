@@ -115,7 +115,7 @@ impl<E: Endpoint> Peer<E> {
         if let Some((identifier, request, response)) = &self.last
             && *identifier == packet.identifier
         {
-            // The same request again gets the same response; another one with its identifier is nobody's.
+            // The same request again gets the same response; another one with its identifier is ignored.
             return if request == bytes { Reply::Response(response.clone()) } else { Reply::Ignored };
         }
         if self.rounds == MAX_ROUNDS {
@@ -164,7 +164,7 @@ impl<E: Endpoint> Peer<E> {
     }
 
     fn success(&mut self) -> Reply {
-        // Nobody protects EAP-Success: it is believed only where the handshake says the same.
+        // EAP-Success is not protected: it is accepted only where the handshake says the same.
         let over = self.tunnel.is_sent() && self.tunnel.keys().is_some() && self.tunnel.closed().is_none();
         match self.tunnel.negotiated().filter(|_| over) {
             None => self.fail(PeerFailure::EarlySuccess),

@@ -84,7 +84,7 @@ pub trait Environment {
     /// A server's end that has done nothing yet; `None` where none can be made.
     fn endpoint(&mut self) -> Option<Self::Endpoint>;
 
-    /// Fills `bytes` with what nobody can guess.
+    /// Fills `bytes` with unpredictable random numbers.
     fn random(&mut self, bytes: &mut [u8]);
 }
 
@@ -109,7 +109,7 @@ pub struct Service<V: Environment> {
 }
 
 impl<V: Environment> Service<V> {
-    /// A service that has heard of nobody.
+    /// A service without sessions.
     pub fn new(environment: V, secret: Secret, fragment_bytes: usize, limits: Limits) -> Self {
         Self {
             environment,
@@ -133,7 +133,7 @@ impl<V: Environment> Service<V> {
         &self.tally
     }
 
-    /// Begins no more authentications. Whoever asks for one hears nothing, and asks again: by then there may be
+    /// Begins no more authentications. A client that asks for one gets no answer, and asks again: by then there may be
     /// another server at this address.
     pub fn close(&mut self) {
         self.closing = true;

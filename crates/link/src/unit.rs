@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// Something carried: its logical time, its length on the wire and perhaps what is in it.
 ///
-/// The length is kept apart from the payload, because headers that nobody needs to see (IP, TCP, the link's own) still
+/// The length is kept apart from the payload, because headers that are not looked at (IP, TCP, the link's own) still
 /// take time, and because a simulator has no bytes at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit<P = Vec<u8>> {

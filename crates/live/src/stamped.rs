@@ -78,7 +78,7 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> 
 /// # Errors
 /// As of any read.
 pub fn receive_chunk(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> {
-    // The system writes no address for a stream, so none is asked for: nobody could tell it from what was in memory.
+    // The system writes no address for a stream, so none is asked for: it could not be told from what was in memory.
     let (bytes, _, waited) = read::<()>(socket, buffer)?;
     Ok(Stamped { bytes, peer: None, waited })
 }
@@ -168,7 +168,7 @@ mod tests {
             (sender, listener.accept().unwrap().0)
         };
         for round in 0..30 {
-            // Once nobody asks for times, the system ends keeping them; another process may ask, and then it does not.
+            // The system stops keeping times when no process asks for them.
             for _ in 0..30 {
                 let (mut sender, socket) = connected();
                 sender.write_all(b"hello").unwrap();

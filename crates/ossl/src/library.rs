@@ -35,7 +35,7 @@ unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
-/// A context of which a process has one. Whoever comes first makes it while the others wait; where that fails, nothing
+/// A context of which a process has one. The first thread makes it while the others wait; where that fails, nothing
 /// of it stays and the next one tries again.
 struct Shared(Mutex<Option<Library>>);
 

@@ -92,7 +92,7 @@ impl Drop for On {
     }
 }
 
-/// The figures of an account so far. All zero while nobody counts.
+/// The figures of an account so far. All zero while no account is open.
 #[must_use]
 pub fn held(account: Account) -> Held {
     BOOK.with_borrow(|book| book.as_ref().map_or_else(Held::default, |book| book.held[account as usize]))
@@ -258,7 +258,7 @@ mod tests {
         count(|| {
             let client = on(Account::Client, || Vec::<u8>::with_capacity(1000));
             let mut server = on(Account::Server, || Vec::<u8>::with_capacity(10));
-            // It grows on the account that it was made on, whoever is at work.
+            // It grows on the account that it was made on, whichever account is open now.
             on(Account::Client, || server.reserve_exact(500));
             assert_eq!(held(Account::Client), Held { bytes: 1000, peak_bytes: 1000 });
             assert_eq!(held(Account::Server).bytes, 500);

@@ -1,4 +1,4 @@
-//! Making keys can take long; whoever waits for them is asked now and then whether to go on.
+//! Making keys can take long; the caller is asked now and then whether to go on.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ pub fn cancellable<T>(watch: impl FnMut() -> ControlFlow<()> + 'static, work: im
     work()
 }
 
-/// Whether whoever waits wants to go on.
+/// Whether the caller wants to go on.
 pub(crate) fn is_wanted() -> bool {
     WATCH.with(|watch| {
         // A watch that makes keys itself is not asked about them.

@@ -1,4 +1,4 @@
-//! Files that appear whole, under their names, or not at all, whoever is killed meanwhile.
+//! Files that appear whole, under their names, or not at all, even where their writer is killed.
 //!
 //! A draft has no name where the file system knows such files (Linux: `O_TMPFILE`, open(2)): whatever ends its writer also
 //! removes it, and no private key is left behind. Elsewhere, and for the moment in which it replaces a file, it is a file

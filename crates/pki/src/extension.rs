@@ -191,7 +191,7 @@ fn distribution_points(urls: &[String]) -> der::Result<CrlDistributionPoints> {
 }
 
 /// A list of signed certificate timestamps (RFC 6962, sections 3.2 and 3.3) of the shape that public logs give:
-/// version 1, ECDSA over P-256 with SHA-256. The signatures are random numbers: nobody here checks them.
+/// version 1, ECDSA over P-256 with SHA-256. The signatures are random numbers: they are not checked here.
 fn timestamps(count: u8, subject: &Subject<'_>) -> der::Result<Vec<u8>> {
     let mut list = Vec::new();
     for index in 0..count {

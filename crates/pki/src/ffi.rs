@@ -59,7 +59,7 @@ unsafe extern "C" fn search_on(_: c_int, _: c_int, _: *mut GenCallback) -> c_int
     c_int::from(is_wanted())
 }
 
-/// Makes an RSA key, as [`Rsa::generate_with_e`] does; given up where [nobody waits for it](crate::cancellation).
+/// Makes an RSA key, as [`Rsa::generate_with_e`] does; given up where [the caller no longer waits](crate::cancellation).
 pub(crate) fn generate_rsa(bits: c_int, exponent: &BigNumRef) -> Result<Rsa<Private>, ErrorStack> {
     // SAFETY: the key is made, filled in and freed or handed over here; the exponent is alive for the call, and OpenSSL
     // copies it. The callback is a static function that is called on this thread, during the call alone, and ignores

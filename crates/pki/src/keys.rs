@@ -45,7 +45,7 @@ impl Family {
 /// Makes a new key.
 ///
 /// # Errors
-/// [`PkiError::OpenSsl`] where OpenSSL can't, [`PkiError::Interrupted`] where nobody waits for it any more
+/// [`PkiError::OpenSsl`] where OpenSSL can't, [`PkiError::Interrupted`] where the caller no longer waits
 /// ([`crate::cancellation`]).
 pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
     if !is_wanted() {
@@ -171,7 +171,7 @@ fn generate_ml_dsa(level: u8) -> Result<PKey<Private>, ErrorStack> {
 /// Makes a DSA key with the subgroup sizes of FIPS 186-2 (160 bits) and, from 2048 bits, FIPS 186-4 (256 bits).
 ///
 /// Done by hand because OpenSSL refuses to make 512 bits. The parameters are drawn at random and not from a
-/// published seed, which costs nothing here: nobody has to be convinced that they are honest. Generator and
+/// published seed, which costs nothing here: their honesty need not be proved. Generator and
 /// public key are drawn until they are as long as the prime, so that every key of a size takes the same bytes.
 fn generate_dsa(bits: u16) -> Result<PKey<Private>, ErrorStack> {
     let bits = i32::from(bits);

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn print(text: &str) -> ExitCode {
-    // Whoever closes the pipe has seen enough.
+    // The reader has closed the pipe.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }

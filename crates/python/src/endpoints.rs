@@ -56,7 +56,7 @@ pub fn simulate_endpoints(
         let peers = peers(&suite, &settings)?;
         let names = [&peers.id.client_stack.name, &peers.id.server_stack.name].map(|name| name.clone());
         let outcome = run(&simulation, peers, &mut |through| step(through as usize))?;
-        // Of the replay nobody is told: it is done in a moment, unless there are very many clients.
+        // Progress of the replay is not reported: it takes a moment, unless there are very many clients.
         let done = outcome.as_ref().map(|_| replay(simulation.scenario(), &mut || step(total as usize)));
         Ok((outcome, done.transpose()?.flatten(), names))
     });

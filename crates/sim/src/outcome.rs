@@ -18,7 +18,7 @@ pub enum Cause {
     Transport,
     /// The server had forgotten the connection.
     Reset,
-    /// Something was lost and nobody sends it again.
+    /// Something was lost and is not sent again.
     Lost,
 }
 

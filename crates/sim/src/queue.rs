@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// Whoever was set first, the order of what comes out is the same.
+    /// The order of what comes out does not depend on the order of setting.
     #[test]
     fn ties_are_broken_by_entity_and_not_by_order_of_setting() {
         let drain = |order: &[u32]| {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Between two calls of whoever wants to know.
+/// Between two reports of progress.
 const BREATH: Duration = Duration::from_millis(20);
 
 impl Simulation {

@@ -33,7 +33,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // Where the system refuses, the thread stays where it is; there is nobody to tell.
+            // Where the system refuses, the thread stays where it is.
             let _ = sched_setaffinity(Pid::from_raw(0), before);
         }
     }

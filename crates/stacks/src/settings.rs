@@ -33,7 +33,7 @@ pub struct Settings {
     pub cache: Option<PathBuf>,
     /// From what endpoints draw all randomness; `None`: the system's.
     pub seed: Option<u64>,
-    /// Times primitives and tells the recorder of messages; without, stacks run as if nobody observed them.
+    /// Times primitives and tells the recorder of messages; without, stacks run unobserved.
     pub instrumented: bool,
     /// Whom a server's connections come from.
     pub exposure: Exposure,

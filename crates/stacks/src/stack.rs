@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Lines of a key log, shared with whoever writes them to a file.
+/// Lines of a key log, shared with their writer.
 pub type KeyLog = Arc<Mutex<Vec<String>>>;
 
 /// Where a server keeps the sessions that clients may resume by their ID, in place of a cache of its stack's own. It has
@@ -135,11 +135,11 @@ pub struct Setup {
     pub now_unix_s: i64,
     /// Tickets that the server issues after full handshakes.
     pub tickets: u32,
-    /// Times primitives and tells the recorder of messages; without, the stack runs as if nobody observed it.
+    /// Times primitives and tells the recorder of messages; without, the stack runs unobserved.
     pub instrumented: bool,
     /// Whom a server's connections come from.
     pub exposure: Exposure,
-    /// How long a handshake may take over datagrams, where nobody else looks after it; `None`: the stack's own limit.
+    /// How long a handshake may take over datagrams, where the caller has no limit; `None`: the stack's own.
     pub handshake_timeout: Option<Duration>,
     /// The largest datagram that endpoints make.
     pub largest_datagram_bytes: usize,

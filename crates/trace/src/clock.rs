@@ -86,7 +86,7 @@ pub fn ticks() -> Ticks {
     source::ticks()
 }
 
-/// True where [`ticks`] is [`counter`]: whoever asks once need not do so at each reading.
+/// True where [`ticks`] is [`counter`]: a caller asks once, and not at each reading.
 #[must_use]
 pub(crate) fn is_counter() -> bool {
     source::is_counter()
@@ -133,7 +133,7 @@ mod source {
         unsafe { std::arch::x86_64::_rdtsc() }
     }
 
-    /// Where the counter is not trusted, or nobody has asked yet.
+    /// Where the counter is not trusted, or has not been asked for yet.
     #[cold]
     fn other_ticks() -> u64 {
         if is_counter() { ticks() } else { super::monotonic() }

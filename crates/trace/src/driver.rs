@@ -1,7 +1,7 @@
 //! The one loop that runs two endpoints against each other in memory, over a link.
 //!
 //! It never names a stack and knows nothing of instrumentation: a [`Recorded`](crate::Recorded) endpoint keeps its own
-//! log. What the driver itself does (handing bytes over), and what lies between the endpoints, is nobody's time.
+//! log. What the driver itself does (handing bytes over), and what lies between the endpoints, is attributed to neither.
 
 use crate::endpoint::{CloseReason, Endpoint, Event, Failure, Negotiated, Side, Time, Transport};
 use shakedown_link::{Direction, Fate, Link, Ns, Path, Unit};
@@ -152,7 +152,7 @@ impl Loopback {
 
     /// Runs a handshake to its end over the null link: both sides established and nothing left to send.
     ///
-    /// Units are handed over directly. What runs between two calls is nobody's time, so it is kept short: after each call
+    /// Units are handed over directly. What runs between two calls is attributed to neither side, so it is kept short: after each call
     /// it is found cold.
     ///
     /// # Errors
@@ -336,7 +336,7 @@ impl<'a> Run<'a> {
         Ok(moved)
     }
 
-    /// Nothing arrives now and nobody has anything to send: goes on to the next arrival or timer.
+    /// Nothing arrives now and neither side has anything to send: goes on to the next arrival or timer.
     fn wait(&mut self, arrival: Option<Ns>) -> Result<(), DriveError> {
         let timer = |endpoint: &dyn Endpoint| endpoint.poll_timeout().map(Ns::from);
         let due = [arrival, timer(self.client), timer(self.server)].into_iter().flatten().min();

@@ -106,7 +106,7 @@ pub struct Negotiated {
     pub cipher_suite: &'static str,
     /// The group of the exchange; `None` where there was none or the stack does not tell.
     pub group: Option<Group>,
-    /// An earlier session was resumed. A pre-shared key that nobody negotiated before is no session.
+    /// An earlier session was resumed. A pre-shared key that was not negotiated before is no session.
     pub resumed: bool,
     /// The server used a client certificate that it held beforehand (WTLS).
     pub optimized: bool,
@@ -219,7 +219,7 @@ impl fmt::Debug for Session {
 ///
 /// After `Closed` the endpoint may still have an alert to transmit; nothing else is asked of it. An endpoint opens no
 /// socket, reads no clock for the protocol and does not sleep. Times passed in never go backwards. The largest datagram
-/// is told to whoever makes the endpoint.
+/// is reported by the endpoint's constructor.
 pub trait Endpoint: Send {
     /// Which end this is.
     fn side(&self) -> Side;
@@ -272,7 +272,7 @@ pub trait Endpoint: Send {
         Vec::new()
     }
 
-    /// Fills `output` with a secret that both ends of this connection can derive and nobody else (RFC 5705, RFC 8446
+    /// Fills `output` with a secret that only the two ends of this connection can derive (RFC 5705, RFC 8446
     /// section 7.5). Up to TLS 1.2 no context is another one than an empty context.
     ///
     /// # Errors

@@ -82,7 +82,7 @@ pub(crate) struct Log {
 
 thread_local! {
     /// The log that is current; null where none is. A pointer, so that making a log current moves nothing: what that
-    /// costs falls between the calls that are measured, and is nobody's time.
+    /// costs falls between the calls that are measured, and is attributed to neither side.
     static CURRENT: Cell<*mut Log> = const { Cell::new(std::ptr::null_mut()) };
 }
 

@@ -174,7 +174,7 @@ impl<E: Endpoint> Wrapper for Recorded<E> {
     }
 }
 
-/// Tells datagrams of one connection apart. Not a cryptographic hash: nobody gains by a collision, for what is sent is
+/// Tells datagrams of one connection apart. Not a cryptographic hash: a collision gains an attacker nothing, for what is sent is
 /// this side's own.
 fn fingerprint(bytes: &[u8]) -> u64 {
     // FNV's prime and offset, eight bytes at a time.

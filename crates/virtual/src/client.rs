@@ -154,7 +154,7 @@ impl Client {
             match &party.closed {
                 None => {}
                 Some(CloseReason::Failed(failure)) => {
-                    // Over datagrams who hears nothing gives up, and tells nobody.
+                    // Over datagrams a client without an answer gives up silently.
                     let gave_up = failure.alert.is_none() && party.transport() == Transport::Datagram;
                     if !gave_up {
                         return Err(VirtualError::Failed { client, failure: failure.clone() });

@@ -23,7 +23,7 @@ use std::rc::Rc;
 const SOURCE: u32 = 0;
 const FIRST_WORKER: u32 = 1;
 
-/// How many turns between two calls of whoever wants to know.
+/// How many turns between two reports of progress.
 const PROGRESS_TURNS: u32 = 256;
 
 /// Time integrals of what there is of something.

@@ -56,7 +56,7 @@ pub struct EndpointSimulation {
 }
 
 impl EndpointSimulation {
-    /// Checks a scenario. It has one class of clients, a server that is first come, first served and takes whoever comes,
+    /// Checks a scenario. It has one class of clients, a server that is first come, first served and accepts every client,
     /// and endpoints that flush flights.
     ///
     /// # Errors

@@ -89,7 +89,7 @@ impl Party {
         self.endpoint.poll_timeout().map(|own| Ns::from(own) + self.cpu)
     }
 
-    /// Its timer has run out. What that costs is charged to nobody: nothing new is made.
+    /// Its timer has run out. What that costs is not charged: nothing new is made.
     pub fn expire(&mut self, now: Ns) {
         self.calls += 1;
         let own = self.own(now);

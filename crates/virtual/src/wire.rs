@@ -74,7 +74,7 @@ enum Carriage {
 pub(crate) struct Wire {
     path: Path<Parcel>,
     carriage: Carriage,
-    /// Parcels of earlier attempts are nobody's.
+    /// Parcels of earlier attempts are ignored.
     attempt: u32,
     /// Packets that a TCP has just sent.
     out: Vec<Packet>,

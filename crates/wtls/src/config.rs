@@ -38,7 +38,7 @@ pub struct Settings {
     /// have it. Off, because deployed gateways cannot read such records.
     pub omit_last_length: bool,
     /// Sends two different alerts for a wrong MAC and for wrong padding, as the specification has
-    /// it. Off, because whoever sees which one was sent can decrypt records byte by byte.
+    /// it. Off, because an attacker who sees which one was sent can decrypt records byte by byte.
     pub distinguish_record_errors: bool,
     /// Rejects intermediate certificates that are not marked `T=ca`, as WAP-261 does.
     pub require_authority_mark: bool,
@@ -154,7 +154,7 @@ pub struct ClientConfig<P: Provider> {
 }
 
 impl<P: Provider> ClientConfig<P> {
-    /// Offers these key exchanges with RC5 and SHA; trusts nobody yet.
+    /// Offers these key exchanges with RC5 and SHA; trusts no root yet.
     pub fn new(key_exchanges: Vec<KeyExchangeId>) -> Self {
         Self {
             key_exchanges,
@@ -234,7 +234,7 @@ impl<P: Provider> KnownClient<P> {
 
 /// What a server serves.
 pub struct ServerConfig<P: Provider> {
-    /// Key exchange suites that are served. Anonymous ones authenticate nobody.
+    /// Key exchange suites that are served. Anonymous ones authenticate neither side.
     pub suites: Vec<KeyExchangeSuite>,
     /// Cipher suites that are accepted; the client's order decides.
     pub cipher_suites: Vec<CipherSuite>,

@@ -49,7 +49,7 @@ pub enum Error {
     /// The server must know who the client is, and nothing that the client offers would prove it.
     #[error("none of the client's offers would authenticate it, which this server requires")]
     CannotAuthenticate,
-    /// The client trusts nobody who certified us.
+    /// The client trusts none of our issuers.
     #[error("the client trusts no issuer of our certificates")]
     NotTrustedByClient,
     /// The server chose something that was not offered.

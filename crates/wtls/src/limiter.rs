@@ -1,5 +1,5 @@
 //! Budgets that fill up with time. They bound what peers who have proved nothing can make a side do,
-//! without shutting anybody out for good: whoever is refused now is served later.
+//! without shutting an address out for good: one that is refused now is served later.
 
 use core::time::Duration;
 

@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 use std::hash::DefaultHasher;
 
 /// Names a policy: whom a side trusts, and what it wants to know of its peer. A session is resumed
-/// only under the policy that it was made under, as nobody looks at certificates again. The name
+/// only under the policy that it was made under, as certificates are not checked again. The name
 /// tells policies of one build apart; what an attacker chooses has no part in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PolicyId(u64);

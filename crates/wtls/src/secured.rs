@@ -39,7 +39,7 @@ impl Negotiated {
         self.cipher_suite.hash()
     }
 
-    /// Completes the exchange. Whoever calls this is within the message that did.
+    /// Completes the exchange. The caller is within the message that did.
     pub fn secure<P: Provider>(
         self,
         cx: &Context<'_, P>,

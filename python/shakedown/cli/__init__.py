@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits; no failure ends in a traceback."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # Closed by whoever started the program, who wants to hear nothing.
+            # Closed by the program that started this one.
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - as long as the program runs
     sys.unraisablehook = _not_lost
     try:

@@ -150,7 +150,7 @@ def stopped_like_interrupted() -> Iterator[None]:
 
 
 def announce(line: str) -> None:
-    """A line that whoever waits for it sees at once."""
+    """A line that is flushed at once."""
     echo(line)
     sys.stdout.flush()
 

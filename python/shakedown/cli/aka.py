@@ -226,7 +226,7 @@ def _times(one: TimeSpread) -> str:
     default="20801",
     show_default=True,
     metavar="NETWORK",
-    help="The network of the SGSNs; the home network too, where nobody roams.",
+    help="The network of the SGSNs; the home network too, without roaming.",
 )
 @click.option(
     "--sgsn", "nodes", multiple=True, default=("sgsn-1", "sgsn-2"), show_default=True, help="An SGSN's name."
@@ -266,7 +266,7 @@ _first_message = click.option(
     type=Duration(),
     default="10s",
     show_default=True,
-    help="Whoever connects and says nothing for so long is hung up on.",
+    help="Connections that send nothing for so long are closed.",
 )
 
 
@@ -327,7 +327,7 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option(
     "--core",
     metavar="ADDR:PORT",
-    help="For other SGSNs; no address that strangers reach.  [default: nobody asks]",
+    help="For other SGSNs; not for an address that others can reach.  [default: none]",
 )
 @click.option("--node", "node", required=True, type=_file, help="What provision wrote.")
 @click.option("--hss", "homes", multiple=True, metavar="NETWORK=ADDR:PORT", help="A home network's HSS.")

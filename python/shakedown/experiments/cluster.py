@@ -1,4 +1,4 @@
-"""Jobs on many machines, by Dask: the same results as here, in the same order, whoever is lost on the way.
+"""Jobs on many machines, by Dask: the same results as here, in the same order, even where workers are lost.
 
 A job is a picklable callable without arguments, whose result depends on nothing but itself; so it may run
 again where a worker was lost. Dask is an optional part: `pip install shakedown-lab[cluster]`.
@@ -172,7 +172,7 @@ class Generators:
                 self._stop(run)
                 found = self._found_soon(futures)
             except BaseException:
-                # What nobody waits for must not go on loading.
+                # A generator whose results are not awaited must not go on loading.
                 self._stop(run)
                 raise
             finally:
@@ -227,7 +227,7 @@ def _stop(run: str) -> None:
 def _generated(job: GeneratorJob[T], run: str) -> T | None:
     """What a job finds; None where it was stopped before it had anything.
 
-    It is stopped, too, where nobody is left who would take what it finds: the client, or the scheduler.
+    It is stopped, too, where its client or its scheduler has gone.
     """
     from distributed import Status, get_worker
 
@@ -259,7 +259,7 @@ def _workers(client: Client, patience_s: float | None = None) -> dict[str, Any]:
 
 
 def _give_up(futures: Iterable[Any]) -> None:
-    """Cancels jobs that nobody waits for. An interrupted run may come here when its client has gone."""
+    """Cancels jobs that are no longer awaited. An interrupted run may come here when its client has gone."""
     for future in futures:
         with suppress(Exception):
             future.cancel()
@@ -494,7 +494,7 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
         _no_callbacks()
         yield client
     finally:
-        # Of a scheduler that has gone nobody can take leave.
+        # A scheduler that has gone cannot be told.
         with suppress(Exception):
             client.close()
 
@@ -599,7 +599,7 @@ def _no_callbacks() -> None:
 
 class _Undisturbed:
     """Work that Ctrl-C and SIGTERM do not reach, neither it nor the processes that it starts: it runs in a
-    thread that blocks them, and they inherit that. Whoever waits for it is reached.
+    thread that blocks them, and they inherit that. The waiting thread receives it.
     """
 
     def __init__(self, work: Callable[[], Any]) -> None:

@@ -1,9 +1,9 @@
 """Drafts: files in the making, beside their final names, each held by the process that writes it.
 
 A draft is called `.NAME.MACHINE-TOKEN.draft`, where MACHINE are a few digits of this machine's name, and is
-locked for as long as its writer lives. What a killed writer left is thus known by its name and by nobody
-holding it, and the next who writes the same file removes it; of another machine's nothing can be known, nor
-where a file system has no locks, and these stay.
+locked for as long as its writer lives. A draft of this machine that is not locked was left by a killed
+writer; the next writer of the same file removes it. Drafts of other machines, and on file systems without
+locks, stay.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def open_draft(path: Path, mode: int) -> tuple[Path, int]:
         handle = os.open(draft, flags, mode)
         if _held(handle) is not False and os.fstat(handle).st_nlink:
             return draft, handle
-        # Whoever looks for what was left took it for that, before it was locked.
+        # Another process took it for a leftover before it was locked.
         os.close(handle)
         draft.unlink(missing_ok=True)
     raise FileExistsError(f"{path}: no name is free for its draft")
@@ -84,7 +84,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _remove(draft: Path) -> bool:
-    """Removes a draft that nobody holds."""
+    """Removes a draft that no process holds."""
     try:
         handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

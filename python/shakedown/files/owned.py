@@ -104,7 +104,7 @@ class MadeNow:
 
 
 def remove_page(path: Path) -> None:
-    """Removes a page and its figures, as far as a report wrote them and nobody changed them since."""
+    """Removes a page and its figures, as far as a report wrote them and they were not changed since."""
     made = made_for(path)
     remove_drafts(path, made)
     for name, digests in made.items():

@@ -1,9 +1,9 @@
 """Writing files: all of it or nothing, even if the power goes, and nothing replaced unasked.
 
 Everything is written beside its final name, flushed to the disk and renamed. A name that exists is refused
-unless its replacement was asked for; a symbolic link is a name that exists, and is never followed. What
-replaces a file is open to nobody to whom that was not. A log that others read while it grows has its name
-from the start, and is new then.
+unless its replacement was asked for; a symbolic link is a name that exists, and is never followed. A
+replacement has no more permissions than the file that it replaces. A log that others read while it grows has
+its name from the start, and is new then.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check_distinct(outputs: Iterable[Path | None], inputs: Iterable[Path | None]
     """Refuses what would be written in the place of what is read, or of something else that is written.
 
     Links are followed and hard links known, so that no spelling of a name passes. Names that are None, and
-    devices and pipes, are nobody's. Raises `InputError`.
+    devices and pipes, are not ours. Raises `InputError`.
     """
     written: list[Path] = []
     read = [path for path in inputs if path is not None]
@@ -236,7 +236,7 @@ def digest_of(path: Path) -> str | None:
 
 
 def _rename_exclusively(draft: Path, path: Path) -> None:
-    """Gives a draft its name, or raises `FileExistsError`: whoever comes second loses."""
+    """Gives a draft its name, or raises `FileExistsError`: the second writer loses."""
     try:
         os.link(draft, path, follow_symlinks=False)
     except FileExistsError:

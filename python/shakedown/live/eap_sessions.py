@@ -1,11 +1,10 @@
 """Sessions of `eap serve` in SQLite, so that peers resume them after its end, whichever way it comes.
 
-A session holds what peer and server share, and the peer's certificate. It is given to whoever offers its ID,
-for a day from the full authentication behind it, by a server of the same suite, certificate and trust as made
-it: what a resumption makes is no younger than what it resumed. The core refuses it from when the peer's
-certificates end. The file survives the death of the
-process; what the last moments before a failure of power brought may be missing, and costs its peers a full
-handshake.
+A session holds the secrets that peer and server share, and the peer's certificate. A server of the same
+suite, certificate and roots gives it to a peer that offers its ID, for a day from the full authentication; a
+resumption does not prolong that. The core refuses it when the peer's certificates have ended. The file
+survives the death of the process; sessions of the last moments before a power failure may be missing, and
+cost their peers a full handshake.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ PRUNE_EVERY = 1000
 
 
 class EapSessions(StateFile):
-    """One server's file, open to nobody else meanwhile."""
+    """One server's file, locked meanwhile."""
 
     APPLICATION = 0x53684570  # ShEp
     LAYOUT = 1

@@ -232,7 +232,7 @@ def measure(
 
     Raises:
         InputError: for an address that is none.
-        ShakedownError: where nobody answers, or too little arrives.
+        ShakedownError: without an answer, or where too little arrives.
     """
     client = _Client(host, port)
     with closing(client.socket):

@@ -14,7 +14,7 @@ Subscriber = tuple[str, str, bytes | None]
 
 
 class SgsnState(StateFile):
-    """One SGSN's file, open to nobody else meanwhile."""
+    """One SGSN's file, locked meanwhile."""
 
     APPLICATION = 0x5368416B  # ShAk
     LAYOUT = 2

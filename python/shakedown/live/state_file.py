@@ -59,7 +59,7 @@ class StateFile:
     def _keep_to_owner(self) -> None:
         """Makes the file, or takes from others what they may do with it where it is ours or empty.
 
-        Whoever reads the secrets of sessions can resume them: the file is the owner's alone. That holds
+        A reader of the secrets of sessions can resume them: only the owner may read the file. That holds
         before SQLite first writes, for it makes the files beside it (`-journal`, `-wal`) as open as this one.
         """
         try:

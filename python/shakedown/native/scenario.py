@@ -205,7 +205,7 @@ def options_of(given: Mapping[str, object]) -> Options:
 class HandshakeId(Object, frozen=True, kw_only=True):
     """The identity under which anything is measured, kept, compared, cached.
 
-    A stack is None where the suite's usual one is meant, or nobody knows which it was.
+    A stack is None where the suite's usual one is meant, or where it is unknown.
     """
 
     suite: str

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_PORT = 65_535
 LOOK_EVERY_S = 0.2
-"""How often whoever waits for a server looks for Ctrl-C."""
+"""How often a wait for a server checks for Ctrl-C."""
 
 
 def parse_address(text: str) -> str:
@@ -90,7 +90,7 @@ class Server:
 
     @property
     def metrics_address(self) -> str | None:
-        """Where its metrics are, as IP:PORT; None where nobody asked for them."""
+        """Where its metrics are, as IP:PORT; None where they were not asked for."""
         return cast("str | None", self._inner.metrics_address)
 
     @property
@@ -205,7 +205,7 @@ def start(
     if log is not None:
         request["traces_out"] = str(log.beside)
     try:
-        # A server that nobody holds is cut off.
+        # A server without a reference is stopped at once.
         server = Server(core.Server(names, request, options=chosen))
         if log is not None:
             log.commit()

@@ -78,7 +78,7 @@ class Row:
     depends_on: str = ""
 
     def __post_init__(self) -> None:
-        """Say what the verdict depends on where nobody did."""
+        """Say what the verdict depends on where the row does not."""
         if not self.depends_on:
             words = "handshakes measured here" if self.kind == "measured" else "the paper's own figures"
             object.__setattr__(self, "depends_on", words)

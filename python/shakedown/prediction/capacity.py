@@ -152,7 +152,7 @@ class _Case:
 
     @property
     def unloaded_s(self) -> float:
-        """What the promise is held against where nobody waits: the mean, or the percentile."""
+        """The time without a queue that the promise is compared with: the mean, or the percentile."""
         return self.ready.mean if self.percentile is None else self.ready.quantile(self.percentile / 100.0)
 
     def _at(self, end: str) -> tuple[Distribution, Service]:

@@ -66,7 +66,7 @@ def client_energy(
     """Energy of one handshake at the client.
 
     Args:
-        sent: what the handshake puts on the link, None where nobody knows.
+        sent: what the handshake puts on the link, None where unknown.
         device, bearer: whose power.
         client: the client's price.
         elapsed_s: how long the handshake takes, None where there is no steady state.

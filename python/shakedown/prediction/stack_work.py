@@ -1,4 +1,4 @@
-"""What a stack does besides the primitives, on devices where nobody measured it: assumed from one that was.
+"""What a stack does besides the primitives, on devices where it was not measured: assumed from another.
 
 Measured is OpenSSL on one machine (the profile that `data/overhead.json` names): its work on every kind of
 message, what a symmetric call costs beyond its blocks, decoding of peers' keys, a TCP connection. On another

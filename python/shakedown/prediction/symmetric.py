@@ -1,7 +1,7 @@
 """Symmetric work on a device: by its own figures a call and a KiB, else by the blocks that a call takes.
 
 A published rate is that of long messages. A handshake's are short: a call costs its blocks, padding and
-key schedule included, at the published rate, and its library's work per call, which nobody publishes.
+key schedule included, at the published rate, and its library's work per call, which is not published.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recorded handshakes: what a trace says, whoever recorded it, and reading one strictly.
+"""Recorded handshakes: what a trace holds, from any source, and reading one strictly.
 
 A trace is one object of ``measure --json``, or of ``inspect --traces-out``.
 """
@@ -54,7 +54,7 @@ _DATAGRAM_PROTOCOLS = ("dtls1.2", "dtls1.3", "wtls")
 @dataclass(frozen=True, slots=True)
 class Message:
     """A handshake message: who sent it, its flight (None for tickets), its bytes on the wire; `unit` is the
-    datagram or write that carried it, None where nobody knows.
+    datagram or write that carried it, None where unknown.
     """
 
     index: int

@@ -117,7 +117,7 @@ class Table:
         self._values.pop(key, None)
 
     def finish(self, accepted: Iterable[str]) -> None:
-        """Complain of the first key that nobody read."""
+        """Complain of the first unknown key."""
         for key in self._values:
             names = list(accepted)
             raise self.fail(f"unknown key {key!r}; accepted: {', '.join(names)}{did_you_mean(key, names)}")

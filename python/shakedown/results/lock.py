@@ -13,7 +13,7 @@ from shakedown.errors import InputError, os_failure, os_reason
 
 
 class FolderLock:
-    """A folder in which nobody else writes results or reports until it is released, or this process ends."""
+    """A folder in which no other process writes results until it is released, or this process ends."""
 
     def __init__(self, folder: str | Path, accepted: str = "another folder") -> None:
         """Makes the folder if need be, and locks it. Raises `InputError` where it can't, or another has it;
@@ -23,7 +23,7 @@ class FolderLock:
         self._handle: int | None = None
         self._made = False
         while not self._locked(accepted):
-            # Whoever had made it removed it, empty, before it was locked here; by now it may be another's.
+            # Its maker removed it, empty, before it was locked here; by now it may be another's.
             self._made = False
             self.release()
 

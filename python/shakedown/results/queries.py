@@ -98,7 +98,7 @@ def handshakes(table: pl.DataFrame) -> pl.DataFrame:
 def label(view: pl.DataFrame) -> pl.Expr:
     """What tells handshakes apart: the suite, and whatever else of the identity differs among them.
 
-    What nobody knows (the stacks of captured peers) tells nothing apart.
+    Unknown values (the stacks of captured peers) do not distinguish scenarios.
     """
     parts: list[pl.Expr] = [pl.col("suite")]
     # WTLS has a stack of its own, as its suites' names say already.

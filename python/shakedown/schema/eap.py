@@ -20,7 +20,7 @@ class AuthenticationTimes(Object, frozen=True, kw_only=True):
 class ServerTally(Object, frozen=True, kw_only=True):
     """What became of the requests to `eap serve`: authentications, and `rejected` by cause.
 
-    `discarded` are datagrams of nobody who knows the secret, and replays; `turned_away` authentications
+    `discarded` are datagrams without a valid authenticator, and replays; `turned_away` authentications
     beyond the most at a time; `abandoned` those left unfinished.
     """
 

@@ -15,9 +15,9 @@ class StackId(Object, frozen=True, kw_only=True):
 class Identified(Object, frozen=True, kw_only=True):
     """The identity of a handshake: two results may be laid side by side under any of its parts.
 
-    A stack is null where nobody knows it: of the two ends of a captured connection. `credentials` says whose
+    A stack is null where it is unknown: of the two ends of a captured connection. `credentials` says whose
     certificates and keys are presented: `generated`, `generated:PROFILE`, or `user-supplied:FINGERPRINT`;
-    null where nobody knows.
+    null where unknown.
     """
 
     suite: Text

@@ -214,7 +214,7 @@ class LiveRun(Object, frozen=True, kw_only=True):
     """A load on a server of its own, as both sides counted it.
 
     `server_cpu_s` is the CPU time of the server's threads for one handshake, kernel included, null where
-    nobody knows; `utilisation` the share of the workers' time that the stack worked. `formula_wait_s` is
+    it is unknown; `utilisation` the share of the workers' time that the stack worked. `formula_wait_s` is
     the mean wait by Pollaczek and Khinchine's formula from the busy times of this server, null without a
     steady state or in a closed loop. The server's counts hold the generator's first handshakes, which make
     sessions. `time_spent`: where the time of handshakes sampled on both sides goes, for a client of this

@@ -1,4 +1,4 @@
-"""What one handshake is made of, whoever recorded it: messages in order, and the operations in them."""
+"""What one handshake is made of, from any source: messages in order, and the operations in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Message(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
     """One handshake message.
 
     `flight` is null for messages that belong to none (TLS 1.3 tickets); `unit` is the datagram or write that
-    carried it, counted from 1 in each direction, null where nobody knows.
+    carried it, counted from 1 in each direction, null where unknown.
     """
 
     index: Count

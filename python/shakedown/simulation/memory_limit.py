@@ -55,7 +55,7 @@ def at_once(clients: Sequence[Client], settled: Settled, workers: int) -> float:
 
 
 def free_bytes() -> int | None:
-    """The memory that is free on this machine; None where nobody says."""
+    """The memory that is free on this machine; None where the system does not report it."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             name, _, rest = line.partition(":")

@@ -116,7 +116,7 @@ class Stacks:
 
 @dataclass(frozen=True)
 class Job:
-    """A simulation, ready to be sent to whoever runs it: plain data in, a row out."""
+    """A simulation, ready to be run here or elsewhere: plain data in, a row out."""
 
     priced: Priced
     resumed: Priced | None

@@ -175,7 +175,7 @@ impl TcpFlow {
         if segment.syn {
             self.initiator =
                 self.initiator.or(Some(if segment.acknowledgement.is_some() { peer } else { direction }));
-            // Whoever opens has not been reset, or opens again with the same number.
+            // A side that opens has not been reset, or opens again with the same number.
             self.reset = false;
             // A repeated question makes it unclear which one an answer answers.
             self.round_trips[direction].pending = (!repeated_syn).then_some((0, raw.time_ns));
@@ -200,7 +200,7 @@ impl TcpFlow {
         let (role, index) = (&mut self.role, &mut self.index);
         let mut stream = Stream { role, direction, keys, index, next_index };
         let fresh = self.halves[direction].segment(payload, mark, room, &mut stream);
-        // Data that goes on show that the reset reached nobody, or was nobody's.
+        // Data that follow show that the reset did not arrive, or was of another connection.
         self.reset &= !fresh;
         if segment.payload_bytes > 0 {
             let round_trip = &mut self.round_trips[direction];
@@ -264,7 +264,7 @@ impl TcpFlow {
     }
 }
 
-/// Hands a direction's stream to whoever reads it.
+/// Hands a direction's stream to its reader.
 struct Stream<'a> {
     role: &'a mut Role,
     direction: usize,

@@ -148,7 +148,7 @@ impl TlsConnection {
         }
     }
 
-    /// True where the handshake is over and nobody has worked out its suite, or tickets came since.
+    /// True where the handshake is over and its suite has not been worked out, or tickets came since.
     pub(crate) fn wants_settling(&self) -> bool {
         let finished = self.directions.iter().all(|direction| direction.finished);
         finished && (!self.negotiation.settled || !self.negotiation.issued.is_empty())

@@ -35,9 +35,9 @@ pub(crate) struct Record<'a> {
     pub(crate) kind: u8,
     pub(crate) version: u16,
     pub(crate) header: [u8; HEADER_BYTES],
-    /// What follows the header; empty where nobody asked for it.
+    /// What follows the header; empty where the caller did not ask for it.
     pub(crate) body: &'a [u8],
-    /// False where nobody asked for the body.
+    /// False where the caller did not ask for the body.
     pub(crate) kept: bool,
     /// Header and body.
     pub(crate) wire_bytes: usize,

@@ -268,7 +268,7 @@ impl Chain<'_> {
                     format!("the signature does not verify under the key of '{issuer}'"),
                 );
             }
-            // Nothing is known of what the peer trusts: it may be whoever issued the last.
+            // What the peer trusts is unknown: it may be the issuer of the last.
             _ if self.anchors.is_empty() => {}
             _ => {
                 let issuer = last.fields().issuer.to_string();

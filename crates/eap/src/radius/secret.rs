@@ -99,7 +99,7 @@ impl Secret {
     ) -> Result<(), AuthenticatorError> {
         self.check_message(packet, request)?;
         let expected = self.sign(packet.as_bytes(), request);
-        // Knowing how many bytes of an MD5 agree helps nobody who got this far without the secret.
+        // Knowing how many bytes of an MD5 agree does not help an attacker without the secret.
         if packet.authenticator() == expected { Ok(()) } else { Err(AuthenticatorError::Response) }
     }
 

@@ -1,6 +1,6 @@
 //! Who may hold a connection to a node: a table of connections with room for so many, and for fewer of one address.
 //!
-//! Whoever connects has proved nothing, so connections that have proved nothing yield to new ones: those of the address
+//! A new connection has proved nothing, so connections that have proved nothing yield to new ones: those of the address
 //! that has most of them, if that is more than one and more than one in 32 of all places that no mobile has proved itself
 //! for; among these first those that have said nothing, then those that have asked for something and not shown who they
 //! are, the oldest first in each. A connection whose other end has authenticated itself yields to

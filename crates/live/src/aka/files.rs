@@ -1,5 +1,5 @@
 //! What the processes are told in files: an HSS's register, an SGSN's certificates, a subscriber's card. JSON, with
-//! certificates and keys as PEM; whoever reads a key can be whom it belongs to, so files with keys are the owner's alone.
+//! certificates and keys as PEM; a reader of a key can pose as its owner, so files with keys are readable by their owner only.
 
 use super::lab::{self, Card, NodeCertificates};
 use super::{AkaError, suite_of};

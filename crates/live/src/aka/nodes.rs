@@ -38,7 +38,7 @@ pub struct HssOptions {
 pub struct SgsnOptions {
     /// For mobiles.
     pub listen: SocketAddr,
-    /// For other SGSNs; `None`: nobody asks.
+    /// For other SGSNs; `None`: there are none.
     pub core: Option<SocketAddr>,
     /// What `aka provision` wrote.
     pub file: PathBuf,
@@ -299,7 +299,7 @@ impl Serving<'_> {
             // Before others are asked: that may take long.
             raise(link, &attach, &mut standing);
             while let Some((network, query)) = attach.poll_query() {
-                // Nobody else's attach waits for it: the node is free meanwhile.
+                // No other attach waits for it: the node is free meanwhile.
                 let answer = self.ask(&attach, &network, &query, link);
                 if link.is_over() {
                     return attach.handle_close(&mut *locked(&self.node));

@@ -162,7 +162,7 @@ impl Deployment {
         })
     }
 
-    /// Adds a mobile with a card, whoever issued it.
+    /// Adds a mobile with a card of any issuer.
     ///
     /// # Errors
     /// [`AkaError`].

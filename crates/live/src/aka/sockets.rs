@@ -191,7 +191,7 @@ impl Port {
         true
     }
 
-    /// Without descriptors nobody else can come: one that has proved nothing goes. Its descriptor is free when its thread
+    /// Without descriptors no other connection can be accepted: one that has proved nothing is closed. Its descriptor is free when its thread
     /// has ended, so the next goes only if that was not enough.
     fn relieve(&self) {
         let mut table = locked(&self.table);
@@ -322,7 +322,7 @@ mod tests {
     use std::io::Write;
     use std::sync::atomic::AtomicUsize;
 
-    /// A thread that panics gives back its place and its share of threads, and takes nobody with it.
+    /// A thread that panics gives back its place and its share of threads; the others go on.
     #[test]
     fn a_connection_whose_thread_panics_leaves_its_place() {
         let limits = Limits { connections: 2, connections_per_address: 2, ..Limits::default() };
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_connection_can_be_stopped() {
-        // A listener that accepts nobody: once its backlog is full, the next waits.
+        // A listener that does not accept: once its backlog is full, the next waits.
         let listener = socket2::Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
         listener.listen(0).unwrap();

@@ -349,7 +349,7 @@ fn isolate(prepared: &Prepared<'_>) -> Result<(), Failed> {
     }
     // SAFETY: as above.
     at(Step::Namespace, unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
-    // Without this the kernel lets nobody map a group.
+    // Without this the kernel does not allow mapping a group.
     put(c"/proc/self/setgroups", b"deny").map_err(|errno| (Step::UserMap, errno))?;
     put(c"/proc/self/uid_map", prepared.uid_map.as_bytes()).map_err(|errno| (Step::UserMap, errno))?;
     put(c"/proc/self/gid_map", prepared.gid_map.as_bytes()).map_err(|errno| (Step::UserMap, errno))
@@ -448,7 +448,7 @@ fn configure(prepared: &Prepared<'_>) -> Result<(), Failed> {
     route.rt_flags = libc::RTF_UP | libc::RTF_GATEWAY;
     // SAFETY: the request takes a valid rtentry.
     step(unsafe { libc::ioctl(socket, libc::SIOCADDRT, &route) })?;
-    // SAFETY: closed once; nobody else has it.
+    // SAFETY: closed once; there is no other owner.
     unsafe { libc::close(socket) };
     Ok(())
 }
@@ -508,7 +508,7 @@ pub(super) fn ask_socket(
     }
 }
 
-/// Makes sockets until nobody asks any more. Holds no descriptor but the control socket.
+/// Makes sockets until the control socket is closed. Holds no descriptor but the control socket.
 fn serve_sockets(control: RawFd) -> ! {
     // SAFETY: moves the control socket to number 3 and closes everything else, standard streams included: whoever waits
     // for the end of our output must not wait for this process. Signals of a terminal are for the command.

@@ -10,7 +10,7 @@
 //! queued, lost, doubled, encrypted. Both ends of every connection over the bearer are the kernel's. What reaches the
 //! gateway is handed to servers on this host's loopback (`Relay`), or to a command that runs there.
 //!
-//! Nobody need be root for this, nothing is configured outside the two namespaces, and these vanish with the last
+//! This needs no root, nothing is configured outside the two namespaces, and these vanish with the last
 //! process in them.
 
 mod check;

@@ -186,7 +186,7 @@ impl PacketLink {
         if self.is_encrypted { [&SNAP, packet].concat() } else { packet.to_vec() }
     }
 
-    /// Offers a packet of UDP whose header nobody wrote: for its length.
+    /// Offers a packet of UDP without a written header: for its length.
     pub(super) fn offer_udp(&mut self, direction: Direction, at: Ns, packet: &[u8]) -> Offered {
         let mut packet = packet.to_vec();
         if let Some(protocol) = packet.get_mut(9) {

@@ -37,7 +37,7 @@ impl Signals {
     /// Collects signals from now on. Those that are ignored stay so.
     pub(super) fn collect() -> io::Result<Self> {
         let mut ends = [0; 2];
-        // SAFETY: `ends` has room for the two descriptors, which then belong to nobody else.
+        // SAFETY: `ends` has room for the two descriptors, which then have no other owner.
         let (reader, writer) = unsafe {
             checked(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK))?;
             (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))

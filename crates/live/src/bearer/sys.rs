@@ -31,7 +31,7 @@ pub(super) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
     // SAFETY: `ends` has room for the two descriptors.
     checked(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) })?;
-    // SAFETY: both descriptors were just made and belong to nobody else.
+    // SAFETY: both descriptors were just made and have no other owner.
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
@@ -212,6 +212,6 @@ pub(super) fn process_descriptor(process: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: touches no memory; the kernel sets close-on-exec.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
     let descriptor = checked(descriptor as libc::c_int)?;
-    // SAFETY: it was just made and belongs to nobody else.
+    // SAFETY: it was just made and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -34,7 +34,7 @@ struct Socket {
 pub struct Sockets {
     server: SocketAddr,
     sockets: Vec<Socket>,
-    /// The kernel said that nobody listens there.
+    /// The kernel reported that no socket listens there.
     pub refused: bool,
 }
 
@@ -57,7 +57,7 @@ impl Sockets {
         Ok(Place { socket, identifier })
     }
 
-    /// The answer has come, or nobody waits for it any more.
+    /// The answer has come, or is no longer waited for.
     pub fn release(&mut self, place: Place) {
         let socket = &mut self.sockets[place.socket];
         if socket.owners[usize::from(place.identifier)].take().is_some() {
@@ -86,7 +86,7 @@ impl Sockets {
             match socket.udp.recv(buffer) {
                 Ok(length) => {
                     let Some(&identifier) = buffer.get(1).filter(|_| length > 1) else { continue };
-                    // What nobody waits for is an old answer, or somebody else's idea.
+                    // An unexpected datagram is an old answer, or forged.
                     if let Some(owner) = socket.owners[usize::from(identifier)] {
                         return Some((owner, Place { socket: *first, identifier }, length));
                     }

@@ -66,7 +66,7 @@ pub struct Connection {
     /// Where datagrams in `unsent` end.
     ends: VecDeque<usize>,
     phase: Phase,
-    /// The endpoint has worked, and nobody has looked at what came of it.
+    /// The endpoint has worked, and its result has not been read.
     worked: bool,
     /// Until when a slower client would be at work: nothing leaves it and it takes nothing.
     pub held: Option<Time>,
@@ -205,7 +205,7 @@ impl Connection {
                     };
                 }
                 Some(0) if self.is_stream() => {
-                    // Said once; whoever goes on hears nothing more.
+                    // Sent once; a client that goes on gets no more answers.
                     self.peer_closed = false;
                     Input::Close
                 }
@@ -345,7 +345,7 @@ impl Connection {
         match self.transmit(now) {
             Ok(true) => Some(End::Completed),
             Ok(false) => None,
-            // The server has all of the handshake; that nobody hears the goodbye does no harm.
+            // The server has all of the handshake; a goodbye that is not received does no harm.
             Err(_) if self.answered => Some(End::Completed),
             Err(error) => Some(self.failed(&error)),
         }

@@ -47,7 +47,7 @@ const HEAD_START: Duration = Duration::from_millis(20);
 /// Which starts resume.
 const RESUMPTION: Purpose = Purpose(301);
 
-/// A place in the slab. Its generation tells its connections apart, so that late events reach nobody else.
+/// A place in the slab. Its generation tells its connections apart, so that late events do not reach its successor.
 #[derive(Default)]
 struct Slot {
     generation: u32,

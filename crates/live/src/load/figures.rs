@@ -17,7 +17,7 @@ pub struct Histogram {
     max_ns: u64,
 }
 
-/// A histogram on its way to whoever merges it.
+/// A histogram on its way to where it is merged.
 #[derive(Serialize, Deserialize)]
 struct Counts {
     sum_ns: u64,

@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// How often whoever waits is told of progress.
+/// How often progress is reported.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// What a run has come to so far.
@@ -99,7 +99,7 @@ pub fn run(
                 }
                 engine?.load(&mut |progress| {
                     if let Some(sender) = &sender {
-                        // A report that nobody has taken yet is as good as this one.
+                        // A report that has not been read yet serves as well as this one.
                         let _ = sender.try_send(progress);
                     }
                 })
@@ -128,7 +128,7 @@ pub fn run(
         let load = generator.join().unwrap_or(Err(LoadError::Panicked));
         let beside = beside.map(|thread| thread.join().unwrap_or(Err(LoadError::Panicked))).transpose();
         match (load, beside) {
-            // Whoever only kept the other company knows less of the cause.
+            // The background load knows less of the cause.
             (Err(LoadError::Companion), Err(error)) | (Err(error), _) | (_, Err(error)) => Err(error),
             (Ok(load), Ok(background)) => Ok(Parts { load, background }),
         }

@@ -130,7 +130,7 @@ impl NegotiatedCount {
     }
 }
 
-/// What one generator counted, for whoever adds up several.
+/// What one generator counted, to be added to what others did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     planned: u64,

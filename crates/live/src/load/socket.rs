@@ -49,7 +49,7 @@ impl Socket {
         }
     }
 
-    /// Whether the peer has answered; datagrams have nobody to wait for.
+    /// Whether the peer has answered; datagrams need no answer.
     pub fn is_connected(&mut self) -> Result<bool> {
         match self {
             // Nothing is sent; the kernel says whether it could be.

@@ -100,7 +100,7 @@ impl Request {
                 ("connection", value) => {
                     keeps_alive = !value.contains("close") && (keeps_alive || value.contains("keep-alive"));
                 }
-                // Nobody reads a body here, so nobody could tell where the next request begins.
+                // Bodies are not read here, so the start of a next request would be unknown.
                 ("content-length", length) if length != "0" => return Self::last(first),
                 ("transfer-encoding", _) => return Self::last(first),
                 _ => {}

@@ -1,4 +1,4 @@
-//! What a worker counts. Each worker has a tally of its own, written by it alone and read by whoever asks.
+//! What a worker counts. Each worker has a tally of its own, written by it alone and read by any thread.
 
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -144,7 +144,7 @@ impl QueueTimes {
     }
 }
 
-/// One message's way through the queue, for whoever replays what a worker did; nanoseconds since the server began.
+/// One message's way through the queue, to replay what a worker did; nanoseconds since the server began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// When it arrived, by the kernel's time stamp.

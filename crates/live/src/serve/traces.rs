@@ -87,7 +87,7 @@ impl Sampler {
 impl Drop for Sampler {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // Whoever stopped the server has the lines, even if the power goes; there is nobody left to tell otherwise.
+            // When the server has stopped, the lines are on the disk, even if the power fails; an error can no longer be reported.
             let _ = lock(file).sync_all();
         }
     }

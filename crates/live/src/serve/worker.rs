@@ -288,7 +288,7 @@ impl Worker {
             return;
         }
         self.drain_until = Some(self.parts.epoch.elapsed() + self.parts.config.drain_timeout);
-        // Whoever waits to be accepted has been promised a connection by the system.
+        // The system has promised a connection to those that wait to be accepted.
         self.accept = Accept::Ready;
         for key in self.connections.keys() {
             self.with(key, |connection, tools| connection.drain(tools));

@@ -15,7 +15,7 @@
 //! context is freed, its place is left before its memory is given back, and whoever gets that memory again, at the same
 //! address, has been synchronised with that by the allocator: it finds the place empty or somebody else's, never its own.
 //! Who takes an empty place does so by one compare-and-exchange, so that no two take it, and writes the note afterwards:
-//! nobody but the holder of that address reads it. Were a context copied by two threads at once, which OpenSSL's own
+//! only the holder of that address reads it. Were a context copied by two threads at once, which OpenSSL's own
 //! contexts would not survive where they count, one copy would get the time that was spent before, the other none.
 
 use libc::c_void;
@@ -232,7 +232,7 @@ impl Shard {
         }
     }
 
-    /// Whoever uses a context has seen it noted, so a count of none is no stale one for this context.
+    /// A thread that uses a context has seen it noted, so a count of none is not stale for this context.
     #[inline]
     fn has_no_others(&self) -> bool {
         self.known.load(Relaxed) == 0
@@ -309,7 +309,7 @@ mod tests {
                     }
                 });
             }
-            // Whoever waits for one that has ended ends too.
+            // A thread that waits for one that has ended ends too.
             drop(senders);
         });
         assert!(addresses.iter().all(|address| !is_known(*address as *mut c_void)));

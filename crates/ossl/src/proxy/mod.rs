@@ -246,7 +246,7 @@ unsafe extern "C" fn get_capabilities<const ORIGINAL: usize>(
     unsafe { ffi::OSSL_PROVIDER_get_capabilities(republished.provider, capability, callback, argument) }
 }
 
-/// For tests that need OpenSSL as it is when a program starts, or nobody else at work: runs the test of this name again
+/// For tests that need OpenSSL as it is when a program starts, or no other thread at work: runs the test of this name again
 /// in a process of its own, and asserts that it passes there. True in that process.
 #[cfg(test)]
 pub fn in_a_process_of_its_own(test: &str) -> bool {

@@ -183,7 +183,7 @@ pub mod mac {
         }
     }
 
-    /// HMAC over a hash that nobody named.
+    /// HMAC over an unnamed hash.
     static UNNAMED: Primitive = Primitive::new(Operation::Mac, "hmac", "");
 
     fn primitive<const SLOT: usize>(context: *mut c_void) -> Option<&'static Primitive> {

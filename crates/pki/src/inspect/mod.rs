@@ -143,7 +143,7 @@ pub enum InspectError {
 }
 
 /// Describes the certificates of a file. `key_path` is the file of the private key, `ca_path` that of the roots that the
-/// peer trusts; without it the peer is taken to trust whoever issued the last certificate.
+/// peer trusts; without it the peer is taken to trust the issuer of the last certificate.
 ///
 /// # Errors
 /// [`InspectError`] where a file can't be read; what is readable and wrong is among the violations.

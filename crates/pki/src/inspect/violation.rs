@@ -45,7 +45,7 @@ pub enum Reason {
     WeakKey,
     /// The signature's digest is too weak for the security level.
     WeakDigest,
-    /// A critical extension that nobody knows.
+    /// An unknown critical extension.
     UnknownCriticalExtension,
 }
 
@@ -137,7 +137,7 @@ fn end_of(chain: &Chain<'_>, list: &mut Vec<Violation>) {
             let issuer = name::short(issuer);
             add(Reason::BadSignature, format!("the signature does not verify under the key of '{issuer}'"));
         }
-        // Nothing is known of what the peer trusts: it may be whoever issued the last.
+        // What the peer trusts is unknown: it may be the issuer of the last.
         _ if chain.anchors.is_empty() => {}
         _ => {
             let issuer = name::text(last.issuer_name());
@@ -181,7 +181,7 @@ fn strength(certificate: &Certificate, criteria: &Criteria, add: &mut impl FnMut
     key_strength(&certificate.key, "", criteria, add);
     let (level, wanted) = wanted_bits(criteria);
     let signature = &certificate.signature;
-    // Nobody checks the signature of a root.
+    // The signature of a root is not checked.
     if !certificate.is_self_signed && signature.security_bits < wanted {
         let (name, bits) = (&signature.algorithm, signature.security_bits);
         add(Reason::WeakDigest, format!("{name} gives {bits} bits; security level {level} wants {wanted}"));

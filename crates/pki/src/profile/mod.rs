@@ -125,7 +125,7 @@ pub struct Role {
     /// Under what rules it was issued.
     #[serde(default)]
     pub policies: Vec<Policy>,
-    /// How many entries of Certificate Transparency logs; of the right shape, signed by nobody.
+    /// How many entries of Certificate Transparency logs; of the right shape, unsigned.
     #[serde(default)]
     pub signed_certificate_timestamps: u8,
     /// Extensions of which only the bytes count.

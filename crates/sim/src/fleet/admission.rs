@@ -50,7 +50,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         client.attempt = 0;
         client.planned = now;
         client.ready = None;
-        // Whoever had this place before left an attempt behind, and this client's may begin later.
+        // The previous client in this place left an attempt behind, and this client's may begin later.
         client.connected = None;
         client.computes_until = NEVER;
         client.gives_up = NEVER;

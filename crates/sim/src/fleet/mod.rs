@@ -33,7 +33,7 @@ const MANY: u64 = 500;
 /// Clients whose memory is waited for together.
 const TOGETHER: usize = 16;
 
-/// How many turns between two calls of whoever wants to know.
+/// How many turns between two reports of progress.
 const PROGRESS_TURNS: u32 = 4096;
 
 /// Everything of a run.

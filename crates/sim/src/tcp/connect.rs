@@ -138,7 +138,7 @@ impl Tcp {
         may
     }
 
-    /// Nobody answered.
+    /// The peer did not answer.
     pub(super) fn opening_timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         if self.state == State::SynReceived {
             if self.opening_timeouts >= config.synack_retries {

@@ -67,7 +67,7 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
             limit_certificates(&builder);
         }
         builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
-        // In the laboratory certificates are validated at a time of its own, and nobody waits until they end.
+        // In memory certificates are validated at a fixed time, and no run lasts until they end.
         let bounded = setup.exposure == Exposure::Network;
         if bounded {
             lifetime::bound_tickets(&builder);

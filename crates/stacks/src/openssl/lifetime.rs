@@ -2,7 +2,7 @@
 //!
 //! A session ends a week after the full handshake that made it (RFC 8446 section 4.6.1), or with the first certificate of
 //! the peer's chain that ends, whichever comes first. TLS 1.3 makes a new session of each resumption, and libssl lets it
-//! live as long as the first one; here it inherits the end of the first, for nobody has presented a certificate since
+//! live as long as the first one; here it inherits the end of the first, for no certificate has been presented since
 //! (RFC 9190 section 5.7). The end is the session's own time and timeout, so tickets are no longer for it. Sessions that are
 //! kept elsewhere also hold when they were made, as libssl's application data.
 
@@ -180,7 +180,7 @@ unsafe extern "C" fn decrypted(
     if session.is_null() {
         return IGNORE_RENEW;
     }
-    // SAFETY: libssl passes a live connection, and the session that it has just read, which is nobody else's yet.
+    // SAFETY: libssl passes a live connection, and the session that it has just read, which has no other owner yet.
     let (ssl, session) = unsafe { (SslRef::from_ptr_mut(ssl), SslSessionRef::from_ptr(session)) };
     if is_resumable(ssl, session, session.time()) { wanted } else { IGNORE_RENEW }
 }

@@ -93,7 +93,7 @@ pub unsafe fn install(context: *mut sys::SSL_CTX) {
     }
 }
 
-/// Sets a callback that notes alerts and nothing else, for connections that nobody measures.
+/// Sets a callback that notes alerts and nothing else, for connections that are not measured.
 ///
 /// # Safety
 /// `context` must be live.

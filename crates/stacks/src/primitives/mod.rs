@@ -164,7 +164,7 @@ pub fn time(
 /// How often progress is told within one target.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A private key from the store; where there is no place for one, a new key that nobody keeps.
+/// A private key from the store; where there is no place for one, a new key that is not kept.
 fn private_key(key: KeyType, options: &Options) -> Result<Vec<u8>, Failure> {
     let folder = match &options.cache {
         Some(folder) => Some(folder.clone()),

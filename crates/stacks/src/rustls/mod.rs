@@ -8,7 +8,7 @@
 //! 2. EncryptedExtensions to Finished (TLS 1.3) and ServerHello to ServerHelloDone (TLS 1.2) leave in one record: its
 //!    header and tag, and the time of its protection, are the last message's.
 //! 3. aws-lc-rs decodes a peer's key inside derivation and verification: there is no `import`.
-//! 4. A resumed TLS 1.3 server derives the early traffic secret even where nobody sends early data.
+//! 4. A resumed TLS 1.3 server derives the early traffic secret even where no early data are sent.
 //! 5. A server renews a TLS 1.2 ticket when it is resumed (RFC 5077 section 3.3 allows it): a NewSessionTicket more.
 //! 6. Randomness is aws-lc's own, so no seed reaches it.
 

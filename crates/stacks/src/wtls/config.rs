@@ -236,7 +236,7 @@ mod tests {
         for (bulk, _) in WtlsBulk::ALL {
             assert_eq!(BulkCipher::from_number(bulk.number()).map(BulkCipher::number), Ok(bulk.number()));
         }
-        // WAP-261, table 6: 4 is nobody's.
+        // WAP-261, table 6: 4 is not assigned.
         for ((mac, _), number) in WtlsMac::ALL.into_iter().zip([0, 1, 2, 3, 5, 6, 7]) {
             assert_eq!(mac.number(), number);
             assert_eq!(MacAlgorithm::from_number(number).map(MacAlgorithm::number), Ok(number));

@@ -145,7 +145,7 @@ impl Table<'_> {
         }
     }
 
-    /// WTLS with keys for agreement in certificates: nobody signs in the handshake, and where both sides present a
+    /// WTLS with keys for agreement in certificates: neither side signs in the handshake, and where both sides present a
     /// certificate there is no ClientKeyExchange.
     fn static_agreement(&mut self) {
         use Operation::{Derive, Keygen};

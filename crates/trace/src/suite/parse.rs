@@ -198,7 +198,7 @@ fn default_keys(protocol: Protocol, exchange: KeyExchange) -> Vec<KeyType> {
     with_root(exchange, vec![leaf])
 }
 
-/// A lone leaf is issued by a root of its own kind; a temporary key by nobody.
+/// A lone leaf is issued by a root of its own kind; a temporary key by none.
 fn with_root(exchange: KeyExchange, mut keys: Vec<KeyType>) -> Vec<KeyType> {
     if keys.len() == 1 && exchange != KeyExchange::RsaAnon {
         keys.push(keys[0]);

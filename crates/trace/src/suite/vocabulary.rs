@@ -52,7 +52,7 @@ spelled! {
         EcdheRsa = "ecdhe_rsa",
         EcdhePsk = "ecdhe_psk",
         EcdhAnon = "ecdh_anon",
-        /// WTLS: RSA with a temporary key that nobody certified.
+        /// WTLS: RSA with an uncertified temporary key.
         RsaAnon = "rsa_anon",
         /// WTLS: static ECDH with certificates signed by ECDSA.
         EcdhEcdsa = "ecdh_ecdsa",

@@ -58,7 +58,7 @@ impl<P: Provider> HelloSent<P> {
         session: Option<Session>,
         cx: &mut Context<'_, P>,
     ) -> Result<(Self, Vec<u8>, Outbound), Error> {
-        // Whoever was trusted then may not be today, and a name is looked at in no resumed handshake.
+        // A root that was trusted then may not be today, and a resumed handshake checks no name.
         let session = session.filter(|session| {
             session.policy == config.policy()
                 && !session.is_over(config.settings.session_lifetime, cx.now.unix_s)

@@ -20,7 +20,7 @@ use std::sync::Arc;
 const ACCEPTED: usize = 8;
 
 /// A ClientHello that was answered. Whatever comes then, the attempt stays as it is until its time is
-/// up, so that nobody can end it by answering in the client's place.
+/// up, so that an attacker cannot end it by answering in the client's place.
 pub(super) struct Attempt<P: Provider> {
     /// The record with the ClientHello.
     pub hello: Vec<u8>,

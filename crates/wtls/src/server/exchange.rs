@@ -62,11 +62,11 @@ impl<P: Provider> ServerPrivate<P> {
 
 /// Who the client says that it is.
 enum Claim<P: Provider> {
-    /// Nobody.
+    /// Neither.
     None,
-    /// Whoever has the key that the secret was agreed with.
+    /// The holder of the key that the secret was agreed with.
     Agreed(Box<Secured>),
-    /// Whoever has this key; it has yet to sign.
+    /// The holder of this key; it has yet to sign.
     Signer { identity: PeerIdentity, key: P::PublicKey },
 }
 

@@ -1,4 +1,4 @@
-//! Everything that a server shares with one peer, which is whoever sends from its address: handshakes
+//! Everything that a server shares with one peer, which is the sender at an address: handshakes
 //! in progress, and the connections that have come of them.
 //!
 //! * Every ClientHello begins an [`Attempt`] of its own, beside the others and beside connections. It
@@ -63,7 +63,7 @@ impl Shared<'_> {
     }
 }
 
-/// What has become of attempts and connections, for whoever keeps tables of them.
+/// What has become of attempts and connections, for the owner of their tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     AttemptBegun(ConnectionId),

@@ -109,7 +109,7 @@ MIN_LIVE_S = 0.4
 @dataclass(frozen=True)
 class Loaded:
     """What a load and its server counted, whether they had cores of their own, and the CPU time of the
-    server's threads for one handshake; None where nobody knows.
+    server's threads for one handshake; None where unknown.
     """
 
     load: LoadRun
@@ -386,7 +386,7 @@ def _threads() -> set[str]:
 
 
 def _cpu_s(threads: set[str]) -> float | None:
-    """CPU time of threads that still run, kernel included; None where nobody knows."""
+    """CPU time of threads that still run, kernel included; None where unknown."""
     spent_s = 0.0
     for thread in threads:
         try:

@@ -437,7 +437,7 @@ def _engines(found: Endpoints) -> Iterator[Row]:
 
 
 def _named(arrivals: str) -> str:
-    """A file without its folder: results tell no paths of whoever made them."""
+    """A file without its folder: results hold no paths of the machine that made them."""
     kind, colon, rest = arrivals.partition(":")
     return f"{kind}{colon}{Path(rest).name}" if kind == "file" else arrivals
 

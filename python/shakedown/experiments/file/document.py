@@ -1,4 +1,4 @@
-"""An experiment's file under scrutiny: whoever takes a value from it says where an offending key stands."""
+"""An experiment's file as it is checked: errors state the line of the offending key."""
 
 from __future__ import annotations
 

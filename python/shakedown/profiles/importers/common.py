@@ -77,7 +77,7 @@ class Imported:
         overhead: rows of ``[[overhead.message]]``, ``[[overhead.handshake]]`` and ``[[overhead.primitive]]``,
             by table name.
         cooling: the table ``[overhead.cooling]``; empty where nothing shows any.
-        connection: the table ``[connection]``; empty where nobody measured one.
+        connection: the table ``[connection]``; empty where none was measured.
         stack: whose overhead it is.
     """
 

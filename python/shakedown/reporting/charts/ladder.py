@@ -97,7 +97,7 @@ def ladder(messages: Sequence[Mapping[str, Any]], width: int) -> Definition:
     x, y = across(0, 1000 * whole_s), down(height)
     title = "ms since the connection began" + (", at the capture point" if wide else "")
     used = {what: look for what, look in _LOOKS.items() if any(bar["what"] == what for bar in bars)}
-    # A legend of nothing has no size, and the drawing none with it: where nobody waited all causes are named.
+    # A legend of nothing has no size, and the drawing none with it: without waits all causes are named.
     used = used or _LOOKS
     right = {"value": inner_px + end_px - 4}
     return {

@@ -59,8 +59,8 @@ def write_report(
 
 
 def _writing_in(folder: Path, results: Results) -> AbstractContextManager[object]:
-    """A results folder's lock. A run that is under way holds that itself: nobody replaces it meanwhile, and a
-    report of what there is so far is welcome.
+    """A results folder's lock. A run that is under way holds it itself: no other process replaces the folder
+    meanwhile, and a report of what there is so far may be written.
     """
     try:
         return FolderLock(folder, "the run's own report, or another page")

@@ -46,7 +46,7 @@ impl Extensions {
                 KEY_USAGE => found.usage = Some(KeyUsage::from_der(value)?),
                 EXTENDED_KEY_USAGE => found.purposes = Some(ExtendedKeyUsage::from_der(value)?.0),
                 SUBJECT_ALT_NAME => found.host_names = host_names(&SubjectAltName::from_der(value)?),
-                // Whoever limits names wants to be understood, whether or not he insists.
+                // Name constraints are honoured, critical or not.
                 NAME_CONSTRAINTS => {
                     return Err(X509Error::NameConstraints { subject: subject.to_owned() });
                 }
