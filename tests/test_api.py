@@ -287,7 +287,7 @@ WRONG = [
     ("compare_live", (5,), {}, "experiment is 5; accepted: an Experiment or a string or a path"),
     ("simulate", ("tls1.2/psk", 5), {}, "arrivals is 5; accepted: a string"),
     ("simulate_mix", ([5],), {}, "mix is [5]; accepted: a string or a path or a list of kinds of clients"),
-    ("simulate_mix", ([],), {"workers": "5"}, "workers is '5'; accepted: a whole number"),
+    ("simulate_mix", ([],), {"server_workers": "5"}, "server_workers is '5'; accepted: a whole number"),
     ("devices", (5,), {}, "names is 5; accepted: a string or a path"),
     ("bearers", (None,), {}, "names is None; accepted: a string or a path"),
     ("reproduce", ("wtls-palm",), {"measured": 5}, "measured is 5; accepted: a string or a path or None"),
@@ -356,7 +356,9 @@ def test_numbers_and_paths_of_other_libraries_are_taken(tmp_path):
     with os.scandir(tmp_path) as entries:
         (entry,) = entries
     for path in (Named(str(profile)), entry):
-        found = shakedown.predict(["tls1.2/psk"], bearer=path, rate_per_s=np.float32(5), workers=np.int64(1))
+        found = shakedown.predict(
+            ["tls1.2/psk"], bearer=path, rate_per_s=np.float32(5), server_workers=np.int64(1)
+        )
         assert found == plain
     with pytest.raises(InputError, match=r"bearer is b.*accepted: a string or a path"):
         shakedown.predict("tls1.2/psk", bearer=Named(b"mine.toml"))

@@ -158,7 +158,7 @@ def test_datagrams_save_the_connection(library):
 
 def test_more_workers_never_wait_longer(library):
     rate = 0.9 / service_s(one(RSA, library))
-    waits = [one(RSA, library, rate_per_s=rate, workers=workers)["queue_s"] for workers in (1, 2, 4)]
+    waits = [one(RSA, library, rate_per_s=rate, server_workers=workers)["queue_s"] for workers in (1, 2, 4)]
     assert waits == sorted(waits, reverse=True)
 
 
@@ -209,13 +209,13 @@ def shared_library(factory) -> TraceLibrary:
 @pytest.mark.parametrize("workers", [1, 4])
 def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
     (row,) = capacity_rows(
-        [RSA], within_s=6.0, bearer="gprs-best", percentile=percentile, workers=workers, traces=library
+        [RSA], within_s=6.0, bearer="gprs-best", percentile=percentile, server_workers=workers, traces=library
     )
     assert list(row) == CAPACITY_KEYS.split()
     assert 0.0 < row["utilisation"] < 1.0
     assert row["unloaded_s"] < row["within_s"]
     if percentile is None:
-        at = one(RSA, library, bearer="gprs-best", rate_per_s=row["rate_per_s"], workers=workers)
+        at = one(RSA, library, bearer="gprs-best", rate_per_s=row["rate_per_s"], server_workers=workers)
         assert at["ready_s"]["mean"] == pytest.approx(6.0, rel=1e-3)
 
 
@@ -226,7 +226,7 @@ def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(libr
         )
         return row["rate_per_s"]
 
-    assert rate(within_s=1.0) < rate(within_s=2.0) < rate(within_s=2.0, workers=2)
+    assert rate(within_s=1.0) < rate(within_s=2.0) < rate(within_s=2.0, server_workers=2)
     assert rate(within_s=1.0, percentile=99) < rate(within_s=1.0)
 
 
@@ -268,7 +268,8 @@ def test_the_workers_that_a_rate_needs_are_the_fewest_that_keep_the_promise(libr
     assert needed >= 2
     assert row["workers_range"][0] <= needed <= row["workers_range"][1]
     enough, few = (
-        capacity_rows([RSA], workers=count, **options)[0]["rate_per_s"] for count in (needed, needed - 1)
+        capacity_rows([RSA], server_workers=count, **options)[0]["rate_per_s"]
+        for count in (needed, needed - 1)
     )
     assert few < 9000.0 <= enough * 1.001
 
@@ -412,8 +413,8 @@ receive_j_per_byte = 2e-6
         ({"device": "kuo-p4", "scale_from": "via-533"}, "has no primitives to scale from"),
         ({"rate_per_s": -1.0}, "rate is -1"),
         ({"rate_per_s": math.inf}, "rate is inf"),
-        ({"workers": 0}, "workers is 0"),
-        ({"workers": 2, "model": "thesis"}, "workers is 2; accepted with model thesis: 1"),
+        ({"server_workers": 0}, "workers is 0"),
+        ({"server_workers": 2, "model": "thesis"}, "workers is 2; accepted with model thesis: 1"),
     ],
 )
 def test_what_cannot_be_asked(library, options, words):

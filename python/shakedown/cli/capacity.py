@@ -73,7 +73,7 @@ def command(
         server_device=server_device,
         bearer=bearer,
         percentile=percentile,
-        workers=workers,
+        server_workers=workers,
         rate_per_s=rate,
         traces=open_library(traces, say=note),
         scale_from=scale_from,

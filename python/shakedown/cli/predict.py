@@ -84,7 +84,7 @@ def command(
         bearer=bearer,
         rate_per_s=rate_per_s,
         model=model,
-        workers=workers,
+        server_workers=workers,
         traces=open_library(traces, say=note),
         carrier=carrier,
         **given,

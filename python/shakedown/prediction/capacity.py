@@ -41,7 +41,7 @@ def capacity_rows(
     server_device: str | Path = DEFAULT_SERVER_DEVICE,
     bearer: str | Path = DEFAULT_BEARER,
     percentile: float | None = None,
-    workers: int = 1,
+    server_workers: int = 1,
     rate_per_s: float | None = None,
     traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
     scale_from: str | Path | None = None,
@@ -54,7 +54,7 @@ def capacity_rows(
         within_s: the promised time.
         device, server_device, bearer: profile names or paths.
         percentile: share in per cent of handshakes that must keep the promise; default: their mean must.
-        workers: the server's workers.
+        server_workers: the server's workers.
         rate_per_s: the rate for which the least number of workers is wanted too.
         traces: where recorded handshakes come from, as of `predict`.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
@@ -68,14 +68,14 @@ def capacity_rows(
         raise InputError(f"percentile is {percentile}; accepted: above 0 and below 100")
     if rate_per_s is not None and not (math.isfinite(rate_per_s) and rate_per_s > 0.0):
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, above 0")
-    check_model("default", workers)
+    check_model("default", server_workers)
     library = opened(traces)
     device, server_device, bearer = map(profile_name, (device, server_device, bearer))
     scale_from = profile_name(scale_from)
 
     def one(suite: str) -> tuple[Scenario, Row]:
         found = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
-        return found, capacity_row(found, within_s, percentile, workers, rate_per_s)
+        return found, capacity_row(found, within_s, percentile, server_workers, rate_per_s)
 
     place = {"server_device": server_device, "device": device, "bearer": bearer}
     return [pair[1] for pair in each(several(suites), one, place)]

@@ -64,7 +64,7 @@ def predict_rows(
     bearer: str | Path = DEFAULT_BEARER,
     rate_per_s: float = 0.0,
     model: str = "default",
-    workers: int = 1,
+    server_workers: int = 1,
     traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
     scale_from: str | Path | None = None,
     carrier: str = "bare",
@@ -83,7 +83,7 @@ def predict_rows(
         device, server_device, bearer: profile names or paths.
         rate_per_s: handshakes per second that arrive at the server, in every model.
         model: one of ``MODELS``.
-        workers: the server's workers (default model only).
+        server_workers: the server's workers (default model only).
         traces: where recorded handshakes come from: a file of ``measure --json`` or ``inspect --traces-out``;
             default: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
@@ -97,7 +97,7 @@ def predict_rows(
         InputError: naming what was wrong and what is accepted.
     """
     inside_eap = _carrier(carrier, fragment_bytes, radius_hop_s, model)
-    check_model(model, workers)
+    check_model(model, server_workers)
     if not (math.isfinite(rate_per_s) and rate_per_s >= 0.0):
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, 0 or more")
     if battery_j is not None and not (math.isfinite(battery_j) and battery_j > 0.0):
@@ -119,7 +119,7 @@ def predict_rows(
         )
         if battery_j is not None:
             found = with_battery(found, battery_j)
-        return found, row(found, model, rate_per_s, workers)
+        return found, row(found, model, rate_per_s, server_workers)
 
     place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
     found = each(several(suites), one, place)

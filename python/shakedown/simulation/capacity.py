@@ -58,7 +58,7 @@ def simulated_capacity(
     def one(suite: str) -> tuple[Priced, dict[str, Any]]:
         found = site.priced(suite)
         progress(found.trace.suite)
-        search = _Search(found, within_s, percentile, site.workers, site.draws)
+        search = _Search(found, within_s, percentile, site.server_workers, site.draws)
         return found, {"row": search.row()}
 
     rows: list[SimulatedCapacity | FailedSimulatedCapacity] = []

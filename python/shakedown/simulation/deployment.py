@@ -23,7 +23,7 @@ class Site:
 
     Attributes:
         device, server_device, bearer: profile names or paths.
-        workers: the server's.
+        server_workers: the server's.
         seed: of everything that is drawn; None: `DEFAULT_SEED`.
         traces: where recorded handshakes come from; None: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
@@ -32,14 +32,14 @@ class Site:
     device: str = DEFAULT_DEVICE
     server_device: str = DEFAULT_SERVER_DEVICE
     bearer: str = DEFAULT_BEARER
-    workers: int = 1
+    server_workers: int = 1
     seed: int | None = None
     traces: TraceLibrary | None = None
     scale_from: str | None = None
 
     def __post_init__(self) -> None:
         """Checks what no profile says."""
-        check_server(self.workers, self.seed)
+        check_server(self.server_workers, self.seed)
 
     @cached_property
     def library(self) -> TraceLibrary:

@@ -197,7 +197,9 @@ def simulate_mix(
             if resumption > 0.0:
                 resumed = site.priced(resumed_of(full.trace.suite), kind.device, kind.bearer)
             clients.append(Client(full, resumed, kind.weight, resumption))
-    return run_mix(clients, settled, name=name, workers=site.workers, seed=site.draws, progress=progress)
+    return run_mix(
+        clients, settled, name=name, workers=site.server_workers, seed=site.draws, progress=progress
+    )
 
 
 def recorded(

@@ -58,7 +58,7 @@ def simulate(
         found = site.priced(suite)
         resumed = site.priced(resumed_of(found.trace.suite)) if fleet.resumption > 0.0 else None
         labelled = None if progress is None else _labelled(progress, found.trace.suite)
-        job = Job(found, resumed, settled, site.workers, site.draws)
+        job = Job(found, resumed, settled, site.server_workers, site.draws)
         return found, {"row": run(job, endpoints, labelled)}
 
     rows: list[Simulated | FailedSimulation] = []
