@@ -53,6 +53,17 @@ def test_a_storm_has_a_time_series_that_counts_every_client(shakedown):
     assert row["modelled"] is None
 
 
+@pytest.mark.parametrize("idle", [(), ("--from-idle",)])
+@pytest.mark.parametrize(("device", "bearer"), [("phone", "ethernet"), ("cortex-m4", "nb-iot")])
+def test_the_model_beside_it_is_what_predict_says(shakedown, device, bearer, idle):
+    place = ("--device", device, "--bearer", bearer, *idle, "--json")
+    (row,) = rows(shakedown("simulate", SUITE, "--arrivals", "poisson:0.1/s", "--clients", "4000", *place))
+    (predicted,) = rows(shakedown("predict", SUITE, "--rate", "0.1/s", *place))
+    assert row["modelled"]["ready_s"] == pytest.approx(predicted["ready_s"]["mean"], rel=1e-9)
+    for name in ("mean", "p50", "p95"):
+        assert row["ready_s"][name] == pytest.approx(predicted["ready_s"][name], rel=0.03)
+
+
 def test_more_than_the_workers_can_do_is_simulated_and_flagged(shakedown):
     command = ("simulate", SUITE, "--arrivals", "poisson:10000/s", "--clients", "5000")
     (row,) = rows(shakedown(*command, "--json"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -251,15 +252,13 @@ def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
         return None
     wait_s = float(one.wait_s("default", np.array([rate]), job.workers)[0])
     steady = math.isfinite(wait_s)
-    connections = sum(price.connection.mean for price in (one.client, one.server) if price.connection)
-    ready, _ = one.unloaded()
-    setup_s = one.bearer.setup_s if job.settled.fleet.from_idle else 0.0
+    ready, _ = dataclasses.replace(one, from_idle=job.settled.fleet.from_idle).unloaded()
     return ClosedForm(
         rate_per_s=rate,
         utilisation=float(queueing.utilisation(rate, one.service_s.mean, job.workers)),
         queue_wait_s=wait_s if steady else None,
         flights_queue_wait_s=flights_wait_s(one, rate) if steady and job.workers == 1 else None,
-        ready_s=ready.mean + setup_s + connections + wait_s if steady else None,
+        ready_s=ready.mean + wait_s if steady else None,
     )
 
 
