@@ -8,6 +8,7 @@ import re
 import socket
 import ssl
 import subprocess
+import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -162,7 +163,11 @@ def test_metrics_in_the_format_of_prometheus():
         with pytest.raises(ssl.SSLError):
             connect(server, client_context(maximum_version=VERSION.TLSv1_2))
         url = re.search(r"http://\S+", server.rest)[0]
-        page = urllib.request.urlopen(url, timeout=PATIENCE_S).read().decode()
+        # The client has its alert before the server has counted the failure.
+        deadline = time.monotonic() + PATIENCE_S
+        page = ""
+        while "protocol_version" not in page and time.monotonic() < deadline:
+            page = urllib.request.urlopen(url, timeout=PATIENCE_S).read().decode()
         assert urllib.request.urlopen(f"{url}?target=any", timeout=PATIENCE_S).status == 200
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(url.replace("/metrics", "/else"), timeout=PATIENCE_S)
