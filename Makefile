@@ -63,10 +63,10 @@ test-python: build .venv/.dev ## The Python tests, command line, documentation a
 fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
 	fuzz/run $(FUZZ_SECONDS)
 
-queue-check: build .venv/.dev ## Hold a server's queue against its formula (twenty minutes of a quiet machine)
+queue-check: build .venv/.dev ## Compare a server's queue with its formula (twenty minutes of a quiet machine)
 	$(BIN)/python -m tools.queue_check $(QUEUE_CHECK)
 
-bearer-handshakes: build .venv/.dev ## Time handshakes across emulated bearers and hold them against the model (a few minutes)
+bearer-handshakes: build .venv/.dev ## Time handshakes across emulated bearers and compare them with the model (a few minutes)
 	$(BIN)/python -m tools.bearer_handshakes $(BEARERS)
 
 kernel-flights: build .venv/.dev ## Time flights of the kernel's TCP under loss and compare them with the simulator's (twenty minutes)

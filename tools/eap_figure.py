@@ -62,7 +62,7 @@ def rows() -> list[Row]:
     )  # fmt: skip
     for size in SIZES:
         by_bearer = {
-            name: predict_rows(list(SUITES.values()), bearer=name, over="eap", fragment_bytes=size)
+            name: predict_rows(list(SUITES.values()), bearer=name, carrier="eap", fragment_bytes=size)
             for name in BEARERS
         }
         for index, label in enumerate(SUITES):

@@ -1,4 +1,4 @@
-"""Flights over the kernel's own TCP and a bearer that loses packets, held against the simulator.
+"""Flights over the kernel's own TCP and a bearer that loses packets, compared with the simulator.
 
     python -m tools.kernel_flights [--count N] [--parallel N] [--seed N] [--loss P …] [--trip-ms MS …]
         [--segments N …] [--keep-metrics] [--samples FILE]

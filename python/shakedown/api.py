@@ -254,7 +254,7 @@ def serve(
 
 @checked
 def check_bearer(name: str | Path, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck:
-    """Measures an emulated bearer with packets of its own, and holds it against its profile.
+    """Measures an emulated bearer with packets of its own, and compares it with its profile.
 
     Args:
         name: the bearer's profile.

@@ -10,9 +10,7 @@ import pytest
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
 def test_a_prediction_starts_no_thread_and_loads_what_it_needs():
-    """A single segment's repair waits for nothing, so no handshake is run with losses; and linear algebra in
-    threads, or arrays with masks, are numpy's, and nobody's here.
-    """
+    """Numpy's masked arrays and linear algebra's threads take time to start; no prediction uses them."""
     words = ["predict", "tls1.3/x25519/p256", "--device", "cortex-m4", "--bearer", "nb-iot", "--json"]
     code = (
         "import os, sys\n"

@@ -1,4 +1,4 @@
-"""Predictions held against published handshakes: primitives and handshake of the same chip, clock and build.
+"""Predictions compared with published handshakes: primitives and handshake of the same chip, clock and build.
 
 Matched boards are Bayoglu's (thesis, 2004): the primitives are taken from his mutual runs alone, and they
 predict the totals of his server-authenticated runs, which were measured apart. Two modern boards have both

@@ -191,7 +191,7 @@ def test_a_client_that_repeats_alone():
     late = sum(through * (1 - through) ** n * wait for n, wait in enumerate([0, 3, 9, 21, 45]))
     late /= 1 - (1 - through) ** 5
     base = times(messages, path(1e6, 1e6, 0.1), WTLS).done.mean
-    assert found.done.mean - base == pytest.approx(2 * late, rel=0.05)
+    assert found.done.mean == pytest.approx(base + 2 * late, rel=0.02)
     assert found.failed == pytest.approx(1 - (1 - (1 - through) ** 5) ** 2, abs=1e-3)
 
 
@@ -202,7 +202,7 @@ def test_sides_that_repeat_their_own_flights():
     found = times(tls13(800), path(1e6, 1e6, 0.05, loss=loss), timers)
     own = sum((1 - loss) * loss**n * (2**n - 1) for n in range(8)) / (1 - loss**8)
     base = times(tls13(800), path(1e6, 1e6, 0.05), timers).ready.mean
-    assert found.ready.mean - base == pytest.approx(2 * own, rel=0.06)
+    assert found.ready.mean == pytest.approx(base + 2 * own, rel=0.02)
 
 
 def test_a_radio_that_sleeps_is_set_up_first():
@@ -244,6 +244,10 @@ networks = st.tuples(
 )
 
 
+CHANCE = 0.04
+"""What a drawn mean may be beside its own, both of two: drawing ends within 2 % of each (95 %)."""
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     networks, st.lists(st.floats(10.0, 20_000.0), min_size=1, max_size=3), st.booleans(), st.floats(1.2, 8.0)
@@ -256,8 +260,23 @@ def test_a_worse_network_never_wins(network, sizes, datagrams, factor):
         return times(tls13(*sizes), path(up / slower, down / slower, one_way_s, loss=lost), timers)
 
     good, bad = of(tau, 1.0, loss), of(tau * factor, factor, min(0.2, loss * factor))
+    # Handshakes that are given up count, too: the slow ones that are left out of a mean make it less.
+    longest_s = max(float(one.done.values_s[-1]) for one in (good, bad))
     for what in ("ready", "done"):
+        good_s, bad_s = (
+            (1.0 - one.failed) * getattr(one, what).mean + one.failed * longest_s for one in (good, bad)
+        )
+        assert good_s <= bad_s * (1.0 + (CHANCE if loss else 1e-9))
         assert getattr(good, what).p50 <= 1.01 * getattr(bad, what).p50
+
+
+@settings(max_examples=25, deadline=None)
+@given(networks, st.floats(10.0, 30_000.0), st.floats(1.0, 20_000.0))
+def test_more_bytes_never_arrive_sooner(network, size, more):
+    up, down, tau, loss = network
+    link = path(up, down, tau, loss=loss)
+    few, many = (times(tls13(90.0, total, 100.0), link).ready.mean for total in (size, size + more))
+    assert few <= many * (1.0 + (CHANCE if loss else 1e-9))
 
 
 def test_what_never_arrives_is_named():

@@ -28,8 +28,8 @@ pub enum Query {
         /// The leaf that the subscriber presented, DER; `None` where the subscriber resumed a session made with one.
         certificate: Option<Vec<u8>>,
     },
-    /// To the SGSN that gave a temporary identity: whose it is, and the session. Whoever has overheard a temporary
-    /// identity can make an SGSN ask this, so the old one keeps both.
+    /// To the SGSN that gave a temporary identity: whose it is, and the session. An attacker who has overheard
+    /// a temporary identity can make an SGSN ask this, so the old one keeps both.
     Context {
         /// The temporary identity.
         ptmsi: u32,

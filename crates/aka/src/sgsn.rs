@@ -571,8 +571,8 @@ impl<E: Endpoint> Attach<E> {
         self.negotiated().is_some_and(|negotiated| negotiated.resumed)
     }
 
-    /// True where the mobile has proved to be the one that the old SGSN has under the temporary identity. Whoever is
-    /// another takes nothing from him.
+    /// True where the mobile has proved to be the one that the old SGSN has under the temporary identity.
+    /// Another mobile takes nothing from that one.
     fn is_known(&self) -> bool {
         self.known_as.is_some() && self.known_as == self.imsi
     }

@@ -1,8 +1,8 @@
 //! A RADIUS server that authenticates peers by EAP-TLS: sessions by their State, answers kept for duplicates.
 //!
 //! What it holds is bounded: sessions by number and by time, answers and beginnings by number and by time. A full table
-//! takes a place from the client that has most. Whoever does not know the
-//! secret makes it hold nothing and say nothing.
+//! takes a place from the client that has most. Packets of a client that does not know the secret are dropped without an
+//! answer, and nothing is kept of them.
 
 use crate::eap::{self, Code};
 use crate::radius::{Authenticator, BuildError, Builder, MppeKeys, Packet, Secret, attribute, code};

@@ -122,7 +122,7 @@ def _summarise(report: BearerReport) -> None:
     help="For each of three parts: delay, rate up, rate down.",
 )
 def check(names: tuple[str, ...], seed: int, seconds: float, as_json: bool) -> None:
-    """Measure emulated bearers with packets of their own, and hold them against their profiles.
+    """Measure emulated bearers with packets of their own, and compare them with their profiles.
 
     "drawn" is what the links made of the same packets in logical time, "long run" what they draw for 20,000
     packets in virtual time; the deviation from the profile is measured / drawn x long run / profile - 1.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @suites_argument
 @scenario_options
 @click.option(
-    "--within", type=PromisedTime(), required=True, help="Promised time of a whole handshake: 2s, 250ms."
+    "--within", type=PromisedTime(), required=True, help="Promised time until the client is ready: 2s, 250ms."
 )
 @click.option(
     "--percentile", type=float, help="Share in per cent that must keep the promise.  [default: the mean]"

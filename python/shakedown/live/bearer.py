@@ -129,7 +129,7 @@ def run_behind(
 
 
 def check(bearer: Bearer, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck:
-    """Measures an emulated bearer with packets of its own, and holds it against its profile.
+    """Measures an emulated bearer with packets of its own, and compares it with its profile.
 
     Args:
         bearer: which one.

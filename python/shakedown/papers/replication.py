@@ -21,7 +21,7 @@ from shakedown.errors import InputError
 from shakedown.files.limits import MAX_TRACES_BYTES, parse_json, read_text
 from shakedown.files.write import write
 from shakedown.native.scenario import HandshakeId, Options
-from shakedown.schema.base import SIDES, Side
+from shakedown.schema.base import SIDES, Side, opposite
 from shakedown.schema.measured import Machine, Measurement, Samples
 
 ROUNDS = 15
@@ -263,7 +263,7 @@ def with_operations(cost: Cost, operations: tuple[OperationCost, ...]) -> Cost:
             beyond[key] = beyond.get(key, 0.0) + after.us - before.us
     messages = []
     for number, one in enumerate(cost.messages):
-        receiver: Side = "server" if one.sender == "client" else "client"
+        receiver = opposite(one.sender)
         messages.append(
             replace(
                 one,

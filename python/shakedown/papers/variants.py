@@ -27,7 +27,7 @@ from shakedown.papers.replication import (
     with_operations,
 )
 from shakedown.papers.rows import COMMON_OFF, PRIMITIVE_OFF
-from shakedown.schema.base import SIDES, Side
+from shakedown.schema.base import SIDES, opposite
 
 PATTERNS = 56
 _ALIKE = 24  # of them, patterns in which suites that differ in numbers alone are off alike
@@ -74,7 +74,7 @@ def _shifted(cost: Cost, pattern: int) -> Cost:
     # All by the factor of what is not public-key work, then the rest of the way for what is.
     messages = []
     for one in cost.messages:
-        receiver: Side = "server" if one.sender == "client" else "client"
+        receiver = opposite(one.sender)
         messages.append(
             replace(
                 one,

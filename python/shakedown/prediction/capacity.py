@@ -51,9 +51,9 @@ def capacity_rows(
 
     Args:
         suites: a suite's name, or several.
-        within_s: the promised time.
+        within_s: the promised time until the client is ready.
         device, server_device, bearer: profile names or paths.
-        percentile: share in per cent of handshakes that must keep the promise; default: their mean must.
+        percentile: share in per cent of handshakes that must be ready within it; default: their mean must.
         server_workers: the server's workers.
         rate_per_s: the rate for which the least number of workers is wanted too.
         traces: where recorded handshakes come from, as of `predict`.

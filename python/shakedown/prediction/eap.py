@@ -15,10 +15,10 @@ from shakedown.models.eap import Exchanged, Packet
 from shakedown.prediction.library import TraceLibrary
 from shakedown.prediction.network import Exchange, exchange
 from shakedown.prediction.prices import Price
-from shakedown.prediction.spec import Timers, datagram_spec, message_spec, other, work_spec
+from shakedown.prediction.spec import Timers, datagram_spec, message_spec, work_spec
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer
-from shakedown.schema.base import Side
+from shakedown.schema.base import Side, opposite
 
 DEFAULT_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES = 1398, 3000
 SERVER_FRAGMENT_BYTES = 1400 - eap.MAX_OVERHEAD_BYTES
@@ -175,7 +175,7 @@ def _works(trace: Trace, client: Price, server: Price) -> tuple[list[float], dic
             works.append(pending[sender])
             pending[sender] = 0.0
         works[-1] += prices[sender].message_s.get(message.index, 0.0)
-        receiver = other(sender)
+        receiver = opposite(sender)
         pending[receiver] += prices[receiver].message_s.get(message.index, 0.0)
     return works, pending
 

@@ -13,7 +13,7 @@ from shakedown.errors import InputError
 from shakedown.prediction.prices import Price
 from shakedown.prediction.trace import Message, Trace
 from shakedown.profiles.bearer import Bearer, BearerDirection, BearerEnergy
-from shakedown.schema.base import Side
+from shakedown.schema.base import Side, opposite
 
 WRITE_BYTES = 4096
 """OpenSSL's buffer: full, it is handed to TCP; what is left of a record that is longer goes at once."""
@@ -90,7 +90,7 @@ def handshake_spec(
             flight=last + 1 if message.flight is None else message.flight,
             unit=message.unit or 0,
             generate=times[message.sender, message.index],
-            process=times[other(message.sender), message.index],
+            process=times[opposite(message.sender), message.index],
         )
         for message in trace.messages
     ]
@@ -138,11 +138,6 @@ def datagram_spec(name: str, messages: Sequence[dict[str, Any]], timers: Timers)
         "messages": list(messages),
         "retransmission": asdict(timers),
     }
-
-
-def other(side: Side) -> Side:
-    """The side across."""
-    return "server" if side == "client" else "client"
 
 
 def _check_room(trace: Trace, bearer: Bearer) -> None:

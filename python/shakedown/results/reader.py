@@ -1,4 +1,4 @@
-"""Reading a results folder: every part is held against the manifest, and damage is one clear line."""
+"""Reading a results folder: every part is checked by the manifest, and damage is one clear line."""
 
 from __future__ import annotations
 

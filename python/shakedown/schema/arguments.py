@@ -1,4 +1,4 @@
-"""Arguments of public functions are held against their annotations; a wrong one is one clear line."""
+"""Arguments of public functions are checked by their annotations; a wrong one is one clear line."""
 
 from __future__ import annotations
 

@@ -13,6 +13,13 @@ import msgspec
 from shakedown.errors import InputError
 
 Side = Literal["client", "server"]
+
+
+def opposite(side: Side) -> Side:
+    """The other side of a connection."""
+    return "server" if side == "client" else "client"
+
+
 Class = Literal["key", "signature", "common"]
 Carrier = Literal["bare", "eap"]
 

@@ -69,7 +69,7 @@ class BearerFigure(Object, frozen=True, kw_only=True):
 
 
 class BearerCheck(Object, frozen=True, kw_only=True):
-    """A bearer held against its profile: an object of `bearer check --json`."""
+    """A bearer compared with its profile: an object of `bearer check --json`."""
 
     bearer: Text
     seed: int

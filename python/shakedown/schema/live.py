@@ -141,7 +141,7 @@ class TimeSpent(Object, frozen=True, kw_only=True):
 
 
 class Requirement(Object, frozen=True, kw_only=True):
-    """A threshold, what it was held against (null: nothing to hold it against), and whether it was met."""
+    """A threshold, the value that it was compared with (null: there was none), and whether it was met."""
 
     text: Text
     value: float | None

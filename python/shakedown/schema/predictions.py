@@ -172,7 +172,7 @@ class FailedPrediction(Failed, frozen=True, kw_only=True):
 
 
 class Promise(Object, frozen=True, kw_only=True):
-    """The highest rate at which a suite keeps a promise."""
+    """The highest rate that keeps a promise: `ready` stays within `within_s`, mean or percentile."""
 
     suite: Text
     server_device: Text
@@ -192,9 +192,9 @@ class Capacity(Promise, frozen=True, kw_only=True):
     """One row of `capacity`: `rate_per_s` is 0 if the promise cannot be kept.
 
     With anything of the server `unpriced`, the rate is an upper bound. `workers_needed` answers
-    `--rate`: null where no number of workers up to 100,000 keeps the promise. `unloaded_s` is what a
-    handshake takes without load, on the mean or at the percentile: where it is above the promise, no rate
-    keeps that. `ready_s` and `done_s` are the times at that rate, null where there is none.
+    `--rate`: null where no number of workers up to 100,000 keeps the promise. `unloaded_s` is
+    ready without load, on the mean or at the percentile: where it is above the promise, no rate keeps that.
+    `ready_s` and `done_s` are the times at that rate, null where there is none.
     """
 
     rate_range_per_s: Ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from shakedown.schema.base import Amount, Class, Count, Kind, Object, Side, Text
+from shakedown.schema.base import Amount, Class, Count, Kind, Object, Side, Text, opposite
 from shakedown.schema.identity import Identified
 
 Triple = tuple[str, str, str]
@@ -30,7 +30,7 @@ class Message(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
     @property
     def receiver(self) -> Side:
         """Who processes it."""
-        return "server" if self.sender == "client" else "client"
+        return opposite(self.sender)
 
 
 class Operation(Object, frozen=True, kw_only=True, rename={"class_": "class"}):

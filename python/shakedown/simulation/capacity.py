@@ -89,7 +89,7 @@ class _Search:
 
     def keeps(self, found: Simulated) -> bool:
         """Whether a fleet keeps the promise; who fails has broken it."""
-        spread = found.done_s
+        spread = found.ready_s
         value = spread.mean if self.percentile is None else getattr(spread, f"p{self.percentile:.0f}")
         may_fail = MAY_FAIL if self.percentile is None else 1.0 - self.percentile / 100.0
         failed = sum(found.failed.values()) / found.clients

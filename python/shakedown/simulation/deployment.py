@@ -61,8 +61,13 @@ class Site:
             "kind": "simulated",
         }
 
-    def priced(self, suite: str, device: str | None = None, bearer: str | None = None) -> Priced:
-        """A suite's handshake here, or with another device or bearer. Raises `InputError`."""
+    def priced(
+        self, suite: str, device: str | None = None, bearer: str | None = None, *, from_idle: bool = False
+    ) -> Priced:
+        """A suite's handshake here, or with another device or bearer. Raises `InputError`.
+
+        `from_idle`: the radio is set up first.
+        """
         return price_scenario(
             suite,
             device or self.device,
@@ -70,6 +75,7 @@ class Site:
             bearer or self.bearer,
             traces=self.library,
             scale_from=self.scale_from,
+            from_idle=from_idle,
         )
 
 

@@ -192,7 +192,7 @@ def simulate_mix(
     for kind in kinds:
         with kind.blamed():
             resumption = kind.share_resuming(fleet)
-            full = site.priced(kind.suite, kind.device, kind.bearer)
+            full = site.priced(kind.suite, kind.device, kind.bearer, from_idle=fleet.from_idle)
             resumed = None
             if resumption > 0.0:
                 resumed = site.priced(resumed_of(full.trace.suite), kind.device, kind.bearer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +55,7 @@ def simulate(
     settled = settle(fleet if endpoints is None else endpoints.fleet(fleet))
 
     def one(suite: str) -> tuple[Priced, dict[str, Any]]:
-        found = site.priced(suite)
+        found = site.priced(suite, from_idle=fleet.from_idle)
         resumed = site.priced(resumed_of(found.trace.suite)) if fleet.resumption > 0.0 else None
         labelled = None if progress is None else _labelled(progress, found.trace.suite)
         job = Job(found, resumed, settled, site.server_workers, site.draws)
@@ -252,7 +251,7 @@ def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
         return None
     wait_s = float(one.wait_s("default", np.array([rate]), job.workers)[0])
     steady = math.isfinite(wait_s)
-    ready, _ = dataclasses.replace(one, from_idle=job.settled.fleet.from_idle).unloaded()
+    ready, _ = one.unloaded()
     return ClosedForm(
         rate_per_s=rate,
         utilisation=float(queueing.utilisation(rate, one.service_s.mean, job.workers)),

@@ -89,7 +89,7 @@ def _class(client: Client, settled: Settled) -> dict[str, Any]:
         "handshake": priced_spec(full),
         "resumed": None if client.resumed is None else priced_spec(client.resumed),
         "resumption": 0.0 if client.resumed is None else share,
-        "bearer": bearer_spec(full.bearer, from_idle=settled.fleet.from_idle),
+        "bearer": bearer_spec(full.bearer, from_idle=full.from_idle),
     }
 
 

@@ -1,4 +1,4 @@
-"""A second decoder of WTLS, written from the specification alone, to hold our datagrams against.
+"""A second decoder of WTLS, written from the specification alone, to compare our datagrams with.
 
 It is strict: every byte belongs to a field, each record carries one message, and sequence numbers run as the
 specification (WAP-261-WTLS, sections 9 and 10) has them. What is enciphered stays opaque.

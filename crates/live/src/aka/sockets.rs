@@ -216,8 +216,8 @@ impl Link<'_> {
         &self.connection.stream
     }
 
-    /// It was closed from here: displaced by another, or with all others. Whoever waits for something else than this
-    /// connection looks here now and then.
+    /// It was closed from here: displaced by another, or with all others. A thread that waits for something
+    /// else than this connection polls this.
     pub fn is_over(&self) -> bool {
         self.connection.over.load(Ordering::Relaxed)
     }

@@ -155,6 +155,25 @@ impl Client {
         }
     }
 
+    /// As a client that has yet to begin, in the place of one that is gone. Its path and its class are set apart.
+    #[inline]
+    pub fn renew(&mut self, number: u64, now: Ns) {
+        self.number = number;
+        self.is_active = true;
+        self.attempt = 0;
+        self.planned = now;
+        self.ready = None;
+        // The previous client in this place left an attempt behind, and this client's may begin later.
+        self.connected = None;
+        self.computes_until = NEVER;
+        self.gives_up = NEVER;
+        self.job = None;
+        self.accepted = Accepted::No;
+        self.resumes_at = NEVER;
+        self.waited = Ns::ZERO;
+        self.sides.iter_mut().for_each(Progress::renew);
+    }
+
     /// Begins an attempt.
     pub fn begin<const NETWORK: bool>(
         &mut self,

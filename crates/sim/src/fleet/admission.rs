@@ -1,7 +1,7 @@
 //! Clients arrive and begin their attempts.
 
 use super::{Fleet, SOURCE};
-use crate::client::{Accepted, CLOCK, Client, KIND, NEVER, Progress};
+use crate::client::{CLOCK, Client, KIND, NEVER};
 use crate::tcp::Jiffies;
 use shakedown_link::{Ns, Stream};
 
@@ -42,23 +42,10 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         let timed = NETWORK && !of.is_instant;
         let path = (timed && cell.is_none()).then(|| self.shared.spare.path(class, &of.bearer, seed, number));
         let client = self.client(slot);
-        client.number = number;
+        client.renew(number, now);
         client.class = class;
         client.resumes = resumes;
         client.counted = counted;
-        client.is_active = true;
-        client.attempt = 0;
-        client.planned = now;
-        client.ready = None;
-        // The previous client in this place left an attempt behind, and this client's may begin later.
-        client.connected = None;
-        client.computes_until = NEVER;
-        client.gives_up = NEVER;
-        client.job = None;
-        client.accepted = Accepted::No;
-        client.resumes_at = NEVER;
-        client.waited = Ns::ZERO;
-        client.sides.iter_mut().for_each(Progress::renew);
         client.cell = cell;
         if NETWORK {
             client.takes_path(path);

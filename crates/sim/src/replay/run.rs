@@ -1,7 +1,7 @@
 //! One client and its server, alone.
 
 use super::ReplayError;
-use crate::client::{Accepted, Admits, CLOCK, Client, NEVER, Parcel, Progress, Shared, Spare, Traffic};
+use crate::client::{Accepted, Admits, CLOCK, Client, NEVER, Parcel, Shared, Spare, Traffic};
 use crate::outcome::Cause;
 use crate::scenario::{Class, Flush};
 use crate::tcp::{Jiffies, TcpConfig};
@@ -83,14 +83,8 @@ impl<'a> Replayer<'a> {
         self.shared.server_clock = server;
         let path = self.shared.spare.path(0, bearer, seed, number);
         let client = &mut self.client;
+        client.renew(number, Ns::ZERO);
         client.clock = if self.shared.tcp.one_clock { server } else { own };
-        client.number = number;
-        client.is_active = true;
-        client.attempt = 0;
-        client.ready = None;
-        client.connected = None;
-        client.gives_up = NEVER;
-        client.sides.iter_mut().for_each(Progress::renew);
         client.takes_path(Some(path));
         client.begin::<true>(Ns::ZERO, &self.class.full, self.class.segment_bytes, &mut self.shared);
     }

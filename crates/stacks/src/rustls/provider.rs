@@ -249,7 +249,7 @@ impl Signer for TimedSigner {
 }
 
 /// The primitive of a key, from its SubjectPublicKeyInfo. Keys come from the suite's vocabulary or a user's own
-/// certificate, which was held against it.
+/// certificate, which was checked with it.
 fn signature_primitive(operation: Operation, spki: &[u8]) -> Primitive {
     let holds = |id: &AlgorithmIdentifier| spki.windows(id.len()).take(8).any(|window| window == &id[..]);
     let (algorithm, parameters) = if holds(&alg_id::ECDSA_P256) {

@@ -89,8 +89,8 @@ impl<P: Provider> FullHandshake<P> {
         message == Some(Message::Handshake(first))
     }
 
-    /// Reads the client's flight and answers it with ours. Whoever sent it, nothing changes here, so
-    /// that another one can be read in its place. None for one of those that were `accepted` before:
+    /// Reads the client's flight and answers it with ours. Nothing changes here, as a forged flight can come
+    /// before the client's, which is read in its place. None for one of those that were `accepted` before:
     /// a connection with the same keys must not begin again.
     pub fn receive(
         &self,

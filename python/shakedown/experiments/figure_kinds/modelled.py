@@ -187,9 +187,11 @@ def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, 
     return tuple(workers_needed(priced, load.within_s, load.percentile, load.rates_per_s))
 
 
-def priced_on(scenario: Scenario, trace: Trace, fragment_bytes: int | None = None) -> Priced:
+def priced_on(
+    scenario: Scenario, trace: Trace, fragment_bytes: int | None = None, *, from_idle: bool = False
+) -> Priced:
     """A trace priced on a scenario's devices, inside EAP where it was recorded there. Raises `InputError`."""
-    return recorded_on(scenario, _recorded(trace), fragment_bytes)
+    return recorded_on(scenario, _recorded(trace), fragment_bytes, from_idle=from_idle)
 
 
 _last_recorded: list[tuple[Trace, Recorded]] = []
@@ -208,7 +210,9 @@ def _recorded(trace: Trace) -> Recorded:
     return last[1]
 
 
-def recorded_on(scenario: Scenario, trace: Recorded, fragment_bytes: int | None = None) -> Priced:
+def recorded_on(
+    scenario: Scenario, trace: Recorded, fragment_bytes: int | None = None, *, from_idle: bool = False
+) -> Priced:
     """A trace, as pricing knows it, on a scenario's devices. Raises `InputError`."""
     from shakedown.prediction import predict
     from shakedown.prediction.eap import carried
@@ -224,7 +228,9 @@ def recorded_on(scenario: Scenario, trace: Recorded, fragment_bytes: int | None 
     assert device is not None
     assert server is not None
     assert bearer is not None
-    found = predict.scenario(trace.suite, device, server, bearer, traces=traces, inside_eap=inside_eap)
+    found = predict.scenario(
+        trace.suite, device, server, bearer, traces=traces, inside_eap=inside_eap, from_idle=from_idle
+    )
     battery_j = scenario.load.battery_j
     return found if battery_j is None else predict.with_battery(found, battery_j)
 

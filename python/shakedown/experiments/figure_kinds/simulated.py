@@ -280,7 +280,7 @@ def _simulated_mix(
         place = replace(
             scenario, device=kind.device or scenario.device, bearer=kind.bearer or scenario.bearer
         )
-        full = recorded_on(place, traces[kind.suite])
+        full = recorded_on(place, traces[kind.suite], from_idle=settled.fleet.from_idle)
         resumption = kind.share_resuming(settled.fleet)
         again = recorded_on(place, traces[resumed_of(full.trace.suite)]) if resumption > 0.0 else None
         return Client(full, again, kind.weight, resumption)
@@ -336,7 +336,7 @@ def _simulated(
     from shakedown.simulation.simulate import Job, run
 
     try:
-        full = priced_on(scenario, trace)
+        full = priced_on(scenario, trace, from_idle=settled.fleet.from_idle)
         again = None if resumed is None else recorded_on(scenario, resumed)
         row = run(Job(full, again, settled, scenario.load.workers, seed_of(scenario.seed)), engines, progress)
     except InputError as error:

@@ -2,7 +2,7 @@
 
 A suite that leaves its keys out takes the user's chain wherever it can; one that names keys takes it where
 they are the chain's keys, and keeps certificates generated for the named keys elsewhere. So one experiment
-holds a user's chain against others.
+compares a user's chain with others.
 """
 
 from __future__ import annotations

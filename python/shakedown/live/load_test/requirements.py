@@ -1,7 +1,7 @@
 """Thresholds on what a load comes to: `handshake.p99<2s`, `failed.share<1%`, `rate>250`.
 
 A failed connection counts as one that never ended: where more failed than a percentile leaves out, that
-percentile has no value. A threshold without a value to hold it against is not met.
+percentile has no value. A threshold without a value to compare is not met.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 from shakedown.reporting.charts.canvas import across, down, filled, haloed, lanes, rectangles, texts, ticks
 from shakedown.reporting.charts.figure import Definition
 from shakedown.reporting.charts.theme import FILLS, INK, LANE, MUTED, PAPER
+from shakedown.schema.base import opposite
 
 _HEIGHT_PX = 196
 _LANES_PX = {"client": (26.0, 62.0), "server": (134.0, 170.0)}
@@ -57,7 +58,7 @@ def timeline(messages: Sequence[Row], operations: Sequence[Row]) -> tuple[list[W
     now_us = 0.0
     for run in runs(messages):
         sender = run[0]["sender"]
-        receiver = "server" if sender == "client" else "client"
+        receiver = opposite(sender)
         for side, cost in ((sender, "generate_us"), (receiver, "process_us")):
             if side == receiver:
                 size = sum(message["bytes"] for message in run)

@@ -9,7 +9,7 @@ from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.sides import Segment, stacked_bars
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.results.folder import Results
-from shakedown.schema.base import SIDES, Side
+from shakedown.schema.base import SIDES, Side, opposite
 from shakedown.schema.certificates import Certificate, Signature, UserChain
 
 MAX_NAMES = 8
@@ -115,7 +115,7 @@ def _signed(signature: Signature) -> str:
     return algorithm
 
 
-def _sizes(side: str, about: UserChain) -> Figure:
+def _sizes(side: Side, about: UserChain) -> Figure:
     """Where the bytes go."""
     data, segments, totals = [], [], []
     there = {_words_of(part.name) for one in about.certificates for part in one.parts}
@@ -148,7 +148,7 @@ def _common_name(subject: str) -> str:
     return subject
 
 
-def _violations(side: str, about: UserChain) -> Table:
+def _violations(side: Side, about: UserChain) -> Table:
     """What a peer would refuse, one row each."""
     day = datetime.fromtimestamp(about.verification_time, UTC).date().isoformat()
     rows = [
@@ -158,7 +158,7 @@ def _violations(side: str, about: UserChain) -> Table:
         ]
         for one in about.violations
     ]
-    peer = "client" if side == "server" else "server"
+    peer = opposite(side)
     # Security levels are OpenSSL's; WTLS knows none.
     levelled = about.certificates[0].kind == "X.509"
     level = f" of security level {about.level}" if levelled else ""
