@@ -15,7 +15,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -
 SOAK_SECONDS ?= 600
 KILLS ?= 50
 
-.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes kernel-flights network-check soak killed lint audit format docs schema lock bench traces papers clean
+.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes kernel-flights network-check soak killed lint audit format docs schema lock bench traces papers clean fit
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ lock: .venv/.dev ## Update the pinned versions of Python packages
 
 bench: build .venv/.dev peers ## Compare costs with their targets; NAME=… runs one
 	$(BIN)/python -m bench $(NAME)
+
+fit: build .venv/.dev ## Fit the ranges of estimated costs to the shipped devices, for a release
+	$(BIN)/python -m tools.fit_ratios
 
 traces: build ## Record the traces that ship with the package
 	$(BIN)/python -m tools.record_traces

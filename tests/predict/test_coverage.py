@@ -43,11 +43,11 @@ def found():
 
 
 def test_the_shipped_builds_are_those_of_the_profiles():
-    """Else `python -m tools.fit_ratios` is due."""
-    now = to_json(Ratios(reference_builds(), shipped().fit))
-    kept = json.loads(DATA.read_bytes())
-    assert now["builds"] == kept["builds"]
-    assert now["triples"] == kept["triples"]
+    """Else `make fit` is due. Devices that came after the last release are no references yet."""
+    devices = shipped().devices
+    assert len(devices) > 60
+    now = to_json(Ratios(reference_builds(devices), shipped().fit, devices))
+    assert now == json.loads(DATA.read_bytes())
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -1,7 +1,7 @@
 """Fitting the ranges of scaled figures, and how often they hold: leave-one-board-out over the
 reference builds.
 
-`python -m tools.fit_ratios` runs it, writes `data/builds.json` and the page of coverage.
+`make fit` runs it, writes `data/builds.json` and the page of coverage.
 """
 
 from __future__ import annotations
@@ -100,13 +100,12 @@ class Trial:
         return self.estimate is not None and abs(self.error) <= self.estimate.half
 
 
-def reference_builds() -> list[Build]:
-    """The builds of every shipped profile that may be scaled from."""
+def reference_builds(devices: Iterable[str]) -> list[Build]:
+    """The builds of some shipped profiles, as far as they may be scaled from."""
     from shakedown.profiles import load_device
-    from shakedown.profiles.registry import shipped_names
 
     builds = []
-    for name in shipped_names("devices"):
+    for name in devices:
         device = load_device(name)
         builds += [build_of(one) for one in (device, *device.variants) if one.priced and one.reference]
     return [build for build in builds if build.log_s]

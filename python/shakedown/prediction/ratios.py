@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -135,12 +135,13 @@ def levels_of(target: Triple, like: Build) -> range:
 
 
 class Ratios:
-    """Reference builds, and ratios between their figures."""
+    """Reference builds, and ratios between their figures; `devices` are the profiles that they come from."""
 
-    def __init__(self, builds: Iterable[Build], fit: Fit) -> None:
+    def __init__(self, builds: Iterable[Build], fit: Fit, devices: Sequence[str] = ()) -> None:
         """Keep the builds; nothing is computed before it is asked for."""
         self.builds = list(builds)
         self.fit = fit
+        self.devices = tuple(devices)
         self._tables: dict[tuple[Triple, Triple], _Classes] = {}
 
     @cached_property
@@ -251,6 +252,7 @@ def to_json(ratios: Ratios) -> dict[str, Any]:
     triples = ratios.triples()
     at = {triple: index for index, triple in enumerate(triples)}
     return {
+        "devices": list(ratios.devices),
         "triples": [list(triple) for triple in triples],
         "fit": {
             name: {key: round(value, 4) for key, value in sorted(fitted.items())}
@@ -286,7 +288,7 @@ def from_json(document: Mapping[str, Any]) -> Ratios:
         )
         for one in document["builds"]
     ]
-    return Ratios(builds, Fit(**document["fit"]))
+    return Ratios(builds, Fit(**document["fit"]), document["devices"])
 
 
 @lru_cache(maxsize=1)
