@@ -253,51 +253,34 @@ const fn over_hashes(operation: Operation, names: [&'static str; 7]) -> [Primiti
 }
 
 /// Where a hash stands in [`HASHES`], by any of the names that OpenSSL and its users give it. Naming happens some
-/// fifty times in a handshake, so names are compared as numbers.
+/// fifty times in a handshake, nearly always by one of four names of eight letters: those are compared as numbers, and
+/// the rest is out of line.
+#[inline]
 fn hash(name: &[u8]) -> Option<usize> {
-    const fn packed(name: &[u8]) -> u128 {
-        let mut number = 0;
-        let mut place = 0;
-        while place < name.len() {
-            number = number << 8 | name[place].to_ascii_lowercase() as u128;
-            place += 1;
-        }
-        number
+    const SHA256: u64 = u64::from_ne_bytes(*b"SHA2-256");
+    const SHA384: u64 = u64::from_ne_bytes(*b"SHA2-384");
+    const SHA512: u64 = u64::from_ne_bytes(*b"SHA2-512");
+    const MD5_SHA1: u64 = u64::from_ne_bytes(*b"MD5-SHA1");
+    match <[u8; 8]>::try_from(name).map(u64::from_ne_bytes) {
+        Ok(SHA256) => Some(0),
+        Ok(SHA384) => Some(1),
+        Ok(SHA512) => Some(2),
+        Ok(MD5_SHA1) => Some(5),
+        _ => hash_of_any_name(name),
     }
-    const SHA2_256: u128 = packed(b"sha2-256");
-    const SHA256: u128 = packed(b"sha256");
-    const SHA2_384: u128 = packed(b"sha2-384");
-    const SHA384: u128 = packed(b"sha384");
-    const SHA2_512: u128 = packed(b"sha2-512");
-    const SHA512: u128 = packed(b"sha512");
-    const SHA2_224: u128 = packed(b"sha2-224");
-    const SHA224: u128 = packed(b"sha224");
-    const SHA1: u128 = packed(b"sha1");
-    const SHA_1: u128 = packed(b"sha-1");
-    const MD5_SHA1: u128 = packed(b"md5-sha1");
-    const MD5: u128 = packed(b"md5");
-    // As OpenSSL itself writes them, without a loop.
-    match name {
-        b"SHA2-256" => return Some(0),
-        b"SHA2-384" => return Some(1),
-        b"SHA2-512" => return Some(2),
-        b"SHA1" => return Some(4),
-        _ => {}
-    }
-    let name = without_null(name);
-    if name.len() > size_of::<u128>() {
-        return None;
-    }
-    match packed(name) {
-        SHA2_256 | SHA256 => Some(0),
-        SHA2_384 | SHA384 => Some(1),
-        SHA2_512 | SHA512 => Some(2),
-        SHA2_224 | SHA224 => Some(3),
-        SHA1 | SHA_1 => Some(4),
-        MD5_SHA1 => Some(5),
-        MD5 => Some(6),
-        _ => None,
-    }
+}
+
+#[cold]
+#[inline(never)]
+fn hash_of_any_name(name: &[u8]) -> Option<usize> {
+    let name = without_null(name).to_ascii_lowercase();
+    let name = std::str::from_utf8(&name).ok()?;
+    let name = match name.strip_prefix("sha2-") {
+        Some(bits) => &format!("sha{bits}"),
+        None if name == "sha-1" => "sha1",
+        None => name,
+    };
+    HASHES.iter().position(|known| *known == name)
 }
 
 /// What stands before the first null.
@@ -311,16 +294,20 @@ pub fn digest(name: &str) -> &'static str {
 }
 
 /// A construction over a hash, such as `hmac-sha256`.
+#[inline]
 pub fn over_digest(construction: Construction, digest: &[u8]) -> &'static Primitive {
-    let known = &OVER_HASHES[construction as usize];
     match hash(digest) {
-        Some(place) => &known[place],
-        None => {
-            let digest = String::from_utf8_lossy(without_null(digest)).to_ascii_lowercase();
-            let name = intern(&format!("{}-{digest}", construction.as_str()));
-            Primitive { algorithm: name, ..known[0] }.interned()
-        }
+        Some(place) => &OVER_HASHES[construction as usize][place],
+        None => over_other_digest(construction, digest),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn over_other_digest(construction: Construction, digest: &[u8]) -> &'static Primitive {
+    let digest = String::from_utf8_lossy(without_null(digest)).to_ascii_lowercase();
+    let name = intern(&format!("{}-{digest}", construction.as_str()));
+    Primitive { algorithm: name, ..OVER_HASHES[construction as usize][0] }.interned()
 }
 
 /// What is built on a hash.
