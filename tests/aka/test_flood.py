@@ -1,4 +1,4 @@
-"""Strangers who connect to SGSN and HSS and say nothing: whoever speaks is served all the same."""
+"""Silent connections to SGSN and HSS: a mobile is served all the same."""
 
 from __future__ import annotations
 
@@ -82,9 +82,12 @@ def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
     assert min(at_sgsn.connected, at_hss.connected) >= FIRST
     (did,) = json.loads(node.stop())
     assert (did["full"], did["resumed"], did["rejected"]) == (1, 4, {})
-    # Every stranger beyond the table's places, 64 of one address and 256 of all, was displaced by another.
+    # Beyond the places, 64 of one address and 256 of all, a stranger is displaced by another; or closed after
+    # ten silent seconds, where connecting takes a busy machine longer.
     places = 64 if hosts is one_host else 256
-    assert did["connections"]["displaced"] >= FIRST - places
+    gone = did["connections"]
+    assert gone["displaced"] > 0
+    assert gone["displaced"] + gone["silent"] >= FIRST - places
     assert did["connections"]["turned_away"] == 0
     printed = processes[0].stop()
     assert "0 refused\n" in printed
