@@ -15,7 +15,6 @@ from shakedown.profiles.importers.common import Figures, Imported, Primitives
 from shakedown.profiles.importers.joined import joined
 from shakedown.profiles.overhead import handshake_kind, is_public_key, message_key, message_kind
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
-from shakedown.schema.base import opposite
 
 REJECTION_LOOPS = {("sign", "mldsa")}
 """Calls whose mean is not their median."""
@@ -216,7 +215,7 @@ def _left(entry: dict[str, Any]) -> Iterable[tuple[_Kind, float, float]]:
         inside[where].append((one["operation"], one["algorithm"], one["parameters"] or ""))
     for message in entry["messages"]:
         sender = message["from"]
-        receiver = opposite(sender)
+        receiver = "server" if sender == "client" else "client"
         name = message_kind(message["name"], message["bytes"])
         kib = float(message["bytes"]) / 1024.0
         for side, work in ((sender, "generate"), (receiver, "process")):
