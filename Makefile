@@ -15,7 +15,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -
 SOAK_SECONDS ?= 600
 KILLS ?= 50
 
-.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes kernel-flights network-check soak killed lint audit format docs schema lock bench traces papers clean fit
+.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes kernel-grid kernel-flights network-check soak killed lint audit format docs schema lock bench traces papers clean fit
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ queue-check: build .venv/.dev ## Compare a server's queue with its formula (twen
 
 bearer-handshakes: build .venv/.dev ## Time handshakes across emulated bearers and compare them with the model (a few minutes)
 	$(BIN)/python -m tools.bearer_handshakes $(BEARERS)
+
+kernel-grid: build .venv/.dev ## Record this kernel's TCP over a grid of paths, and compare the engine with it (root; fifteen minutes)
+	chrt --fifo 10 $(BIN)/python tests/predict/kernel_tcp.py grid tests/predict/kernel_grid.json
+	$(BIN)/python -m pytest tests/predict/test_kernel_grid.py
 
 kernel-flights: build .venv/.dev ## Time flights of the kernel's TCP under loss and compare them with the simulator's (twenty minutes)
 	$(BIN)/python -m tools.kernel_flights $(FLIGHTS)

@@ -84,7 +84,7 @@ def test_a_load_says_which_arrivals_there_are():
 
 
 def test_a_loads_device_may_be_a_path(tmp_path):
-    """Priced and measured as by its name, before the target is met: nobody listens there."""
+    """Priced and measured as by its name, before the target is met: no process listens there."""
     shipped = Path(shakedown.__file__).parent / "profiles/devices/cortex-m4.toml"
     own = tmp_path / "own.toml"
     own.write_text(shipped.read_text())

@@ -77,7 +77,7 @@ def messages(passages: Passages) -> Customers:
     """Each message a customer."""
     wait_s = passages.taken_up_s - passages.arrived_s
     rate_per_s = len(wait_s) / elapsed_s(passages)
-    return Customers(rate_per_s, wait_s, services_s(passages), wait_s[_found_nobody(passages)])
+    return Customers(rate_per_s, wait_s, services_s(passages), wait_s[_found_no_queue(passages)])
 
 
 def handshakes(passages: Passages) -> Customers:
@@ -86,11 +86,11 @@ def handshakes(passages: Passages) -> Customers:
     service_s = np.bincount(places, weights=services_s(passages), minlength=len(numbers))
     first = passages.is_first
     wait_s = passages.taken_up_s - passages.arrived_s
-    unqueued_s = wait_s[_found_nobody(passages) & first]
+    unqueued_s = wait_s[_found_no_queue(passages) & first]
     return Customers(int(first.sum()) / elapsed_s(passages), wait_s[first], service_s, unqueued_s)
 
 
-def _found_nobody(passages: Passages) -> npt.NDArray[np.bool_]:
+def _found_no_queue(passages: Passages) -> npt.NDArray[np.bool_]:
     """Which messages arrived when the one before them was done."""
     return passages.arrived_s >= np.append(-np.inf, passages.done_s[:-1])
 

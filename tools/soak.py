@@ -198,14 +198,14 @@ class WtlsClients(Clients):
 
 def first_datagram(suite: str) -> bytes:
     """A client's first datagram, sent to a socket that only records it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        nobody.settimeout(30)
-        target = f"wtls://127.0.0.1:{nobody.getsockname()[1]}"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.settimeout(30)
+        target = f"wtls://127.0.0.1:{silent.getsockname()[1]}"
         options = ["--arrivals", "closed", "--clients", "1", "--count", "1", "--timeout", "1s"]
         command = [sys.executable, "-m", "shakedown", "load", target, suite, *options]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
-            return nobody.recv(65536)
+            return silent.recv(65536)
 
 
 def resident_kib(process: int) -> int:

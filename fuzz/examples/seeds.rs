@@ -34,7 +34,7 @@ fn main() -> Result<()> {
         write("aka", &format!("{number}"), message)?;
     }
     write("aka", "all", &messages.concat())?;
-    // Attaches that nobody meddles with; with an answer lost, a byte flipped, a flight twice.
+    // Attaches without an attacker; with an answer lost, a byte flipped, a flight twice.
     write("attach", "honest", &[0; 250])?;
     for meddling in 1..7_u8 {
         let mut choices = [0; 120];

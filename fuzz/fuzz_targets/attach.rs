@@ -196,7 +196,7 @@ fuzz_target!(|input: &[u8]| {
         }
         // Who is accepted by a session has resumed it within the thresholds, wherever it was before.
         if node_attached && attach.negotiated().is_some_and(|negotiated| negotiated.resumed) {
-            let Some(offered) = attach.offered() else { panic!("resumed what nobody offered") };
+            let Some(offered) = attach.offered() else { panic!("resumed a session that was not offered") };
             if offered.is_guest {
                 let Some((count, last, basis)) = claimed else { panic!("resumed what another SGSN holds") };
                 assert_eq!(basis, BASIS);

@@ -88,7 +88,7 @@ impl Handshaker {
             }
             (Side::Client, 0, SERVER_HELLO) => {
                 self.resumed = bytes.get(1)? == &1;
-                // Nobody resumes what was not offered.
+                // What was not offered is not resumed.
                 let same = self.id == Some(id(bytes)?);
                 (!self.resumed || same).then_some(())?;
                 self.id = Some(id(bytes)?);
@@ -133,7 +133,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// One that has admitted nobody.
+    /// One that has admitted no mobile.
     pub fn new(sessions: Shared) -> Self {
         Self { sessions, admitted: Vec::new(), next: 0 }
     }

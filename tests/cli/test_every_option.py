@@ -86,7 +86,7 @@ BASES: dict[str, tuple[str, ...]] = {
 
 NOT_HERE = ("serve", "eap peer", "eap serve", "aka hss", "aka sgsn", "devices measure")
 FAILS_HERE = ("load", "bearer", "aka")
-"""Commands whose base is no success: nobody listens, or what they need is not there."""
+"""Commands whose base is no success: no process listens, or what they need is not there."""
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:

@@ -77,7 +77,7 @@ def test_a_server_that_is_not_there_is_named(shakedown, site):
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "no answer" in line
-    assert "nobody listens there" in line
+    assert "no process listens there" in line
 
 
 @pytest.mark.parametrize(

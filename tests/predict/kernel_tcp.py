@@ -1,6 +1,9 @@
-"""How kernel_tcp.json was made: handshakes over the kernel's own TCP, behind a TUN device that loses packets.
+"""How kernel_tcp.json and kernel_grid.json were made: handshakes over the kernel's own TCP.
 
-    unshare -n python tests/predict/kernel_tcp.py 0.1957 1e9 0.05 2000 "[4096,1248]"
+A TUN device loses packets on their way.
+
+    unshare -n python tests/predict/kernel_tcp.py 0.1957 1e9 0.05 2000 "[4096,1248]" [reno]
+    chrt --fifo 10 python tests/predict/kernel_tcp.py grid tests/predict/kernel_grid.json
 
 Client and server live in one network namespace; what leaves by the TUN device comes back with source and
 destination exchanged, after the rate's and the delay's time, unless it is lost. Needs root, or a user
@@ -17,10 +20,12 @@ import os
 import random
 import selectors
 import socket
+import statistics
 import struct
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -104,19 +109,22 @@ def advance(end: End, flights: list[tuple[str, list[int]]]) -> None:
     end.done_s = end.done_s or time.monotonic()
 
 
-def tcp() -> socket.socket:
-    """A socket with CUBIC that sends at once."""
+def tcp(congestion: str) -> socket.socket:
+    """A socket that sends at once, and takes a whole flight."""
     one = socket.socket()
     one.setblocking(False)
     one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
     return one
 
 
-def run(link: Link, server_writes: list[int], count: int, stagger_s: float, limit_s: float) -> list[dict]:
+def run(
+    link: Link, server_writes: list[int], count: int, stagger_s: float, limit_s: float, congestion: str
+) -> list[dict]:
     """So many handshakes, one begun every ``stagger_s``; ready and done times of each."""
     flights = [("client", [CLIENT_BYTES[0]]), ("server", server_writes), ("client", [CLIENT_BYTES[1]])]
-    fd, selector, listener = device(), selectors.DefaultSelector(), tcp()
+    fd, selector, listener = device(), selectors.DefaultSelector(), tcp(congestion)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((ADDRESS, PORT))
     listener.listen(4096)
@@ -127,7 +135,7 @@ def run(link: Link, server_writes: list[int], count: int, stagger_s: float, limi
     begun_s, left = time.monotonic(), count
     while left and time.monotonic() - begun_s < limit_s:
         if len(clients) < count and time.monotonic() - begun_s >= len(clients) * stagger_s:
-            one, port = tcp(), 20_000 + len(clients)
+            one, port = tcp(congestion), 20_000 + len(clients)
             one.bind((ADDRESS, port))
             clients[port] = End(one, "client", time.monotonic())
             one.connect_ex((PEER, PORT))
@@ -173,7 +181,86 @@ def run(link: Link, server_writes: list[int], count: int, stagger_s: float, limi
     ]
 
 
+SEGMENT_BYTES = 1448
+HANDSHAKES, AT_ONCE, LIMIT_S = 2000, 4, 150.0
+
+
+def cells() -> list[dict]:
+    """Every level of segments, round trips, rates, losses and congestion control; not every combination."""
+    found = [
+        *(  # flights and round trips
+            (trip, 1e6, loss, segments, "cubic")
+            for loss in (0.0, 0.05)
+            for trip in (0.02, 0.1, 0.3, 0.6)
+            for segments in (1, 2, 4, 8, 10, 16, 30)
+        ),
+        *(  # rates
+            (0.3, rate, loss, segments, "cubic")
+            for rate in (9_600.0, 40_000.0, 60_000.0, 1e8)
+            for loss in (0.0, 0.01, 0.1)
+            for segments in (4, 16)
+        ),
+        *(  # losses and congestion control
+            (0.1, 1e8, loss, segments, congestion)
+            for congestion in ("cubic", "reno")
+            for loss in (0.01, 0.05, 0.1, 0.2)
+            for segments in (4, 16, 30)
+        ),
+    ]
+    names = ("round_trip_s", "rate_bits_per_s", "loss", "segments", "congestion")
+    return [dict(zip(names, one, strict=True)) for one in found]
+
+
+def cell_times(cell: dict) -> dict:
+    """A cell with the times until its flight was read; what took longer than the limit is counted as late."""
+    flight_bytes = SEGMENT_BYTES * cell["segments"] - 100
+    lossy = cell["loss"] > 0.0
+    count = HANDSHAKES if lossy else 40
+    # Apart enough that this process keeps up with all packets.
+    stagger_s = 0.004 + 0.0008 * cell["segments"]
+    arguments = [cell["round_trip_s"], cell["rate_bits_per_s"], cell["loss"], count, [flight_bytes]]
+    words = [*arguments, cell["congestion"], stagger_s]
+    command = ["unshare", "-n", sys.executable, __file__, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    ready = sorted(one["ready_s"] for one in json.loads(done.stdout))
+    # Percentiles of all: those that are late are later than these.
+    places = {"p50_s": 0.5, "p90_s": 0.9, "p95_s": 0.95, "p99_s": 0.99}
+    at = {name: ready[int(share * count)] for name, share in places.items() if share * count < len(ready)}
+    return {
+        **cell,
+        "flight_bytes": flight_bytes,
+        "handshakes": count,
+        "late": count - len(ready),
+        "min_s": round(ready[0], 4),
+        "mean_s": round(statistics.fmean(ready), 4),
+        "standard_error_s": round(statistics.stdev(ready) / len(ready) ** 0.5, 4),
+        **{name: round(value, 4) for name, value in at.items()},
+    }
+
+
+def record(out: Path) -> None:
+    """Records the grid, and writes what is there after each cell."""
+    document = {
+        "what": f"Linux {os.uname().release}, both ends in one network namespace behind a TUN device whose "
+        "reader delays, serialises and loses packets (kernel_tcp.py grid, seed 1), at real-time priority on "
+        "a busy machine; times from connect until the flight is read",
+        "rows": [],
+    }
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for row in pool.map(cell_times, cells()):
+            document["rows"].append(row)
+            sys.stderr.write(f"{row}\n")
+            lines = ",\n".join(json.dumps(one) for one in document["rows"])
+            out.write_text(f'{{"what": {json.dumps(document["what"])}, "rows": [\n{lines}\n]}}\n')
+
+
 if __name__ == "__main__":
-    trip_s, rate, loss, handshakes = (float(one) for one in sys.argv[1:5])
-    network = Link(rate, trip_s / 2, loss, random.Random(1))
-    json.dump(run(network, ast.literal_eval(sys.argv[5]), int(handshakes), 0.004, 150.0), sys.stdout)
+    if sys.argv[1] == "grid":
+        record(Path(sys.argv[2]))
+    else:
+        trip_s, rate, loss, handshakes = (float(one) for one in sys.argv[1:5])
+        network = Link(rate, trip_s / 2, loss, random.Random(1))
+        congestion = sys.argv[6] if len(sys.argv) > 6 else "cubic"
+        stagger_s = float(sys.argv[7]) if len(sys.argv) > 7 else 0.004
+        found = run(network, ast.literal_eval(sys.argv[5]), int(handshakes), stagger_s, LIMIT_S, congestion)
+        json.dump(found, sys.stdout)

@@ -3,7 +3,7 @@
 //!
 //! Anybody can offer a session whose ID he has overheard. So an offer changes nothing: a resumption counts when the mobile
 //! has ended the handshake, which takes the session's secret, and before the network accepts the attach. What the
-//! thresholds say then is what holds. A session from a time to come aside: whoever offers it, it is refused and forgotten.
+//! thresholds say then is what holds. A session whose last use is in the future is refused and forgotten.
 
 use crate::names::{Imsi, Network};
 use shakedown_trace::endpoint::Time;
@@ -250,7 +250,7 @@ pub struct Fresh {
 }
 
 /// The sessions of an SGSN. Its TLS stack calls [`put`](Self::put) and [`get`](Self::get) while it handles a handshake;
-/// whoever gave it the bytes then learns by [`take_fresh`](Self::take_fresh) and [`take_offered`](Self::take_offered)
+/// the caller that passed the bytes then learns by [`take_fresh`](Self::take_fresh) and [`take_offered`](Self::take_offered)
 /// what it did.
 pub struct Sessions<S> {
     store: S,

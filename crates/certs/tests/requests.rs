@@ -60,7 +60,7 @@ fn a_chain_is_made_written_and_shown() {
     assert!(again.ends_with("chain.pem: exists already; accepted: another folder, or --force"), "{again}");
     let mut again = make;
     again["replace"] = json!(true);
-    // What replaces a file is open to nobody else.
+    // What replaces a file is readable by its owner only.
     std::fs::set_permissions(out.join("chain.pem"), Permissions::from_mode(0o600)).unwrap();
     std::fs::set_permissions(out.join("key.pem"), Permissions::from_mode(0o644)).unwrap();
     run(again).unwrap();

@@ -2,9 +2,9 @@
 //!
 //! OpenSSL takes allocation functions only before its first allocation, so [`install`] is called when the
 //! program starts. From then on its allocations pass through here, as do Rust's through [`Counting`];
-//! while nobody counts, that is one look at a thread-local flag. While somebody does ([`count`]), each
+//! while nothing is counted, that is one look at a thread-local flag. While [`count`] runs, each
 //! block is entered with its requested size under the account that is current, and crossed out when it
-//! is freed, whoever frees it.
+//! is freed, by any thread.
 
 use libc::{c_char, c_int, c_void, size_t};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
     /// Not counted.
-    Nobody,
+    Uncounted,
     /// The client's connection.
     Client,
     /// The server's connection.
@@ -48,7 +48,7 @@ struct Book {
 
 thread_local! {
     static COUNTING: Cell<bool> = const { Cell::new(false) };
-    static CURRENT: Cell<Account> = const { Cell::new(Account::Nobody) };
+    static CURRENT: Cell<Account> = const { Cell::new(Account::Uncounted) };
     // Never dropped: a destructor would have to be registered from within an allocation.
     static BOOK: RefCell<Option<ManuallyDrop<Book>>> = const { RefCell::new(None) };
 }
@@ -100,7 +100,7 @@ pub fn held(account: Account) -> Held {
 
 fn enter(block: *mut c_void, size: usize) {
     let account = CURRENT.get();
-    if account == Account::Nobody || block.is_null() {
+    if account == Account::Uncounted || block.is_null() {
         return;
     }
     with_book(|book| {
@@ -276,7 +276,7 @@ mod tests {
         let caught = std::panic::catch_unwind(|| count(|| on(Account::Client, || panic!("planted"))));
         assert!(caught.is_err());
         assert!(!COUNTING.get() && BOOK.with_borrow(Option::is_none));
-        assert_eq!(CURRENT.get(), Account::Nobody);
+        assert_eq!(CURRENT.get(), Account::Uncounted);
         let block = on(Account::Client, || vec![0_u8; 100]);
         assert_eq!((block.len(), held(Account::Client)), (100, Held::default()));
     }

@@ -1,6 +1,6 @@
-//! Who wants to know what the engine is doing, told as it happens.
+//! Callbacks for what the engine is doing, as it happens.
 //!
-//! The engine announces message boundaries and nothing else; what they cost is measured by whoever
+//! The engine announces message boundaries and nothing else; what they cost is measured by the code that
 //! listens. A primitive called between two announcements belongs to that message.
 
 use crate::numbers::HandshakeType;

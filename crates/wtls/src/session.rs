@@ -90,8 +90,8 @@ impl Session {
 
 /// Where a server keeps sessions. Shared by all connections of a server.
 pub trait SessionStore: Send + Sync {
-    /// Keeps a session, unless there is one of its name: whoever takes part in a handshake that is not
-    /// theirs must not replace what its owner has made of it.
+    /// Keeps a session, unless there is one of its name: a peer that takes part in another
+    /// client's handshake must not replace what the owner has made of it.
     fn insert(&self, session: Session);
     /// The session of a name.
     fn find(&self, id: &SessionId) -> Option<Session>;

@@ -46,7 +46,7 @@ fn hello(config: &Arc<ClientConfig<OpenSsl>>, seed: u64, now: Duration) -> Vec<u
 
 // One test alone in its process, or the counts would be those of others too.
 #[test]
-fn a_flood_of_beginners_is_bounded_and_keeps_nobody_out() {
+fn a_flood_of_beginners_is_bounded_and_keeps_no_client_out() {
     let kinds = [Kind::Ec(Curve::Secp160r1)];
     let (client, server) = certified_pair(&kinds, ClientAuthentication::Required, true, false);
     let (client, server) = (Arc::new(client), Arc::new(server));

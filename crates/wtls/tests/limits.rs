@@ -82,7 +82,7 @@ fn total(datagrams: &[Vec<u8>]) -> usize {
 }
 
 #[test]
-fn without_a_budget_nobody_is_sent_more_than_three_times_what_came() {
+fn without_a_budget_no_address_is_sent_more_than_three_times_what_came() {
     let (client, server) = long_chain();
     let limits = Limits { reflection: NOTHING, ..Limits::default() };
     let mut server = Server::new(&server, limits);

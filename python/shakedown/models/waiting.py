@@ -18,7 +18,7 @@ from shakedown.models.queueing import delay_probability, mgc_wait_s
 
 _POINTS = 1 << 14
 _NEGLIGIBLE = 1e-9  # deviations below this share of the mean are none
-_NOBODY = 1e-12  # a smaller share counts as none: Erlang's formula runs out of digits below
+_NEGLIGIBLE = 1e-12  # a smaller share counts as none: Erlang's formula runs out of digits below
 _TAIL = 32.0  # the lattice spans so many mean waits of those who wait: e^-32 of the mass lies beyond
 
 
@@ -119,7 +119,7 @@ def mgc_wait(rate_per_s: float, service: Service, workers: int = 1) -> Wait | No
         return faster
     rho = rate_per_s * service.mean_s / workers
     delayed = float(delay_probability(rate_per_s, service.mean_s, workers))
-    if delayed < _NOBODY:
+    if delayed < _NEGLIGIBLE:
         return Wait(faster.step_s, np.ones(2))
     mean_s = float(mgc_wait_s(rate_per_s, service.mean_s, service.sd_s, workers))
     alone_s = rate_per_s * service.second_moment_s2 / workers**2 / (2.0 * (1.0 - rho)) / rho

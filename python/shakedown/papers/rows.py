@@ -35,7 +35,7 @@ either half of the rounds alone, and from costs that are off as far as they are 
 loaded one: each public-key primitive by {PRIMITIVE_OFF:.0%} either way, a side's other work in each suite by
 {COMMON_OFF:.0%}. The statement *agrees* or *differs* only if all of the interval does; else it is
 *undecided*. A statement *cannot be tested* if it is an input of the computation itself, a figure of a device
-or person that nobody has here, or a statement without a bound; one that compares two machines needs two
+or person that is not available here, or a statement without a bound; one that compares two machines needs two
 machines, or published figures of both. Tables of times and of their shares are their devices': what the same
 handshakes give here stands beside them with its interval, and without a verdict."""
 """How verdicts are reached, as the pages print it."""

@@ -233,7 +233,7 @@ class _Pricing:
         _, algorithm, parameters = operation.triple
         seconds = shown.get((algorithm, parameters), shown.get((algorithm, "")))
         if seconds is None:
-            self._missing(operation, "nobody measured the decoding of such a key")
+            self._missing(operation, "no measurement of decoding such a key")
             return
         method = f"decoding of a key: {self.work.stack.method}"
         time = self.work.stack.of(seconds * operation.count)

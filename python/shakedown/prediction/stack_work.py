@@ -25,8 +25,8 @@ DATA = Path(__file__).parent.parent / "data" / "overhead.json"
 SOFTWARE_SPREAD = 1.5
 """How far a device's stack work may be off what its SHA-256 in software says of its speed."""
 SMALL_NETWORK, SMALL_NETWORK_SPREAD = 0.1, 8.0
-"""What a microcontroller's network stack needs of a server kernel's work on a connection; nobody
-published it.
+"""What a microcontroller's network stack needs of a server kernel's work on a connection; no
+measurement of it was published.
 """
 NEAREST_PROTOCOL = {"dtls1.2": "tls1.2", "dtls1.3": "tls1.3", "tls1.1": "tls1.0", "ssl3": "tls1.0"}
 """Where a protocol was not measured: the one whose messages are most alike."""

@@ -100,7 +100,7 @@ def _rate(written: str, text: str) -> float:
     except InputError as error:
         raise _wrong(written, str(error)) from None
     if rate <= 0.0:
-        raise _wrong(written, "nobody arrives at a rate of 0; accepted: a rate above 0")
+        raise _wrong(written, "no client arrives at a rate of 0; accepted: a rate above 0")
     return rate
 
 

@@ -18,7 +18,7 @@ LOAD_TIMEOUT_S = 300.0
 
 
 def free_port() -> int:
-    """A port that nobody listens on; the next to ask may get it too, so it is used at once."""
+    """A port without a listener; the next to ask may get it too, so it is used at once."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -224,7 +224,7 @@ impl Chain<'_> {
         let leaf = self.right_order[0];
         let found = common_name(&self.certificates[leaf]);
         if let Some(host) = criteria.host.as_ref().filter(|host| found.as_ref() != Some(host)) {
-            let found = found.unwrap_or_else(|| "nobody in particular".into()).escape_debug().to_string();
+            let found = found.unwrap_or_else(|| "an unnamed subject".into()).escape_debug().to_string();
             let detail = format!("is not for '{}' but for {found}", host.escape_debug());
             list.push(Violation { reason: Reason::WrongName, place: Some(leaf), detail });
         }

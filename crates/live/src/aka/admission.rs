@@ -4,7 +4,7 @@
 //! that has most of them, if that is more than one and more than one in 32 of all places that no mobile has proved itself
 //! for; among these first those that have said nothing, then those that have asked for something and not shown who they
 //! are, the oldest first in each. A connection whose other end has authenticated itself yields to
-//! nobody; where there are only such, the new one is turned away. So a flood of silent connections costs a mobile
+//! none; where there are only such, the new one is turned away. So a flood of silent connections costs a mobile
 //! nothing, as long as its own first message arrives before as many newer connections of its address as that may have;
 //! and a flood from fewer than 32 other addresses costs it nothing at all, nor one from fewer than the places that are
 //! left, less one, where those are fewer.
@@ -271,7 +271,7 @@ mod tests {
         table.raise(newest.0, Standing::Asked);
         assert_eq!(admitted(&mut table, host(8), 8).1, Some(6), "silence goes before a question");
         table.leave(third);
-        assert_eq!(held(&table), [1, 2, 7, 8], "one that is gone already takes nobody with it");
+        assert_eq!(held(&table), [1, 2, 7, 8], "one that is gone already displaces no other");
         assert_eq!(table.refusals(), Refusals { displaced: 4, ..Refusals::default() });
     }
 
@@ -306,7 +306,7 @@ mod tests {
     /// What the flood is about: as many silent connections as anybody likes, from one address or from all, never keep
     /// out a mobile that speaks.
     #[test]
-    fn whoever_speaks_in_time_stays_whatever_silent_connections_come() {
+    fn a_connection_that_sends_in_time_stays_beside_silent_ones() {
         for spread in [1, u32::MAX] {
             let limits = Limits::default();
             let mut table = Table::new(limits);

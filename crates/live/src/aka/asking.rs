@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Questions to one node at a time that whoever connects can bring about. What is beyond is not asked: a stranger who names
+/// Questions to one node at a time on behalf of clients that are not authenticated. What is beyond is not asked: a stranger who names
 /// a node that is silent, or has all its subscribers asked for, takes neither its places nor ours. Those of mobiles that
 /// have authenticated themselves have places of their own at this node, and are not counted.
 pub(super) const MAX_UNPROVED: usize = 32;
@@ -98,7 +98,7 @@ mod tests {
 
     /// To a node that says nothing: as many as may, and no more; each ends with the attach that asks.
     #[test]
-    fn a_silent_node_is_asked_by_so_many_and_by_nobody_longer_than_he_is_there() {
+    fn a_silent_node_is_asked_by_a_bounded_number_for_as_long_as_each_is_connected() {
         let mute = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = mute.local_addr().unwrap();
         // They end because they are stopped, and not because their time is over.

@@ -510,8 +510,8 @@ pub(super) fn ask_socket(
 
 /// Makes sockets until the control socket is closed. Holds no descriptor but the control socket.
 fn serve_sockets(control: RawFd) -> ! {
-    // SAFETY: moves the control socket to number 3 and closes everything else, standard streams included: whoever waits
-    // for the end of our output must not wait for this process. Signals of a terminal are for the command.
+    // SAFETY: moves the control socket to number 3 and closes everything else, standard streams included: a reader that
+    // waits for the end of our output must not wait for this process. Signals of a terminal are for the command.
     unsafe {
         let control = if control == 3 { 3 } else { libc::dup2(control, 3) };
         libc::close(0);

@@ -115,7 +115,7 @@ impl Files {
     }
 }
 
-/// A digest of all that a server's sessions depend on: whoever was admitted under another root, or by another suite, is
+/// A digest of all that a server's sessions depend on: a peer that was admitted under another root, or by another suite, is
 /// not admitted by resumption.
 fn bound_to(setup: &Setup) -> [u8; 32] {
     let mut hash = openssl::sha::Sha256::new();

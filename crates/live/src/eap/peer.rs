@@ -251,7 +251,7 @@ impl Run<'_> {
                 Err(failure) => {
                     let mut line = failure.to_string();
                     if self.sockets.refused {
-                        line.push_str("; the kernel says that nobody listens there");
+                        line.push_str("; the kernel reports that no process listens there");
                     }
                     self.end(owner, Some((failure.cause(), line)));
                 }

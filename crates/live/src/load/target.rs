@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn documentation_addresses_are_nobodys() {
+    fn documentation_addresses_are_refused() {
         assert!(!is_own("192.0.2.1:443".parse().unwrap()));
     }
 }

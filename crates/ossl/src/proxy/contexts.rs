@@ -9,12 +9,12 @@
 //! # Why this needs no lock
 //!
 //! All of a place is atomic, so whatever threads do, there is no data race; what is read is right for these reasons. A
-//! context is used by one thread at a time, as OpenSSL asks of all contexts of operations, and whoever hands it over
+//! context is used by one thread at a time, as OpenSSL asks of all contexts of operations, and a thread that hands it over
 //! synchronises the two threads. So from [`remember`] to [`forget`] only its holder looks for its address and writes to its
 //! place, and each holder sees what those before it wrote. Others only compare the address with theirs, and pass on. When a
-//! context is freed, its place is left before its memory is given back, and whoever gets that memory again, at the same
-//! address, has been synchronised with that by the allocator: it finds the place empty or somebody else's, never its own.
-//! Who takes an empty place does so by one compare-and-exchange, so that no two take it, and writes the note afterwards:
+//! context is freed, its place is left before its memory is given back, and a context that gets that memory again, at the same
+//! address, has been synchronised with that by the allocator: it finds the place empty or another context's, never its own.
+//! An empty place is taken by one compare-and-exchange, so that no two take it, and writes the note afterwards:
 //! only the holder of that address reads it. Were a context copied by two threads at once, which OpenSSL's own
 //! contexts would not survive where they count, one copy would get the time that was spent before, the other none.
 
@@ -293,7 +293,7 @@ mod tests {
                     for round in 0..5_000 {
                         let Ok(address) = receiver.recv() else { return };
                         let context = address as *mut c_void;
-                        assert!(!is_known(context), "freed by whoever had it before");
+                        assert!(!is_known(context), "freed by its previous owner");
                         remember(context, Some(name(thread + round)));
                         spend(context, thread as Ticks + 1);
                         assert_eq!(recall(context), Some(name(thread + round)));

@@ -125,8 +125,8 @@ fn made_s(session: &SslSessionRef) -> Option<i64> {
 }
 
 /// Whether a session may be resumed now that was made, by a handshake of either kind, at `made_s`; if so, what is made
-/// of it ends when it does. One that was made later than now is of a clock that has been set back since: how old it is,
-/// nobody knows.
+/// of it ends when it does. One that was made later than now is of a clock that has been set back since: its age
+/// is unknown.
 fn is_resumable(ssl: &mut SslRef, session: &SslSessionRef, made_s: i64) -> bool {
     let (now_s, until_s) = (now_s(), session.time().saturating_add(session.timeout()));
     let Some(index) = inherited() else { return false };

@@ -140,7 +140,7 @@ fn a_resumed_session_keeps_its_cipher_suite() {
 }
 
 #[test]
-fn a_resumption_that_fails_costs_nobody_the_session() {
+fn a_resumption_that_fails_costs_no_client_its_session() {
     let configs = of(EC);
     let session = with_session(&configs);
     // Somebody who has seen the session's name, but not its secret.

@@ -105,7 +105,7 @@ fn warnings_in_the_midst_of_a_flight_are_heard_and_do_not_disturb_it() {
 }
 
 #[test]
-fn data_before_finished_or_in_clear_text_is_nobodys() {
+fn data_before_finished_or_in_clear_text_is_dropped() {
     let mut pair = at_server(&of(RSA)).pair;
     pair.deliver_to_server(&plain(ContentType::ApplicationData, 1, b"GET /"));
     pair.deliver_to_server(&protected(ContentType::ApplicationData, 1, &[1; 32]));

@@ -76,7 +76,7 @@ def read_suites(
         scenarios.append(Scenario(kind="measured", handshake=handshake, options=chosen))
     for side, side_files in files.items():
         if not any(side in one.options.user_supplied for one in scenarios):
-            raise document.wrong(side, _nobody_presents(side_files, today))
+            raise document.wrong(side, _not_presented(side_files, today))
     return scenarios, tuple(notes)
 
 
@@ -150,7 +150,7 @@ def _options_of(one: Assigned, files: Mapping[Side, SideFiles], today: int, opti
     return replace(options, **changes) if changes else options
 
 
-def _nobody_presents(files: SideFiles, now: int) -> str:
+def _not_presented(files: SideFiles, now: int) -> str:
     """Why files go to no suite, and what would have a use for them."""
     keys = files.described(now).keys_name
     if files.side == "client":

@@ -19,7 +19,7 @@ class ContradictionError(InputError):
 
 
 class Figures(Primitives):
-    """Figures as they are read: two different ones for the same triple are refused, for nobody knows the
+    """Figures as they are read: two different ones for the same triple are refused, for nothing tells the
     right one.
 
     Attributes:
