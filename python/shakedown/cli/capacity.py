@@ -46,11 +46,10 @@ def command(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Find the highest rate of handshakes at which they stay within a promised time.
+    """Find the highest rate of handshakes at which clients are ready within a promised time.
 
-    The whole handshake counts: processing on both sides, transmission, and the wait in the server's
-    queue. The
-    server's work has a TCP connection's in it, kernel included.
+    That time has both sides' processing, transmission, and the wait in the server's queue in it. The
+    server's work includes a TCP connection's, with the kernel.
     """
     from shakedown.prediction.library import open_library
 
