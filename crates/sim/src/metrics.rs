@@ -85,10 +85,10 @@ impl Histogram {
         self.runs = 1 << (place / HALF);
     }
 
-    /// Counts a time.
+    /// Counts a time, in nanoseconds.
     #[inline]
-    pub fn record_time(&mut self, time: Ns) {
-        self.record(time.0);
+    pub fn record_time(&mut self, time: impl Into<Ns>) {
+        self.record(time.into().0);
     }
 
     /// Adds another's values.
@@ -164,6 +164,12 @@ impl Histogram {
             }
         }
         Some(self.maximum as f64)
+    }
+
+    /// How many are not greater than a value, or share its bucket.
+    #[must_use]
+    pub fn count_within(&self, value: u64) -> u64 {
+        self.buckets().take_while(|(low, ..)| *low <= value).map(|(.., count)| count).sum()
     }
 
     /// Buckets that hold anything: least value, least value of the next bucket, count.

@@ -83,15 +83,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         let of = |side| prices(&handshake.messages, side).map(Rc::from);
         let prices = [of(Side::Client)?, of(Side::Server)?];
         let tcp = scenario.tcp;
-        let hosts = Hosts {
-            segment_bytes: tcp.segment_bytes(class.bearer.mtu_bytes),
-            ip_bytes: class.bearer.ip_bytes,
-            datagram_header_bytes: class.bearer.ip_bytes + class.bearer.udp_bytes,
-            write_bytes: handshake.write_bytes.unwrap_or(u32::MAX),
-            super_packets: class.bearer.super_packets,
-            server_clock: clock_of(seed, u64::MAX, tcp.hz),
-            tcp,
-        };
+        let hosts = Hosts::of(&class.bearer, tcp, handshake.write_bytes, clock_of(seed, u64::MAX, tcp.hz));
         let name = handshake.name.clone();
         let mut fleet = Self {
             scenario,

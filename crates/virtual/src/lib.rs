@@ -11,7 +11,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | `wire` | TCP with the bytes that it carries, or datagrams, over one path |
+//! | [`wire`] | TCP with the bytes that it carries, or datagrams, over one path |
 //! | `party` | an endpoint, its clock and its processor |
 //! | `costs` | what a party's work is charged |
 //! | `client` | one client and the server's end of its connection |
@@ -27,7 +27,7 @@ mod costs;
 mod error;
 mod fleet;
 mod party;
-mod wire;
+pub mod wire;
 mod workers;
 
 pub use error::VirtualError;

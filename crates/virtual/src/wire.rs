@@ -1,6 +1,6 @@
 //! What carries a connection's bytes: simulated TCP, or bare datagrams, over one path.
 
-use shakedown_link::{Direction, Fate, Ns, Path, Payload, RadioTimes, SuperPackets, Unit};
+use shakedown_link::{BearerSpec, Direction, Fate, Ns, Path, Payload, RadioTimes, SuperPackets, Unit};
 use shakedown_sim::outcome::Cause;
 use shakedown_sim::tcp::{ACK, IP_BYTES, Jiffies, Packet, RST, SYN, State, Tcp, TcpConfig};
 use shakedown_sim::written;
@@ -11,21 +11,38 @@ use std::rc::Rc;
 
 /// What hosts and headers are like; the same for all clients.
 #[derive(Clone, Debug)]
-pub(crate) struct Hosts {
-    pub tcp: TcpConfig,
-    pub segment_bytes: u32,
-    pub ip_bytes: u32,
+pub struct Hosts {
+    tcp: TcpConfig,
+    segment_bytes: u32,
+    ip_bytes: u32,
     /// Of IP and UDP.
-    pub datagram_header_bytes: u32,
-    /// The buffer of who writes to a stream.
-    pub write_bytes: u32,
-    pub super_packets: SuperPackets,
+    datagram_header_bytes: u32,
+    /// The buffer through which a stream is written.
+    write_bytes: u32,
+    super_packets: SuperPackets,
+    /// All connections of a server have one clock.
     pub server_clock: Jiffies,
+}
+
+impl Hosts {
+    /// On both sides of a bearer. Without a buffer of so many bytes, what is sent at once is written at once.
+    #[must_use]
+    pub fn of(bearer: &BearerSpec, tcp: TcpConfig, write_bytes: Option<u32>, server_clock: Jiffies) -> Self {
+        Self {
+            tcp,
+            segment_bytes: tcp.segment_bytes(bearer.mtu_bytes),
+            ip_bytes: bearer.ip_bytes,
+            datagram_header_bytes: bearer.ip_bytes + bearer.udp_bytes,
+            write_bytes: write_bytes.unwrap_or(u32::MAX),
+            super_packets: bearer.super_packets,
+            server_clock,
+        }
+    }
 }
 
 /// What is on its way. Links need the length alone, so nothing is copied, and fragments share what they are of.
 #[derive(Clone, Debug)]
-pub(crate) struct Parcel {
+pub struct Parcel {
     attempt: u32,
     body: Body,
 }
@@ -44,10 +61,14 @@ impl Payload for Parcel {
 
 /// Packets and bytes, IP headers included.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Traffic {
+pub struct Traffic {
+    /// Packets offered to the path.
     pub packets: u64,
+    /// Their bytes, by sender.
     pub bytes: [u64; 2],
+    /// Packets dropped, by cause.
     pub dropped: [u64; 4],
+    /// Segments or datagrams sent again; of TCP, in connections that have been left.
     pub resent: u64,
 }
 
@@ -71,13 +92,14 @@ enum Carriage {
 }
 
 /// A path and what is carried over it.
-pub(crate) struct Wire {
+pub struct Wire {
     path: Path<Parcel>,
     carriage: Carriage,
     /// Parcels of earlier attempts are ignored.
     attempt: u32,
     /// Packets that a TCP has just sent.
     out: Vec<Packet>,
+    /// What it has carried.
     pub traffic: Traffic,
 }
 
@@ -89,6 +111,8 @@ fn direction(from: Side) -> Direction {
 }
 
 impl Wire {
+    /// Nothing is connected yet.
+    #[must_use]
     pub fn new(path: Path<Parcel>) -> Self {
         let traffic = Traffic::default();
         Self { path, carriage: Carriage::None, attempt: 0, out: Vec::new(), traffic }
@@ -167,6 +191,9 @@ impl Wire {
     }
 
     /// Hands over the next packet that is due, if any is.
+    ///
+    /// # Errors
+    /// [`Cause::Reset`] where the server's TCP has refused the client's.
     pub fn deliver(&mut self, now: Ns, hosts: &Hosts) -> Result<bool, Cause> {
         let Some((_, direction, unit)) = self.path.take(now) else { return Ok(false) };
         let Some(parcel) = unit.payload.filter(|parcel| parcel.attempt == self.attempt) else {
@@ -195,6 +222,9 @@ impl Wire {
     }
 
     /// Runs the transport's timers that have run out; false where none had.
+    ///
+    /// # Errors
+    /// [`Cause`] where the client's TCP gives the connection up.
     pub fn expire(&mut self, now: Ns, hosts: &Hosts) -> Result<bool, Cause> {
         let mut any = false;
         for side in Side::BOTH {
@@ -216,6 +246,7 @@ impl Wire {
     }
 
     /// True where a side can send and receive.
+    #[must_use]
     pub fn is_open(&self, side: Side) -> bool {
         match &self.carriage {
             Carriage::None => false,
@@ -225,6 +256,7 @@ impl Wire {
     }
 
     /// True where something has arrived that a side has not read.
+    #[must_use]
     pub fn has_input(&self, side: Side) -> bool {
         match &self.carriage {
             Carriage::None => false,
@@ -251,6 +283,7 @@ impl Wire {
     }
 
     /// When it wants to act next.
+    #[must_use]
     pub fn next(&self) -> Option<Ns> {
         let arrival = self.path.next().map(|(due, _)| due);
         let timers = match &self.carriage {
@@ -261,6 +294,7 @@ impl Wire {
     }
 
     /// How long the client's radio was in which state.
+    #[must_use]
     pub fn radio(&self, from: Ns, until: Ns) -> RadioTimes {
         self.path.times(from, until)
     }

@@ -14,7 +14,6 @@
 
 mod costs;
 mod server;
-mod wire;
 
 pub use costs::{Steps, Work};
 pub use server::Server;
@@ -26,17 +25,20 @@ use crate::names::Network;
 use crate::sessions::Store;
 use crate::sgsn::{Attach, Environment, Node};
 use serde::Serialize;
-use shakedown_link::{Bearer, Direction, Distribution, Ns, Purpose, Stream};
-use shakedown_sim::tcp::TcpConfig;
-use shakedown_trace::Endpoint;
+use shakedown_link::{Bearer, Distribution, Ns, Purpose, Stream};
+use shakedown_sim::tcp::{Jiffies, TcpConfig};
+use shakedown_trace::endpoint::Transport;
+use shakedown_trace::{Endpoint, Side};
+use shakedown_virtual::wire::{Hosts, Wire};
 use std::collections::{BTreeMap, HashMap};
-use wire::Wire;
 
 /// What attaches run over and what they cost.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Between mobile and SGSN.
     pub bearer: Bearer,
+    /// At both ends of it.
+    pub hosts: Hosts,
     /// Of a full handshake.
     pub full: Work,
     /// Of a resumed one.
@@ -155,13 +157,10 @@ impl Runner {
         access: &mut Access<'_, V, S>,
     ) -> (Measured, Vec<MobileEvent>) {
         self.attaches += 1;
-        let wire = Wire::connect(
-            &self.setting.bearer,
-            TcpConfig::default(),
-            self.setting.seed,
-            self.attaches,
-            self.now,
-        );
+        let setting = &self.setting;
+        let mut wire = Wire::new(setting.bearer.path(setting.seed, self.attaches));
+        let clock = Jiffies::new(TcpConfig::default().hz, Ns(self.attaches % 4_000_000));
+        wire.open(self.now, Transport::Stream, clock, &setting.hosts);
         let mut one = One {
             runner: self,
             mobile,
@@ -223,13 +222,14 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
         self.attach.handle_close(node);
         let (start, now) = (self.start, self.runner.now);
         let radio = self.wire.radio(start, now);
+        self.wire.abandon();
         let measured = &mut self.measured;
         measured.decision = self.attach.offered().map(|offered| offered.decision.as_str());
         measured.resumed = self.mobile.negotiated().is_some_and(|negotiated| negotiated.resumed);
         measured.tst_s = measured.rpt_s.zip(measured.tht_s).map(|(rpt, tht)| rpt + tht);
         measured.handshake_bytes = self.mobile.handshake_bytes();
         measured.wire_bytes = [radio.sent_bytes, radio.received_bytes];
-        measured.retransmissions = self.wire.retransmissions();
+        measured.retransmissions = u32::try_from(self.wire.traffic.resent).unwrap_or(u32::MAX);
         measured.sending_s = radio.sending.as_secs_f64();
         measured.receiving_s = radio.receiving.as_secs_f64();
         measured.length_s = now.since(start).as_secs_f64();
@@ -251,13 +251,17 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
         self.actions.insert((at.max(self.runner.now), self.scheduled), action);
     }
 
+    fn send(&mut self, from: Side, bytes: Vec<u8>) {
+        self.wire.send(self.runner.now, from, bytes, &self.runner.setting.hosts);
+    }
+
     fn step(&mut self) {
         let now = self.runner.now;
         while let Some(entry) = self.actions.first_entry().filter(|entry| entry.key().0 <= now) {
             match entry.remove() {
                 Action::Prepared => self.begin(),
-                Action::MobileSends(bytes) => self.wire.write(Direction::Up, now, &bytes),
-                Action::SgsnSends(bytes) => self.wire.write(Direction::Down, now, &bytes),
+                Action::MobileSends(bytes) => self.send(Side::Client, bytes),
+                Action::SgsnSends(bytes) => self.send(Side::Server, bytes),
                 Action::Answered(answer) => {
                     let before = self.attach.steps();
                     let node = &mut self.access.nodes[self.access.serving];
@@ -266,24 +270,25 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
                 }
             }
         }
-        let was_open = self.wire.is_open();
-        self.wire.advance(now);
-        if self.wire.is_lost() {
+        let was_open = self.wire.is_open(Side::Client);
+        let hosts = &self.runner.setting.hosts;
+        let delivered = self.wire.deliver(now, hosts);
+        if delivered.and_then(|_| self.wire.expire(now, hosts)).is_err() {
             return self.fail("transport", "TCP gave the connection up".into());
         }
-        if self.wire.is_open() && !was_open {
+        let up = self.wire.read(now, Side::Server, hosts).concat();
+        let down = self.wire.read(now, Side::Client, hosts).concat();
+        if self.wire.is_open(Side::Client) && !was_open {
             self.measured.nrt_s = Some(now.since(self.start).as_secs_f64());
             let preparation = self.runner.setting.preparation.draw(&mut self.runner.stream);
             self.schedule(now + preparation, Action::Prepared);
         }
-        let up = self.wire.arrived(Direction::Up);
         if !up.is_empty() {
             let before = self.attach.steps();
             let node = &mut self.access.nodes[self.access.serving];
             self.attach.handle_input(node, now.into(), &up);
             self.after_sgsn(before);
         }
-        let down = self.wire.arrived(Direction::Down);
         if !down.is_empty() {
             let before = self.mobile.steps();
             self.mobile.handle_input(now.into(), &down);

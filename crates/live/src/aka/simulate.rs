@@ -12,8 +12,10 @@ use shakedown_aka::sgsn::Node;
 use shakedown_link::{Bearer, BearerSpec, Distribution, DistributionSpec, Ns, Probability, Purpose, Stream};
 use shakedown_ossl::random::Seeded;
 use shakedown_sim::PricedHandshake;
+use shakedown_sim::tcp::{Jiffies, TcpConfig};
 use shakedown_stacks::{Connector, Settings};
 use shakedown_trace::{Session, Suite};
+use shakedown_virtual::wire::Hosts;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -273,8 +275,10 @@ fn run(
         given: plan.moves.to_string(),
         accepted: "0 to 1".into(),
     })?;
+    let tcp = TcpConfig::default();
     let setting = Setting {
         bearer: Bearer::try_from(&plan.bearer)?,
+        hosts: Hosts::of(&plan.bearer, tcp, None, Jiffies::new(tcp.hz, Ns::ZERO)),
         full: Work::of(&plan.full)?,
         resumed: Work::of(&plan.resumed)?,
         preparation: Distribution::try_from(&plan.preparation)?,

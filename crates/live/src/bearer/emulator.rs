@@ -5,11 +5,10 @@ use super::end::{CLIENT, GATEWAY, SocketKind};
 use super::packet::{LinkPlan, Offered, PacketLink};
 use super::pcap::{LinkType, PcapWriter};
 use super::{probe, sys};
-use hdrhistogram::Histogram;
 use serde::Serialize;
 use shakedown_link::{Direction, Drop as Cause, Fate, LinkEncryption, Ns};
+use shakedown_sim::metrics::Histogram;
 use std::collections::HashMap;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
@@ -66,7 +65,7 @@ pub(super) struct Emulator {
     tuns: [OwnedFd; 2],
     epoch_ns: u64,
     counts: [Counts; 2],
-    lateness_ns: Histogram<u64>,
+    lateness: Histogram,
     pcap: Option<(PcapWriter, PathBuf)>,
     buffer: Vec<u8>,
     ports: Ports,
@@ -111,14 +110,12 @@ impl Emulator {
             Ok(writer) => Ok((writer, path.to_owned())),
             Err(error) => Err(BearerRunError::Pcap { path: path.to_owned(), error }),
         });
-        let lateness_ns = Histogram::new_with_bounds(1, 60_000_000_000, 3)
-            .map_err(|error| io::Error::other(error.to_string()))?;
         Ok(Self {
             link,
             tuns,
             epoch_ns: sys::monotonic_ns(),
             counts: [Counts::default(); 2],
-            lateness_ns,
+            lateness: Histogram::default(),
             pcap: pcap.transpose()?,
             buffer: vec![0; MAX_PACKET_BYTES],
             ports,
@@ -227,7 +224,7 @@ impl Emulator {
                 counts.delivered += 1;
                 counts.delivered_bytes += packet.len() as u64;
             }
-            self.lateness_ns.saturating_record(late_ns.max(1));
+            self.lateness.record(late_ns);
             if let (Some(log), Some(probe)) = (&mut self.log, probe::identify(&packet)) {
                 log.due_ns.insert((direction, probe), due.0 + self.epoch_ns);
             }
@@ -266,17 +263,12 @@ impl Emulator {
         for direction in DIRECTIONS {
             self.counts[direction as usize].rejected = self.link.rejected(direction);
         }
-        let seconds = |ns: u64| ns as f64 * 1e-9;
-        let late = &self.lateness_ns;
-        let lateness = if late.is_empty() {
-            Lateness::default()
-        } else {
-            Lateness {
-                mean_s: late.mean() * 1e-9,
-                p50_s: seconds(late.value_at_quantile(0.5)),
-                p99_s: seconds(late.value_at_quantile(0.99)),
-                max_s: seconds(late.max()),
-            }
+        let late = self.lateness.summary(1e9);
+        let lateness = Lateness {
+            mean_s: late.mean.unwrap_or(0.0),
+            p50_s: late.p50.unwrap_or(0.0),
+            p99_s: late.p99.unwrap_or(0.0),
+            max_s: late.max.unwrap_or(0.0),
         };
         let hexadecimal = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect();
         let [up, down] = self.counts;

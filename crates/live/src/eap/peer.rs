@@ -2,11 +2,12 @@
 
 use super::EapError;
 use super::sockets::{Place, Sockets};
-use super::spread::{Counts, Durations, Times};
+use super::spread::{Counts, Times};
 use serde::Serialize;
 use shakedown_eap::client::{Authentication, Exchanged, Next};
 use shakedown_eap::peer::Peer;
 use shakedown_eap::radius::{MAX_PACKET_BYTES, Secret};
+use shakedown_sim::metrics::Histogram;
 use shakedown_stacks::{Connector, SetupError};
 use shakedown_trace::{Endpoint, Session};
 use std::collections::BTreeMap;
@@ -288,7 +289,7 @@ struct Tally {
     resumed: usize,
     failed: BTreeMap<String, usize>,
     first_failure: Option<String>,
-    took: Durations,
+    took: Histogram,
     round_trips: Counts,
     fragments: Counts,
     eap_bytes: Counts,
@@ -305,7 +306,7 @@ impl Tally {
             resumed: 0,
             failed: BTreeMap::new(),
             first_failure: None,
-            took: Durations::default(),
+            took: Histogram::default(),
             round_trips: Counts::default(),
             fragments: Counts::default(),
             eap_bytes: Counts::default(),
@@ -330,7 +331,7 @@ impl Tally {
         let Exchanged { round_trips, eap_bytes, radius_bytes } = flight.authentication.exchanged();
         self.completed += 1;
         self.resumed += usize::from(resumed);
-        self.took.record(took);
+        self.took.record_time(took);
         self.last_end = now;
         self.round_trips.record(round_trips.into());
         self.fragments.record(flight.authentication.peer().tunnel().fragments().into());
@@ -352,7 +353,7 @@ impl Tally {
             fragments: self.fragments.median(),
             eap_bytes: self.eap_bytes.median(),
             radius_bytes: self.radius_bytes.median(),
-            authentication_s: self.took.times(),
+            authentication_s: Times::of(&self.took),
             msk_sha256: self.msk_sha256.filter(|_| count == 1),
             failed: self.failed,
             first_failure: self.first_failure,

@@ -285,7 +285,7 @@ impl<'a> Engine<'a> {
 
     fn start(&mut self, start: Start, resume: bool, starts: &mut Starts) -> Result<(), LoadError> {
         let begun = self.now();
-        self.tally.lateness.record(begun.saturating_sub(start.planned));
+        self.tally.lateness.record_time(begun.saturating_sub(start.planned));
         let traced = self.sampling.takes(self.tally.planned - 1, begun.saturating_sub(self.first_start));
         let (endpoint, offered) = self.clients.connect(start.client, resume)?;
         let mut socket = match Socket::connect(self.target.transport, self.target.address) {
@@ -378,7 +378,7 @@ impl<'a> Engine<'a> {
             (connection.first_byte, &mut tally.first_byte),
         ] {
             if let Some(at) = at {
-                histogram.record(since(at));
+                histogram.record_time(since(at));
             }
         }
         let Some(negotiated) = connection.negotiated.take() else { return };
@@ -473,7 +473,7 @@ impl<'a> Engine<'a> {
             completed: self.tally.completed,
             failed: self.tally.failed.total(),
             open: self.open,
-            handshake_s: self.tally.handshake.figures(),
+            handshake_s: (&self.tally.handshake).into(),
         }
     }
 

@@ -24,7 +24,7 @@ mod target;
 pub use client::Checked;
 pub use config::Config;
 pub use error::LoadError;
-pub use figures::{Figures, Histogram};
+pub use figures::Figures;
 pub use outcome::{Outcome, Part, Parts, Rates, Resumed, Traces, merge};
 pub use schedule::{Arrivals, Schedule};
 pub use target::Target;

@@ -2,10 +2,11 @@
 
 use super::cause::Causes;
 use super::client::Checked;
-use super::figures::{Figures, Histogram};
+use super::figures::Figures;
 use super::sampling::Sample;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shakedown_sim::metrics::Histogram;
 use shakedown_trace::{Negotiated, StackId};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -236,7 +237,7 @@ impl From<Finished> for Part {
         let elapsed_s = elapsed.as_secs_f64();
         let failed = tally.failed.into_map();
         let mut saturated_by = Vec::new();
-        if tally.lateness.quantile_s(0.99).is_some_and(|late_s| late_s > MAX_LATENESS_S) {
+        if tally.lateness.quantile(0.99).is_some_and(|late_ns| late_ns > MAX_LATENESS_S * 1e9) {
             saturated_by.push("start lateness");
         }
         if cpu.as_secs_f64() > MAX_CPU_SHARE * elapsed_s {
@@ -336,12 +337,12 @@ impl Part {
             failed: self.failed,
             rate_per_s: Rates { planned: self.rate_per_s, achieved: self.completed as f64 / self.elapsed_s },
             elapsed_s: self.elapsed_s,
-            connect_s: self.connect.figures(),
-            handshake_s: self.handshake.figures(),
-            first_byte_s: self.first_byte.figures(),
+            connect_s: Figures::from(&self.connect),
+            handshake_s: Figures::from(&self.handshake),
+            first_byte_s: Figures::from(&self.first_byte),
             resumed: self.resumed,
             negotiated: self.negotiated,
-            start_lateness_s: self.lateness.figures(),
+            start_lateness_s: Figures::from(&self.lateness),
             generator_cpu_s: self.generator_cpu_s,
             saturated: !self.saturated_by.is_empty(),
             saturated_by: self.saturated_by,

@@ -1,6 +1,6 @@
 //! What a worker counts. Each worker has a tally of its own, written by it alone and read by any thread.
 
-use hdrhistogram::Histogram;
+use shakedown_sim::metrics::Histogram;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,47 +43,34 @@ impl Gauge {
     }
 }
 
-/// Durations of one kind: a histogram in nanoseconds, and exact sums.
-#[derive(Debug)]
+/// Durations of one kind: a histogram in nanoseconds, and the exact sum of their squares.
+#[derive(Debug, Default)]
 pub struct Durations {
-    histogram: Histogram<u64>,
-    sum_s: f64,
+    histogram: Histogram,
     sum_of_squares_s2: f64,
-}
-
-impl Default for Durations {
-    fn default() -> Self {
-        // Three digits over any time that 64 bits of nanoseconds hold; two significant digits is its own error bound.
-        let histogram = Histogram::new(3).unwrap_or_else(|_| unreachable!("three digits are allowed"));
-        Self { histogram, sum_s: 0.0, sum_of_squares_s2: 0.0 }
-    }
 }
 
 impl Durations {
     /// Counts one.
     pub fn record(&mut self, duration: Duration) {
-        // An automatically resized histogram takes every value.
-        let _ = self.histogram.record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
-        let seconds = duration.as_secs_f64();
-        self.sum_s += seconds;
-        self.sum_of_squares_s2 += seconds * seconds;
+        self.histogram.record_time(duration);
+        self.sum_of_squares_s2 += duration.as_secs_f64().powi(2);
     }
 
     /// Adds another worker's.
     pub fn merge(&mut self, other: &Self) {
-        let _ = self.histogram.add(&other.histogram);
-        self.sum_s += other.sum_s;
+        self.histogram.merge(&other.histogram);
         self.sum_of_squares_s2 += other.sum_of_squares_s2;
     }
 
     /// How many.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.histogram.count()
     }
 
     /// Their sum in seconds.
     pub fn sum_s(&self) -> f64 {
-        self.sum_s
+        self.histogram.sum() as f64 * 1e-9
     }
 
     /// The sum of their squares: with sum and count it gives the second moment that queueing formulas ask for.
@@ -93,19 +80,17 @@ impl Durations {
 
     /// How many lasted no longer.
     pub fn count_within(&self, bound: Duration) -> u64 {
-        self.histogram.count_between(0, u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX))
+        self.histogram.count_within(nanoseconds(bound))
     }
 
     /// A quantile in seconds; 0 of nothing.
-    #[allow(clippy::cast_precision_loss)] // a histogram's bucket is coarser than a double
     pub fn quantile_s(&self, share: f64) -> f64 {
-        self.histogram.value_at_quantile(share) as f64 * 1e-9
+        self.histogram.quantile(share).unwrap_or(0.0) * 1e-9
     }
 
     /// The longest in seconds; 0 of nothing.
-    #[allow(clippy::cast_precision_loss)]
     pub fn max_s(&self) -> f64 {
-        self.histogram.max() as f64 * 1e-9
+        self.histogram.range().map_or(0.0, |(_, max)| max as f64 * 1e-9)
     }
 }
 
