@@ -7,15 +7,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= demo
 FUZZ_SECONDS ?= 5
+HOST := $(shell rustc --print host-tuple)
 # The probe may be for another processor than this one; its standard library and a C compiler must then be installed.
-PROBE_TARGET ?= $(shell rustc --print host-tuple)
+PROBE_TARGET ?= $(HOST)
+# Compiles and links against an old C library: the wheel then runs on distributions since 2014.
+ZIG := ziglang==0.17.1
 # The core is rebuilt when any of these is newer than the installed extension.
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock pyproject.toml
 
 SOAK_SECONDS ?= 600
 KILLS ?= 50
 
-.PHONY: help build probe peers demo test test-rust test-python fuzz queue-check bearer-handshakes kernel-grid kernel-flights network-check soak killed lint audit format docs schema lock bench traces papers clean fit
+.PHONY: help build dist dist-test probe peers demo test test-rust test-python test-peers test-others fuzz queue-check bearer-handshakes kernel-grid access-check network-check soak killed lint audit format docs site schema lock bench traces papers clean fit
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,13 +41,24 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 build: .venv/.built ## Build the program: .venv/bin/shakedown
 
-probe: .venv/.tools ## Build shakedown-probe, a static program for devices without Python
+probe: .venv/.tools ## Build shakedown-probe, a static program for hosts without Python: measure, load, serve
 	source $(BIN)/activate && RUSTFLAGS="-C target-feature=+crt-static" \
 		cargo rustc --release --locked --package shakedown-probe --bin shakedown-probe --target $(PROBE_TARGET) \
 		-- -C strip=symbols
 	if readelf --dynamic target/$(PROBE_TARGET)/release/shakedown-probe | grep NEEDED; then exit 1; fi
 	mkdir -p dist
 	cp target/$(PROBE_TARGET)/release/shakedown-probe dist/
+
+dist: .venv/.tools ## Build the wheel (manylinux2014) and the source distribution: dist/
+	$(PIP) "$(ZIG)"
+	rm -rf dist/shakedown_lab-* target/dist
+	source $(BIN)/activate && maturin sdist --out dist && \
+		maturin build --release --locked --zig --target $(HOST) --compatibility manylinux2014 --out dist
+	$(BIN)/python -m zipfile -e dist/shakedown_lab-*.whl target/dist
+	test "$$(nm --dynamic --defined-only --format=just-symbols target/dist/shakedown/_core.abi3.so)" = PyInit__core
+
+dist-test: dist probe ## Install both and the static program in empty Debian roots, without a network, and use them (root; half an hour)
+	tools/dist-test
 
 peers: ## Install the Debian packages that tests compare against (root or sudo)
 	tools/install-peers
@@ -57,8 +71,18 @@ test: build .venv/.dev peers lint test-rust fuzz test-python ## Lint, then run e
 test-rust: .venv/.tools ## The Rust tests, our own crates with overflow checks and debug assertions
 	source $(BIN)/activate && cargo test --release --workspace --locked --no-fail-fast --config tools/checked.toml
 
-test-python: build .venv/.dev ## The Python tests, command line, documentation and report included
-	$(BIN)/python -m pytest
+# Tests that open sockets, start peers or run the pages' commands wait more than they compute: beside them the others
+# have a processor to themselves. Each half is serial, so fixed ports and servers never meet.
+PEERS_TESTS := $(addprefix tests/,aka capture certs docs eap first_use interop live)
+
+test-python: build .venv/.dev ## The Python tests, command line, documentation and report included, in two halves at once
+	$(MAKE) --no-print-directory --keep-going --jobs 2 test-peers test-others
+
+test-peers: build .venv/.dev
+	$(BIN)/python -m pytest $(PEERS_TESTS) 2>&1 | sed --unbuffered 's/^/peers:  /'
+
+test-others: build .venv/.dev
+	$(BIN)/python -m pytest tests $(PEERS_TESTS:%=--ignore=%) 2>&1 | sed --unbuffered 's/^/others: /'
 
 fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
 	fuzz/run $(FUZZ_SECONDS)
@@ -73,8 +97,8 @@ kernel-grid: build .venv/.dev ## Record this kernel's TCP over a grid of paths, 
 	chrt --fifo 10 $(BIN)/python tests/predict/kernel_tcp.py grid tests/predict/kernel_grid.json
 	$(BIN)/python -m pytest tests/predict/test_kernel_grid.py
 
-kernel-flights: build .venv/.dev ## Time flights of the kernel's TCP under loss and compare them with the simulator's (twenty minutes)
-	$(BIN)/python -m tools.kernel_flights $(FLIGHTS)
+access-check: build .venv/.dev ## Compare access to shared cells with published results, and write the page's table (a minute)
+	$(BIN)/python -m tools.access_check --write
 
 network-check: build .venv/.dev ## Predict 1,080 scenarios, and compare predict with simulate in 200 more (three minutes)
 	$(BIN)/python -m tools.network_check
@@ -113,6 +137,9 @@ format: .venv/.dev ## Format the sources
 docs: build .venv/.dev ## Run the documents' examples and write down what they print
 	$(BIN)/python tests/docs_examples.py
 
+site: build .venv/.dev ## Build the documentation site: site/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs site
+
 schema: build .venv/.dev ## Write the reference that the program knows: JSON Schema, quantities, keys of experiments
 	$(BIN)/python -m tools.reference docs/reference
 
@@ -124,7 +151,7 @@ bench: build .venv/.dev peers ## Compare costs with their targets; NAME=… runs
 	$(BIN)/python -m bench $(NAME)
 
 fit: build .venv/.dev ## Fit the ranges of estimated costs to the shipped devices, for a release
-	$(BIN)/python -m tools.fit_ratios
+	$(BIN)/python -m tools.fit_costs
 
 traces: build ## Record the traces that ship with the package
 	$(BIN)/python -m tools.record_traces
@@ -133,4 +160,4 @@ papers: build ## Measure for the papers' pages and write them; MINUTES=… at mo
 	$(BIN)/python -m tools.papers $(if $(MINUTES),--minutes $(MINUTES))
 
 clean: ## Remove what was built, not what was measured
-	rm -rf target .venv dist
+	rm -rf target .venv dist site

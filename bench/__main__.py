@@ -6,11 +6,10 @@ import pkgutil
 import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 import bench
 from bench.harness import Benchmark, Row, UnavailableError, is_met, verdict
+from shakedown.reporting.columns import Selection, label
+from shakedown.reporting.terminal.listing import listing, screen_width
 
 LATEST = Path(__file__).resolve().parent / "latest.json"
 
@@ -38,13 +37,16 @@ def save(rows: list[Row]) -> None:
     unfinished.replace(LATEST)
 
 
-def show(rows: list[Row], console: Console) -> None:
+HEADINGS = ("benchmark", "ours", "peer", "ratio", "95 % interval", "target", "n", "verdict")
+
+
+def show(rows: list[Row]) -> None:
     """Prints the rows as a table."""
-    table = Table("benchmark", "ours", "peer", "ratio", "95 % interval", "target", "n", "")
+    lines = []
     for row in rows:
         low, high = row["spread"]
         bound = "≤" if row["better"] == "lower" else "≥"
-        table.add_row(
+        cells = (
             row["name"],
             f"{row['ours']:g}",
             f"{row['peer']:g} ({row['peer_name']})",
@@ -54,14 +56,15 @@ def show(rows: list[Row], console: Console) -> None:
             str(row["n"]),
             verdict(row),
         )
-    console.print(table)
-    for row in rows:
-        console.print(f"{row['name']}: {row['what']}", highlight=False)
+        lines.append(dict(zip(HEADINGS, cells, strict=True)))
+    columns = [label(name, name) for name in HEADINGS]
+    said = (f"{row['name']}: {row['what']}" for row in rows)
+    for line in listing(columns, lines, Selection(), notes=said, width=screen_width()):
+        print(line)  # noqa: T201
 
 
 def main(names: list[str]) -> int:
     """Runs the named benchmarks, or all. 0: all targets met; 1: not; 2: wrong usage."""
-    console = Console(width=None if sys.stdout.isatty() else 140)
     known = all_benchmarks()
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -70,16 +73,16 @@ def main(names: list[str]) -> int:
     rows: list[Row] = []
     complete = True
     for name in names or known:
-        with Console(stderr=True).status(name):
-            try:
-                rows.append(known[name].run())
-            except UnavailableError as missing:
-                print(f"{name}: {missing}", file=sys.stderr)  # noqa: T201
-                complete = False
-                continue
+        print(f"{name} …", file=sys.stderr)  # noqa: T201
+        try:
+            rows.append(known[name].run())
+        except UnavailableError as missing:
+            print(f"{name}: {missing}", file=sys.stderr)  # noqa: T201
+            complete = False
+            continue
         save(rows)
     if rows:
-        show(rows, console)
+        show(rows)
     return 0 if complete and all(is_met(row) for row in rows) else 1
 
 

@@ -9,12 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.harness import Benchmark, Pair, UnavailableError
+from bench.harness import Benchmark, Pair, cpu_s, need
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
-
-import shutil  # noqa: E402
 
 import supplied  # noqa: E402
 from eap.freeradius import SECRET, freeradius  # noqa: E402
@@ -28,17 +26,6 @@ PEER_RATE_PER_S = 300
 ASKED_RATE_PER_S = 330
 """… and what it is asked for: an open loop reaches no more than that."""
 PEER_SECONDS = 5
-
-
-def _needs_freeradius() -> None:
-    if shutil.which("freeradius") is None:
-        raise UnavailableError("freeradius is not installed (make peers installs it)")
-
-
-def _cpu_s(pid: int) -> float:
-    """What a process's threads have run so far, in seconds."""
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) * 1e-9
 
 
 def _authenticate(port: int, client: Path, ca: Path, *options: str) -> dict[str, float]:
@@ -57,18 +44,9 @@ def _authenticate(port: int, client: Path, ca: Path, *options: str) -> dict[str,
 @contextlib.contextmanager
 def _ours(server: Path, ca: Path) -> Iterator[tuple[int, int]]:
     """Our server: port and process."""
-    command = [
-        sys.executable,
-        "-m",
-        "shakedown",
-        "eap",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--secret",
-        SECRET,
-    ]
-    command += ["--suite", SUITE, "--chain", server / "chain.pem", "--key", server / "key.pem", "--ca", ca]
+    command: list[str | Path] = [sys.executable, "-m", "shakedown", "eap", "serve", "--listen", "127.0.0.1:0"]
+    command += ["--secret", SECRET, "--suite", SUITE, "--chain", server / "chain.pem"]
+    command += ["--key", server / "key.pem", "--ca", ca]
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -81,14 +59,14 @@ def _ours(server: Path, ca: Path) -> Iterator[tuple[int, int]]:
 
 def _per_cpu_s(port: int, pid: int, client: Path, ca: Path) -> float:
     """Full authentications for a second of the server's CPU time."""
-    before_s = _cpu_s(pid)
+    before_s = cpu_s(pid)
     found = _authenticate(port, client, ca, "--count", str(COUNT), "--in-flight", str(IN_FLIGHT))
-    return found["completed"] / (_cpu_s(pid) - before_s)
+    return found["completed"] / (cpu_s(pid) - before_s)
 
 
 def server_pairs() -> list[Pair]:
     """Authentications for a second of one core: ours, FreeRADIUS, with the same certificates."""
-    _needs_freeradius()
+    need("freeradius")
     with tempfile.TemporaryDirectory(prefix="shakedown-bench-eap-") as name:
         folder = Path(name)
         server = supplied.chain(folder / "server", "p256")
@@ -111,7 +89,7 @@ def server_pairs() -> list[Pair]:
 
 def peer_pairs() -> list[Pair]:
     """Full authentications per second that our peer drives FreeRADIUS to: reached, and to be reached."""
-    _needs_freeradius()
+    need("freeradius")
     with tempfile.TemporaryDirectory(prefix="shakedown-bench-eap-") as name:
         folder = Path(name)
         server = supplied.chain(folder / "server", "p256")

@@ -1,5 +1,6 @@
 """From pairs of readings to a ratio with its interval."""
 
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict
 
 import numpy as np
+
+from shakedown.native.processors import ran_s, threads
 
 ROOT = Path(__file__).resolve().parent.parent
 RESAMPLES = 2000
@@ -107,6 +110,24 @@ def verdict(row: Row) -> str:
 
 def _reaches(row: Row, ratio: float) -> bool:
     return ratio <= row["target"] if row["better"] == "lower" else ratio >= row["target"]
+
+
+def need(program: str) -> str:
+    """The path of a program.
+
+    Raises:
+        UnavailableError: where it is not installed.
+    """
+    path = shutil.which(program)
+    if path is None:
+        message = f"{program} is not installed (make peers installs it)"
+        raise UnavailableError(message)
+    return path
+
+
+def cpu_s(pid: int) -> float:
+    """What a process's threads have run so far (s), as the scheduler counts it."""
+    return ran_s(threads(pid), pid)
 
 
 def rust_example(package: str, example: str, *arguments: str) -> str:

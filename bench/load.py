@@ -7,8 +7,6 @@ Tools run on the other core, one after the other. Whatever a tool does besides h
 import json
 import os
 import re
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from bench.harness import ROOT, Benchmark, Pair, UnavailableError
+from bench.harness import ROOT, Benchmark, Pair, UnavailableError, need
+from bench.tls_servers import serving
 
 SECONDS = 3
 PAIRS = 7
@@ -32,29 +30,6 @@ RESUMING_SUITE = "tls1.2/ecdhe_ecdsa+x25519/p256/server"
 
 SERVER_CORE, CLIENT_CORE = 0, 1
 
-NGINX = """
-daemon off;
-worker_processes 1;
-error_log {folder}/error.log crit;
-pid {folder}/nginx.pid;
-events {{ worker_connections 4000; }}
-http {{
-  access_log off;
-  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
-  uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  server {{
-    listen 127.0.0.1:{port} ssl backlog=4096;
-    ssl_certificate {folder}/certificate.pem;
-    ssl_certificate_key {folder}/key.pem;
-    ssl_protocols TLSv1.2 TLSv1.3;
-    {resumption}
-    ssl_ecdh_curve X25519;
-    ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
-    location / {{ return 200 "hello"; }}
-  }}
-}}
-"""
-
 
 @dataclass
 class Reading:
@@ -64,63 +39,21 @@ class Reading:
     cpu_s: float
 
 
-def need(program: str) -> str:
-    """The path of a program.
-
-    Raises:
-        UnavailableError: where it is not installed.
-    """
-    path = shutil.which(program)
-    if path is None:
-        message = f"{program} is not installed"
-        raise UnavailableError(message)
-    return path
-
-
-RESUMES = "ssl_session_cache shared:sessions:1m;"
-RESUMES_NOT = "ssl_session_cache off; ssl_session_tickets off;"
+CIPHER = "ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;"
+RESUMES = f"{CIPHER} ssl_session_cache shared:sessions:1m;"
+RESUMES_NOT = f"{CIPHER} ssl_session_cache off; ssl_session_tickets off;"
 """Else `wrk` resumes all but its first connections, unasked, and is not compared in full handshakes."""
 
 
 @contextmanager
-def nginx(resumption: str = RESUMES) -> Iterator[int]:
+def nginx(settings: str = RESUMES) -> Iterator[int]:
     """A web server with one worker on a core of its own; yields its port."""
     cores = os.sched_getaffinity(0)
     if not {SERVER_CORE, CLIENT_CORE} <= cores:
         message = f"needs the cores {SERVER_CORE} and {CLIENT_CORE}, may use {sorted(cores)}"
         raise UnavailableError(message)
-    with tempfile.TemporaryDirectory() as name, socket.socket() as probe:
-        folder = Path(name)
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
-        request = [
-            need("openssl"),
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-        ]
-        files = ["-nodes", "-keyout", f"{name}/key.pem", "-out", f"{name}/certificate.pem"]
-        subprocess.run([*request, *files, "-subj", "/CN=localhost"], check=True, capture_output=True)
-        (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, resumption=resumption))
-        command = [need("taskset"), "-c", str(SERVER_CORE), need("nginx")]
-        server = subprocess.Popen(
-            [*command, "-p", name, "-c", str(folder / "nginx.conf"), "-e", f"{name}/error.log"]
-        )
-        try:
-            for _ in range(200):
-                try:
-                    socket.create_connection(("127.0.0.1", port), 1).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
-            yield port
-        finally:
-            server.terminate()
-            server.wait()
+    with serving("nginx", [("p256", False)], settings=settings) as server:
+        yield server.places["p256", False].port
 
 
 def timed(command: Sequence[str]) -> tuple[str, float, float]:

@@ -1,47 +1,19 @@
 """Our server beside nginx: full handshakes for a second of one core's time."""
 
 import contextlib
-import os
 import re
-import shutil
-import socket
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from bench.harness import Benchmark, Pair, UnavailableError
+from bench.harness import Benchmark, Pair, UnavailableError, cpu_s
+from bench.tls_servers import serving
 
 SUITE = "tls1.3/x25519/p256/server"
 PAIRS = 15
 CLIENTS = 4
 SECONDS = 1
-
-NGINX = """
-daemon off;
-worker_processes 1;
-error_log stderr crit;
-pid {folder}/nginx.pid;
-events {{ worker_connections 1024; }}
-http {{
-  access_log off;
-  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
-  uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  server {{
-    listen 127.0.0.1:{port} ssl;
-    ssl_certificate {chain};
-    ssl_certificate_key {key};
-    ssl_protocols TLSv1.3;
-    ssl_ecdh_curve X25519;
-    ssl_session_cache off;
-    ssl_session_tickets off;
-    location / {{ return 200; }}
-  }}
-}}
-"""
 
 
 @dataclass
@@ -51,15 +23,10 @@ class Served:
     port: int
     pid: int
 
-    def cpu_s(self) -> float:
-        """What its threads have run so far, in seconds, to the nanosecond."""
-        threads = Path(f"/proc/{self.pid}/task").iterdir()
-        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) * 1e-9
-
 
 def rate_per_cpu_s(served: Served) -> float:
     """Full handshakes of `openssl s_time` clients for a second of the server's CPU time."""
-    before_s = served.cpu_s()
+    before_s = cpu_s(served.pid)
     command = [
         "openssl",
         "s_time",
@@ -83,7 +50,7 @@ def rate_per_cpu_s(served: Served) -> float:
         if found is None:
             raise UnavailableError(f"s_time said: {said[-200:]}")
         completed += int(found[1])
-    return completed / (served.cpu_s() - before_s)
+    return completed / (cpu_s(served.pid) - before_s)
 
 
 @contextlib.contextmanager
@@ -102,39 +69,9 @@ def ours() -> Iterator[Served]:
 @contextlib.contextmanager
 def nginx() -> Iterator[Served]:
     """nginx, one worker, with a certificate of the same kind."""
-    program = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
-    if program is None:
-        raise UnavailableError("nginx is not installed (make peers installs it)")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        chain, key = folder / "chain.pem", folder / "key.pem"
-        make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -days 30"
-        subprocess.run(
-            ["openssl", *make.split(), "-out", str(chain), "-keyout", str(key)],
-            check=True,
-            capture_output=True,
-        )
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        settings = folder / "nginx.conf"
-        settings.write_text(NGINX.format(folder=folder, port=port, chain=chain, key=key))
-        with subprocess.Popen(
-            [program, "-p", name, "-c", str(settings)], stderr=subprocess.DEVNULL
-        ) as process:
-            yield Served(port, _worker_of(process.pid, port))
-            process.terminate()
-
-
-def _worker_of(master: int, port: int) -> int:
-    """The worker's process, once it listens."""
-    for _ in range(100):
-        time.sleep(0.05)
-        children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            if children:
-                return int(children[0])
-    raise UnavailableError("nginx did not start")
+    settings = "ssl_session_cache off; ssl_session_tickets off;"
+    with serving("nginx", [("p256", False)], settings=settings) as server:
+        yield Served(server.places["p256", False].port, server.pid)
 
 
 def _pairs() -> list[Pair]:

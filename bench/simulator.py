@@ -39,6 +39,7 @@ STORM_SUITES = (
     "tls1.3/x25519mlkem768/mldsa65/server",
 )
 STORM_CLIENTS, STORMS_S = 100_000, 10.0
+CELLS_CLIENTS, CELLS, CELLS_SERVERS, CELLS_S, CELLS_MIB = 1_000_000, 1000, 20, 60.0, 1024.0
 STORM_RUNS = 3
 
 
@@ -159,17 +160,22 @@ def against(rival: Callable[[int], tuple[float, float]]) -> Callable[[], Sequenc
     return pairs
 
 
-def _fleet(clients: int) -> dict[str, Any]:
-    """Full TLS 1.3 handshakes over TCP, LTE and a server at 60 %."""
+def _spec(suite: str, device: str, bearer: str, workers: int = 1, **fleet: Any) -> dict[str, Any]:  # noqa: ANN401
+    """A fleet of clients of one server; its rate may be a share of what that sustains."""
     from shakedown.native.scenario import Fleet
     from shakedown.prediction.scenario import scenario
     from shakedown.simulation.fleet import settle
     from shakedown.simulation.simulate import Job
 
-    priced = scenario("tls1.3/x25519/p256/server", "phone", "server", "lte")
-    rate = 0.6 / priced.service_s.mean
-    fleet = Fleet(arrivals=f"poisson:{rate:.6g}/s", clients=clients, replications=1)
-    return Job(priced, None, settle(fleet), 1, 1).spec()
+    priced = scenario(suite, device, "server", bearer)
+    if share := fleet.pop("utilisation", None):
+        fleet |= {"arrivals": f"poisson:{share / priced.service_s.mean:.6g}/s", "replications": 1}
+    return Job(priced, None, settle(Fleet(**fleet)), workers, 1).spec()
+
+
+def _fleet(clients: int) -> dict[str, Any]:
+    """Full TLS 1.3 handshakes over TCP, LTE and a server at 60 %."""
+    return _spec("tls1.3/x25519/p256/server", "phone", "lte", utilisation=0.6, clients=clients)
 
 
 def fleet_speed() -> Sequence[Pair]:
@@ -187,11 +193,16 @@ def fleet_speed() -> Sequence[Pair]:
 
 def fleet_memory() -> Sequence[Pair]:
     """Most memory (MiB) of a process of its own that simulates ten million handshakes."""
-    code = "from bench.simulator import largest; largest()"
+    return [(float(_elsewhere("largest")), MANY_MIB)]
+
+
+def _elsewhere(function: str) -> str:
+    """What a function here prints in a process of its own."""
+    code = f"from bench.simulator import {function}; {function}()"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise UnavailableError(done.stderr.strip().splitlines()[-1])
-    return [(float(done.stdout), MANY_MIB)]
+    return done.stdout
 
 
 def largest() -> None:
@@ -202,8 +213,30 @@ def largest() -> None:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)  # noqa: T201
 
 
+def cells() -> Sequence[Pair]:
+    """The greater of a million clients' seconds and memory, each as a share of what they may take."""
+    spent_s, most_mib = map(float, _elsewhere("storm_over_cells").split())
+    return [(max(spent_s / CELLS_S, most_mib / CELLS_MIB), 1.0)]
+
+
+def storm_over_cells() -> None:
+    """Simulates a storm over cells with servers of their own, and prints the seconds and MiB that it took."""
+    begun = perf_counter()
+    many: dict[str, Any] = {
+        "clients": CELLS_CLIENTS,
+        "cells": CELLS,
+        "servers": CELLS_SERVERS,
+        "balance": "cell",
+    }
+    report = _simulate(_spec("tls1.3/x25519/p256/server", "phone", "lte", arrivals="storm:10s", **many))
+    spent_s = perf_counter() - begun
+    if report["completed"] < CELLS_CLIENTS:
+        raise SystemExit("not all handshakes were completed")
+    print(spent_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)  # noqa: T201
+
+
 def storms() -> Sequence[Pair]:
-    """Seconds for the three storms of `examples/storm.toml`, one after another, and what they may take."""
+    """Seconds for three storms without cells, one after another, and what they may take."""
     specs = [_storm(suite) for suite in STORM_SUITES]
     found: list[Pair] = []
     for seed in range(1, STORM_RUNS + 1):
@@ -219,14 +252,8 @@ def storms() -> Sequence[Pair]:
 
 def _storm(suite: str) -> dict[str, Any]:
     """Meters over NB-IoT, from idle, all within ten seconds."""
-    from shakedown.native.scenario import Fleet
-    from shakedown.prediction.scenario import scenario
-    from shakedown.simulation.fleet import settle
-    from shakedown.simulation.simulate import Job
-
-    priced = scenario(suite, "cortex-m4", "server", "nb-iot")
-    fleet = Fleet(arrivals="storm:10s", clients=STORM_CLIENTS, from_idle=True)
-    return Job(priced, None, settle(fleet), 2, 1).spec()
+    meters: dict[str, Any] = {"arrivals": "storm:10s", "clients": STORM_CLIENTS, "from_idle": True}
+    return _spec(suite, "cortex-m4", "nb-iot", workers=2, **meters)
 
 
 BENCHMARKS = [
@@ -273,5 +300,14 @@ BENCHMARKS = [
         "lower",
         1.0,
         storms,
+    ),
+    Benchmark(
+        "simulator-cells",
+        "a storm of a million LTE clients over 1,000 cells at 20 servers: the greater of seconds over 60 and "
+        "memory over 1 GiB",
+        "wanted",
+        "lower",
+        1.0,
+        cells,
     ),
 ]

@@ -103,6 +103,26 @@ class Browser:
     def evaluate(self, expression: str) -> Any:
         return self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
+    def point(self, selector: str) -> None:
+        """Moves the mouse to the middle of an element that is scrolled to."""
+        find = f"document.querySelector({json.dumps(selector)})"
+        x, y = self.evaluate(
+            f"{find}.scrollIntoView({{block: 'center'}}); var box = {find}.getBoundingClientRect();"
+            "[box.x + box.width / 2, box.y + box.height / 2]"
+        )
+        self.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def download(self, expression: str, folder: Path, name: str) -> bytes:
+        """The file that is saved once a script has run."""
+        self.ask("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+        self.evaluate(expression)
+        deadline = time.monotonic() + ANSWER_WITHIN_S
+        while not (folder / name).exists():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no {name}")
+            time.sleep(0.05)
+        return (folder / name).read_bytes()
+
     def screenshot(self, path: Path) -> None:
         """The whole page as a PNG."""
         picture = self.ask("Page.captureScreenshot", captureBeyondViewport=True)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,14 +47,22 @@ def peer() -> Callable[[str], str]:
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> fakecore.FakeCore:
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[fakecore.FakeCore]:
     """A native core that measures nothing and fails on demand."""
     import shakedown
 
     core = fakecore.FakeCore()
     monkeypatch.setitem(sys.modules, "shakedown._core", core)
     monkeypatch.setattr(shakedown, "_core", core, raising=False)
-    return core
+    from shakedown.native import suite_names
+
+    # Lists of suites are kept for the process: that of this core must not outlive the test.
+    kept = (suite_names._names, suite_names._places)
+    for one in kept:
+        one.cache_clear()
+    yield core
+    for one in kept:
+        one.cache_clear()
 
 
 @pytest.fixture

@@ -24,9 +24,12 @@ from shakedown.native import extension
 OTHER_NAMES = {
     "run": "run_experiment", "validate": "compare_live", "bearer check": "check_bearer",
     "bearer measure": "measure_path", "eap peer": "authenticate", "aka run": "attach",
-    "aka mobile": "attach_live",
+    "aka mobile": "attach_live", "check": "check_budgets",
 }  # fmt: skip
-NO_FIGURES = {"aka provision": "writes files", "aka sgsn": "serves until it is stopped"}
+NO_FIGURES = {
+    "aka provision": "writes files", "aka sgsn": "serves until it is stopped",
+    "doctor": "reports on the machine",
+}  # fmt: skip
 
 
 def test_every_command_is_a_function():
@@ -73,12 +76,12 @@ def test_paths_are_measured_against_a_reflector(tmp_path):
     assert 0.0 < found.round_trip_s.min <= found.round_trip_s.p50 <= found.round_trip_s.max
     assert 'name = "path"' in (tmp_path / "path.toml").read_text()
     for bad in ("nowhere", "127.0.0.1:x", ":4"):
-        with pytest.raises(shakedown.InputError, match="is no address; accepted: HOST:PORT"):
+        with pytest.raises(shakedown.InputError, match="is not an address; accepted: HOST:PORT"):
             shakedown.measure_path(bad, tmp_path / "other.toml")
 
 
 def test_a_load_says_which_arrivals_there_are():
-    for arrivals in (5, "bursts", None):
+    for arrivals in (5, "bursts"):
         with pytest.raises(InputError, match=r"arrivals is .*; accepted: poisson, deterministic, closed"):
             shakedown.load("127.0.0.1:1", rate_per_s=1.0, arrivals=arrivals)
 
@@ -220,11 +223,11 @@ def test_profiles_and_papers():
     ("arguments", "options", "said"),
     [
         (("tls9/psk",), {}, "tls9"),
-        (("tls1.2/psk", 0), {}, "repeat: expected `int` >= 1"),
-        (("tls1.2/psk", 10**9), {}, "repeat: expected `int` <= 1000000"),
-        (("tls1.2/psk",), {"tickets": 10**8}, "tickets: expected `int` <= 16"),
-        (("tls1.2/psk",), {"seed": -1}, "seed: expected `int` >= 0"),
-        (("tls1.2/psk",), {"now": 10**20}, "now: "),
+        (("tls1.2/psk", 0), {}, "repeat is 0; accepted: a whole number from 1"),
+        (("tls1.2/psk", 10**9), {}, "accepted: a whole number from 1 to 1,000,000"),
+        (("tls1.2/psk",), {"tickets": 10**8}, "accepted: a whole number from 0 to 16"),
+        (("tls1.2/psk",), {"seed": -1}, "seed is -1; accepted: a whole number from 0"),
+        (("tls1.2/psk",), {"now": 10**20}, "now is "),
         (("tls1.2/psk",), {"sed": 1}, 'unknown option sed; did you mean "seed"?'),
         (("tls1.2/psk",), {"stack": "opnssl"}, 'there is no stack "opnssl"; did you mean "openssl"?'),
         (("tls1.2/psk",), {"transfer_bytes": [-1]}, "a transfer of -1 bytes"),
@@ -261,12 +264,15 @@ def test_an_experiment_is_run_from_its_file(tmp_path):
 
 
 WRONG = [
-    ("measure", (5,), {}, "suite is 5; accepted: a string"),
+    ("compare", (5, "x"), {}, "before is 5; accepted: a string or a path"),
+    ("compare_pair", (5, "x"), {}, "before is 5; accepted: a string"),
+    ("check_budgets", ("b.toml",), {"times": "yes"}, "times is 'yes'; accepted: "),
+    ("measure", (5,), {}, "suites is 5; accepted: a string or a list of strings"),
     ("measure", ("tls1.2/psk", "5"), {}, "repeat is '5'; accepted: a whole number or None"),
     ("measure", ("tls1.2/psk", True), {}, "repeat is True; accepted: a whole number or None"),
     ("measure", ("tls1.2/psk",), {"transfer_bytes": 5}, "transfer_bytes is 5; accepted: a list of whole num"),
     ("measure", ("tls1.2/psk",), {"progress": 5}, "progress is 5; accepted: a function or None"),
-    ("measure", ("tls1.2/psk",), {"chain": 5}, "chain: expected `str | null`, got `int`"),
+    ("measure", ("tls1.2/psk",), {"chain": 5}, "chain is 5; accepted: a string"),
     ("capture", (5, "x.pcap"), {}, "suites is 5; accepted: a string or a list of strings"),
     ("capture", ("tls9/psk", "x.pcap"), {}, "suite 'tls9/psk': unknown protocol 'tls9'"),
     ("inspect", (5,), {}, "path is 5; accepted: a string or a path"),
@@ -274,10 +280,12 @@ WRONG = [
     ("primitives", (), {"seconds": "1"}, "seconds is '1'; accepted: a number"),
     ("predict", ("tls1.2/psk",), {"device": 5}, "device is 5; accepted: a string or a path"),
     ("predict", (["tls1.2/psk", 5],), {}, "suites is ['tls1.2/psk', 5]; accepted: a string or a list of str"),
+    ("calibrate", (1, "tls1.2/psk"), {}, "target is 1; accepted: a string"),
     ("capacity", ("tls1.2/psk",), {"within_s": None}, "within_s is None; accepted: a number"),
+    ("capacity", ("tls1.2/psk",), {"within_s": 1.0, "calibrations": "x"}, "accepted: a list of Calibrations"),
     ("serve", (5,), {}, "suites is 5; accepted: a string or a list of strings"),
-    ("serve", ("tls1.2/psk",), {"workers": "x"}, "workers is 'x'; accepted: a whole number or None"),
-    ("serve", ("tls1.2/psk",), {"queue_times": 1}, "queue_times is 1; accepted: True or False or None"),
+    ("serve", ("tls1.2/psk",), {"workers": "x"}, "workers is 'x'; accepted: a whole number from 1 to 1,024"),
+    ("serve", ("tls1.2/psk",), {"queue_times": 1}, "queue_times is 1; accepted: true, false"),
     ("check_bearer", (5,), {}, "name is 5; accepted: a string or a path"),
     ("measure_path", ("127.0.0.1:1",), {"seconds": "5"}, "seconds is '5'; accepted: a number"),
     ("authenticate", ("127.0.0.1:1", "s", "x"), {"count": "5"}, "count is '5'; accepted: a whole number"),

@@ -26,7 +26,7 @@ from shakedown.schema.base import SIDES
 if TYPE_CHECKING:
     from shakedown.schema.primitives import Timing
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference" / "prediction-check.md"
+PAGE = Path(__file__).parent.parent / "docs" / "validation" / "prediction-check.md"
 BEGIN = "<!-- this machine: made by tools/check_this_machine.py -->"
 END = "<!-- end of this machine -->"
 
@@ -98,8 +98,8 @@ def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[
         trace = parse_trace(entry, entry["suite"])
         for side in SIDES:
             priced = price(trace, side, device)
-            if priced.unpriced:
-                print(f"{entry['suite']}, {side}: no figure for {priced.unpriced}", file=sys.stderr)
+            if priced.without_cost:
+                print(f"{entry['suite']}, {side}: no figure for {priced.without_cost}", file=sys.stderr)
                 continue
             times = entry["handshake"][f"{side}_us"]
             # Where hardly a repetition was left alone, the median holds other programs' time too.

@@ -25,6 +25,8 @@ PYTHON_NAMES = {
     "mit license": "MIT",
     "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
     "python software foundation license": "PSF-2.0",
+    "public domain": "LicenseRef-public-domain",
+    "gnu general public license (gpl)": "GPL-2.0-or-later",
 }
 
 # Packages whose metadata names no licence, with the one that their licence file holds.

@@ -1,8 +1,8 @@
-"""Holds `measure`'s memory against valgrind's massif: `python -m tools.measure_heap [SUITE…]`.
+"""Compares `measure`'s memory with valgrind's massif: `python -m tools.measure_heap [SUITE…]`.
 
-One side's connections are held in a process of their own (the example `hold_side`), twice, for two counts.
-What a connection holds is the difference of the two plateaus over that of the counts. Its peak is that, and
-by how much massif's peak, which falls into the last handshake, overtops the plateau. Exit status 1 where one
+The connections of one side live in their own process (the example `hold_side`), twice, for two counts.
+A connection holds the difference of the two plateaus divided by that of the counts. Its peak is that plus
+the difference of massif's peak, in the last handshake, and the plateau. Exit status 1 where one
 differs from `measure` by more than ``TOLERANCE``.
 """
 

@@ -32,7 +32,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import stdev
@@ -55,6 +55,7 @@ from tools.queue_waits import messages as messages_of
 
 from shakedown import native
 from shakedown.native import serving
+from shakedown.native.processors import placed, processors
 from shakedown.native.serving import Passages
 
 SUITES = ("tls1.3/x25519/rsa3072/server", "wtls/rsa/rsa3072/server")
@@ -158,18 +159,6 @@ def _t(freedom: int) -> float:
     return _T[max(known for known in _T if known <= freedom)] if freedom < 60 else 1.96
 
 
-@contextmanager
-def _on(cores: set[int]) -> Iterator[None]:
-    """This thread, and those that it starts meanwhile, on these cores; anywhere, where there is one."""
-    before = os.sched_getaffinity(0)
-    if len(before) > 1:
-        os.sched_setaffinity(0, cores)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
 @dataclass(frozen=True)
 class Run:
     """A load, as the server's queue saw it.
@@ -226,7 +215,7 @@ class Bench:
             "timeout_s": 30.0,
         }
         began_s, before_s = time.monotonic(), _not_running_s()
-        with _on(self.generator):
+        with placed(self.generator):
             outcome = native.load(config, self.suite, {})
         taken_away = (_not_running_s() - before_s) / (time.monotonic() - began_s)
         return Run(
@@ -242,9 +231,9 @@ def check(
     suite: str, utilisations: Sequence[float], handshakes: int, batches: int, quiet: int = QUIET_HANDSHAKES
 ) -> Iterator[Result]:
     """One suite at each utilisation; each batch is a run of its own on the same server."""
-    cores = sorted(os.sched_getaffinity(0))
+    cores = processors()
     starts = max(2, handshakes // batches)
-    with _on({cores[0]}):
+    with placed(cores[:1] if len(cores) > 1 else ()):
         server = serving.start(
             [suite],
             "127.0.0.1:0",

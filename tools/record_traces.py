@@ -42,7 +42,7 @@ def named() -> Iterator[str]:
 
 
 def of_the_papers() -> Iterator[str]:
-    """Suites that the founding papers measured."""
+    """Suites that the five papers measured."""
     with WTLS_CATEGORIES.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             ca, end = row["ca_cert"], row["end_cert"]

@@ -1,7 +1,6 @@
 """Figures 4.13 to 4.23 and 4.44 to 4.46 of the WTLS thesis, simulated beside its model.
 
-.venv/bin/python -m tools.thesis_queue     writes docs/background/figures/thesis-queue.svg, prints the
-                                           table's lines
+    python -m tools.thesis_queue     prints the table of docs/validation/thesis-queue.md
 
 The thesis takes each message of a handshake as a customer of its own, drawn at random and independent of the
 others (equations 3.12 to 3.82), and lets a handshake wait once. What is simulated has the same server times:
@@ -14,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from shakedown import native
 from shakedown.papers.load import load
@@ -22,10 +20,7 @@ from shakedown.papers.thesis.figures import GROUPS, mixtures
 from shakedown.papers.thesis.inputs import SLUG, Authentication, Case, Thesis
 from shakedown.papers.thesis.network_claims import overall_s
 from shakedown.papers.thesis.queue import queue
-from shakedown.reporting.charts.figure import Definition, Figure
-from shakedown.reporting.charts.parts import axis_of, header_of, line_colour, order_of
 
-OUT = Path(__file__).parent.parent / "docs" / "background" / "figures"
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
 CLIENTS = {0.9: 16_000}
 """Of a replication; fewer at loads that are forgotten sooner."""
@@ -37,9 +32,6 @@ ONE_WAY_S = 0.391
 
 APART = 20.0
 """Clients that differ need up to so many busy periods longer than the fastest for their part."""
-
-MODEL = "the thesis's model"
-DIFFERENT, ALIKE = "simulated, clients that differ", "simulated, clients that are alike"
 
 
 @dataclass(frozen=True)
@@ -141,58 +133,6 @@ def _clients(
     }
 
 
-def define(points: Sequence[Point], thesis: Thesis, width: int) -> Definition:
-    """A panel a figure, with its last pure curve; then whole handshakes of its highest level."""
-    values = list(_drawn(points, thesis))
-    names = [MODEL, DIFFERENT, ALIKE]
-    inner = (width - 3 * 60) / 3
-    return {
-        "data": {"values": values},
-        "facet": {**header_of("figure", order_of(values, "figure"))},
-        "columns": 3,
-        "spacing": {"row": 30, "column": 55},
-        "resolve": {"scale": {"x": "independent", "y": "independent"}},
-        "spec": {
-            "width": inner,
-            "height": 130,
-            "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": {
-                "x": {
-                    "field": "load", "type": "quantitative", "title": "load of the server",
-                    "axis": axis_of(format="~%", tickCount=5),
-                },
-                "y": {"field": "seconds", "type": "quantitative", "title": "s", "axis": axis_of(tickCount=5)},
-                "color": line_colour("what", names),
-                "strokeDash": {
-                    "field": "what", "type": "nominal",
-                    "scale": {"domain": names, "range": [[6, 4], [1, 0], [2, 2]]}, "legend": None,
-                },
-            },
-        },
-    }  # fmt: skip
-
-
-def _drawn(points: Sequence[Point], thesis: Thesis) -> Iterator[dict[str, object]]:
-    for figure in sorted({point.curve.figure for point in points}):
-        mine = [point for point in points if point.curve.figure == figure]
-        last = mine[-1].curve.name
-        title = f"{figure}: {last}"
-        for point in (one for one in mine if one.curve.name == last):
-            waits = (point.model_s, point.different_s, point.alike_s)
-            for what, seconds in zip((MODEL, DIFFERENT, ALIKE), waits, strict=True):
-                yield {"figure": title, "load": point.load, "seconds": seconds, "what": what}
-    for level in (1, 2, 3):
-        mine = [point for point in points if point.curve.figure == f"4.{16 + level}"]
-        last = mine[-1].curve.name
-        title = f"4.{43 + level}: {last}, whole"
-        for point in (one for one in mine if one.curve.name == last):
-            (case,) = point.curve.cases
-            waits = (point.model_s, point.different_s, point.alike_s)
-            for what, wait_s in zip((MODEL, DIFFERENT, ALIKE), waits, strict=True):
-                whole_s = overall_s(thesis, case, "mutual", wait_s)
-                yield {"figure": title, "load": point.load, "seconds": whole_s, "what": what}
-
-
 def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
     """A line a figure: what the model says at 50 and 90 %, and what is simulated as a multiple of it."""
     yield (
@@ -238,31 +178,15 @@ def _span(numbers: Sequence[float]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def figure(points: Sequence[Point], thesis: Thesis) -> Figure:
-    """The figure."""
-    return Figure(
-        "thesis-queue",
-        "The thesis's queue, simulated",
-        "simulated",
-        "Mean waits at the server against its load, for one curve of each of figures 4.13 to 4.23 and 4.44 "
-        "to 4.46: by the thesis's model, and simulated with clients that differ and with clients alike",
-        lambda width: define(points, thesis, width),
-        [],
-    )
-
-
 def all_points(thesis: Thesis, loads: Sequence[float] = LOADS) -> list[Point]:
     """Every curve at every load."""
     return [simulate(thesis, curve, load) for curve in curves(thesis) for load in loads]
 
 
 def main() -> None:
-    """Simulates, writes the figure, prints the table."""
+    """Simulates and prints the table."""
     thesis = Thesis(load(SLUG))
-    points = all_points(thesis)
-    OUT.mkdir(exist_ok=True)
-    (OUT / "thesis-queue.svg").write_text(figure(points, thesis).svg, encoding="utf-8")
-    print("\n".join(table(points, thesis)))
+    print("\n".join(table(all_points(thesis), thesis)))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ Importing the package loads nothing else and has no side effects; each name is l
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,18 +29,21 @@ if TYPE_CHECKING:
         report,
         reproduce,
         serve,
-        simulate,
-        simulate_mix,
+        stacks,
         suites,
     )
+    from shakedown.api.capacities import capacity
+    from shakedown.api.predictions import predict
+    from shakedown.api.simulations import simulate, simulate_mix
+    from shakedown.comparison.functions import check_budgets, compare, compare_pair
     from shakedown.errors import InputError, ShakedownError
     from shakedown.experiments.figure_kinds import load_experiment
     from shakedown.experiments.file import Experiment
     from shakedown.experiments.runner import run_experiment
+    from shakedown.live.calibration import calibrate
     from shakedown.live.load_test import load
-    from shakedown.native import canonical, describe, inspect, machine, stacks
-    from shakedown.prediction.capacity import capacity
-    from shakedown.prediction.predict import predict
+    from shakedown.native import canonical, describe, inspect, machine
+    from shakedown.reporting.rows import Rows
     from shakedown.results.folder import Results, load_results
 
     __version__: str
@@ -48,36 +52,52 @@ _HOMES = {
     "api": (
         "attach", "attach_live", "authenticate", "bearers", "capture", "certs", "check_bearer",
         "compare_live", "devices", "measure", "measure_path", "primitives",
-        "report", "reproduce", "serve", "simulate", "simulate_mix", "suites",
+        "report", "reproduce", "serve", "stacks", "suites",
     ),
-    "native": ("canonical", "describe", "inspect", "machine", "stacks"),
+    "api.capacities": ("capacity",),
+    "api.predictions": ("predict",),
+    "api.simulations": ("simulate", "simulate_mix"),
+    "comparison.functions": ("check_budgets", "compare", "compare_pair"),
+    "native": ("canonical", "describe", "inspect", "machine"),
     "errors": ("InputError", "ShakedownError"),
     "experiments.file": ("Experiment",),
     "experiments.figure_kinds": ("load_experiment",),
+    "live.calibration": ("calibrate",),
     "live.load_test": ("load",),
-    "prediction.capacity": ("capacity",),
-    "prediction.predict": ("predict",),
+    "reporting.rows": ("Rows",),
     "results.folder": ("Results", "load_results"),
     "experiments.runner": ("run_experiment",),
 }  # fmt: skip
 """Where each name lives."""
 
+_WITH_MODULES = ("schema", "profiles", "profiles.importers", "experiments.file", "reporting.charts")
+"""Packages that load modules of their own, while a thread may ask for one of these modules: Python locks a
+package and a module in the order that each thread comes to them, and gives up where two orders meet. So
+these are complete before anything else is loaded."""
+
+_LOADING = RLock()
+
 __all__ = [
     "Experiment",
     "InputError",
     "Results",
+    "Rows",
     "ShakedownError",
     "__version__",
     "attach",
     "attach_live",
     "authenticate",
     "bearers",
+    "calibrate",
     "canonical",
     "capacity",
     "capture",
     "certs",
     "check_bearer",
+    "check_budgets",
+    "compare",
     "compare_live",
+    "compare_pair",
     "describe",
     "devices",
     "inspect",
@@ -109,6 +129,9 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - the names above have types 
         if name in names:
             from importlib import import_module
 
+            with _LOADING:
+                for package in _WITH_MODULES:
+                    import_module(f"{__name__}.{package}")
             found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

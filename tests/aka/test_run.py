@@ -90,7 +90,7 @@ def test_work_without_a_figure_is_named_as_elsewhere(shakedown):
     said = shakedown(*options)
     assert said.returncode == 0, said.stderr
     (found,) = json.loads(shakedown(*options, "--json").stdout)
-    missing = found["mobile"]["unpriced"]
+    missing = found["mobile"]["without_cost"]
     assert missing
     assert found["mobile"]["basis"] == "unknown"
     assert "all times are lower bounds: some work has no figure" in said.stdout

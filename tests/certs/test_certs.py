@@ -116,7 +116,7 @@ def test_wtls_certificates_are_made_and_shown(shakedown, tmp_path):
     told = shakedown(
         "certs", "show", tmp_path / "chain.wtls", "--side", "client", "--ca", tmp_path / "ca.pem"
     )
-    assert told.stdout.splitlines()[-2] == "A peer would find nothing to refuse."
+    assert told.stdout.splitlines()[-1] == "A peer would find nothing to refuse."
 
 
 def test_a_printed_profile_is_one_to_start_from(shakedown, tmp_path):
@@ -135,7 +135,7 @@ def test_a_printed_profile_is_one_to_start_from(shakedown, tmp_path):
         (("show", "noise.pem"), "noise.pem: unreadable; accepted: X.509 certificates in PEM, DER"),
         (("show", "cut.pem"), "cut.pem: certificate 2 (line "),
         (("show", "chain.pem", "--level", "9"), "unknown security level '9'; accepted: 0 to 5"),
-        (("show", "chain.pem", "--at", "soon"), '"soon" is no time; accepted: Unix seconds'),
+        (("show", "chain.pem", "--at", "soon"), '"soon" is not a time; accepted: Unix seconds'),
         (("show", "chain.pem", "--key", "chain.pem"), "chain.pem: holds no private key"),
         (("make", "p255", "--out", "x"), "unknown key 'p255'; accepted: rsa512"),
         (("make", "p256", "--out", "."), "exists already"),

@@ -11,7 +11,8 @@ import pytest
 
 from shakedown import api
 from shakedown.errors import InputError
-from shakedown.native.scenario import options_of
+from shakedown.native.scenario import Options
+from shakedown.schema.options import options_of
 
 STYLES = ("automated", "cross-signed", "extended", "large-root", "many-names")
 
@@ -113,7 +114,7 @@ def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
         lambda: api.measure("tls1.3/x25519", 1, **files),
         lambda: api.measure("tls1.3/x25519", 1, transfer_bytes=[1024], **files),
         lambda: api.capture(["tls1.3/x25519"], tmp_path / "x.pcap", **files),
-        lambda: api.named_by_chain("tls1.3/x25519", options_of(files).checked()),
+        lambda: api.named_by_chain("tls1.3/x25519", options_of(Options, files).checked()),
     ):
         with pytest.raises(InputError, match="expired at 2025-01-31"):
             use()
@@ -124,9 +125,9 @@ def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
 
 def test_a_password_alone_changes_no_day():
     """It may stand in the environment for other commands."""
-    assert options_of({"password": "secret", "chain": None}).checked().now is None
-    assert options_of({"now": 7, "chain": "c.pem"}).checked().now == 7
-    assert options_of({"client_chain": "c.pem"}).checked().now > 1_700_000_000
+    assert options_of(Options, {"password": "secret", "chain": None}).checked().now is None
+    assert options_of(Options, {"now": 7, "chain": "c.pem"}).checked().now == 7
+    assert options_of(Options, {"client_chain": "c.pem"}).checked().now > 1_700_000_000
 
 
 @pytest.mark.parametrize(

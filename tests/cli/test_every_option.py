@@ -54,6 +54,7 @@ FILES = (
 PLACES = ("/proc/nowhere/x", ".", "/dev/full", "x" * 300, "a\0b", "file/x", "/proc/x", "taken", "loop", "")
 
 BASES: dict[str, tuple[str, ...]] = {
+    "doctor": (),
     "suites": (),
     "stacks": (),
     "measure": (SUITE, "--repeat", "1"),
@@ -75,6 +76,8 @@ BASES: dict[str, tuple[str, ...]] = {
     "devices import": ("speed.txt", "--name", "b", "--chip", "C", "--clock", "1", "--out", "b.toml"),
     "bearers": (),
     "report": ("results",),
+    "compare": ("results", "results"),
+    "check": ("budget.toml",),
     "reproduce": ("tls-psk", "--no-measure"),
     "validate": ("e.toml",),
     "load": ("127.0.0.1:1", SUITE, "--rate", "9", "--count", "1", "--duration", "1ms", "--timeout", "1ms"),
@@ -84,7 +87,7 @@ BASES: dict[str, tuple[str, ...]] = {
 }
 """A quick use of each command that works, but for those on the network."""
 
-NOT_HERE = ("serve", "eap peer", "eap serve", "aka hss", "aka sgsn", "devices measure")
+NOT_HERE = ("serve", "explore", "eap peer", "eap serve", "aka hss", "aka sgsn", "devices measure")
 FAILS_HERE = ("load", "bearer", "aka")
 """Commands whose base is no success: no process listens, or what they need is not there."""
 
@@ -131,6 +134,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     api.capture([SUITE], folder / "c.pcap")
     (folder / "e.toml").write_text(f'suites = ["{SUITE}"]\nrepeat = 1\n')
+    (folder / "budget.toml").write_text(f'[[budget]]\nsuite = "{SUITE}"\nbytes = 344\n')
     (folder / "speed.txt").write_text("+F2:2:2048:4000.000000:80000.000000\n")
     (folder / "traces.json").write_text(encode_pretty([real.measurement(SUITE)]))
     assert exit_status(["run", str(folder / "e.toml"), "--out", str(folder / "results"), "--no-report"]) == 0

@@ -33,7 +33,7 @@ def counted(shakedown, port: int, suite: str, fragment: int, *options: str) -> d
 
 
 def modelled(suite: str, fragment: int) -> tuple[model.Exchanged, pricing.Carried]:
-    library = open_library()
+    library = open_library(server_software="none")
     trace = library[suite]
     how = pricing.carried(fragment, None)
     how = replace(how, ticket_bytes=pricing.renewed_ticket_bytes(trace, library))
@@ -78,7 +78,7 @@ def test_freeradius_takes_as_many_round_trips(peer, shakedown, tmp_path, keys, s
     # These certificates are not those of the traces: how much longer they are, our own server's count says.
     with serving(CHAINS[keys], *site.authenticator(), "--no-resume", "--fragment", str(size)) as port:
         ours = counted(shakedown, port, CHAINS[keys], size, *site.peer())
-    trace = open_library()[CHAINS[keys]]
+    trace = open_library(server_software="none")[CHAINS[keys]]
     flights = pricing.flights_of(trace)
     bare = model.exchanged(model.tls_packets(flights, size, size))
     longer = (ours["eap_bytes"] - bare.eap_bytes) / 2

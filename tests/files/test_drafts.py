@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.files import drafts
-from shakedown.files.write import Destination, write
+from shakedown.errors import InputError, ShakedownError
+from shakedown.files import write as files
+from shakedown.files.write import draft_of, write
 from shakedown.results.folder import load_results
 
 WRITER = (
@@ -43,11 +44,10 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate(timeout=300)
 
 
-def left_over(path: Path, token: str = "01234567", content: str = "half") -> Path:
+def left_over(path: Path) -> Path:
     """A draft as a killed writer leaves it."""
-    draft = path.with_name(f".{path.name}.{drafts._machine()}-{token}.draft")
-    draft.write_text(content)
-    return draft
+    draft_of(path).write_text("half")
+    return draft_of(path)
 
 
 def names(folder: Path) -> list[str]:
@@ -66,53 +66,51 @@ def test_what_a_killed_writer_left_goes_with_the_next_of_the_same_file(tmp_path)
     assert path.read_text() == "whole"
 
 
-def test_what_somebody_writes_still_stays(tmp_path):
+def test_what_another_process_writes_stays(tmp_path):
     path = tmp_path / "x"
-    alive, here = writing_to(path), Destination(path, replace=True)
-    before = names(tmp_path)
-    assert len(before) == 2
-    write(path, "whole")
-    assert names(tmp_path) == [*before, "x"]
-    here.write("by this process")
-    here.commit()
-    assert path.read_text() == "by this process"
+    alive = writing_to(path)
+    with pytest.raises(ShakedownError, match="another process is writing it"):
+        write(path, "whole")
+    assert names(tmp_path) == [draft_of(path).name]
     kill(alive)
-    write(path, "again", replace=True)
-    assert names(tmp_path) == ["x"]
+    write(path, "again")
+    assert (names(tmp_path), path.read_text()) == (["x"], "again")
 
 
 def test_a_file_that_has_its_name_already_stays(tmp_path):
     """Killed between the new name and the end of the old one."""
     path = tmp_path / "x"
     path.write_text("whole")
-    path.with_name(f".x.{drafts._machine()}-01234567.draft").hardlink_to(path)
+    draft_of(path).hardlink_to(path)
+    with pytest.raises(InputError, match="exists already"):
+        write(path, "again")
+    assert path.read_text() == "whole"
     write(path, "again", replace=True)
     assert (names(tmp_path), path.read_text()) == (["x"], "again")
 
 
-def test_nothing_foreign_is_taken_for_a_draft(tmp_path):
-    path, machine = tmp_path / "x", drafts._machine()
-    other = f"{(int(machine, 16) + 1) % 0x1000000:06x}"
-    (tmp_path / "mine").write_text("mine")
-    (tmp_path / f".x.{machine}-0000000a.draft").symlink_to("mine")
-    (tmp_path / f".x.{machine}-0000000b.draft").mkdir()
-    os.mkfifo(tmp_path / f".x.{machine}-0000000c.draft")
-    for name in (
-        f".x.{other}-01234567.draft",  # on another machine somebody may hold it
-        f".x.{machine}-0123456.draft",
-        f".x.{machine}-0123456z.draft",
-        f"x.{machine}-01234567.draft",
-        f".x.y.{machine}-01234567.draft",
-        f".xy.{machine}-01234567.draft",
-        f".x.{machine}-01234567.draft.txt",
-        ".x.01234567.draft",
-        ".x.draft",
-    ):
-        (tmp_path / name).write_text("mine")
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+def test_nothing_foreign_is_taken_for_a_draft(tmp_path, kind):
+    path, mine = tmp_path / "x", tmp_path / "mine"
+    mine.write_text("mine")
+    if kind == "link":
+        draft_of(path).symlink_to("mine")
+    elif kind == "folder":
+        draft_of(path).mkdir()
+    else:
+        os.mkfifo(draft_of(path))
     before = names(tmp_path)
-    write(path, "whole")
-    assert names(tmp_path) == sorted([*before, "x"])
-    assert (tmp_path / "mine").read_text() == "mine"
+    with pytest.raises(ShakedownError, match="another process is writing it"):
+        write(path, "whole")
+    assert names(tmp_path) == before
+    assert mine.read_text() == "mine"
+
+
+def test_only_the_draft_of_the_file_is_removed(tmp_path):
+    others = [left_over(tmp_path / name) for name in ("xy", "y", ".x")]
+    (tmp_path / ".x.draft").write_text("mine")
+    write(tmp_path / "x", "whole")
+    assert names(tmp_path) == sorted([*(one.name for one in others), ".x.draft", "x"])
 
 
 def test_names_with_anything_in_them(tmp_path):
@@ -124,27 +122,29 @@ def test_names_with_anything_in_them(tmp_path):
     assert len(names(tmp_path)) == 5
 
 
-def test_without_locks_nothing_is_known_and_nothing_removed(tmp_path, monkeypatch):
+def test_without_locks_a_draft_that_is_there_stays(tmp_path, monkeypatch):
     def refused(handle: int, how: int) -> None:
         raise OSError(95, "Operation not supported")
 
-    draft = left_over(tmp_path / "x")
-    monkeypatch.setattr(drafts.fcntl, "flock", refused)
+    monkeypatch.setattr(files.fcntl, "flock", refused)
     write(tmp_path / "x", "whole")
+    draft = left_over(tmp_path / "x")
+    with pytest.raises(ShakedownError, match=f"another process is writing it .{draft.name}."):
+        write(tmp_path / "x", "again", replace=True)
     assert names(tmp_path) == [draft.name, "x"]
 
 
 def test_a_draft_that_was_taken_for_left_over_is_made_again(tmp_path, monkeypatch):
-    """Somebody found it after it was made and before it was locked."""
-    held, taken = drafts._held, []
+    """Another process found it after it was made and before it was locked."""
+    locked, taken = files._locked, []
 
     def late(handle: int) -> bool | None:
         if not taken:
             taken.append(Path(f"/proc/self/fd/{handle}").readlink())
             taken[0].unlink()
-        return held(handle)
+        return locked(handle)
 
-    monkeypatch.setattr(drafts, "_held", late)
+    monkeypatch.setattr(files, "_locked", late)
     write(tmp_path / "x", "whole")
     assert taken
     assert (names(tmp_path), (tmp_path / "x").read_text()) == (["x"], "whole")
@@ -156,10 +156,14 @@ def test_writers_of_one_file_that_are_killed_at_any_moment(tmp_path):
     code = (
         "import sys\n"
         "from pathlib import Path\n"
+        "from shakedown.errors import ShakedownError\n"
         "from shakedown.files.write import write\n"
         "print('begun', flush=True)\n"
         "while True:\n"
-        "    write(Path(sys.argv[1]), sys.argv[2] * 100_000, replace=True)\n"
+        "    try:\n"
+        "        write(Path(sys.argv[1]), sys.argv[2] * 100_000, replace=True)\n"
+        "    except ShakedownError as error:\n"
+        "        assert 'another process is writing it' in str(error)\n"
     )
     running: list[subprocess.Popen[str]] = []
     for _ in range(12):

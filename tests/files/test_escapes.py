@@ -95,7 +95,7 @@ def test_server_names_in_captures(tmp_path, capsys):
     packet += segment
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
     capture.write_bytes(head + struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet)
-    for more in ([], ["--summary"], ["--json"]):
+    for more in (["--wide"], ["--summary", "--wide"], ["--json"]):
         out = _printed(["inspect", str(capture), *more], capsys)
         assert "10.0.0.2:443" in out, "such a name is none, and the connection is there"
     experiment, folder = tmp_path / "e.toml", tmp_path / "r"

@@ -17,6 +17,7 @@ from live.serve.serving import SUITE, Running, serving
 from shakedown import api, native
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
+from shakedown.files.write import DRAFT, draft_of
 from shakedown.live.load_test import UnwrittenTracesError, load
 from shakedown.live.load_test.time_spent import read_halves
 from shakedown.schema.base import encode_pretty
@@ -41,7 +42,7 @@ def link(tmp_path: Path) -> Iterator[Path]:
     assert precious.read_text() == "precious"
     assert link.is_file()
     assert not link.is_symlink()
-    assert not list(tmp_path.glob("*.draft")) + list(tmp_path.glob(".*.draft"))
+    assert not list(tmp_path.glob(f".*{DRAFT}"))
 
 
 @pytest.mark.parametrize("option", ["--traces-out", "--ca-out"])
@@ -169,7 +170,7 @@ def test_a_capture_has_its_name_once_it_is_whole(tmp_path):
     killed_once_at_it(["bearer", "run", "--pcap", str(capture), "ethernet", *command], begun.exists)
     assert not capture.exists()
     # What it captured is beside.
-    assert [path.name[:8] for path in tmp_path.glob(".*.draft")] == [".x.pcap."]
+    assert draft_of(capture).exists()
     assert exit_status(["bearer", "run", "--pcap", str(capture), "ethernet", "--", "true"]) == 0
     assert capture.is_file()
 
@@ -199,7 +200,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 IMPORT = ["devices", "import", "speed.txt", "--name", "b", "--chip", "C", "--clock", "1"]
 CHAIN = ["--chain", "ca/chain.pem", "--key", "ca/key.pem"]
-LOAD = ["load", "127.0.0.1:1", SUITE, "--trace-count", "1"]
+LOAD = ["load", "127.0.0.1:1", SUITE, "--trace-count", "1", "--rate", "50/s"]
 SERVE = ["serve", SUITE, "--listen", "127.0.0.1:0"]
 SAME = {
     "a capture and its traces": ["inspect", "c.pcap", "--traces-out", "c.pcap", "--force"],

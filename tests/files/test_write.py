@@ -102,16 +102,35 @@ def test_after_an_error_nothing_is_left(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_whoever_comes_second_loses(tmp_path):
-    """Both found the name free before either wrote."""
-    first, second = (Destination(tmp_path / "x", replace=False) for _ in range(2))
+def test_a_second_writer_is_refused(tmp_path):
+    first = Destination(tmp_path / "x", replace=False)
     first.write("first")
-    second.write("second")
+    with pytest.raises(ShakedownError, match="cannot be written: another process is writing it"):
+        Destination(tmp_path / "x", replace=True)
     first.commit()
-    with pytest.raises(InputError, match="exists already"):
-        second.commit()
     assert (tmp_path / "x").read_text() == "first"
     assert [one.name for one in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_name_taken_while_a_file_grows_stays(tmp_path):
+    """It was free when the draft was begun."""
+    file = Destination(tmp_path / "x", replace=False)
+    (tmp_path / "x").write_text("mine")
+    with pytest.raises(InputError, match="exists already"):
+        file.commit()
+    assert (tmp_path / "x").read_text() == "mine"
+    assert [one.name for one in tmp_path.iterdir()] == ["x"]
+
+
+def test_what_has_its_name_is_left_alone(tmp_path):
+    """A writer that has ended removes no draft of the next one."""
+    first = Destination(tmp_path / "x", replace=True)
+    first.commit()
+    second = Destination(tmp_path / "x", replace=True)
+    first.abandon()
+    second.write("second")
+    second.commit()
+    assert (tmp_path / "x").read_text() == "second"
 
 
 def test_a_full_disk_is_one_line_and_leaves_what_was_there(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import random
 import subprocess
@@ -35,3 +36,15 @@ def test_eight_threads_begin_with_the_same_function(tmp_path, name):
 @pytest.mark.parametrize("seed", range(4))
 def test_eight_threads_begin_with_different_functions(tmp_path, seed):
     assert run(tmp_path, PROCESSES // 4, *random.Random(seed).sample(FUNCTIONS, 8)) == ""
+
+
+def test_packages_that_load_their_own_modules_are_complete_first():
+    """Papers apart: each is loaded as a package only, never by one of its modules."""
+    source = Path(shakedown.__file__).parent
+    found = set()
+    for init in source.rglob("*/__init__.py"):
+        package = ".".join(init.parent.relative_to(source.parent).parts)
+        for node in ast.parse(init.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package + "."):
+                found.add(package.removeprefix("shakedown."))
+    assert {one for one in found if not one.startswith("papers.")} == set(shakedown._WITH_MODULES)

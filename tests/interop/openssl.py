@@ -74,11 +74,10 @@ def handshake(
 
 
 def read(log: Path, side: str) -> list[Seen]:
-    """The messages of a log up to both sides' Finished, in the order in which this side saw them."""
+    """The messages of a log, in the order in which this side saw them."""
     other = {"server": "client", "client": "server"}[side]
     found: list[Seen] = []
     record_bytes: dict[str, int] = {}
-    finished = set()
     for kind, head, content in _blocks(log.read_text(encoding="ascii")):
         sender = side if head["way"] == ">>>" else other
         if kind == "RecordHeader":
@@ -86,10 +85,6 @@ def read(log: Path, side: str) -> list[Seen]:
         elif kind in ("Handshake", "ChangeCipherSpec"):
             name = head["name"] or kind
             found.append(Seen(Message(sender, name, record_bytes[sender]), content))
-            if name == "Finished":
-                finished.add(sender)
-        if len(finished) == 2:
-            break
     return found
 
 

@@ -32,7 +32,7 @@ def test_one_paper_is_measured_here(shakedown):
 def test_people_see_claims_differences_and_a_summary(shakedown):
     done = shakedown("reproduce", "wtls-palm", "--measured", DOCUMENTED / "measured.jsonl")
     assert done.returncode == 0
-    for words in ("wp-001", "What differs, and why", "figures drawn"):
+    for words in ("wp-001", "what differs, and why", "figures drawn"):
         assert words in done.stdout
 
 

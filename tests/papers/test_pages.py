@@ -21,6 +21,38 @@ def test_the_index_is_up_to_date(documented):
     assert (DOCUMENTED / "README.md").read_text(encoding="utf-8") == index(list(documented.values()))
 
 
+def test_the_headline_counts_every_comparison(documented):
+    """Each row stands in one column of the table, and the sentence above it has their sums."""
+    rows = [row for one in documented.values() for row in one.rows]
+    text = (DOCUMENTED / "README.md").read_text(encoding="utf-8")
+    (total,) = re.findall(r"^\| all \|(.*)\|$", text, re.MULTILINE)
+    sums = [
+        sum(found)
+        for found in zip(
+            *([int(n) for n in re.findall(r"\d+", cell)] for cell in total.split("|")[:4]), strict=True
+        )
+    ]
+    (headline,) = re.findall(
+        r"^Of ([\d,]+) comparisons (\d+) agree, (\d+) differ, (\d+) are undecided, and (\d+) cannot",
+        text,
+        re.MULTILINE,
+    )
+    whole, *counts = (int(one.replace(",", "")) for one in headline)
+    assert counts == sums
+    assert whole == len(rows) == sum(sums)
+    assert counts[1] == sum(row.verdict == "differs" for row in rows)
+
+
+def test_a_modern_rerun_that_differs_has_figures_to_check(documented):
+    for slug in ("wtls-nokia7650", "wtls-palm"):
+        for row in documented[slug].modern_rerun():
+            if row.verdict == "differs":
+                assert not row.reason.startswith("our WTLS engine")
+                assert re.search(
+                    r"\d+ of \d+ µs|\d+ of \d+|not so: .*\d|\d+ ratios|CertificateVerify", row.reason
+                )
+
+
 @pytest.mark.parametrize("slug", papers.MODULES)
 def test_every_picture_and_every_claim_of_a_page_is_there(documented, slug):
     text = page(documented[slug])

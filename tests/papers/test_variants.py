@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from pathlib import Path
-
 import pytest
-from tools import compare_verdicts
 
 from papers.conftest import DOCUMENTED
 from shakedown.papers import replication
@@ -98,31 +94,3 @@ def test_the_rule_says_how_far():
     assert f"{PRIMITIVE_OFF:.0%}" in RULE
     assert f"{COMMON_OFF:.0%}" in RULE
     assert "{" not in RULE
-
-
-def slower(cost: replication.Cost, factor: float) -> replication.Cost:
-    return dataclasses.replace(
-        cost,
-        client_us=factor * cost.client_us,
-        server_us=factor * cost.server_us,
-        messages=tuple(
-            dataclasses.replace(one, generate_us=factor * one.generate_us, process_us=factor * one.process_us)
-            for one in cost.messages
-        ),
-        operations=tuple(dataclasses.replace(one, us=factor * one.us) for one in cost.operations),
-    )
-
-
-def test_a_machines_pace_is_no_spread(known):
-    other = Replication(costs={suite: slower(cost, 1.3) for suite, cost in known.costs.items()})
-    for shares in compare_verdicts.spread(known, other).values():
-        assert max(shares) == pytest.approx(0.0, abs=1e-9)
-    other.costs[PSK] = slower(known.costs[PSK], 1.3 * 1.1)
-    assert max(compare_verdicts.spread(known, other)["common"]) == pytest.approx(0.1)
-
-
-def test_the_same_record_twice_has_the_same_verdicts(monkeypatch, capsys):
-    record = str(Path(DOCUMENTED / MEASURED))
-    monkeypatch.setattr("sys.argv", ["compare_verdicts", record, record])
-    assert compare_verdicts.main() == 0
-    assert "0 of" in capsys.readouterr().out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,8 +109,8 @@ def test_a_claims_row_keeps_words_and_numbers_apart():
 def measured(*figures: float) -> verdicts.Finding:
     """A measured figure whose variants gave these, against 100 with a tolerance of a tenth."""
     about = claim("100", "10 %")
-    rounds = [verdicts.number(figure, "why", "measured")(about) for figure in figures]
-    return verdicts.together(verdicts.number(min(figures), "why", "measured")(about), rounds)
+    rounds = [verdicts.measured(verdicts.number(figure, "why"))(about) for figure in figures]
+    return verdicts.together(verdicts.measured(verdicts.number(min(figures), "why"))(about), rounds)
 
 
 def test_a_measured_figure_agrees_or_differs_only_if_every_variant_does():
@@ -127,14 +129,16 @@ def test_one_variant_that_strays_leaves_it_undecided():
 
 def test_a_cell_of_another_machine_keeps_its_interval_and_has_no_verdict():
     rows = [
-        verdicts.beside(verdicts.cell_row("t", "q", "%", "12.5", figure, "5", "why", "measured"))
+        replace(
+            verdicts.beside(verdicts.cell_row("t", "q", "%", "12.5", figure, "5", "why")), kind="measured"
+        )
         for figure in (12.0, 11.0, 14.0)
     ]
     found = verdicts.together_row(rows[0], rows[1:])
     assert (found.verdict, found.tolerance) == ("cannot be tested", None)
     assert (found.replication, found.difference, found.interval) == (12, -0.5, (11, 14))
     assert verdicts.OTHER_MACHINES in found.reason
-    missing = verdicts.cell_row("t", "q", "%", "12.5", None, "5", "not measured", "measured")
+    missing = verdicts.cell_row("t", "q", "%", "12.5", None, "5", "not measured")
     assert verdicts.beside(missing) == missing
 
 
@@ -144,7 +148,9 @@ def test_variants_on_both_sides_decide_nothing():
 
 def test_without_variants_nothing_measured_is_decided():
     about = claim("100", "10 %")
-    assert verdicts.together(verdicts.number(100.0, "why", "measured")(about), []).verdict == "undecided"
+    assert (
+        verdicts.together(verdicts.measured(verdicts.number(100.0, "why"))(about), []).verdict == "undecided"
+    )
 
 
 def test_what_is_computed_needs_no_variants():
@@ -154,7 +160,7 @@ def test_what_is_computed_needs_no_variants():
 
 def test_an_order_holds_only_if_it_holds_in_every_variant():
     about = claim("a < b")
-    good, bad = (verdicts.holds(held, "a, b", "why", "measured")(about) for held in (True, False))
+    good, bad = (verdicts.measured(verdicts.holds(held, "a, b", "why"))(about) for held in (True, False))
     assert verdicts.together(good, [good, good]).verdict == "agrees"
     assert verdicts.together(good, [good, bad]).verdict == "undecided"
     assert verdicts.together(bad, [bad, bad]).verdict == "differs"

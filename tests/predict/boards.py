@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from shakedown.papers.load import DATA
-from shakedown.prediction.extrapolation import call_figure
+from shakedown.prediction.figures import call_figure
 from shakedown.profiles import load_device
 from shakedown.profiles.device import Triple
 

@@ -3,7 +3,7 @@
 A TUN device loses packets on their way.
 
     unshare -n python tests/predict/kernel_tcp.py 0.1957 1e9 0.05 2000 "[4096,1248]" [reno]
-    chrt --fifo 10 python tests/predict/kernel_tcp.py grid tests/predict/kernel_grid.json
+    chrt --fifo 10 python tests/predict/kernel_tcp.py grid tests/predict/kernel_grid.json [bbr]
 
 Client and server live in one network namespace; what leaves by the TUN device comes back with source and
 destination exchanged, after the rate's and the delay's time, unless it is lost. Needs root, or a user
@@ -206,6 +206,18 @@ def cells() -> list[dict]:
             for loss in (0.01, 0.05, 0.1, 0.2)
             for segments in (4, 16, 30)
         ),
+        *(  # BBR without losses: its pace
+            (trip, rate, 0.0, segments, "bbr")
+            for rate in (1e6, 1e8)
+            for trip in (0.02, 0.1, 0.3, 0.6)
+            for segments in (4, 12, 16, 25)
+        ),
+        *(  # BBR's repairs
+            (trip, rate, loss, segments, "bbr")
+            for trip, rate in ((0.1, 1e8), (0.3, 1e6))
+            for loss in (0.01, 0.05, 0.1, 0.2)
+            for segments in (4, 16, 25)
+        ),
     ]
     names = ("round_trip_s", "rate_bits_per_s", "loss", "segments", "congestion")
     return [dict(zip(names, one, strict=True)) for one in found]
@@ -238,16 +250,20 @@ def cell_times(cell: dict) -> dict:
     }
 
 
-def record(out: Path) -> None:
-    """Records the grid, and writes what is there after each cell."""
+def record(out: Path, congestion: str | None) -> None:
+    """Records the grid, or only its cells of one congestion control; writes what is there after each cell."""
     document = {
         "what": f"Linux {os.uname().release}, both ends in one network namespace behind a TUN device whose "
         "reader delays, serialises and loses packets (kernel_tcp.py grid, seed 1), at real-time priority on "
         "a busy machine; times from connect until the flight is read",
         "rows": [],
     }
+    if congestion and out.exists():
+        rows = json.loads(out.read_text())["rows"]
+        document["rows"] = [row for row in rows if row["congestion"] != congestion]
+    wanted = [cell for cell in cells() if congestion in (None, cell["congestion"])]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for row in pool.map(cell_times, cells()):
+        for row in pool.map(cell_times, wanted):
             document["rows"].append(row)
             sys.stderr.write(f"{row}\n")
             lines = ",\n".join(json.dumps(one) for one in document["rows"])
@@ -256,7 +272,7 @@ def record(out: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "grid":
-        record(Path(sys.argv[2]))
+        record(Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)
     else:
         trip_s, rate, loss, handshakes = (float(one) for one in sys.argv[1:5])
         network = Link(rate, trip_s / 2, loss, random.Random(1))

@@ -9,7 +9,7 @@ import pytest
 
 from predict.boards import fitted, matched, same_build, unmatched
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "prediction-check.md"
+PAGE = Path(__file__).parents[2] / "docs" / "validation" / "prediction-check.md"
 TARGET = 0.25
 # Table 4.2 holds two server times that its own other tables contradict by a third and more.
 OUTLIERS = {

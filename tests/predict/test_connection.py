@@ -16,11 +16,14 @@ import pytest
 import real
 from shakedown import native
 from shakedown.prediction import connection_cost as measuring
+from shakedown.prediction import cpu_contention
 from shakedown.prediction.connection_cost import Plan as Serving
 from shakedown.prediction.connection_cost import Served, connection_cost, fitted, served
-from shakedown.prediction.cpu_contention import busy_neighbours
+from shakedown.prediction.cpu_contention import Watch, busy_neighbours
 from shakedown.prediction.libssl import LibraryError, Libssl, Plan, libssl_of
-from shakedown.prediction.other_openssl import Factors, adjusted
+from shakedown.prediction.other_openssl import OtherOpenssl, adjusted
+from shakedown.prediction.other_openssl import _speed as speed
+from shakedown.prediction.other_openssl import _steady as steady
 from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.prices import price
 from shakedown.prediction.scenario import scenario
@@ -113,7 +116,7 @@ def test_connections_that_differ_wait_longer_and_widen_percentiles(tmp_path):
     alike, apart = rows
     assert alike["server_s"] == apart["server_s"]
     more_s = rate_per_s * 400e-6**2 / (2 * (1 - 0.8))
-    assert apart["queue_s"] - alike["queue_s"] == pytest.approx(more_s, rel=0.02)
+    assert apart["queue_s"]["estimate"] - alike["queue_s"]["estimate"] == pytest.approx(more_s, rel=0.02)
     assert apart["done_s"]["p99"] > alike["done_s"]["p99"]
 
 
@@ -144,8 +147,27 @@ def plan(files, **changes) -> Plan:
 
 def test_the_systems_libssl_makes_a_handshake(peer, files):
     took = Libssl(libssl_of(peer("openssl"))).measure(plan(files), 5)
-    assert took.client_us > 0.0
-    assert took.server_us > 0.0
+    assert took["client"] > 0.0
+    assert took["server"] > 0.0
+
+
+def test_the_systems_libcrypto_makes_keys(peer):
+    library = Libssl(libssl_of(peer("openssl")))
+    (made,) = library.keygen("p256").items()
+    assert made[0] == ("keygen", "ecdh", "p256")
+    assert made[1] > 0.0
+
+
+def test_every_size_is_a_figure_of_openssl_speed(peer):
+    found = speed(peer("openssl"), "rsa3072")
+    assert set(found) >= {("sign", "rsa", "rsa3072"), ("verify", "rsa", "rsa3072")}
+    assert found["sign", "rsa", "rsa3072"] > 5.0 * found["verify", "rsa", "rsa3072"]
+
+
+def test_rounds_go_on_until_figures_agree():
+    figures = iter([1.0, 2.0, 4.0, 2.0, 2.0, 2.0, 9.0])
+    assert steady(lambda: {"a": next(figures)}) == {"a": [1.0, 2.0, 4.0, 2.0, 2.0]}
+    assert steady(dict) == {}
 
 
 def test_a_libssl_that_refuses_a_handshake_is_one_line(peer, files):
@@ -168,7 +190,7 @@ def test_programs_without_a_libssl_are_refused():
 def test_a_profile_is_adjusted_to_another_library():
     sign, derive = ("sign", "ecdsa", "p256"), ("derive", "ecdh", "p256")
     work = {("tls1.3", "client"): 4.0, ("tls1.3", "server"): 2.0}
-    factors = Factors("OpenSSL 3.0.19", {sign: 2.0}, 1.5, work)
+    other = OtherOpenssl("OpenSSL 3.0.19", {sign: 35.0}, work, 1.02)
     primitives, overhead = adjusted(
         {
             sign: {"time_us": 20.0},
@@ -187,16 +209,16 @@ def test_a_profile_is_adjusted_to_another_library():
                 {"message": "Certificate", **dict(zip(NAMES, sign, strict=True)), "time_us": 20.0},
             ],
         },
-        factors,
+        other,
     )
-    assert primitives[sign]["time_us"] == 40.0
-    assert primitives[derive]["time_us"] == 80.0  # no figure of its own: as all operations
-    assert primitives[PRF]["per_call_us"] == 1.5
+    assert primitives[sign]["time_us"] == 35.0
+    assert derive not in primitives  # no figure of the other library: what it costs is predicted
+    assert primitives[PRF]["per_call_us"] == 3.0
     # Both sides make and read a Finished; a ClientHello is read by servers alone.
     assert [row["mean_us"] for row in overhead["message"]] == [12.0, 8.0, 16.0]
     assert overhead["handshake"][0]["mean_us"] == 2.0
-    # In WTLS there is no OpenSSL; in a certificate there is.
-    assert [row["time_us"] for row in overhead["primitive"]] == [20.0, 40.0]
+    # In WTLS there is no OpenSSL; in a certificate there is, with its one figure.
+    assert [row["time_us"] for row in overhead["primitive"]] == [20.0]
 
 
 def test_the_command_refuses_a_program_before_it_measures(shakedown):
@@ -250,3 +272,17 @@ def test_nobody_works_unasked():
     affinity = os.sched_getaffinity(0)
     with busy_neighbours(busy=False):
         assert os.sched_getaffinity(0) == affinity
+
+
+def test_a_watch_warns_of_the_hosts_share_and_of_the_clock(monkeypatch):
+    monkeypatch.setattr(cpu_contention, "_ticks", iter([(1000, 10), (2000, 60), (2000, 60)]).__next__)
+    monkeypatch.setattr(cpu_contention, "_loop_s", iter([1.0, 1.0, 1.25]).__next__)
+    watch = Watch()
+    assert watch.warnings() == ["the host took 5% of the processors' time: measure again when it is quiet"]
+    assert watch.change == 1.25
+
+
+def test_a_steady_machine_is_not_warned_of(monkeypatch):
+    monkeypatch.setattr(cpu_contention, "_ticks", lambda: (1000, 10))
+    monkeypatch.setattr(cpu_contention, "_loop_s", lambda: 1.0)
+    assert Watch().warnings() == []

@@ -24,19 +24,19 @@ ML_DSA = "tls1.3/x25519mlkem768/mldsa65/server"
 WTLS = "wtls/rsa/rsa1024@rsa3072/requested"
 KEYS = (
     "suite device server_device bearer rate_per_s kind model client_s server_s transmission_s queue_s "
-    "utilisation energy_j range_s extrapolated workers basis unpriced ready_s done_s p99_interval_s "
-    "client_range_s server_range_s connection_s energy_parts_j energy_missing energy_tail "
-    "handshakes_per_charge ratio_to_first failed carrier eap handshake_bytes wire_bytes"
+    "utilisation energy_j wake_tail_j resumption_saves_j extrapolated workers basis without_cost ready_s "
+    "done_s p99_interval_s connection_s energy_parts_j energy_terms handshakes_per_charge ratio_to_first "
+    "failed carrier eap server_software unused_key_share_s handshake_bytes wire_bytes"
 )
 CAPACITY_KEYS = (
-    "suite server_device device bearer within_s percentile workers rate_per_s utilisation "
-    "rate_range_per_s basis unpriced extrapolated limit_per_s unloaded_s ready_s done_s"
+    "suite server_device server_software device bearer within_s percentile workers rate_per_s utilisation "
+    "basis without_cost extrapolated limit_per_s unloaded_s ready_s done_s"
 )
 
 
 def service_s(row):
     """What a handshake takes of a worker: the server's work, and the connection's."""
-    return row["server_s"] + (row["connection_s"]["server"] if row["model"] == "default" else 0.0)
+    return row["server_s"]["estimate"] + (row["connection_s"]["server"] if row["model"] == "default" else 0.0)
 
 
 def one(suite, library, **options):
@@ -50,9 +50,12 @@ def test_rows_have_exactly_the_promised_keys(library, model):
     assert list(row) == KEYS.split()
     assert row["kind"] == "modelled"
     assert (row["device"], row["server_device"], row["bearer"]) == ("phone", "server", "lte")
-    parts = (row["client_s"], row["server_s"], row["transmission_s"], row["queue_s"])
-    assert row["done_s"]["mean"] == pytest.approx(sum(parts))
-    assert row["range_s"][0] <= row["ready_s"]["mean"] <= row["range_s"][1]
+    parts = [row[name]["estimate"] for name in ("client_s", "server_s", "queue_s")]
+    assert row["done_s"]["mean"] == pytest.approx(sum(parts) + row["transmission_s"])
+    for name in ("client_s", "server_s", "queue_s", "utilisation"):
+        assert row[name]["lower"] <= row[name]["estimate"] <= row[name]["upper"]
+    for name in ("ready_s", "done_s"):
+        assert row[name]["lower"] <= row[name]["mean"] <= row[name]["upper"]
     if model == "default":
         low_s, high_s = row["p99_interval_s"]
         assert 0.99 * low_s <= row["ready_s"]["p99"] <= 1.01 * high_s
@@ -63,7 +66,7 @@ def test_rows_have_exactly_the_promised_keys(library, model):
 def test_no_rate_means_no_queue(library):
     for model in MODELS:
         row = one(P256, library, model=model)
-        assert row["queue_s"] == row["utilisation"] == row["rate_per_s"] == 0.0
+        assert row["queue_s"]["estimate"] == row["utilisation"]["estimate"] == row["rate_per_s"] == 0.0
 
 
 def test_at_full_load_queue_and_total_are_null(library):
@@ -72,19 +75,19 @@ def test_at_full_load_queue_and_total_are_null(library):
         row = one(RSA, library, model=model, rate_per_s=(1.0 + 1e-9) / taken_s)
         assert row["queue_s"] is None
         assert row["ready_s"] is None
-        assert row["utilisation"] == pytest.approx(1.0)
+        assert row["utilisation"]["estimate"] == pytest.approx(1.0)
         assert row["done_s"] is None
-        assert row["range_s"][1] is None
         json.dumps(row, allow_nan=False)
 
 
 def test_an_uncertain_server_may_have_a_steady_state_at_one_end_only(library):
-    server = "cortex-m33"  # every figure that it lacks has a range
-    row = one(ML_DSA, library, server_device=server)
-    rate = 0.9 / service_s(row)
-    loaded = one(ML_DSA, library, server_device=server, rate_per_s=rate)
-    assert loaded["range_s"][0] is not None
-    assert loaded["range_s"][1] is None
+    server = "raspberry-pi"
+    row = one(RSA, library, server_device=server)
+    rate = 0.98 / service_s(row)
+    loaded = one(RSA, library, server_device=server, rate_per_s=rate)
+    assert loaded["ready_s"]["lower"] > 0.0
+    assert loaded["ready_s"]["upper"] is None
+    assert loaded["queue_s"]["upper"] is None
 
 
 def test_the_default_models_wait_is_pollaczek_and_khinchines(library):
@@ -94,7 +97,7 @@ def test_the_default_models_wait_is_pollaczek_and_khinchines(library):
         mean_s, sd_s = service_s(unloaded), found.server.sd_s
         rate = 0.8 / mean_s
         row = one(suite, library, server_device="cortex-m4", rate_per_s=rate)
-        assert row["queue_s"] == pytest.approx(rate * (mean_s**2 + sd_s**2) / (2 * 0.2))
+        assert row["queue_s"]["estimate"] == pytest.approx(rate * (mean_s**2 + sd_s**2) / (2 * 0.2))
     assert sd_s > 0.0
 
 
@@ -102,7 +105,7 @@ def test_kuos_model_is_bytes_over_throughput(library):
     row = one(RSA, library, model="kuo", bearer="gsm-csd", rate_per_s=100)
     sizes = sum(message["bytes"] for message in handmade.TLS12_RSA["messages"])
     assert row["transmission_s"] == pytest.approx(8 * sizes / 9600)
-    assert row["queue_s"] == 0.0
+    assert row["queue_s"]["estimate"] == 0.0
 
 
 def test_the_thesiss_model_counts_messages_to_the_server(library):
@@ -124,7 +127,8 @@ def test_the_thesiss_rate_is_of_handshakes_too(library):
     # decryption.
     first_s, decrypt_s = server.message_s[None], server.message_s[6]
     both = first_s + decrypt_s
-    assert row["queue_s"] == pytest.approx(10 * (first_s**2 + decrypt_s**2) / (2 * (1 - 10 * both)), rel=1e-6)
+    expected_s = 10 * (first_s**2 + decrypt_s**2) / (2 * (1 - 10 * both))
+    assert row["queue_s"]["estimate"] == pytest.approx(expected_s, rel=1e-6)
 
 
 def test_in_tls13_the_servers_flight_answers_the_clients_hello(library):
@@ -137,16 +141,16 @@ def test_in_tls13_the_servers_flight_answers_the_clients_hello(library):
 
 def test_levi_and_savass_model_is_mm1_and_key_material(library):
     row = one(RSA, library, model="levi-savas", rate_per_s=1000)
-    rho = row["utilisation"]
-    assert row["queue_s"] == pytest.approx(row["server_s"] * rho / (1 - rho))
+    rho = row["utilisation"]["estimate"]
+    assert row["queue_s"]["estimate"] == pytest.approx(row["server_s"]["estimate"] * rho / (1 - rho))
     assert row["transmission_s"] == pytest.approx(8 * 900 / 12e6 + 8 * 267 / 12e6)
 
 
 def test_the_bearers_spread_is_in_the_range(library):
     row = one(PSK, library, bearer="gsm-csd")
     # The devices' own work is a thousandth of it: the range's upper end is the 95th percentile.
-    assert row["range_s"][0] < row["done_s"]["p50"]
-    assert row["range_s"][1] == pytest.approx(row["done_s"]["p95"], rel=0.02)
+    assert row["ready_s"]["lower"] < row["done_s"]["p50"]
+    assert row["ready_s"]["upper"] == pytest.approx(row["done_s"]["p95"], rel=0.02)
     assert row["done_s"]["p50"] < row["done_s"]["p95"] < row["done_s"]["p99"]
 
 
@@ -158,7 +162,8 @@ def test_datagrams_save_the_connection(library):
 
 def test_more_workers_never_wait_longer(library):
     rate = 0.9 / service_s(one(RSA, library))
-    waits = [one(RSA, library, rate_per_s=rate, server_workers=workers)["queue_s"] for workers in (1, 2, 4)]
+    found = [one(RSA, library, rate_per_s=rate, server_workers=workers) for workers in (1, 2, 4)]
+    waits = [row["queue_s"]["estimate"] for row in found]
     assert waits == sorted(waits, reverse=True)
 
 
@@ -213,9 +218,10 @@ def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
     )
     assert list(row) == CAPACITY_KEYS.split()
     assert 0.0 < row["utilisation"] < 1.0
-    assert row["unloaded_s"] < row["within_s"]
+    assert row["unloaded_s"]["lower"] < row["unloaded_s"]["estimate"] < row["within_s"]
+    rate = row["rate_per_s"]["estimate"]
     if percentile is None:
-        at = one(RSA, library, bearer="gprs-best", rate_per_s=row["rate_per_s"], server_workers=workers)
+        at = one(RSA, library, bearer="gprs-best", rate_per_s=rate, server_workers=workers)
         assert at["ready_s"]["mean"] == pytest.approx(6.0, rel=1e-3)
 
 
@@ -224,7 +230,7 @@ def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(libr
         (row,) = capacity_rows(
             [RSA], server_device="wap-gateway-p4", bearer="ethernet", traces=library, **options
         )
-        return row["rate_per_s"]
+        return row["rate_per_s"]["estimate"]
 
     assert rate(within_s=1.0) < rate(within_s=2.0) < rate(within_s=2.0, server_workers=2)
     assert rate(within_s=1.0, percentile=99) < rate(within_s=1.0)
@@ -232,8 +238,8 @@ def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(libr
 
 def test_an_unreachable_promise_is_a_rate_of_0(library):
     (row,) = capacity_rows([RSA], within_s=0.1, bearer="geo", traces=library)
-    assert row["rate_per_s"] == 0
-    assert row["unloaded_s"] > 0.1
+    assert row["rate_per_s"]["estimate"] == 0
+    assert row["unloaded_s"]["estimate"] > 0.1
     assert row["utilisation"] == 0
 
 
@@ -255,20 +261,20 @@ def test_workers_for_many_rates_are_those_of_each(library, percentile, server):
 def test_a_server_without_public_keys_has_a_capacity_too(library):
     """The stack's own work and the connection limit it: nothing is free."""
     (row,) = capacity_rows([PSK], within_s=2, traces=library)
-    low, high = row["rate_range_per_s"]
-    assert 1_000 < low < row["rate_per_s"] < high < 100_000
-    assert row["rate_per_s"] < row["limit_per_s"]
+    rate, limit = row["rate_per_s"], row["limit_per_s"]
+    assert 1_000 < rate["lower"] < rate["estimate"] < rate["upper"] < 100_000
+    assert all(rate[end] < limit[end] for end in ("lower", "estimate", "upper"))
 
 
 @pytest.mark.parametrize("percentile", [None, 99.0])
 def test_the_workers_that_a_rate_needs_are_the_fewest_that_keep_the_promise(library, percentile):
     options = {"within_s": 0.2, "bearer": "ethernet", "percentile": percentile, "traces": library}
     (row,) = capacity_rows([RSA], rate_per_s=9000.0, **options)
-    needed = row["workers_needed"]
+    needed = row["workers_needed"]["estimate"]
     assert needed >= 2
-    assert row["workers_range"][0] <= needed <= row["workers_range"][1]
+    assert row["workers_needed"]["lower"] <= needed <= row["workers_needed"]["upper"]
     enough, few = (
-        capacity_rows([RSA], server_workers=count, **options)[0]["rate_per_s"]
+        capacity_rows([RSA], server_workers=count, **options)[0]["rate_per_s"]["estimate"]
         for count in (needed, needed - 1)
     )
     assert few < 9000.0 <= enough * 1.001
@@ -298,8 +304,9 @@ def test_rows_are_what_the_schema_says(library):
         convert(json.loads(json.dumps(row)), Prediction)
     convert(bad, FailedPrediction)
     assert good["basis"] == "unknown"
-    assert good["unpriced"]
-    assert good["range_s"][1] is None
+    assert good["without_cost"]
+    assert good["ready_s"]["upper"] is good["client_s"]["estimate"] is None
+    assert good["client_s"]["missing"] == good["ready_s"]["missing"] != []
     assert psk["basis"] == "assumed"
     for row in capacity_rows([RSA, PSK], within_s=1, rate_per_s=10.0, traces=library):
         convert(json.loads(json.dumps(row)), Capacity)
@@ -319,14 +326,15 @@ def test_what_is_guessed_of_symmetric_work_says_of_how_many_calls():
     assert all(guessed.values())
 
 
-def test_without_a_steady_state_an_energy_is_a_least_value(library):
+def test_without_a_steady_state_an_energy_has_no_estimate(library):
     quiet, busy = (
         one(P256, library, device="cortex-m4", bearer="nb-iot", rate_per_s=rate) for rate in (1.0, 1e6)
     )
-    assert quiet["energy_missing"] == []
-    assert busy["energy_missing"] == ["waiting in a queue that has no steady state"]
-    assert busy["energy_j"]["high"] is None
-    assert busy["energy_j"]["mean"] < quiet["energy_j"]["mean"]
+    assert quiet["energy_j"]["missing"] == []
+    assert busy["energy_j"]["missing"] == ["the wait in an unstable queue"]
+    assert busy["energy_j"]["estimate"] is busy["energy_j"]["upper"] is None
+    assert 0.0 < busy["energy_j"]["lower"] < quiet["energy_j"]["lower"]
+    assert busy["wake_tail_j"] == quiet["wake_tail_j"]
 
 
 def test_how_a_figure_was_found_is_said_once():
@@ -340,13 +348,11 @@ def test_suites_on_one_device_are_compared_without_what_both_assume(library):
     first, psk = predict_rows([P256, PSK], device="cortex-m4", traces=library)
     assert first["ratio_to_first"] is None
     share = psk["ratio_to_first"]
-    assert share["low"] < share["mean"] < share["high"] < 0.2
-    apart = psk["client_range_s"][1] / first["client_range_s"][0]
-    assert share["high"] < apart
+    assert share["lower"] < share["estimate"] < share["upper"] < 0.2
+    assert share["upper"] < psk["client_s"]["upper"] / first["client_s"]["lower"]
 
 
 def test_energy_is_told_where_the_profiles_know_it(library, tmp_path):
-    assert one(RSA, library, bearer="gprs")["energy_j"] is None
     device = tmp_path / "device.toml"
     device.write_text(
         """schema = 1
@@ -360,6 +366,7 @@ date = "2024"
 source = ["x"]
 [energy]
 active_w = 0.5
+idle_w = 0.1
 [[primitive]]
 operation = "verify"
 algorithm = "rsa"
@@ -381,6 +388,7 @@ traversal_ms = 0
 [energy]
 send_j_per_byte = 1e-6
 receive_j_per_byte = 2e-6
+idle_w = 0.02
 """,
         encoding="utf-8",
     )
@@ -391,13 +399,19 @@ receive_j_per_byte = 2e-6
     down_bytes = (999 + 52) + (51 + 52) + 60 + 52
     assert row["handshake_bytes"] == {"up": 120 + 318, "down": 999 + 51}
     assert row["wire_bytes"] == {"up": up_bytes, "down": down_bytes}
-    computing_s = row["client_s"] + row["connection_s"]["client"]
+    computing_s = row["client_s"]["estimate"] + row["connection_s"]["client"]
+    radio_j = up_bytes * 1e-6 + 2 * down_bytes * 1e-6
+    # The processor waits when it does not compute; a radio's energy by byte is beside its idle power.
+    waiting_j = 0.1 * (row["done_s"]["mean"] - computing_s) + 0.02 * row["done_s"]["mean"]
     energy = row["energy_j"]
-    assert energy["mean"] == pytest.approx(0.5 * computing_s + up_bytes * 1e-6 + 2 * down_bytes * 1e-6)
-    assert energy["low"] < energy["mean"]
-    assert energy["high"] is None
-    assert row["energy_missing"] == ["the processor while it waits", "the radio's inactivity tail"]
-    assert row["energy_tail"] is None
+    assert energy["estimate"] == pytest.approx(0.5 * computing_s + waiting_j + radio_j)
+    assert energy["lower"] < energy["estimate"] < energy["upper"]
+    assert row["wake_tail_j"]["estimate"] is None
+    assert row["wake_tail_j"]["missing"] == ["the radio's inactivity tail over radio"]
+    device.write_text(device.read_text(encoding="utf-8").replace("idle_w = 0.1\n", ""), encoding="utf-8")
+    energy = one(RSA, library, device=str(device), bearer=str(bearer))["energy_j"]
+    assert energy["missing"] == ["the processor while it waits"]
+    assert energy["estimate"] is energy["upper"] is None
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,10 @@ def test_a_faster_clock_of_the_same_core_never_costs_more(device, suite, faster)
     quicker = dataclasses.replace(device, clock_hz=device.clock_hz * faster)
     for side in ("client", "server"):
         slow, quick = price(trace, side, device), price(trace, side, quicker)
-        # A rough cipher counts where it hardly matters: on the slower one it may have no price, and the
-        # total is a lower bound.
-        unknown, more = ({_key(row): row["count"] for row in one.unpriced} for one in (slow, quick))
-        assert more.items() <= unknown.items()
+        # A rough cipher counts where it hardly matters, which a clock may change either way: where it has no
+        # price, the total is a lower bound.
+        unknown, more = ({_key(row): row["count"] for row in one.without_cost} for one in (slow, quick))
+        assert {row for row in more if row[0] != "cipher"} <= unknown.keys()
         added = {key: row for key, row in _figures(quick).items() if key in unknown and key not in more}
         parts = _figures(slow)
         for key, row in _figures(quick).items():
@@ -77,7 +77,7 @@ def test_ready_never_follows_done_and_every_range_has_width(bearer):
         with pytest.raises(InputError, match="packets of 12 bytes, too small"):
             predict_rows(["tls1.2/psk"], device="cortex-m4", bearer=bearer)
         return
-    if bearer == "lorawan-sf12":
+    if bearer in ("lorawan-sf10", "lorawan-sf11", "lorawan-sf12"):
         with pytest.raises(InputError, match="packets of 51 bytes, too small"):
             predict_rows(["tls1.2/psk"], device="cortex-m4", bearer=bearer)
         return
@@ -85,9 +85,9 @@ def test_ready_never_follows_done_and_every_range_has_width(bearer):
     for row in rows:
         if "error" in row:
             continue
-        low, high = row["range_s"]
-        assert low < row["ready_s"]["mean"] < high
-        for name, ready_s in row["ready_s"].items():
-            assert ready_s <= row["done_s"][name] * (1 + 1e-9)
+        assert row["ready_s"]["lower"] < row["ready_s"]["mean"] < row["ready_s"]["upper"]
+        for name in ("mean", "p50", "p95", "p99", "lower", "upper"):
+            assert row["ready_s"][name] <= row["done_s"][name] * (1 + 1e-9)
         assert row["done_s"]["p50"] <= row["done_s"]["p95"] <= row["done_s"]["p99"]
-        assert row["client_range_s"][0] < row["client_s"] < row["client_range_s"][1]
+        client = row["client_s"]
+        assert client["lower"] < client["estimate"] < client["upper"]

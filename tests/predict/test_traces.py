@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from predict import handmade
 from shakedown.errors import InputError
 from shakedown.prediction.library import TraceLibrary, write_library
 from shakedown.prediction.trace import parse_trace
+from shakedown.profiles import load_software
 
 
 def test_a_library_gives_back_what_was_written(library):
@@ -54,7 +56,7 @@ def test_tickets_are_no_flight():
     late["messages"].append({**late["messages"][0], "index": 1, "name": "NewSessionTicket", "flight": None})
     trace = parse_trace(late, "x")
     assert len(trace.flights) == 1
-    assert trace.size_bytes("client") == 100
+    assert trace.size_bytes("client") == 200
 
 
 def test_operations_without_a_call_cost_nothing():
@@ -160,11 +162,11 @@ def spoilt(change) -> str:
         ),
         (
             spoilt(lambda one: one["messages"][0].update(bytes=-1)),
-            r"messages\[0\]\.bytes: expected `int` >= 0",
+            r"messages\[0\]\.bytes: expected `float` >= 0",
         ),
         (
             spoilt(lambda one: one["messages"][0].update(bytes=None)),
-            r"messages\[0\]\.bytes: expected `int \| float`, got `null`",
+            r"messages\[0\]\.bytes: expected `float`, got `null`",
         ),
         (
             spoilt(lambda one: one["messages"][0].update(bytes=float("nan"))),
@@ -237,3 +239,46 @@ def test_a_trace_is_kept_beside_no_link(library_path, tmp_path):
         (own / name).symlink_to(precious)
     TraceLibrary(library_path, own=own, record=lambda suite: entry)[entry["suite"]]
     assert precious.read_text() == "mine"
+
+
+TICKETS = [
+    ("server", "Certificate", 2, 500),
+    *[("server", "NewSessionTicket", None, size) for size in (240, 239)],
+]
+
+
+@pytest.mark.parametrize(
+    ("software", "sizes"), [("none", []), ("go", [240]), ("openssl", [240, 239]), ("nginx", [240, 239])]
+)
+def test_a_servers_software_decides_on_its_tickets(software, sizes):
+    operations = [("server", index, "mac", "hmac-sha256", "") for index in (1, 2)]
+    trace = parse_trace(handmade.entry("tls1.3/x25519/p256/server", TICKETS, operations), "x")
+    served = trace.served_by(load_software(software))
+    assert [one.size_bytes for one in served.messages if one.flight is None] == sizes
+    assert [one.message for one in served.operations] == list(range(1, 1 + len(sizes)))
+
+
+def test_more_tickets_are_like_the_last_one():
+    trace = parse_trace(
+        handmade.entry("tls1.3/x25519/p256/server", TICKETS, [("server", 2, "mac", "x", "")]), "x"
+    )
+    served = trace.served_by(replace(load_software("openssl"), tickets=4))
+    assert [one.size_bytes for one in served.messages[1:]] == [240, 239, 239, 239]
+    assert [(one.message, one.triple[0]) for one in served.operations] == [(2, "mac"), (3, "mac"), (4, "mac")]
+
+
+def test_tickets_are_not_made_up():
+    trace = parse_trace(handmade.entry("tls1.3/x25519/p256/server", TICKETS[:1], []), "x")
+    with pytest.raises(InputError, match="its trace has no ticket, and openssl issues 2"):
+        trace.served_by(load_software("openssl"))
+
+
+def test_a_bare_psk_needs_no_key_share():
+    share = [("client", 0, "keygen", "ecdh", "x25519")]
+    hello = [("client", "ClientHello", 1, 100)]
+    trace = parse_trace(handmade.entry("tls1.3/psk", hello, share), "x")
+    assert trace.operations == ()
+    assert [one.triple for one in trace.unused] == [("keygen", "ecdh", "x25519")]
+    used = parse_trace(handmade.entry("tls1.3/psk_dhe+x25519", hello, share), "x")
+    assert len(used.operations) == 1
+    assert used.unused == ()

@@ -203,8 +203,8 @@ def test_a_path_that_is_not_there(home):
     [
         ({"clock": "a guess"}, ["[assumed]", "'clock' is not in the profile", '"clock_hz"']),
         ({"energy.active_w": "a guess"}, ["'energy.active_w' is not in the profile"]),
-        ({"clock_hz": ""}, ["clock_hz is empty", "why the value is assumed"]),
-        ({"clock_hz": 1}, ["clock_hz is 1", "a string"]),
+        ({"clock_hz": ""}, ["clock_hz is ''", "a non-empty string"]),
+        ({"clock_hz": 1}, ["clock_hz is 1", "a non-empty string"]),
     ],
 )
 def test_what_is_assumed_is_a_key_of_the_profile_with_a_reason(assumed, words):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import subprocess
 import xml.etree.ElementTree as ET
+import zlib
 from itertools import pairwise
+from typing import Any
 
 import pytest
+import vl_convert
 
 import real
 from browser import Browser
@@ -17,10 +21,12 @@ from shakedown import native
 from shakedown.experiments.figure_kinds import measured, reported
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native.scenario import HandshakeId, Options, Scenario
+from shakedown.reporting.charts.inherited import hoisted
 from shakedown.reporting.charts.timeline import timeline
-from shakedown.reporting.html import write_report
-from shakedown.reporting.html.measured import answer, findings
+from shakedown.reporting.html.measured import answer, findings, time_section
+from shakedown.reporting.html.page import SHORT, short_names
 from shakedown.reporting.html.text import plain
+from shakedown.reporting.html.write import write_report
 from shakedown.reporting.terminal.figures import time_us, times
 from shakedown.results.folder import load_results
 from shakedown.results.writer import ResultsWriter
@@ -133,8 +139,10 @@ def test_tickets_after_the_handshake_are_a_run_of_their_own():
 
 def test_the_page_stands_alone(page):
     text = page.read_text()
-    assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]*"', text)
-    assert "<script" not in text
+    assert not re.findall(r'(?:src|href)="(?!#|data:|figures/)[^"]*"', text)
+    for name in re.findall(r'href="(figures/[^"]*)"', text):
+        assert (page.parent / name).is_file()
+    assert len(text) < 1_500_000
     assert "@import" not in text
     assert "Six &lt;handshakes&gt; &amp; more" in text
     ids = re.findall(r'\bid="([^"]+)"', text)
@@ -149,13 +157,12 @@ def test_every_figure_says_its_kind_and_can_be_downloaded(page):
     assert len(captions) == 2 + len(SUITES)
     for caption in captions:
         assert ">measured</span>" in caption
-        assert 'href="data:image/svg+xml;base64,' in caption
-        assert 'href="data:text/csv;charset=utf-8;base64,' in caption
+        assert [form for form in ("svg", "png", "csv") if f'.{form}" data-form="{form}"' not in caption] == []
 
 
 def test_figures_are_files_too(page, results):
     figures = page.parent / "figures"
-    names = {path.stem for path in figures.iterdir()}
+    names = {path.stem for path in figures.glob("*.svg")}
     assert {"time", "bytes", "waterfall-tls1.2-psk"} <= names
     for name in names:
         ET.fromstring((figures / f"{name}.svg").read_text())
@@ -164,6 +171,80 @@ def test_figures_are_files_too(page, results):
     for suite in SUITES:
         total = sum(float(row["bytes"]) for row in rows if row["suite"] == suite)
         assert total == real.measurement(suite).bytes.total
+
+
+def test_a_timeline_is_a_chrome_trace(page):
+    """The Trace Event Format: slices of a thread nest, an arrow's ends share their id."""
+    suite = "tls1.3/x25519/p256/server"
+    [file] = (page.parent / "figures").glob("waterfall-tls1.3-x25519-p256-server.trace.json")
+    events = json.loads(file.read_text())["traceEvents"]
+    names = {one["tid"]: one["args"]["name"] for one in events if one["ph"] == "M"}
+    assert sorted(names.values()) == ["client", "server"]
+    measurement = real.measurement(suite)
+    for tid, side in names.items():
+        slices = [one for one in events if one["ph"] == "X" and one["tid"] == tid]
+        messages = [one for one in slices if one["cat"] == "message"]
+        assert sum(one["dur"] for one in messages) == pytest.approx(
+            sum(
+                one.generate_mean_us if one.sender == side else one.process_mean_us
+                for one in measurement.messages
+            ),
+            abs=0.02,
+        )
+        # For a reader that truncates to nanoseconds slices follow each other, or one is inside the other.
+        for before, after in pairwise(messages):
+            assert end_ns(before) <= int(1000 * after["ts"])
+        for inner in (one for one in slices if one["cat"] != "message"):
+            assert any(
+                int(1000 * outer["ts"]) <= int(1000 * inner["ts"]) and end_ns(inner) <= end_ns(outer)
+                for outer in messages
+            )
+    # An arrow's ends share their number, and each is within a message of its thread.
+    starts, ends = ({one["id"]: one for one in events if one["ph"] == ph} for ph in "sf")
+    assert starts.keys() == ends.keys() != set()
+    for one in [*starts.values(), *ends.values()]:
+        at_ns = int(1000 * one["ts"])
+        assert any(
+            int(1000 * slice_["ts"]) <= at_ns < end_ns(slice_)
+            for slice_ in events
+            if slice_["ph"] == "X" and slice_["tid"] == one["tid"]
+        )
+
+
+def end_ns(slice_: dict[str, Any]) -> int:
+    return int(1000 * slice_["ts"]) + int(1000 * slice_["dur"])
+
+
+def test_pictures_are_smaller_and_keep_their_pixels(results):
+    [section] = [time_section(results.handshakes.to_dicts())]
+    figure = section.blocks[0].figure
+    drawn = bytes(vl_convert.svg_to_png(figure.svg, scale=2))
+    assert len(figure.png()) < len(drawn) / 2
+    assert pixels(figure.png()) == pixels(drawn)
+
+
+def pixels(png: bytes) -> bytes:
+    """The filtered rows of a PNG."""
+    found, place = b"", 8
+    while place < len(png):
+        size = int.from_bytes(png[place : place + 4])
+        if png[place + 4 : place + 8] == b"IDAT":
+            found += png[place + 8 : place + 8 + size]
+        place += 12 + size
+    return zlib.decompress(found)
+
+
+def test_names_are_short_and_different():
+    assert short_names(["tls1.3/x25519/p256/server", "tls1.3/x25519/rsa2048/server"]) == {
+        "tls1.3/x25519/p256/server": "p256",
+        "tls1.3/x25519/rsa2048/server": "rsa2048",
+    }
+    long = [f"tls1.0/dhe_dss+dh1024/dsa1024/{end}" for end in ("server", "mutual")] + ["tls1.2/psk"]
+    cut = short_names(long)
+    assert all(len(one) <= SHORT for one in cut.values())
+    assert len(set(cut.values())) == 3
+    alike = [f"a/{'x' * 40}{number}{'y' * 40}/b" for number in range(3)] + ["other/c"]
+    assert len(set(short_names(alike).values())) == 4
 
 
 def test_meaning_does_not_depend_on_colour_alone(page):
@@ -217,7 +298,7 @@ def test_a_run_that_ended_has_no_warning(page):
 def test_a_browser_is_content(page, peer, tmp_path):
     peer("chromium")
     with Browser() as browser:
-        for width in (390, 1280):
+        for width in (390, 1280, 2560):
             for scheme in ("light", "dark"):
                 browser.show(page, width, scheme=scheme)
                 assert browser.complaints == []
@@ -259,3 +340,13 @@ def contrast(first: str, second: str) -> float:
 
     high, low = sorted((luminance(first), luminance(second)), reverse=True)
     return (high + 0.05) / (low + 0.05)
+
+
+def test_marks_inherit_what_all_of_a_group_say_and_look_the_same():
+    marks = '<rect x="{}" width="9" height="9" fill="#345" stroke="#999"/>'
+    text = '<text y="20" fill="#000">ab</text>'
+    head = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30">'
+    svg = f"{head}<g><g>{marks.format(2)}{marks.format(20)}</g>{text}</g></svg>"
+    found = hoisted(svg)
+    assert found.count("#345") == found.count("#999") == 1
+    assert vl_convert.svg_to_png(found) == vl_convert.svg_to_png(svg)

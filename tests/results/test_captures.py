@@ -19,7 +19,7 @@ from shakedown.experiments.runner import run_experiment
 from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.trace import parse_trace
 from shakedown.reporting.charts.ladder import waits
-from shakedown.reporting.html import write_report
+from shakedown.reporting.html.write import write_report
 from shakedown.results import queries
 from shakedown.results.folder import load_results
 from shakedown.schema import builtins
@@ -89,9 +89,10 @@ def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, hom
     for row in priced:
         [alone] = predict_rows([row["suite"]], device="cortex-m4", bearer=row["bearer"], traces=traces)
         assert row["capture"] == "gateway.pcap"
-        # The table has an energy's mean, the prediction its range too.
-        alone["energy_j"] = alone["energy_j"] and alone["energy_j"]["mean"]
-        alone["energy_missing"] = ", ".join(alone["energy_missing"]) or None
+        # The table has ranges in columns of their own.
+        for name, found in alone.items():
+            if isinstance(found, dict) and "estimate" in found:
+                alone[name] = found["estimate"]
         assert {key: row[key] for key in alone if key in row} == {
             key: value for key, value in alone.items() if key in row
         }
@@ -147,7 +148,7 @@ def test_what_is_kept_is_bounded_and_all_are_counted(home, monkeypatch):
     assert found.connections[1].messages_left_out > 0
     assert sum(kind.count for kind in found.kinds) + found.uncounted == 4
     assert len(found.traces) == 2
-    assert list(found.unpriced) == NAMES[2:]
+    assert list(found.without_cost) == NAMES[2:]
 
 
 def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown):
@@ -281,7 +282,7 @@ def test_names_are_printed_as_they_are(home, tmp_path, shakedown):
     supplied.experiment(tmp_path, f'captures = [{{ file = "{name}" }}]')
     done = shakedown("run", "e.toml", "--out", "r", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert f"Captured in {name}: " in done.stdout
+    assert f"captured in {name}: " in done.stdout
     again = shakedown("report", "r", cwd=tmp_path)
     assert (again.returncode, again.stdout) == (0, done.stdout)
 

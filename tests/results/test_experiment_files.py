@@ -58,7 +58,10 @@ def complaint(folder: Path, text: str | bytes) -> str:
             SUITES + '[simulated]\narrivals = ["storm:1s", "storm:1s"]',
             ', line 3, key simulated.arrivals: "storm:1s" is repeated',
         ),
-        (SUITES + "[live]\nclients = 2\nrate = inf", ', line 4, key live.rate: "inf" is no rate; accepted:'),
+        (
+            SUITES + "[live]\nclients = 2\nrate = inf",
+            ', line 4, key live.rate: "inf" is not a rate;',
+        ),
         (
             SUITES + "fragment = 300",
             ", line 2, key fragment: bounds the packets of EAP; accepted beside carrier",
@@ -134,7 +137,7 @@ def test_what_was_recorded_inside_eap_has_no_bare_price(tmp_path):
     handshake = measure("tls1.3/x25519", repeat=1, carrier="eap")
     path = tmp_path / "traces.json"
     path.write_text(json.dumps([builtins(handshake)]))
-    with pytest.raises(InputError, match="was recorded inside EAP, and is priced there alone"):
+    with pytest.raises(InputError, match="was recorded inside EAP, and is estimated there alone"):
         predict_rows([handshake.suite], traces=TraceLibrary(path))
 
 

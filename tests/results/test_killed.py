@@ -15,7 +15,7 @@ import pytest
 
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
-from shakedown.files.write import digest_of
+from shakedown.files.write import DRAFT, digest_of
 from shakedown.results.folder import load_results
 from shakedown.results.reader import load_manifest
 
@@ -65,7 +65,7 @@ def test_a_run(tmp_path, capsys, seed):
     again = load_results(folder)
     assert again.is_whole
     assert again.handshakes.height == len(SUITES)
-    assert not [name for name in os.listdir(folder) if name.endswith(".draft")]  # noqa: PTH208 - names alone
+    assert not [name for name in os.listdir(folder) if name.endswith(DRAFT)]  # noqa: PTH208 - names alone
     if "manifest.json" in there:
         assert foreign.read_text() == "mine"
 
@@ -105,7 +105,7 @@ def test_a_report(whole, tmp_path, capsys, seed):
         assert page.read_text().endswith("</html>")
     # The next report knows what the killed one wrote, and only that.
     assert exit_status(["report", str(folder)]) == 0
-    assert not list(folder.rglob("*.draft"))
+    assert not list(folder.rglob(f"*{DRAFT}"))
     assert f"report:  {page}" in capsys.readouterr().err
     assert page.read_text().endswith("</html>")
     assert (folder / "figures" / "mine.svg").read_text() == "mine"
@@ -151,7 +151,7 @@ def test_a_file(inputs, tmp_path, capsys, seed, what):
     assert (target.read_bytes() if target.exists() else None) in (old, new)
     assert foreign.read_text() == "mine"
     drafts = {path.name for path in tmp_path.iterdir()} - {target.name, foreign.name}
-    assert all(name.endswith(".draft") for name in drafts), drafts
+    assert all(name.endswith(DRAFT) for name in drafts), drafts
     capsys.readouterr()
     # The next command replaces nothing unasked, says so, and finds its way when asked.
     if target.exists():

@@ -81,9 +81,9 @@ def test_what_is_left_out_is_as_everywhere():
 def test_what_cannot_be_priced_is_said_and_the_rest_goes_on():
     found = priced(Places(devices=("kuo-p4", "cortex-m4")))
     assert {one.device for one, made in found if made.predictions} == {"cortex-m4"}
-    unpriced = [(one.label, one.device) for one, made in found if made.unpriced]
-    assert unpriced == [(suite, "kuo-p4") for suite in SUITES]
-    assert "no primitives" in found[0][1].unpriced
+    without_cost = [(one.label, one.device) for one, made in found if made.without_cost]
+    assert without_cost == [(suite, "kuo-p4") for suite in SUITES]
+    assert "no primitives" in found[0][1].without_cost
 
 
 def test_the_queue_has_its_knee_where_power_is_highest():
@@ -115,29 +115,23 @@ def test_predictions_survive_the_disk(tmp_path):
     loaded = load_results(tmp_path / "r")
     expected = [row for _, made in found for row in made.predictions]
     for row, one in zip(loaded.predictions.to_dicts(), expected, strict=True):
-        assert (row["low_s"], row["high_s"]) == tuple(one["range_s"])
-        same = (
-            "suite",
-            "device",
-            "bearer",
-            "rate_per_s",
-            "client_s",
-            "server_s",
-            "queue_s",
-            "basis",
-        )
+        same = ("suite", "device", "bearer", "rate_per_s", "basis", "energy_terms")
         assert {key: row[key] for key in same} == {key: one[key] for key in same}
-        energy = one["energy_j"] or {"mean": None, "low": None, "high": None}
-        assert [row[key] for key in ("energy_j", "energy_low_j", "energy_high_j")] == list(energy.values())
-        joules = energy["mean"]
-        assert row["handshakes_per_charge"] == (None if joules is None else pytest.approx(9000.0 / joules))
+        for name, unit in (
+            ("client", "_s"), ("server", "_s"), ("queue", "_s"), ("utilisation", ""), ("energy", "_j"),
+            ("wake_tail", "_j"), ("handshakes_per_charge", ""),
+        ):  # fmt: skip
+            whole = one[name + unit] or dict.fromkeys(("estimate", "lower", "upper"))
+            for end, place in (("", "estimate"), ("_low", "lower"), ("_high", "upper")):
+                assert row[f"{name}{end}{unit}"] == whole[place]
         for end in ("ready", "done"):
-            times = one[f"{end}_s"] or dict.fromkeys(("mean", "p50", "p95", "p99"))
-            assert {name: row[f"{end}_{name}_s"] for name in times} == times
-        assert [row["client_low_s"], row["client_high_s"]] == one["client_range_s"]
-        assert row["missing"] == len(one["unpriced"])
+            times = one[f"{end}_s"] or dict.fromkeys(("mean", "p50", "p95", "p99", "lower", "upper"))
+            assert [row[f"{end}_low_s"], row[f"{end}_high_s"]] == [times["lower"], times["upper"]]
+            for name in ("mean", "p50", "p95", "p99"):
+                assert row[f"{end}_{name}_s"] == times[name]
+        assert row["missing"] == len(one["without_cost"])
     assert any(row["ready_s"] is None for row in expected)
-    assert queries.unpriced(loaded.table).height == len(SUITES)
+    assert queries.without_cost(loaded.table).height == len(SUITES)
     queues = queries.queues(loaded.table)
     assert queues.height == sum(made.queue is not None for _, made in found) > 0
     points = queries.queue_points(loaded.table)
@@ -162,11 +156,11 @@ def test_workers_and_a_promise_are_the_experiments():
         Places(devices=("cortex-m4",), rates_per_s=rates, workers=4, within_s=2.0)
     )
     for alone, shared in zip(one.predictions, four.predictions, strict=True):
-        assert shared["utilisation"] == pytest.approx(alone["utilisation"] / 4)
+        assert shared["utilisation"]["estimate"] == pytest.approx(alone["utilisation"]["estimate"] / 4)
     assert one.workers == ()
     for (mean, low, high), row in zip(four.workers, four.predictions, strict=True):
         assert 0 < low <= mean <= high
-        assert row["rate_per_s"] * row["server_s"] < mean
+        assert row["rate_per_s"] * row["server_s"]["estimate"] < mean
     view = queries.predictions(modelled.rows(scenario, four))
     assert view["workers_needed"].to_list() == [needed[0] for needed in four.workers]
     assert view["workers"].unique().to_list() == [4]

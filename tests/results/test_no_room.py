@@ -14,6 +14,7 @@ import pytest
 
 from shakedown import api
 from shakedown.cli import exit_status
+from shakedown.files.write import DRAFT
 from shakedown.results.folder import load_results
 
 SUITES = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
@@ -59,7 +60,7 @@ def test_files_that_may_not_grow(inputs, tmp_path, what, most_bytes):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
     )
     assert (out / "mine.txt").read_text() == "mine"
-    assert not list(out.rglob("*.draft"))
+    assert not list(out.rglob(f"*{DRAFT}"))
     if done.returncode == 0:
         # Some fits; what is there is all of it.
         return

@@ -18,10 +18,9 @@ import real
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import KINDS, kind, measured, modelled, reported
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
-from shakedown.files.drafts import open_draft
-from shakedown.files.write import digest
+from shakedown.files.write import digest, draft_of
 from shakedown.native.scenario import HandshakeId, Scenario
-from shakedown.reporting.html import write_report
+from shakedown.reporting.html.write import write_report
 from shakedown.results import reader
 from shakedown.results.folder import load_results
 from shakedown.results.lock import FolderLock
@@ -461,9 +460,7 @@ def test_results_of_another_version_are_replaced_if_asked(tmp_path, goes_on):
 
 def left_over(path: Path) -> None:
     """A draft that nobody holds."""
-    draft, handle = open_draft(path, 0o600)
-    os.close(handle)
-    assert draft.exists()
+    draft_of(path).write_text("half")
 
 
 def test_a_killed_run_can_be_replaced(tmp_path):
@@ -473,24 +470,6 @@ def test_a_killed_run_can_be_replaced(tmp_path):
     with ResultsWriter(tmp_path / "r", manifest(), replace=True):
         pass
     assert [path.name for path in (tmp_path / "r").iterdir()] == [MANIFEST]
-
-
-def test_what_is_left_of_removed_results_is_no_obstacle(tmp_path):
-    """The manifest went, and the list of parts was to go next, when the program was killed."""
-    left = tmp_path / "left"
-    with write(left, *SUITES) as killed:
-        journal = (left / JOURNAL).read_bytes()
-        killed.close("complete")
-    for path in left.iterdir():
-        path.unlink()
-    (left / JOURNAL).write_bytes(journal)
-    assert journal.count(b"\n") == len(SUITES)
-    with pytest.raises(InputError, match=r"what is left of results that were being removed; .* or --force"):
-        ResultsWriter(left, manifest())
-    assert (left / JOURNAL).read_bytes() == journal
-    with ResultsWriter(left, manifest(), replace=True):
-        pass
-    assert [path.name for path in left.iterdir()] == [MANIFEST]
 
 
 @pytest.mark.parametrize("calls", range(8))
@@ -660,6 +639,7 @@ VIEWS = (
     "predictions",
     "fleets",
     "fleet_series",
+    "fleet_kind_series",
     "loads",
     "load_steps",
 )
@@ -681,7 +661,7 @@ def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monke
     assert len(whole.manifest.parts) > 4
     together = {name: getattr(whole, name) for name in VIEWS}
     assert together["predictions"].height == 2 * 4 * 2
-    asked = (queries.unpriced, queries.missing, queries.extrapolated, queries.queues)
+    asked = (queries.without_cost, queries.missing, queries.extrapolated, queries.queues)
     monkeypatch.setattr(parts, "ROWS_AT_A_TIME", 1)
     apart = load_results(tmp_path / "r")
     assert len(list(apart.source.chunks())) == len(whole.manifest.parts)

@@ -101,8 +101,8 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-ASKED_BY_THEIR_OWN_TESTS = {"serve", "load", "bearer", "eap", "aka"}
-"""They need a peer or a namespace; the fixtures of their tests decode every object that they print."""
+ASKED_BY_THEIR_OWN_TESTS = {"serve", "load", "bearer", "eap", "aka", "compare", "check", "doctor"}
+"""They need a peer, a namespace, or results to compare; their tests decode what they print."""
 
 
 def survives(printed: object, again: object) -> bool:

@@ -21,7 +21,7 @@ import polars as pl
 import pytest
 
 from shakedown.errors import InputError, ShakedownError
-from shakedown.experiments import cluster
+from shakedown.experiments import cluster, load_generators, undisturbed
 from shakedown.experiments.figure_kinds import load_experiment
 from shakedown.experiments.runner import run_experiment
 from shakedown.results.folder import load_results
@@ -118,13 +118,13 @@ def test_a_workers_missing_or_other_profile_is_told(client, monkeypatch):
 def test_a_worker_that_came_later_and_is_another_is_told(client, monkeypatch):
     """The first look passed; what differs goes with every job."""
     pool = cluster.Cluster(client)
-    assert list(pool.results([partial(pow, 2, 3)])) == [8]
+    assert list(pool.results([cluster.alone(partial(pow, 2, 3))])) == [8]
     real = cluster.fingerprint
     other = {"shakedown": "9.9 (release)"}
     monkeypatch.setattr(cluster, "fingerprint", lambda profiles: {**real(profiles), **other})
     pool._ours = cluster.fingerprint(())
     with pytest.raises(ShakedownError, match=r"worker tls://.* has another shakedown: .*accepted: 9\.9"):
-        list(pool.results([partial(pow, 2, 3)]))
+        list(pool.results([cluster.alone(partial(pow, 2, 3))]))
 
 
 @pytest.mark.parametrize("what", ["tcp://127.0.0.1:8786", 5, object()])
@@ -140,7 +140,7 @@ def test_a_client_that_was_closed_is_refused():
         cluster.Cluster(own)
 
 
-@pytest.mark.parametrize("kind", [cluster.Cluster, cluster.Generators])
+@pytest.mark.parametrize("kind", [cluster.Cluster, load_generators.Generators])
 def test_a_client_that_answers_with_coroutines_is_refused(client, kind):
     import asyncio
 
@@ -158,7 +158,7 @@ def test_a_client_that_answers_with_coroutines_is_refused(client, kind):
 
 def test_what_a_job_raises_is_raised(client):
     with pytest.raises(ZeroDivisionError):
-        list(cluster.Cluster(client).results([partial(divmod, 1, 0)]))
+        list(cluster.Cluster(client).results([cluster.alone(partial(divmod, 1, 0))]))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_what_the_core_complains_of_elsewhere_is_as_clear_here(client, make, kin
         raise getattr(native.extension(), make)("port: connection refused")
 
     with pytest.raises(ShakedownError, match=r"^port: connection refused$") as found:
-        list(cluster.Cluster(client).results([job]))
+        list(cluster.Cluster(client).results([cluster.alone(job)]))
     assert found.type is kind
 
 
@@ -312,12 +312,12 @@ def test_several_clusters_on_a_machine_are_no_matter_for_words():
 @pytest.mark.parametrize("reason", [None, KeyboardInterrupt("the figures are …"), ShakedownError("refused")])
 def test_ctrl_c_while_a_cluster_ends_keeps_the_reason_of_the_end(monkeypatch, reason):
     """It hurries the end, and nothing is left of it."""
-    real, children = cluster._to_the_end, set(active_children())
+    real, children = cluster.to_the_end, set(active_children())
 
     def interrupted_end(work, others, **how):
         real(lambda: os.kill(os.getpid(), signal.SIGINT) or work(), others, **how)
 
-    monkeypatch.setattr(cluster, "_to_the_end", interrupted_end)
+    monkeypatch.setattr(cluster, "to_the_end", interrupted_end)
 
     def use() -> None:
         with cluster.local(2):
@@ -330,18 +330,19 @@ def test_ctrl_c_while_a_cluster_ends_keeps_the_reason_of_the_end(monkeypatch, re
     assert set(active_children()) == children
 
 
-def test_results_come_in_order_and_few_are_ahead(client):
+def test_results_come_in_order_and_few_are_ahead(client, monkeypatch):
+    monkeypatch.setattr(cluster, "HELD", 20)
     asked = []
 
-    def jobs():
+    def works():
         for number in range(100):
             asked.append(number)
-            yield partial(pow, number, 2)
+            yield cluster.alone(partial(pow, number, 2))
 
     pool = cluster.Cluster(client)
-    for number, found in enumerate(pool.results(jobs())):
+    for number, found in enumerate(pool.results(works())):
         assert found == number**2
-        assert len(asked) <= number + 1 + cluster.AHEAD * 2
+        assert len(asked) <= number + 20
 
 
 def interrupt_when(begun: Iterable[Path], noted: threading.Event | None = None) -> threading.Thread:
@@ -353,7 +354,7 @@ def interrupt_when(begun: Iterable[Path], noted: threading.Event | None = None) 
         os.kill(os.getpid(), signal.SIGINT)
         if noted is not None:
             noted.wait()
-            time.sleep(2 * cluster.SAME_S)
+            time.sleep(2 * undisturbed.SAME_S)
             os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=run)
@@ -403,7 +404,7 @@ def deaf(begun: Path, ended: Path) -> Callable[[Callable[[], None]], int]:
 
 def test_generators_that_are_interrupted_hand_back_what_they_have(client, tmp_path):
     begun = [tmp_path / "a", tmp_path / "b"]
-    generators = cluster.Generators(client)
+    generators = load_generators.Generators(client)
     for found, expected in (((1, 2), [1, 2]), ((None, 2), [2])):
         thread = interrupt_when(begun)
         assert generators.results([until_stopped(*one) for one in zip(begun, found, strict=True)]) == expected
@@ -421,8 +422,8 @@ def test_generators_that_are_interrupted_hand_back_what_they_have(client, tmp_pa
 
 def test_a_generator_that_was_lost_is_not_waited_for(client, tmp_path, monkeypatch):
     """It would wait for longer than the test has."""
-    monkeypatch.setattr(cluster, "STOP_S", 1e6)
-    generators = cluster.Generators(client)
+    monkeypatch.setattr(load_generators, "STOP_S", 1e6)
+    generators = load_generators.Generators(client)
     victim = client.run(os.getpid)[generators.workers[0]]
     real = generators._stop
     monkeypatch.setattr(generators, "_stop", lambda run: (os.kill(victim, signal.SIGKILL), real(run)))
@@ -436,20 +437,20 @@ def test_a_generator_that_was_lost_is_not_waited_for(client, tmp_path, monkeypat
 
 def test_a_worker_that_is_lost_with_its_finished_job_is_told(client, monkeypatch):
     """All are done, and what one of them found is gone with it."""
-    generators = cluster.Generators(client)
+    generators = load_generators.Generators(client)
     victim = client.run(os.getpid)[generators.workers[0]]
-    monkeypatch.setattr(cluster, "WORKERS_LOOKED_FOR_S", 0.5)
-    real, asked = cluster._result, []
+    monkeypatch.setattr(load_generators, "WORKERS_LOOKED_FOR_S", 0.5)
+    real, asked = load_generators.result_of, []
 
     def lost_before_it_is_asked_for(future, timeout_s=None):
         if not asked:
             os.kill(victim, signal.SIGKILL)
-            while generators.workers[0] in cluster._workers(client):
+            while generators.workers[0] in load_generators.workers_of(client):
                 time.sleep(0.02)
         asked.append(future)
         return real(future, timeout_s)
 
-    monkeypatch.setattr(cluster, "_result", lost_before_it_is_asked_for)
+    monkeypatch.setattr(load_generators, "result_of", lost_before_it_is_asked_for)
     with pytest.raises(ShakedownError, match=r"worker tls://.* was lost, and its share"):
         generators.results([lambda _look: 5] * 2)
     client.wait_for_workers(2, timeout=300)
@@ -459,8 +460,8 @@ def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_p
     """One that is stopped, say: Ctrl-C is heard nevertheless."""
     import asyncio
 
-    generators = cluster.Generators(client)
-    monkeypatch.setattr(cluster, "WORKERS_LOOKED_FOR_S", 0.2)
+    generators = load_generators.Generators(client)
+    monkeypatch.setattr(load_generators, "WORKERS_LOOKED_FOR_S", 0.2)
 
     async def silent(**_asked):
         await asyncio.sleep(1e6)
@@ -475,11 +476,13 @@ def test_a_scheduler_that_says_nothing_of_its_workers_keeps_nobody(client, tmp_p
 
 def test_a_generator_that_does_not_answer_is_left_out(client, tmp_path, monkeypatch):
     # The other one answers within it, on a busy machine too.
-    monkeypatch.setattr(cluster, "STOP_S", 10.0)
+    monkeypatch.setattr(load_generators, "STOP_S", 10.0)
     begun, ended = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended"
     thread = interrupt_when(begun)
     try:
-        found = cluster.Generators(client).results([deaf(begun[0], ended), until_stopped(begun[1], 2)])
+        found = load_generators.Generators(client).results(
+            [deaf(begun[0], ended), until_stopped(begun[1], 2)]
+        )
     finally:
         ended.touch()
         thread.join()
@@ -490,7 +493,7 @@ def test_workers_are_not_lost_where_the_client_forgets_them(client, monkeypatch)
     """Its own list is emptied now and then, between being asked for and being read."""
     monkeypatch.setattr(client, "scheduler_info", lambda **_: {"workers": {}})
     assert cluster.Cluster(client).threads() == 2
-    generators = cluster.Generators(client)
+    generators = load_generators.Generators(client)
     assert generators.count() == 2
     assert generators.results([lambda look: look() or 5] * 2) == [5, 5]
 
@@ -509,7 +512,7 @@ def test_generators_whose_scheduler_is_lost_say_so_in_one_line(tmp_path):
             thread = threading.Thread(target=lose)
             thread.start()
             with cluster.connected(address) as found:
-                generators = cluster.Generators(found)
+                generators = load_generators.Generators(found)
                 with pytest.raises(ShakedownError, match=r"the scheduler tcp://.* was lost, and the load's"):
                     generators.results([until_stopped(tmp_path / "begun", 1, tmp_path / "ended")])
             thread.join()
@@ -521,13 +524,13 @@ def test_a_generator_ends_where_its_client_was_killed(tmp_path):
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from shakedown.experiments import cluster\n"
+        "from shakedown.experiments import cluster, load_generators\n"
         "def job(look):\n"
         "    Path('begun').touch()\n"
         "    try:\n"
         "        while True: look()\n"
         "    finally: Path('ended').touch()\n"
-        "with cluster.connected(sys.argv[1]) as client: cluster.Generators(client).results([job])\n"
+        "with cluster.connected(sys.argv[1]) as client: load_generators.Generators(client).results([job])\n"
     )
     with start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard") as scheduler:
         address = told(scheduler, r"Scheduler at:\s+(tcp://\S+)")
@@ -541,9 +544,9 @@ def test_a_generator_ends_where_its_client_was_killed(tmp_path):
 
 def test_a_second_ctrl_c_waits_for_no_generator(client, tmp_path, monkeypatch):
     """It would wait for longer than the test has."""
-    monkeypatch.setattr(cluster, "STOP_S", 1e6)
+    monkeypatch.setattr(load_generators, "STOP_S", 1e6)
     begun, ended, noted = [tmp_path / "a", tmp_path / "b"], tmp_path / "ended", threading.Event()
-    generators = cluster.Generators(client)
+    generators = load_generators.Generators(client)
     real = generators._stop
     monkeypatch.setattr(generators, "_stop", lambda run: (noted.set(), real(run)))
     thread = interrupt_when(begun, noted)
@@ -561,7 +564,7 @@ def test_generators_end_with_the_first_that_fails(client, tmp_path):
     def fails(_look: Callable[[], None]) -> int:
         raise ZeroDivisionError
 
-    generators = cluster.Generators(client)
+    generators = load_generators.Generators(client)
     with pytest.raises(ZeroDivisionError):
         generators.results([until_stopped(tmp_path / "a", 1), fails])
     assert generators.results([lambda _look: 5] * 2) == [5, 5]

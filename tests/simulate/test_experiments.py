@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 import polars as pl
 import pytest
 
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import kind, load_experiment, reported
 from shakedown.experiments.runner import run_experiment
-from shakedown.reporting.html import write_report
 from shakedown.reporting.html.simulated import sections
-from shakedown.reporting.terminal.simulated import simulated_tables
+from shakedown.reporting.html.write import write_report
+from shakedown.reporting.terminal.fleets import fleet_tables as simulated_tables
 from shakedown.results.folder import load_results
 
 TEXT = """
@@ -176,15 +174,10 @@ def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
 
 
 def test_report_and_terminal_have_a_line_a_kind(mixed, tmp_path):
-    from rich.console import Console
-
     page = write_report(mixed, tmp_path / "report.html", reported()).read_text()
     assert "Clients of several kinds at one server" in page
     assert "meters: how many are still outside (storm:1s)" in page
-    console = Console(width=200, record=True, file=io.StringIO())
-    for table in kind("simulated").terminal(mixed, 200):
-        console.print(table)
-    text = console.export_text()
+    text = "\n".join(kind("simulated").terminal(mixed, 200))
     assert "2,000 clients of meters to server, poisson:200/s" in text
     assert text.count("mldsa65") == 4
     (whole,) = [one for one in mixed.figures() if one.scenario == mixed.fleets["scenario"][-1]]
@@ -208,11 +201,11 @@ def test_what_a_mixture_cannot_be_priced_with_is_said(tmp_path):
     outcome = run_experiment(found, tmp_path / "results")
     assert not outcome.failures
     results = load_results(tmp_path / "results")
-    rows = results.fleets.filter(pl.col("unpriced").is_not_null()).to_dicts()
+    rows = results.fleets.filter(pl.col("without_cost").is_not_null()).to_dicts()
     assert [row["suite"] for row in rows] == ["meters"] * 2
     # Not only in the report: once, for both fleets have the same reason.
-    said = [one for one in simulated_tables(results, 80) if isinstance(one, str)]
-    assert said == [f"not simulated: meters: {rows[0]['unpriced']}"]
+    said = [one for one in simulated_tables(results, 80) if "simulated: meters" in one]
+    assert said == [f"not simulated: meters: {rows[0]['without_cost']}"]
 
 
 def test_without_arrivals_the_rates_are_simulated(tmp_path):
@@ -242,9 +235,9 @@ def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
         ('[simulated]\nclients = "many"', "a whole number"),
         ("[simulated]\nworkers = 2", "key simulated.workers: unknown key"),
         ("[simulated]\nseed = -4", "key simulated.seed: seed is -4"),
-        ('[simulated]\ntimeout = "soon"', "is no duration"),
+        ('[simulated]\ntimeout = "soon"', "is not a duration"),
         ("[simulated]\nretries = -1", "key simulated.retries: retries is -1"),
-        ("[simulated]\nresumption = 3", "key simulated.resumption: resumption is 3"),
+        ("[simulated]\nresumption = 3", "key simulated.resumption: found 3; accepted: a share from 0 to 1"),
         ('[simulated]\nresumption = "half"', "a share from 0 to 1"),
         ("[simulated]\nfrom_idle = 1", "accepted: true, false"),
         ('[simulated]\ndiscipline = "lifo"', "accepted: fifo, ps"),

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import load_experiment
 from shakedown.experiments.runner import run_experiment
-from shakedown.reporting.charts.storm import Storm, storms
-from shakedown.reporting.html.simulated import _storm, answer, sections
+from shakedown.reporting.charts.storm import (
+    ACCESS,
+    CAUSES,
+    GONE,
+    PAUSING,
+    SERVER,
+    UNDER_WAY,
+    Storm,
+    loads,
+    storms,
+)
+from shakedown.reporting.html.fleet_series import loads_of, points, storm_of
+from shakedown.reporting.html.simulated import answer, sections
 from shakedown.reporting.html.text import plain
 from shakedown.results.folder import load_results
 
@@ -37,10 +49,10 @@ def test_a_suite_of_which_clients_give_up_is_not_the_quickest(results):
     quick, slow = results.fleets.sort("failed").to_dicts()
     assert quick["failed"] == 0
     assert 0 < slow["failed"] < slow["clients"]
-    (said,) = (plain(one) for one in answer(results))
+    said, *_ = (plain(one) for one in answer(results))
     share = f"{100 * slow['failed'] / slow['clients']:.1f}%"
     assert said.startswith("A storm of 2,000 clients is over after")
-    assert f" with {quick['label']}; with {slow['label']} {share} of them give up." in said
+    assert f" with {quick['label']}; with {slow['label']} {share} of the clients give up." in said
     (section,) = (one for one in sections(results) if one.anchor == "storms")
     assert f"with {slow['label']} {share} of the clients give up" in section.lead
 
@@ -55,12 +67,130 @@ def test_no_area_leaves_the_axis():
         assert max(one["to"] for one in areas["data"]["values"]) <= end_s < 45.0
 
 
+def test_causes_stand_on_each_other():
+    causes = {ACCESS: [3.0, 9.0], SERVER: [4.0, 9.0], PAUSING: [1.0, 0.0], GONE: [0.0, 2.0]}
+    fleet = Storm("x", [(1.0, 10.0), (2.0, 6.0)], recovery_s=2.0, failed=2.0, causes=causes)
+    first, second = (
+        {one["cause"]: (one["low"], one["high"]) for one in fleet.stacked() if one["to"] == at_s}
+        for at_s in (1.0, 2.0)
+    )
+    assert first == {ACCESS: (0.0, 3.0), SERVER: (3.0, 7.0), PAUSING: (7.0, 8.0), UNDER_WAY: (8.0, 10.0)}
+    # No more are told apart than are outside; who gave up stands above them.
+    assert second == {ACCESS: (0.0, 6.0), GONE: (6.0, 8.0)}
+
+
+def test_areas_are_those_outside_and_those_that_gave_up(results):
+    for row in results.fleets.to_dicts():
+        drawn, gone = storm_of(results, row), 0.0
+        areas = drawn.stacked()
+        assert {one["cause"] for one in areas} <= set(CAUSES)
+        assert any(one["cause"] == SERVER for one in areas)
+        for point in points(results, row):
+            gone += point["failed"]
+            high = max((one["high"] for one in areas if one["to"] == point["end_s"]), default=0.0)
+            assert high == pytest.approx(point["outside"] + gone)
+        assert gone == row["failed"]
+
+
+def test_loads_are_means_over_as_many_intervals():
+    one = {"sent": 6.0, "collided": 2.0, "up": 0.5, "down": 1.0, "bytes": 4000.0, "waiting": 0.0, "busy": 1.0}
+    one |= {"refused": 0.0, "servers": 2.0}
+    none = dict.fromkeys(one, 0.0)
+    series = [{"start_s": 2.0 * n, "end_s": 2.0 * n + 2.0, **row} for n, row in enumerate([one, none, one])]
+    lanes = {load.name: load for load in loads_of(series, 4.0, 2)}
+    assert lanes["attempts at access per second"].values == [(4.0, 1.5), (6.0, 3.0)]
+    assert lanes["attempts at access per second"].part == [0.5, 1.0]
+    assert lanes["a cell's time from clients, %"].values == [(4.0, 25.0), (6.0, 50.0)]
+    assert lanes["kB/s a cell"].values == [(4.0, 0.25), (6.0, 0.5)]
+    assert lanes["servers in service"].most == "at most 2"
+    fixed = [{**each, "servers": None} for each in series]
+    assert {load.name for load in loads_of(fixed, None, 2)} == {
+        "flights waiting at the server",
+        "workers at work",
+    }
+    for width in (400, 900):
+        drawn = loads([("x", list(lanes.values()))], width)
+        areas = drawn["layer"][0]["data"]["values"]
+        # Each interval has two corners.
+        assert len(areas) == 2 * 2 * len(lanes)
+        assert all(0.0 <= one["top"] <= one["bottom"] <= drawn["height"] for one in areas)
+
+
 def test_nearly_all_are_in_no_later_than_all(results):
     """An interval of the time series may end after the last client is in."""
     for row in results.fleets.to_dicts():
-        drawn = _storm(results, row)
+        drawn = storm_of(results, row)
         if row["failed"]:
             assert drawn.most_in_s is None
         else:
             assert drawn.most_in_s is not None
             assert 0.2 < drawn.most_in_s <= drawn.recovery_s
+
+
+SWEPT = """
+name = "map"
+suites = ["tls1.2/psk"]
+repeat = 2
+devices = ["phone"]
+bearers = ["nb-iot"]
+[simulated]
+arrivals = ["storm:1s", "poisson:5/s"]
+clients = [40, 80]
+cells = [1, 2]
+retry = ["base=1s,jitter=none", "base=1s,jitter=full"]
+from_idle = true
+replications = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    path = tmp_path_factory.mktemp("swept") / "map.toml"
+    path.write_text(SWEPT)
+    return load_experiment(path)
+
+
+def test_arrays_ask_for_all_combinations(swept):
+    fleets = swept.asked["simulated"].fleets
+    found = {(one.arrivals, one.clients, one.cells, one.retry) for one in fleets}
+    assert len(fleets) == len(found) == 2 * 2 * 2 * 2
+    assert ("storm:1s", 80, 2, "base=1s,jitter=full") in found
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("clients = []", "simulated.clients: is empty"),
+        ("clients = [40, 40]", "simulated.clients"),
+        ('cells = [1, "x"]', 'simulated.cells: found "x"; accepted: a whole number'),
+        ("cells = [1, 0]", "simulated.cells: cells is 0"),
+    ],
+)
+def test_wrong_arrays_are_told(tmp_path, key, message):
+    path = tmp_path / "wrong.toml"
+    path.write_text(f'suites = ["tls1.2/psk"]\n[simulated]\narrivals = ["storm:1s"]\n{key}\n')
+    with pytest.raises(InputError) as error:
+        load_experiment(path)
+    assert message in str(error.value)
+
+
+def test_a_map_has_each_storms_recovery(swept, tmp_path):
+    run_experiment(swept, tmp_path / "results")
+    results = load_results(tmp_path / "results")
+    (section,) = (one for one in sections(results) if one.anchor == "storms")
+    drawn = {block.figure.name: block.figure for block in section.blocks if block.figure is not None}
+    storms_ = [row for row in results.fleets.to_dicts() if row["width_s"] is not None]
+    told = {
+        (one["label"], one["bearer"], one["device"]): one["ready_mean_s"] for one in drawn["recovery-1"].data
+    }
+    assert told == {
+        (f"{row['clients']:.0f} clients", "1 cell" if row["cells"] == 1 else "2 cells", row["retry"]): (
+            None if row["failed"] else row["recovery_s"]
+        )
+        for row in storms_
+    }
+    assert len(told) == 8
+    definition = drawn["recovery-1"].define(900)
+    assert len(definition["layer"][0]["data"]["values"]) == 8
+    # Not all storms of a large map have pictures of their own.
+    assert {name for name in drawn if name.endswith("-loads")} == {f"storm-{n}-loads" for n in (1, 2, 3, 4)}

@@ -7,7 +7,7 @@ pub const MAX_BODY_BYTES: usize = u16::MAX as usize;
 
 /// What arrived is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum FrameError {
     #[error("a message of kind {kind}, which is none")]
     Kind { kind: u8 },

@@ -22,7 +22,7 @@ pub struct Subscription {
 
 /// Why an attach failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum AttachFailure {
     #[error("the network rejected the attach: {0}")]
     Rejected(Cause),

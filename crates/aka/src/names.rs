@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a name is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum NameError {
     #[error("\"{0}\" is no IMSI; accepted: 6 to 15 digits, those of the home network first")]
     Imsi(String),

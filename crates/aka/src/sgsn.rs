@@ -38,7 +38,7 @@ pub trait Environment {
 
 /// What has happened so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Tally {
     pub full: u64,
     pub resumed: u64,
@@ -130,7 +130,7 @@ pub enum AttachEvent {
     Data(Vec<u8>),
     /// It is over. Nothing else follows.
     Rejected {
-        /// Why, as the mobile is told.
+        /// The cause that is sent to the mobile.
         cause: Cause,
         /// Why, in a line.
         reason: String,
@@ -158,7 +158,7 @@ enum Phase {
     Over,
 }
 
-/// TLS bytes that wait for another node's answer; a ClientHello is shorter.
+/// Limit of TLS bytes that wait for another node's response; a ClientHello is shorter.
 const MAX_HELD_BYTES: usize = 65_536;
 
 /// One attach, as the SGSN sees it.
@@ -228,7 +228,7 @@ impl<E: Endpoint> Attach<E> {
         self.tunnel.as_ref().and_then(|tunnel| tunnel.negotiated.as_deref())
     }
 
-    /// Flights that it has answered.
+    /// Flights to which it has responded.
     pub fn steps(&self) -> u32 {
         self.tunnel.as_ref().map_or(0, |tunnel| tunnel.steps)
     }
@@ -304,7 +304,7 @@ impl<E: Endpoint> Attach<E> {
         }
     }
 
-    /// Takes another node's answer to the last query, or why there is none.
+    /// Processes another node's response to the last query, or the reason why there is none.
     pub fn handle_answer<V, S>(
         &mut self,
         node: &mut Node<V, S>,
@@ -425,7 +425,7 @@ impl<E: Endpoint> Attach<E> {
                 self.known_as = Some(imsi);
                 self.begin(node, now)
             }
-            // The mobile authenticates by a full handshake, whatever another SGSN has against it.
+            // The mobile authenticates by a full handshake, even if another SGSN rejected it.
             (Phase::Context, _) => self.begin(node, now),
             (Phase::Certificate | Phase::Location, Ok(Answer::Refused(cause))) => {
                 Err((cause, "the home network refused".into()))
@@ -627,11 +627,11 @@ impl<E: Endpoint> Attach<E> {
         }
         let (Some(home), Some(imsi)) = (&self.home, &self.imsi) else { return Err(not_due()) };
         let ptmsi = node.temporary().map_err(store)?;
-        // What TLS negotiated, whatever was offered and might have been.
+        // What TLS negotiated, independent of the offers.
         let resumed = self.offered.as_ref().filter(|_| self.is_resumed());
         let made = self.fresh.take().filter(|_| resumed.is_none());
         if let Some(Offered { id, is_guest, .. }) = resumed {
-            // A session that this node holds itself counts as it does here, whatever another says of it.
+            // For a session that this node holds itself, its own count applies, not another node's.
             let claimed = self.claimed.take().filter(|_| *is_guest);
             if *is_guest && claimed.is_none() {
                 return Err((Cause::NetworkFailure, "the old SGSN does not let the session go".into()));

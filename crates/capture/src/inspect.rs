@@ -40,8 +40,9 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
+use std::num::NonZeroUsize;
 use std::path::Path;
-use table::{Key, Table};
+use table::{Key, Table, bounded};
 use tcp_flow::{Arrival, TcpFlow};
 use udp_flow::UdpFlow;
 
@@ -67,7 +68,7 @@ impl Default for Limits {
 const LINGER_NS: u64 = 2_000_000_000;
 /// Connections that are over and of which no more than the ends are kept, about 100 bytes each: enough for any burst of
 /// connections that end together.
-const MAX_CLOSED: usize = 1 << 16;
+const MAX_CLOSED: NonZeroUsize = NonZeroUsize::new(1 << 16).expect("above 0");
 /// Most connections kept after their end.
 const MAX_LINGERING: usize = 4096;
 
@@ -242,8 +243,8 @@ impl State {
         Self {
             keys,
             limits,
-            flows: Table::default(),
-            closed: Table::default(),
+            flows: Table::unbounded(),
+            closed: bounded(MAX_CLOSED),
             sessions: Sessions::default(),
             held_bytes: 0,
             fragments: Reassembler::default(),
@@ -306,7 +307,7 @@ impl State {
         let destination = Endpoint { address: internet.destination, port: segment.destination_port };
         let (key, direction) = Key::of(source, destination, PROTOCOL_TCP);
         let opens = segment.syn && segment.acknowledgement.is_none();
-        let (known, another) = match self.flows.touch(&key) {
+        let (known, another) = match self.flows.get_mut(&key) {
             Some(Flow::Tcp(flow)) => (true, flow.is_another(direction, &segment)),
             Some(Flow::Evicted { .. }) if !opens => return Some(()),
             Some(_) => (true, true),
@@ -322,13 +323,13 @@ impl State {
             if (segment.payload_bytes == 0 && !segment.syn) || (!begins && self.closed.peek(&key).is_some()) {
                 return Some(());
             }
-            self.closed.remove(&key);
+            self.closed.pop(&key);
             self.make_room();
             self.next_flow += 1;
             let flow = TcpFlow::new(self.next_flow, raw.time_ns, !segment.syn);
-            self.flows.insert(key, Flow::Tcp(Box::new(flow)));
+            self.flows.put(key, Flow::Tcp(Box::new(flow)));
         }
-        let Some(Flow::Tcp(flow)) = self.flows.touch(&key) else { return Some(()) };
+        let Some(Flow::Tcp(flow)) = self.flows.get_mut(&key) else { return Some(()) };
         let (was_over, was_settled) = (flow.is_over(), flow.is_settled());
         let before = flow.accounted_bytes();
         let (keys, room) = (&self.keys, self.limits.reordering_bytes);
@@ -354,7 +355,7 @@ impl State {
         let source = Endpoint { address: internet.source, port: datagram.source_port };
         let destination = Endpoint { address: internet.destination, port: datagram.destination_port };
         let (key, direction) = Key::of(source, destination, PROTOCOL_UDP);
-        let (known, another) = match self.flows.touch(&key) {
+        let (known, another) = match self.flows.get_mut(&key) {
             Some(Flow::Udp(flow)) => (true, flow.is_another(datagram.payload)),
             Some(Flow::Evicted { .. }) if !udp_flow::begins(datagram.payload) => return Some(()),
             Some(_) => (true, true),
@@ -368,9 +369,9 @@ impl State {
             self.make_room();
             self.next_flow += 1;
             let flow = UdpFlow::new(self.next_flow, raw.time_ns, direction);
-            self.flows.insert(key, Flow::Udp(Box::new(flow)));
+            self.flows.put(key, Flow::Udp(Box::new(flow)));
         }
-        let Some(Flow::Udp(flow)) = self.flows.touch(&key) else { return Some(()) };
+        let Some(Flow::Udp(flow)) = self.flows.get_mut(&key) else { return Some(()) };
         let (before, was_settled) = (flow.accounted_bytes(), flow.is_settled());
         let mark = Mark { packet: raw.number, time_ns: raw.time_ns, peer_acknowledged: 0 };
         flow.datagram(direction, &datagram, mark, &self.keys, &mut self.next_index);
@@ -406,7 +407,7 @@ impl State {
 
     /// Removes a flow and emits it, if it is one of ours.
     fn emit(&mut self, key: &Key, cause: Cause) {
-        let Some(flow) = self.flows.remove(key) else { return };
+        let Some(flow) = self.flows.pop(key) else { return };
         self.held_bytes = self.held_bytes.saturating_sub(flow.accounted_bytes());
         if matches!(flow, Flow::Evicted { .. }) {
             self.evicted_flows -= 1;
@@ -414,13 +415,14 @@ impl State {
         }
         let evicted = cause != Cause::End;
         if matches!(&flow, Flow::Tcp(flow) if flow.is_over()) {
-            self.note_closed(*key);
+            // Alerts and FINs that are sent again long after the end belong to no connection of their own.
+            self.closed.put(*key, ());
         }
         if cause == Cause::Memory && flow.index().is_some() {
             // Else the rest of it would be taken for another connection.
             let rest = Flow::Evicted { number: flow.number() };
             self.held_bytes += rest.accounted_bytes();
-            self.flows.insert(*key, rest);
+            self.flows.put(*key, rest);
             self.evicted_flows += 1;
         }
         let start_ns = self.first_ns.unwrap_or_default();
@@ -437,22 +439,9 @@ impl State {
         }
     }
 
-    /// Alerts and FINs that are sent again long after the end belong to no connection of their own.
-    fn note_closed(&mut self, key: Key) {
-        if self.closed.touch(&key).is_some() {
-            return;
-        }
-        while self.closed.len() >= MAX_CLOSED
-            && let Some(oldest) = self.closed.oldest()
-        {
-            self.closed.remove(&oldest);
-        }
-        self.closed.insert(key, ());
-    }
-
     fn make_room(&mut self) {
         while self.flows.len() >= self.limits.connections
-            && let Some(oldest) = self.flows.oldest()
+            && let Some(oldest) = self.oldest()
         {
             self.emit(&oldest, Cause::Places);
         }
@@ -472,15 +461,20 @@ impl State {
     /// The flow idle for longest; those emitted already last, for they take little, and are there to be emitted once.
     fn oldest_to_let_go(&mut self) -> Option<Key> {
         for _ in 0..self.flows.len() {
-            let oldest = self.flows.oldest()?;
+            let oldest = self.oldest()?;
             match self.flows.peek(&oldest) {
                 Some(Flow::Evicted { .. }) if self.evicted_flows < self.flows.len() / 2 => {
-                    self.flows.touch(&oldest);
+                    self.flows.promote(&oldest);
                 }
                 _ => break,
             }
         }
-        self.flows.oldest()
+        self.oldest()
+    }
+
+    /// The flow idle for longest.
+    fn oldest(&self) -> Option<Key> {
+        self.flows.peek_lru().map(|(key, _)| *key)
     }
 
     fn note_settled(&mut self, key: Key, number: u64) {

@@ -1,4 +1,4 @@
-//! Messages as they were seen, before anybody knows what they mean together.
+//! Captured messages, before they are interpreted together.
 
 use shakedown_trace::MessageName;
 
@@ -104,8 +104,8 @@ impl Problems {
 ///
 /// Within a direction that order is known. Between them, a message that acknowledges the other side's bytes
 /// came after them, whatever order the capture shows. Two messages of a stream of which neither acknowledges
-/// the other crossed on the way: the side that was speaking then goes on, so that a flight is not cut in two
-/// by what its sender had not heard. Without acknowledgements the order of the packets decides.
+/// the other crossed in transit: then the messages of the side that was sending come first, so that a flight is not
+/// divided by a message that its sender had not received. Without acknowledgements the order of the packets decides.
 pub(crate) fn in_order(seen: Vec<Seen>) -> Vec<Seen> {
     let (first, second): (Vec<Seen>, Vec<Seen>) =
         seen.into_iter().partition(|message| message.direction == 0);
@@ -152,12 +152,12 @@ mod tests {
 
     #[test]
     fn acknowledgements_beat_the_order_of_packets() {
-        // The answer was captured before what it answers.
+        // The response was captured before its request.
         let answer = message(1, 1, 50, 100);
         let question = message(0, 2, 100, 0);
         let order: Vec<usize> = in_order(vec![answer, question]).iter().map(|seen| seen.direction).collect();
         assert_eq!(order, [0, 1]);
-        // Crossing on the way: the side that was sending goes on.
+        // Crossed in transit: the side that was sending continues.
         let crossing =
             vec![message(0, 1, 10, 0), message(1, 2, 20, 10), message(0, 3, 30, 20), message(1, 4, 40, 10)];
         let order: Vec<u64> = in_order(crossing).iter().map(|seen| seen.end.packet).collect();

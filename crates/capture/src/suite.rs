@@ -24,22 +24,7 @@ use shakedown_trace::suite::{Cipher, Curve, Group, Mode, Suite};
 pub(crate) use certificate::Presented;
 pub(crate) use wtls::wtls_suite;
 
-/// Key exchanges as cipher suite names have them, and as suite names do.
-const KEY_EXCHANGES: [(&str, &str); 11] = [
-    ("RSA", "rsa"),
-    ("DHE_RSA", "dhe_rsa"),
-    ("DHE_DSS", "dhe_dss"),
-    ("DH_anon", "dh_anon"),
-    ("PSK", "psk"),
-    ("DHE_PSK", "dhe_psk"),
-    ("RSA_PSK", "rsa_psk"),
-    ("ECDHE_ECDSA", "ecdhe_ecdsa"),
-    ("ECDHE_RSA", "ecdhe_rsa"),
-    ("ECDHE_PSK", "ecdhe_psk"),
-    ("ECDH_anon", "ecdh_anon"),
-];
-
-/// Ciphers likewise.
+/// Ciphers as cipher suite names have them, and as suite names do.
 const CIPHERS: [(&str, &str); 26] = [
     ("RC4_128_MD5", "rc4-md5"),
     ("RC4_128_SHA", "rc4-sha"),
@@ -158,7 +143,8 @@ pub(crate) fn tls_suite(
     if modern {
         parts.exchange = group_name(hello.group?)?;
     } else {
-        parts.exchange = look_up(&KEY_EXCHANGES, exchange)?.to_owned();
+        // Those that suite names do not have are refused when the name is read.
+        parts.exchange = exchange.to_ascii_lowercase();
         if exchange.contains("DH") {
             let group = negotiation.group.as_deref()?;
             parts.exchange = format!("{}+{group}", parts.exchange);

@@ -12,11 +12,13 @@ mod packet;
 use packet::{Endpoints, Flags, PacketBuilder};
 use shakedown_trace::Side;
 use shakedown_trace::endpoint::Transport;
-use std::fs::File;
+use std::fs::Permissions;
 use std::io::{BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tempfile::NamedTempFile;
 
 /// Largest payload of a TCP segment: Ethernet's 1500 bytes less the headers.
 pub const MAXIMUM_SEGMENT_BYTES: usize = 1460;
@@ -27,8 +29,6 @@ pub const FIRST_CLIENT_PORT: u16 = 49_152;
 /// The server's address in every capture.
 pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 
-/// Names that are tried for a file in the making.
-const MAX_ATTEMPTS: u32 = 100;
 const LINK_TYPE_ETHERNET: u32 = 1;
 const SNAP_LENGTH_BYTES: u32 = 262_144;
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
@@ -101,9 +101,7 @@ pub enum WriteError {
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
-    temporary: PathBuf,
-    /// `None` once finished.
-    file: Option<BufWriter<File>>,
+    file: BufWriter<NamedTempFile>,
     conversations: u32,
     packets: u64,
 }
@@ -122,11 +120,16 @@ impl Writer {
         if path.symlink_metadata().is_ok() {
             return Err(create_error(std::io::ErrorKind::AlreadyExists.into()));
         }
-        let (file, temporary) = draft(path).map_err(create_error)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let file = tempfile::Builder::new()
+            .prefix(".new-")
+            // The umask restricts it.
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|error| create_error(plain(error)))?;
         let mut writer = Self {
             path: path.to_path_buf(),
-            temporary,
-            file: Some(BufWriter::with_capacity(1 << 18, file)),
+            file: BufWriter::with_capacity(1 << 18, file),
             conversations: 0,
             packets: 0,
         };
@@ -166,17 +169,15 @@ impl Writer {
     ///
     /// # Errors
     /// [`WriteError::Write`]: nothing then appears at the path, and what was there before stays.
-    pub fn finish(mut self) -> Result<(), WriteError> {
-        let Some(file) = self.file.take() else { return Ok(()) };
+    pub fn finish(self) -> Result<(), WriteError> {
+        let Self { path, file, .. } = self;
         let result = file
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| take_name(&self.temporary, &self.path));
-        if result.is_err() {
-            let _ = std::fs::remove_file(&self.temporary);
-        }
-        result.map_err(|source| self.write_error(source))
+            .and_then(|file| file.as_file().sync_all().map(|()| file))
+            // Unless the name was taken meanwhile.
+            .and_then(|file| file.persist_noclobber(&path).map_err(|refused| refused.error));
+        result.map(drop).map_err(|source| WriteError::Write { path, source: plain(source) })
     }
 
     fn stream(&mut self, conversation: &Conversation<'_>) -> Result<(), WriteError> {
@@ -236,46 +237,17 @@ impl Writer {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        file.write_all(bytes).map_err(|source| self.write_error(source))
-    }
-
-    fn write_error(&self, source: std::io::Error) -> WriteError {
-        WriteError::Write { path: self.path.clone(), source }
+        self.file
+            .write_all(bytes)
+            .map_err(|source| WriteError::Write { path: self.path.clone(), source: plain(source) })
     }
 }
 
-/// A new file beside `path`, under a name that nothing has.
-fn draft(path: &Path) -> std::io::Result<(File, PathBuf)> {
-    for attempt in 0..MAX_ATTEMPTS {
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}-{attempt}.part", std::process::id()));
-        let temporary = path.with_file_name(name);
-        match File::create_new(&temporary) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|file| (file, temporary)),
-        }
-    }
-    Err(std::io::ErrorKind::AlreadyExists.into())
-}
-
-/// Gives a file its name, unless that was taken meanwhile: unlike renaming, a link fails then.
-fn take_name(temporary: &Path, path: &Path) -> std::io::Result<()> {
-    match std::fs::hard_link(temporary, path) {
-        Ok(()) => std::fs::remove_file(temporary),
-        Err(error) if path.symlink_metadata().is_ok() => Err(error),
-        // A file system without links.
-        Err(_) => std::fs::rename(temporary, path),
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        if let Some(file) = self.file.take() {
-            // Without this the buffer would be flushed into a file that is about to go.
-            let _ = file.into_parts();
-            let _ = std::fs::remove_file(&self.temporary);
-        }
+/// What the system says, with no name of a temporary file in it.
+fn plain(error: std::io::Error) -> std::io::Error {
+    match error.raw_os_error() {
+        Some(code) => std::io::Error::from_raw_os_error(code),
+        None => error.kind().into(),
     }
 }
 

@@ -193,7 +193,7 @@ fn load_side(
     match (protocol, is_wtls) {
         (Protocol::Wtls, true) => {
             let key = key.ok_or_else(|| shakedown_pki::UserError::NoKey { path: files.chain.clone() })?;
-            let (identity, keys, _) = load_wtls(&files.chain, key, ca, password, now_unix_s)?;
+            let (identity, keys) = load_wtls(&files.chain, key, ca, password, now_unix_s)?;
             Ok((AnyIdentity::Wtls(identity), keys, 0))
         }
         (_, true) => Err(CertsError::WrongKind { path: files.chain.clone(), wanted: "X.509" }),

@@ -234,7 +234,7 @@ fn a_wtls_root_issues_an_intermediate_which_issues_leaves() {
         .unwrap();
         // The chain is one that a suite takes, and its peer trusts.
         let chain = at("s/chain.pem");
-        let (identity, kinds, _) =
+        let (identity, kinds) =
             shakedown_certs::wtls::load(&chain, &at("s/key.pem"), Some(&at("r/chain.pem")), None, NOW)
                 .unwrap();
         assert_eq!(identity.subject, "gw.test");

@@ -158,8 +158,7 @@ fn a_users_own_chain_is_read_and_everything_wrong_is_said() {
     let sent = file(folder, "sent.pem", pem([certificates[0], certificates[1]]));
     let whole = file(folder, "whole.pem", pem(certificates.iter().copied()));
     for (path, ca) in [(&sent, Some(root.as_path())), (&whole, None), (&whole, Some(root.as_path()))] {
-        let (identity, kinds_found, name) = wtls::load(path, &key, ca, None, NOW).unwrap();
-        assert_eq!(name, "160p@233k@256p");
+        let (identity, kinds_found) = wtls::load(path, &key, ca, None, NOW).unwrap();
         assert_eq!(kinds_found, kinds("160p@233k@256p"));
         assert_eq!(identity.chain.len(), 2);
         assert_eq!(identity.root, *certificates[2]);

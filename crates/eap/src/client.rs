@@ -11,10 +11,10 @@ use shakedown_trace::Endpoint;
 use shakedown_trace::endpoint::Time;
 use std::sync::Arc;
 
-/// What the access point says its link carries; servers make their fragments no longer.
+/// The MTU that the access point announces; servers' fragments are no longer.
 pub const FRAMED_MTU: u32 = 1400;
 
-/// First wait for an answer; it doubles from one transmission to the next (RFC 5080 section 2.2.1).
+/// First retransmission timeout; it doubles with each transmission (RFC 5080 section 2.2.1).
 pub const FIRST_WAIT: Time = Time::from_secs(1);
 
 /// Service-Type Framed, NAS-Port-Type Wireless-802.11.
@@ -23,7 +23,7 @@ const WIRELESS: [u8; 4] = 19_u32.to_be_bytes();
 
 /// Why an authentication did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum ClientFailure {
     #[error(transparent)]
     Peer(#[from] PeerFailure),
@@ -69,7 +69,7 @@ impl ClientFailure {
 
 /// Why a datagram changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum Discarded {
     #[error(transparent)]
     Packet(#[from] PacketError),
@@ -93,7 +93,7 @@ pub enum Next {
 /// What an authentication transmitted and received, repeated transmissions aside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exchanged {
-    /// Access-Requests that were answered.
+    /// Access-Requests with a response.
     pub round_trips: u32,
     /// EAP packets, both directions.
     pub eap_bytes: u64,
@@ -113,7 +113,7 @@ pub struct Authentication<E> {
     exchanged: Exchanged,
 }
 
-/// A request without an answer so far.
+/// A request without a response so far.
 struct Waiting {
     identifier: u8,
     authenticator: Authenticator,
@@ -126,7 +126,7 @@ struct Waiting {
 }
 
 impl<E: Endpoint> Authentication<E> {
-    /// An authentication that has sent nothing yet, and gives up when a request stays without an answer for `limit`.
+    /// An authentication that has sent nothing yet, and fails if a request has no response for `limit`.
     pub fn new(peer: Peer<E>, secret: Arc<Secret>, limit: Time) -> Self {
         let eap = eap::packet(Code::Response, 1, kind::IDENTITY, peer.identity());
         Self { peer, secret, state: None, eap, waiting: None, limit, exchanged: Exchanged::default() }
@@ -205,7 +205,7 @@ impl<E: Endpoint> Authentication<E> {
         Ok(Some(&waiting.packet))
     }
 
-    /// Takes a datagram from the server. What does not prove that it answers the request that waits changes nothing.
+    /// Processes a datagram from the server. It is ignored unless it is a valid response to the pending request.
     ///
     /// # Errors
     /// [`Discarded`].

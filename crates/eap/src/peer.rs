@@ -1,4 +1,4 @@
-//! The peer: answers requests, one at a time (RFC 3748 section 4, RFC 5216 section 2.1, RFC 9190 section 2.1).
+//! The peer: responds to requests, one at a time (RFC 3748 section 4, RFC 5216 section 2.1, RFC 9190 section 2.1).
 
 use crate::eap::{self, Code, Packet, kind};
 use crate::tls::{Message, Reaction, Tunnel, Violation};
@@ -6,15 +6,15 @@ use shakedown_trace::endpoint::Time;
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{CloseReason, Endpoint};
 
-/// Requests that are answered before the peer gives up: a flight of 64 KiB in fragments of 500 bytes takes 132.
+/// Limit of requests in an authentication: a flight of 64 KiB in fragments of 500 bytes takes 132.
 pub const MAX_ROUNDS: u32 = 300;
 
-/// The byte by which a server of TLS 1.3 says, protected, that it is satisfied (RFC 9190 section 2.1.1).
+/// The protected success indication of a TLS 1.3 server (RFC 9190 section 2.1.1).
 pub const PROTECTED_SUCCESS: [u8; 1] = [0];
 
 /// Why an authentication failed, as the peer sees it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum PeerFailure {
     #[error("the TLS handshake failed: {0}")]
     Handshake(shakedown_trace::Failure),
@@ -65,7 +65,7 @@ pub struct Peer<E> {
     tunnel: Tunnel<E>,
     identity: Vec<u8>,
     started: bool,
-    /// The last request's identifier, type and length, and what was answered.
+    /// The last request's identifier, type and length, and the response.
     last: Option<(u8, Vec<u8>, Vec<u8>)>,
     rounds: u32,
     over: Option<PeerFailure>,
@@ -137,7 +137,7 @@ impl<E: Endpoint> Peer<E> {
         Reply::Response(response)
     }
 
-    /// The answer to an EAP-TLS request.
+    /// The response to an EAP-TLS request.
     fn tls(&mut self, now: Time, data: &[u8]) -> Result<Vec<u8>, Violation> {
         let message = Message::parse(data)?;
         if !self.started {
@@ -164,7 +164,7 @@ impl<E: Endpoint> Peer<E> {
     }
 
     fn success(&mut self) -> Reply {
-        // EAP-Success is not protected: it is accepted only where the handshake says the same.
+        // EAP-Success is not protected: it is accepted only if the handshake confirms it.
         let over = self.tunnel.is_sent() && self.tunnel.keys().is_some() && self.tunnel.closed().is_none();
         match self.tunnel.negotiated().filter(|_| over) {
             None => self.fail(PeerFailure::EarlySuccess),
@@ -182,7 +182,7 @@ impl<E: Endpoint> Peer<E> {
         Reply::Failure(failure)
     }
 
-    /// Why it failed where the server says no more than that it did.
+    /// The cause of a failure that the server reports without a reason.
     fn failed(&self) -> PeerFailure {
         match (&self.over, self.tunnel.closed()) {
             (Some(failure), _) => failure.clone(),

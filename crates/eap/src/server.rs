@@ -12,7 +12,7 @@ pub const MAX_ROUNDS: u32 = 300;
 
 /// Why an authentication failed, as the server sees it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum ServerFailure {
     #[error("the TLS handshake failed: {0}")]
     Handshake(Failure),

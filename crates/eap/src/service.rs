@@ -1,13 +1,15 @@
-//! A RADIUS server that authenticates peers by EAP-TLS: sessions by their State, answers kept for duplicates.
+//! A RADIUS server that authenticates peers by EAP-TLS. The State attribute identifies a session; responses are kept for
+//! duplicate requests.
 //!
-//! What it holds is bounded: sessions by number and by time, answers and beginnings by number and by time. A full table
-//! takes a place from the client that has most. Packets of a client that does not know the secret are dropped without an
-//! answer, and nothing is kept of them.
+//! Sessions, kept responses and remembered initial requests are limited in number and in time. When the table of
+//! sessions is full, a new one displaces a session of the client with the most. Packets without a valid
+//! Message-Authenticator are dropped without a response and leave no state.
 
 use crate::eap::{self, Code};
 use crate::radius::{Authenticator, BuildError, Builder, MppeKeys, Packet, Secret, attribute, code};
 use crate::server::{Said, Server, ServerFailure};
 use crate::tls::MAX_OVERHEAD_BYTES;
+use serde::Serialize;
 use shakedown_trace::Endpoint;
 use shakedown_trace::endpoint::Time;
 use std::collections::hash_map::Entry;
@@ -17,20 +19,21 @@ use std::net::{IpAddr, SocketAddr};
 /// Bounds of what a service holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Authentications at a time; more are not begun.
+    /// Authentications at a time.
     pub sessions: usize,
-    /// Of these, as many as one client (an access point, by its address) may have.
+    /// Authentications at a time for one client (an access point, by its address).
     pub sessions_per_client: usize,
-    /// How long one may take.
+    /// Duration of an authentication.
     pub session_time: Time,
-    /// Answers that are kept for duplicates of their requests.
+    /// Responses that are kept for duplicate requests.
     pub replies: usize,
-    /// How long; a client that sends again after that is somebody else's.
+    /// How long a response is kept.
     pub reply_time: Time,
 }
 
 impl Default for Limits {
-    /// 4096 sessions of a minute, three quarters of them for one client at most; answers for five seconds, as RFC 5080 section 2.2.2 has it.
+    /// 4096 sessions of a minute, at most three quarters of them for one client; responses are kept for five seconds
+    /// (RFC 5080, section 2.2.2).
     fn default() -> Self {
         Self {
             sessions: 4096,
@@ -42,31 +45,31 @@ impl Default for Limits {
     }
 }
 
-/// What has happened so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // the names say it
+/// Counts of events since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)] // the names suffice
 pub struct Tally {
     pub accepted: u64,
     pub resumed: u64,
     /// By cause.
     pub rejected: BTreeMap<String, u64>,
     pub duplicates: u64,
-    /// Datagrams that are no request of a client that knows the secret.
+    /// Datagrams that are not valid requests, and replayed requests.
     pub discarded: u64,
-    /// Authentications that were not begun because there were too many.
+    /// Authentications that were not begun because of a limit.
     pub turned_away: u64,
-    /// Authentications that were left unfinished.
+    /// Authentications that timed out or were displaced.
     pub abandoned: u64,
 }
 
-/// Bytes of a State: which session, and how many of its requests have been answered.
+/// Bytes of a State attribute: the session's identifier, and the number of its answered requests.
 const SESSION_BYTES: usize = 16;
 const STATE_BYTES: usize = SESSION_BYTES + 4;
 
 type SessionId = [u8; SESSION_BYTES];
-/// What a request is: its authenticator, and the code over all of it that only who knows the secret can make.
+/// What identifies a request's content: its Request Authenticator and its Message-Authenticator.
 type Content = (Authenticator, [u8; 16]);
-/// A client that sends a request again may do so from another port.
+/// Without the port, because a client may repeat a request from another port.
 type RequestId = (IpAddr, Content);
 
 struct Session<E> {
@@ -76,12 +79,12 @@ struct Session<E> {
     expires: Time,
 }
 
-/// Makes endpoints and random numbers; the service has none of its own.
+/// Provides endpoints and random numbers to the service.
 pub trait Environment {
-    /// What ends of connections are.
+    /// A TLS endpoint.
     type Endpoint: Endpoint;
 
-    /// A server's end that has done nothing yet; `None` where none can be made.
+    /// A new server endpoint; `None` if none can be created.
     fn endpoint(&mut self) -> Option<Self::Endpoint>;
 
     /// Fills `bytes` with unpredictable random numbers.
@@ -95,13 +98,13 @@ pub struct Service<V: Environment> {
     fragment_bytes: usize,
     limits: Limits,
     sessions: HashMap<SessionId, Session<V::Endpoint>>,
-    /// How many each client has; those that have none are not in it.
+    /// Number of sessions of each client that has any.
     per_client: HashMap<IpAddr, usize>,
-    /// In the order in which they expire, at most twice as many as sessions may be; some of those that are over.
+    /// Sessions in the order in which they expire, some of them ended; at most twice the limit of sessions.
     expiring: VecDeque<(Time, SessionId)>,
     replies: HashMap<RequestId, Vec<u8>>,
     forgetting: VecDeque<(Time, RequestId)>,
-    /// Requests that have begun an authentication: wherever one comes from again, it begins no other.
+    /// Requests that have begun an authentication. The same request begins no other, even from another address.
     begun: HashSet<Content>,
     outdating: VecDeque<(Time, Content)>,
     closing: bool,
@@ -128,18 +131,18 @@ impl<V: Environment> Service<V> {
         }
     }
 
-    /// What has happened so far.
+    /// Counts of events since the start.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Begins no more authentications. A client that asks for one gets no answer, and asks again: by then there may be
-    /// another server at this address.
+    /// Begins no more authentications. An initial request gets no response, so the client repeats it, possibly to the
+    /// next server at this address.
     pub fn close(&mut self) {
         self.closing = true;
     }
 
-    /// Authentications that go on.
+    /// Number of authentications in progress.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
     }
@@ -152,7 +155,7 @@ impl<V: Environment> Service<V> {
         [first, other, third].into_iter().flatten().min()
     }
 
-    /// Forgets what has been held long enough.
+    /// Deletes sessions, responses and remembered requests whose time has expired.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((at, id)) = self.expiring.front().copied().filter(|entry| entry.0 <= now) {
             self.expiring.pop_front();
@@ -171,8 +174,8 @@ impl<V: Environment> Service<V> {
         }
     }
 
-    /// Takes a datagram, and gives what to send back. Whatever does not come from somebody who knows the secret is
-    /// dropped; the same request again gets the same answer and changes nothing.
+    /// Processes a datagram and returns the response, if any. Datagrams that were not made with the secret are dropped. A
+    /// repeated request gets the same response and changes nothing.
     pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         self.handle_timeout(now);
         let Some(packet) = Packet::parse(datagram).ok().filter(|packet| self.believes(packet)) else {
@@ -213,12 +216,12 @@ impl<V: Environment> Service<V> {
             return self.reply(packet, code::ACCESS_ACCEPT, |_, _| Ok(())).ok();
         }
         let Some(eap) = packet.eap_message() else {
-            // Passwords are for others.
+            // Requests without EAP, such as passwords, are not supported.
             return self.reject(packet, "no_eap", None);
         };
         match packet.first(attribute::STATE) {
             None if self.begun.contains(&content) => {
-                // Sent again by somebody who saw it, or too late by who made it.
+                // A replay, or a repetition after its response was deleted.
                 self.tally.duplicates += 1;
                 None
             }
@@ -262,8 +265,8 @@ impl<V: Environment> Service<V> {
         self.say(packet, id, said)
     }
 
-    /// Whether there is a place for one more of a client that has so many. A full table takes the oldest of the client
-    /// that has most, if that has at least two more than this one.
+    /// Whether a client with `has` sessions may begin another. If the table is full, the oldest session of the client
+    /// with the most is ended, if that client has at least two more.
     fn make_room(&mut self, has: usize) -> bool {
         if self.sessions.len() < self.limits.sessions {
             return true;
@@ -277,7 +280,7 @@ impl<V: Environment> Service<V> {
         ended.is_some()
     }
 
-    /// Notes a request that has begun an authentication, for as long as that may take.
+    /// Remembers a request that has begun an authentication, for the longest duration of an authentication.
     fn remember(&mut self, now: Time, content: Content) {
         if self.begun.len() >= self.limits.replies
             && let Some((_, oldest)) = self.outdating.pop_front()
@@ -288,7 +291,7 @@ impl<V: Environment> Service<V> {
         self.begun.insert(content);
     }
 
-    /// A session is over.
+    /// Removes a session.
     fn end(&mut self, id: &SessionId) -> Option<Session<V::Endpoint>> {
         let session = self.sessions.remove(id)?;
         if let Entry::Occupied(mut count) = self.per_client.entry(session.client) {
@@ -300,8 +303,8 @@ impl<V: Environment> Service<V> {
         Some(session)
     }
 
-    /// Drops entries of sessions that are over, once they outnumber those that can be held: at a high rate of short
-    /// authentications `expiring` would otherwise hold a minute of them.
+    /// Removes entries of ended sessions from `expiring` when it has twice as many as there can be sessions. Otherwise it
+    /// would hold all sessions of the last minute.
     fn drop_finished(&mut self) {
         if self.expiring.len() > 2 * self.limits.sessions.max(1) {
             let sessions = &self.sessions;
@@ -316,7 +319,7 @@ impl<V: Environment> Service<V> {
             return self.reject(packet, "unknown_state", Some(eap));
         };
         if session.answered.to_be_bytes() != answered {
-            // A request of before, whose answer is forgotten: a replay.
+            // An old request whose response was deleted: a replay.
             self.tally.discarded += 1;
             return None;
         }
@@ -324,7 +327,7 @@ impl<V: Environment> Service<V> {
         self.say(packet, *id, said)
     }
 
-    /// Answers with what a session's server says.
+    /// Packs the result of a session's server into a RADIUS response.
     fn say(&mut self, packet: &Packet<'_>, id: SessionId, said: Said) -> Option<Vec<u8>> {
         match said {
             Said::Ignored => {

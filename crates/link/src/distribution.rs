@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// A distribution of times as files and callers give it, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub enum DistributionSpec {
     /// Always the same.
     Constant { s: f64 },
@@ -38,7 +38,7 @@ pub enum DistributionSpec {
 
 /// Why a distribution makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum DistributionError {
     #[error("{name} is {value}; accepted: 0 to 1e9 seconds")]
     NotATime { name: &'static str, value: f64 },
@@ -209,6 +209,34 @@ impl Distribution {
             }
             Shape::Samples(samples) => {
                 samples.iter().map(|sample| sample.as_secs_f64()).sum::<f64>() / samples.len() as f64
+            }
+        }
+    }
+
+    /// The mean of the square, in seconds²; of a normal distribution with a minimum an upper bound.
+    #[must_use]
+    pub fn square_s2(&self) -> f64 {
+        let mean_s = self.mean_s();
+        match &self.0 {
+            Shape::Constant(_) => mean_s * mean_s,
+            Shape::Uniform { width_s, .. } => mean_s * mean_s + width_s * width_s / 12.0,
+            Shape::Exponential { excess_s, .. } => mean_s * mean_s + excess_s * excess_s,
+            // What is cut off below lowers the variance.
+            Shape::Normal { sd_s, .. } => mean_s * mean_s + sd_s * sd_s,
+            Shape::Lognormal { minimum_s, sigma, .. } => {
+                let excess_s = mean_s - minimum_s;
+                mean_s * mean_s + excess_s * excess_s * libm::expm1(sigma * sigma)
+            }
+            Shape::Quantiles(points) => points
+                .windows(2)
+                .map(|pair| {
+                    let (low, high) = (pair[0].1, pair[1].1);
+                    (pair[1].0 - pair[0].0) * (low * low + low * high + high * high) / 3.0
+                })
+                .sum(),
+            Shape::Samples(samples) => {
+                samples.iter().map(|sample| sample.as_secs_f64() * sample.as_secs_f64()).sum::<f64>()
+                    / samples.len() as f64
             }
         }
     }

@@ -8,7 +8,7 @@
 //! | link | what it does to a unit |
 //! | --- | --- |
 //! | [`Null`] | hands it over at once |
-//! | [`Mtu`] | drops it, or cuts it into fragments and joins them at the far end |
+//! | [`Mtu`] | cuts it into fragments and joins them at the far end |
 //! | [`Encapsulation`] | adds the bytes of WEP or CCMP, and really encrypts a payload that is present |
 //! | [`Overhead`] | adds the link's bytes per packet |
 //! | [`Rate`] | serialises it behind those before it; bounded queue, drop-tail |
@@ -48,7 +48,7 @@ pub use distribution::{Distribution, DistributionError, DistributionSpec};
 pub use duplication::Duplication;
 pub use encapsulation::Encapsulation;
 pub use loss::{Loss, LossProcess};
-pub use mtu::{Mtu, TooLong};
+pub use mtu::Mtu;
 pub use overhead::Overhead;
 pub use path::{Direction, Path, Radio, RadioTimes};
 pub use random::{Probability, Purpose, Stream};
@@ -69,18 +69,4 @@ pub trait Link<P: Payload = Vec<u8>> {
 
     /// The next unit that is due until then, with its logical time.
     fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)>;
-}
-
-impl<P: Payload, L: Link<P> + ?Sized> Link<P> for Box<L> {
-    fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
-        (**self).offer(at, unit)
-    }
-
-    fn next(&self) -> Option<Ns> {
-        (**self).next()
-    }
-
-    fn take(&mut self, until: Ns) -> Option<(Ns, Unit<P>)> {
-        (**self).take(until)
-    }
 }

@@ -2,23 +2,14 @@
 
 use crate::{Drop, Fate, Fragment, Link, Ns, Payload, Unit};
 
-/// What happens to a unit that is longer than the link carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TooLong {
-    /// It is dropped.
-    Drop,
-    /// It is cut as IPv4 does (RFC 791, section 3.2): each part repeats the 20-byte header and, but for the last, holds a
-    /// multiple of 8 bytes. The unit arrives with its last part; where any is lost, it never does.
-    Fragment,
-}
-
-/// A link that carries units up to a length.
+/// A link that carries units up to a length, and cuts longer ones as IPv4 does (RFC 791, section 3.2): each part repeats
+/// the 20-byte header and, but for the last, holds a multiple of 8 bytes. The unit arrives with its last part; where any is
+/// lost, it never does.
 #[derive(Clone, Debug)]
 pub struct Mtu<L, P = Vec<u8>> {
     /// What comes after.
     pub inner: L,
     limit_bytes: u32,
-    too_long: TooLong,
     cut: u32,
     joining: Vec<Joining<P>>,
 }
@@ -41,8 +32,8 @@ const MAX_JOINING: usize = 16;
 impl<L, P> Mtu<L, P> {
     /// Carries units up to `limit_bytes` (at least 28, so that a fragment has room).
     #[must_use]
-    pub fn new(limit_bytes: u32, too_long: TooLong, inner: L) -> Self {
-        Self { inner, limit_bytes: limit_bytes.max(MIN_BYTES), too_long, cut: 0, joining: Vec::new() }
+    pub fn new(limit_bytes: u32, inner: L) -> Self {
+        Self { inner, limit_bytes: limit_bytes.max(MIN_BYTES), cut: 0, joining: Vec::new() }
     }
 
     /// Reads a little of what the next unit needs; see [`Path::touch`](crate::Path::touch).
@@ -119,11 +110,9 @@ impl<P: Payload, L: Link<P>> Link<P> for Mtu<L, P> {
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate {
         let fits = unit.bytes <= self.limit_bytes;
         if fits || unit.payload.as_ref().is_some_and(Payload::is_super_packet) {
-            return self.inner.offer(at, unit);
-        }
-        match self.too_long {
-            TooLong::Drop => Fate::Dropped(Drop::TooLong),
-            TooLong::Fragment => self.offer_parts(at, unit),
+            self.inner.offer(at, unit)
+        } else {
+            self.offer_parts(at, unit)
         }
     }
 

@@ -1,10 +1,10 @@
-//! Both directions between a client and what it talks to, and what they share.
+//! Both directions of a client's network path, and the state that they share.
 
 use crate::bearer::OneWay;
 use crate::{Fate, Link, Ns, Payload, Unit};
 use serde::{Deserialize, Serialize};
 
-/// Which way a unit goes.
+/// Direction of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -26,12 +26,12 @@ impl Direction {
     }
 }
 
-/// The state of a client's radio: idle until somebody sends, then set up, and idle again some time after the last unit.
+/// The state of a client's radio. It is set up when either side sends, and idle again some time after the last unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Radio {
     setup: Ns,
     idle_after: Option<Ns>,
-    /// When it is, or will be, set up; `None` before the first unit.
+    /// When set-up is complete; `None` while idle.
     ready_at: Option<Ns>,
     last_activity: Ns,
     setting_up: Ns,
@@ -40,7 +40,7 @@ pub struct Radio {
 }
 
 impl Radio {
-    /// An idle radio, which needs `setup` before a unit can go, and falls idle `idle_after` the last one, if ever.
+    /// An idle radio. Before it sends a unit it needs `setup`; it becomes idle `idle_after` the last unit, or never.
     #[must_use]
     pub fn new(setup: Ns, idle_after: Option<Ns>) -> Self {
         let zero = Ns::ZERO;
@@ -55,19 +55,27 @@ impl Radio {
         }
     }
 
-    /// From now on it takes so long to be set up.
+    /// Makes the radio idle.
+    fn release(&mut self, at: Ns) {
+        if let Some((ready_at, _)) = self.session(at) {
+            self.connected += at.since(ready_at);
+        }
+        self.ready_at = None;
+    }
+
+    /// Changes the time for later set-ups.
     pub(crate) fn takes(&mut self, setup: Ns) {
         self.setup = setup;
     }
 
-    /// Since when it has been connected and, if it falls idle before `now`, when that was.
+    /// When the current connection began and, if it ended before `now`, when it ended.
     fn session(&self, now: Ns) -> Option<(Ns, Option<Ns>)> {
         let ready_at = self.ready_at?;
         let idle_at = self.idle_after.map(|after| self.last_activity.max(ready_at) + after);
         Some((ready_at, idle_at.filter(|idle| *idle <= now)))
     }
 
-    /// When a unit offered at `at` can go; sets the radio up where it is idle.
+    /// When a unit offered at `at` can be sent; sets up an idle radio.
     fn ready(&mut self, at: Ns) -> Ns {
         match self.session(at) {
             Some((ready_at, None)) => ready_at,
@@ -93,7 +101,7 @@ impl Radio {
     }
 }
 
-/// How long a client's radio was in which state, and how many bytes it moved; from which energy is computed.
+/// Time of a client's radio in each state, and its bytes; energy is computed from these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RadioTimes {
     /// Sending.
@@ -108,9 +116,9 @@ pub struct RadioTimes {
     pub waiting: Ns,
     /// Idle.
     pub idle: Ns,
-    /// Bytes sent, with all that the link adds.
+    /// Bytes sent, with the link's overhead.
     pub sent_bytes: u64,
-    /// Bytes received, with all that the link adds.
+    /// Bytes received, with the link's overhead.
     pub received_bytes: u64,
 }
 
@@ -122,7 +130,7 @@ pub struct Path<P: Payload = Vec<u8>> {
     shared: Option<Box<Shared>>,
 }
 
-/// What both directions depend on; most paths have nothing.
+/// State that both directions share; most paths have none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
     pub(crate) radio: Option<Radio>,
@@ -136,7 +144,7 @@ impl<P: Payload> Path<P> {
         Self { up, down, shared: shared.map(Box::new) }
     }
 
-    /// As before the first unit, but for the ways themselves.
+    /// Resets the shared state; the directions themselves are reset separately.
     pub(crate) fn renew(&mut self, shared: Option<Shared>) {
         match (self.shared.as_deref_mut(), shared) {
             (Some(own), Some(fresh)) => *own = fresh,
@@ -144,7 +152,7 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// Offers a unit that goes one way.
+    /// Sends a unit in one direction.
     #[inline(always)]
     pub fn offer(&mut self, direction: Direction, at: Ns, unit: Unit<P>) -> Fate {
         if self.shared.is_some() {
@@ -161,7 +169,31 @@ impl<P: Payload> Path<P> {
         fate
     }
 
-    /// Keeps a direction from sending before radio and medium are there for it.
+    /// Sets up the radio if it is idle, and returns when it is connected.
+    pub fn set_up(&mut self, at: Ns) -> Ns {
+        match self.shared.as_deref_mut().and_then(|shared| shared.radio.as_mut()) {
+            Some(radio) => {
+                let ready_at = radio.ready(at).max(at);
+                radio.last_activity = radio.last_activity.max(ready_at);
+                ready_at
+            }
+            None => at,
+        }
+    }
+
+    /// Occupies the sender from `at` with a unit of `bytes` on the link that is never received.
+    pub fn spend(&mut self, direction: Direction, at: Ns, bytes: u32) {
+        self.way(direction).sender_mut().spend(at, bytes);
+    }
+
+    /// Makes the radio idle: the next unit sets it up again.
+    pub fn release(&mut self, at: Ns) {
+        if let Some(radio) = self.shared.as_deref_mut().and_then(|shared| shared.radio.as_mut()) {
+            radio.release(at);
+        }
+    }
+
+    /// Delays a direction until the radio is connected and the medium is free.
     fn hold(&mut self, direction: Direction, at: Ns) {
         let Some(shared) = self.shared.as_deref_mut() else { return };
         let mut earliest = at;
@@ -182,7 +214,7 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// When the next unit that goes one way is due; [`Ns::MAX`] where none is under way.
+    /// When the next unit in one direction is due; [`Ns::MAX`] if none is in flight.
     #[inline]
     #[must_use]
     pub fn due(&self, direction: Direction) -> Ns {
@@ -192,7 +224,7 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// When the next unit is due, and where.
+    /// When the next unit is due, and its direction.
     #[inline]
     #[must_use]
     pub fn next(&self) -> Option<(Ns, Direction)> {
@@ -203,11 +235,11 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// The next unit that is due until then, with its logical time.
+    /// The next unit that is due no later than `until`, with its logical time.
     pub fn take(&mut self, until: Ns) -> Option<(Ns, Direction, Unit<P>)> {
         loop {
             let (due, direction) = self.next().filter(|(due, _)| *due <= until)?;
-            // Nothing comes where what was due did not verify, or waits for its other fragments.
+            // Nothing is delivered if decryption failed or fragments are missing.
             if let Some((at, unit)) = self.way(direction).take(due) {
                 return Some((at, direction, unit));
             }
@@ -234,7 +266,7 @@ impl<P: Payload> Path<P> {
         [self.up.sender().inner.offered(), self.down.sender().inner.offered()]
     }
 
-    /// How long the client's radio was in which state from one time to another, on a path that was not used before.
+    /// Time of the client's radio in each state between two times, on a path that was not used before.
     #[must_use]
     pub fn times(&self, from: Ns, until: Ns) -> RadioTimes {
         let (up, down) = (self.up.sender(), self.down.sender());

@@ -16,6 +16,13 @@ impl RateValue {
         let millibits_per_s = (rate * 1e3 + 0.5) as u64;
         (rate.is_finite() && millibits_per_s > 0 && rate < 9e15).then_some(Self { millibits_per_s })
     }
+
+    /// How long so many bytes take, rounded down to nanoseconds.
+    #[must_use]
+    pub fn time_of(self, bytes: u32) -> Ns {
+        let work = u128::from(bytes) * 8 * u128::from(PER_BIT);
+        Ns(u64::try_from(work / u128::from(self.millibits_per_s)).unwrap_or(u64::MAX))
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -44,8 +51,10 @@ pub struct Silence {
 }
 
 impl Silence {
+    /// How long it lasts after a unit that took so long.
     #[inline]
-    fn after(self, sending: Ns) -> Ns {
+    #[must_use]
+    pub fn after(self, sending: Ns) -> Ns {
         self.pause + Ns::from_secs_f64(sending.as_secs_f64() * (1.0 / self.duty_cycle - 1.0))
     }
 }
@@ -163,6 +172,26 @@ impl<L> Rate<L> {
         }
     }
 
+    /// Sends a unit from that time on that nobody receives.
+    pub fn spend(&mut self, at: Ns, bytes: u32) {
+        self.hold_until(at);
+        let start = self.free_at;
+        self.serialise(start, bytes);
+    }
+
+    /// Sends a unit from a time on, keeps the silence after it, and says when it was sent.
+    #[inline(always)]
+    fn serialise(&mut self, start: Ns, bytes: u32) -> Ns {
+        let sent_at = self.sent_at(start, bytes);
+        self.free_at = sent_at;
+        self.busy += sent_at - start;
+        self.sent_bytes += u64::from(bytes);
+        if let Some(silence) = self.silence {
+            self.free_at += silence.after(sent_at - start);
+        }
+        sent_at
+    }
+
     /// When a unit that may start at `start` will have been sent.
     fn sent_at(&mut self, start: Ns, bytes: u32) -> Ns {
         match &self.speed {
@@ -212,16 +241,10 @@ impl<P: Payload, L: Link<P>> Link<P> for Rate<L> {
             self.carried = 0;
         }
         let start = self.free_at;
-        let sent_at = self.sent_at(start, unit.bytes);
-        self.free_at = sent_at;
-        self.busy += sent_at - start;
-        self.sent_bytes += u64::from(unit.bytes);
+        let sent_at = self.serialise(start, unit.bytes);
         if let Some(queue) = &mut self.queue {
             queue.bytes += u64::from(unit.bytes);
             queue.departures.push_back((sent_at, unit.bytes));
-        }
-        if let Some(silence) = self.silence {
-            self.free_at += silence.after(sent_at - start);
         }
         self.inner.offer(sent_at, unit)
     }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use shakedown_link::{
     Bearer, BearerSpec, Bound, BurstSpec, Delay, Direction, Distribution, DistributionSpec, Drop,
     Duplication, Fate, Link, Loss, LossProcess, Mtu, Ns, Null, Overhead, Path, Probability, Purpose, Rate,
-    RateValue, Stream, TooLong, Unit,
+    RateValue, Stream, Unit,
 };
 
 fn rate(bits_per_s: f64) -> RateValue {
@@ -210,7 +210,7 @@ fn a_held_delay_is_the_same_for_all_units_meanwhile() {
 #[test]
 fn fragments_take_headers_and_join_to_the_same_bytes() {
     let inner = Rate::new(rate(8000.0), Null::<Vec<u8>>::default());
-    let mut link = Mtu::new(1500, TooLong::Fragment, inner);
+    let mut link = Mtu::new(1500, inner);
     let payload: Vec<u8> = (0..4000_u32).map(|number| number as u8).collect();
     // 4028 bytes with headers: 4008 of content in parts of 1480, 1480 and 1048 bytes.
     assert_eq!(link.offer(Ns::ZERO, Unit::new(4028, payload.clone())), Fate::Accepted);
@@ -218,14 +218,13 @@ fn fragments_take_headers_and_join_to_the_same_bytes() {
     assert_eq!(at, Ns::from_ms(1500 + 1500 + 1068));
     assert_eq!(unit, Unit::new(4028, payload));
     assert!(link.take(Ns::MAX).is_none());
-    let mut strict = Mtu::new(1500, TooLong::Drop, Null::<Vec<u8>>::default());
-    assert_eq!(strict.offer(Ns::ZERO, sized(1501)), Fate::Dropped(Drop::TooLong));
-    assert_eq!(strict.offer(Ns::ZERO, sized(1500)), Fate::Accepted);
+    // Of more parts than their number has room for none goes.
+    assert_eq!(link.offer(Ns::ZERO, sized(u32::MAX)), Fate::Dropped(Drop::TooLong));
 }
 
 #[test]
 fn a_unit_with_a_lost_fragment_never_arrives_and_the_next_does() {
-    let mut link = Mtu::new(1500, TooLong::Fragment, LosesSecond { offered: 0, inner: Null::default() });
+    let mut link = Mtu::new(1500, LosesSecond { offered: 0, inner: Null::default() });
     assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![1; 1980])), Fate::Dropped(Drop::Lost));
     assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![2; 1980])), Fate::Accepted);
     assert_eq!(drain(&mut link), [(Ns::ZERO, Unit::new(2000, vec![2; 1980]))]);
@@ -238,7 +237,7 @@ fn duplicates_of_fragments_and_units_arrive_as_they_are() {
     assert_eq!(link.offer(Ns::ZERO, Unit::new(3, vec![1, 2, 3])), Fate::Duplicated);
     assert_eq!(drain(&mut link).len(), 2);
     let twice = Duplication::new(always, stream(Purpose::DUPLICATION_UP), Null::<Vec<u8>>::default());
-    let mut link = Mtu::new(1500, TooLong::Fragment, twice);
+    let mut link = Mtu::new(1500, twice);
     assert_eq!(link.offer(Ns::ZERO, Unit::new(2000, vec![2; 1980])), Fate::Accepted);
     // The first part, its copy and the last part make one unit; the copy of the last waits for the rest in vain.
     assert_eq!(drain(&mut link).len(), 1);

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Why a library context could not be made.
 #[derive(Clone, Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum LibraryError {
     #[error("OpenSSL could not make a library context: {0}")]
     Context(ErrorStack),

@@ -53,8 +53,8 @@ thread_local! {
     static BOOK: RefCell<Option<ManuallyDrop<Book>>> = const { RefCell::new(None) };
 }
 
-/// Counts what `work` allocates, on this thread. [`held`] tells the figures, while `work` runs. Inside another such call
-/// it only runs `work`, whose allocations the outer one counts.
+/// Counts what `work` allocates on this thread. [`held`] returns the counts while `work` runs. Nested calls only run
+/// `work`; the outer call counts its allocations.
 pub fn count<T>(work: impl FnOnce() -> T) -> T {
     if COUNTING.get() {
         return work();
@@ -126,7 +126,7 @@ fn leave(block: *mut c_void) -> Option<(usize, Account)> {
 fn enter_moved(old: *mut c_void, known: Option<(usize, Account)>, moved: *mut c_void, size: usize) {
     let account = known.map_or_else(|| CURRENT.get(), |known| known.1);
     on(account, || match known {
-        // Asked for no bytes, libc frees the block and may answer with none.
+        // For a size of zero libc frees the block and may return null.
         Some((before, _)) if moved.is_null() && size > 0 => enter(old, before),
         _ => enter(moved, size),
     });
@@ -159,7 +159,7 @@ unsafe extern "C" {
 ///
 /// OpenSSL refuses once it has allocated anything; then its memory can't be counted in this process.
 pub fn install() -> bool {
-    // OpenSSL's answer is final, and threads that come at the same time get the same.
+    // OpenSSL's result never changes, and concurrent threads get the same.
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     // SAFETY: the functions keep the contract of malloc, realloc and free, for one another's blocks, and never unwind:
     // what they call does not panic.
@@ -219,7 +219,7 @@ pub struct Counting;
 // addresses and sizes, does not count what it allocates itself, and does not panic.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller guarantees the same.
         let block = unsafe { System.alloc(layout) };
         if is_counting() {
             enter(block.cast(), layout.size());
@@ -231,13 +231,13 @@ unsafe impl GlobalAlloc for Counting {
         if is_counting() {
             leave(block.cast());
         }
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller guarantees the same.
         unsafe { System.dealloc(block, layout) };
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let known = if is_counting() { leave(block.cast()) } else { None };
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller guarantees the same.
         let moved = unsafe { System.realloc(block, layout, size) };
         if is_counting() {
             enter_moved(block.cast(), known, moved.cast(), size);

@@ -34,7 +34,7 @@ pub struct CredentialFile {
 
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum ReadError {
     #[error("{}: {}", path.display(), crate::error::words(.source))]
     File { path: PathBuf, source: std::io::Error },

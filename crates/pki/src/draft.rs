@@ -1,74 +1,42 @@
 //! Files that appear whole, under their names, or not at all, even where their writer is killed.
 //!
-//! A draft has no name where the file system knows such files (Linux: `O_TMPFILE`, open(2)): whatever ends its writer also
-//! removes it, and no private key is left behind. Elsewhere, and for the moment in which it replaces a file, it is a file
-//! `.new-…` beside its final name, locked while its writer lives; [`remove_left_over`] removes those that nothing locks.
+//! A draft is a file `.new-…` beside its final name, locked while its writer lives; [`remove_left_over`] removes those
+//! that nothing locks.
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat, open};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::fs::{File, Permissions};
 use std::io::{Result, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tempfile::NamedTempFile;
 
 const PREFIX: &str = ".new-";
 
-/// A file that has no name of its own yet, and is on the disk.
+/// A file that does not have its name yet, and is on the disk.
 #[derive(Debug)]
-pub struct Draft(Kind);
-
-#[derive(Debug)]
-enum Kind {
-    Unnamed(File),
-    Named(NamedTempFile),
-}
+pub struct Draft(NamedTempFile);
 
 impl Draft {
-    /// Writes it on the file system of `folder`; the umask restricts `mode`.
+    /// Writes it in `folder`; the umask restricts `mode`.
     ///
     /// # Errors
     ///
     /// What the system says, with no name of a draft in it.
     pub fn write(folder: &Path, mode: u32, content: &[u8]) -> Result<Self> {
-        Self::open(folder, mode).and_then(|draft| draft.filled(content)).map_err(|error| {
-            match error.raw_os_error() {
-                Some(code) => std::io::Error::from_raw_os_error(code),
-                None => error.kind().into(),
-            }
+        Self::written(folder, mode, content).map_err(|error| match error.raw_os_error() {
+            Some(code) => std::io::Error::from_raw_os_error(code),
+            None => error.kind().into(),
         })
     }
 
-    fn open(folder: &Path, mode: u32) -> Result<Self> {
-        match Self::unnamed(folder, mode) {
-            Some(draft) => Ok(draft),
-            None => Self::named(folder, mode),
-        }
-    }
-
-    /// `None` where there are no such files, or no way to name one later.
-    fn unnamed(folder: &Path, mode: u32) -> Option<Self> {
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = File::from(open(folder, flags, Mode::from_raw_mode(mode)).ok()?);
-        lock(&file);
-        place_of(&file).exists().then_some(Self(Kind::Unnamed(file)))
-    }
-
-    fn named(folder: &Path, mode: u32) -> Result<Self> {
+    fn written(folder: &Path, mode: u32, content: &[u8]) -> Result<Self> {
         let mut builder = tempfile::Builder::new();
-        let file = builder.prefix(PREFIX).permissions(Permissions::from_mode(mode)).tempfile_in(folder)?;
+        let mut file =
+            builder.prefix(PREFIX).permissions(Permissions::from_mode(mode)).tempfile_in(folder)?;
         lock(file.as_file());
-        Ok(Self(Kind::Named(file)))
-    }
-
-    fn filled(mut self, content: &[u8]) -> Result<Self> {
-        let file = match &mut self.0 {
-            Kind::Unnamed(file) => file,
-            Kind::Named(file) => file.as_file_mut(),
-        };
         file.write_all(content)?;
-        file.sync_all()?;
-        Ok(self)
+        file.as_file().sync_all()?;
+        Ok(Self(file))
     }
 
     /// Gives it its name.
@@ -77,10 +45,7 @@ impl Draft {
     ///
     /// `AlreadyExists` where the name is taken; what the system says otherwise.
     pub fn name(self, path: &Path) -> Result<()> {
-        match self.0 {
-            Kind::Unnamed(file) => link(&file, path),
-            Kind::Named(file) => file.persist_noclobber(path).map(drop).map_err(|error| error.error),
-        }
+        self.0.persist_noclobber(path).map(drop).map_err(|error| error.error)
     }
 
     /// Gives it a name that may be taken, of a file which it replaces.
@@ -90,19 +55,7 @@ impl Draft {
     /// `InvalidInput` where the name is a device's, a pipe's, a socket's or a folder's; what the system says otherwise.
     pub fn replace(self, path: &Path) -> Result<()> {
         refuse_special(path)?;
-        let file = match self.0 {
-            // A link replaces nothing, a new name does: for a moment it has another one.
-            Kind::Unnamed(ref file) => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let mut builder = tempfile::Builder::new();
-                let there = builder
-                    .prefix(PREFIX)
-                    .make_in(folder.unwrap_or(Path::new(".")), |name| link(file, name))?;
-                there.into_temp_path()
-            }
-            Kind::Named(file) => file.into_temp_path(),
-        };
-        file.persist(path).map_err(|error| error.error)
+        self.0.persist(path).map(drop).map_err(|error| error.error)
     }
 }
 
@@ -147,25 +100,13 @@ fn lock(file: &File) -> bool {
     flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
-/// Where the system lists an open file of ours.
-fn place_of(file: &File) -> PathBuf {
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
-}
-
-fn link(file: &File, path: &Path) -> Result<()> {
-    Ok(linkat(CWD, place_of(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::ErrorKind;
 
-    fn kinds() -> [fn(&Path) -> Draft; 2] {
-        [
-            |folder| Draft::unnamed(folder, 0o600).expect("a file without a name"),
-            |folder| Draft::named(folder, 0o600).expect("a file"),
-        ]
+    fn draft(folder: &Path) -> Draft {
+        Draft::write(folder, 0o600, b"key").expect("written")
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -175,40 +116,28 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_is_nowhere_to_be_seen() {
-        let folder = tempfile::tempdir().expect("folder");
-        let draft = Draft::write(folder.path(), 0o600, b"key").expect("written");
-        assert_eq!(names(folder.path()), [""; 0]);
-        draft.name(&folder.path().join("name")).expect("named");
-        assert_eq!(names(folder.path()), ["name"]);
-    }
-
-    #[test]
     fn a_name_that_is_taken_stays() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("name");
-        for kind in kinds() {
-            let draft = kind(folder.path()).filled(b"key").expect("written");
-            std::fs::write(&path, "old").expect("written");
-            assert_eq!(draft.name(&path).expect_err("taken").kind(), ErrorKind::AlreadyExists);
-            assert_eq!(std::fs::read(&path).expect("read"), b"old");
-            assert_eq!(names(folder.path()), ["name"]);
-        }
+        let draft = draft(folder.path());
+        std::fs::write(&path, "old").expect("written");
+        assert_eq!(draft.name(&path).expect_err("taken").kind(), ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&path).expect("read"), b"old");
+        assert_eq!(names(folder.path()), ["name"]);
     }
 
     #[test]
     fn replacing_leaves_one_file_with_the_mode_asked_for() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("name");
-        for kind in kinds() {
-            let draft = kind(folder.path()).filled(b"key").expect("written");
-            std::fs::write(&path, "old").expect("written");
-            draft.replace(&path).expect("replaced");
-            assert_eq!(std::fs::read(&path).expect("read"), b"key");
-            assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
-            assert_eq!(names(folder.path()), ["name"]);
-        }
+        let draft = draft(folder.path());
+        std::fs::write(&path, "old").expect("written");
+        draft.replace(&path).expect("replaced");
+        assert_eq!(std::fs::read(&path).expect("read"), b"key");
+        assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(names(folder.path()), ["name"]);
     }
+
     #[test]
     fn only_drafts_that_nothing_locks_are_left_over() {
         let folder = tempfile::tempdir().expect("folder");
@@ -216,7 +145,7 @@ mod tests {
             std::fs::write(folder.path().join(name), "key").expect("written");
         }
         std::os::unix::fs::symlink("key.pem", folder.path().join(".new-linked")).expect("linked");
-        let written = Draft::named(folder.path(), 0o600).expect("a file");
+        let written = draft(folder.path());
         remove_left_over(folder.path());
         let mut left = names(folder.path());
         left.sort();
@@ -231,11 +160,13 @@ mod tests {
         let socket = folder.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
         std::os::unix::fs::symlink("/dev/null", folder.path().join("device")).expect("linked");
-        for (name, kind) in [("socket", 0), ("device", 1), ("socket", 1)] {
+        for name in ["socket", "device"] {
             let path = folder.path().join(name);
             let before = path.symlink_metadata().expect("there").ino();
-            let draft = kinds()[kind](folder.path()).filled(b"key").expect("written");
-            assert_eq!(draft.replace(&path).expect_err("special").kind(), ErrorKind::InvalidInput);
+            assert_eq!(
+                draft(folder.path()).replace(&path).expect_err("special").kind(),
+                ErrorKind::InvalidInput
+            );
             assert_eq!(path.symlink_metadata().expect("there").ino(), before);
         }
         let mut left = names(folder.path());

@@ -8,7 +8,7 @@ use openssl::ec::{Asn1Flag, EcGroup, EcKey};
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::pkey::{HasPublic, Id, KeyType as OpenSslKeyType, PKey, PKeyRef, Private};
-use shakedown_trace::suite::{Curve, KeyType};
+use shakedown_trace::suite::{Curve, KeyType, Protocol};
 
 /// What kind of key it is, size aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,12 +115,12 @@ pub fn describe<T: HasPublic>(key: &PKeyRef<T>) -> String {
     }
 }
 
-/// The keys part of a suite's name: leaf first, a lone leaf of its root's kind once.
+/// The keys part of a suite's name under a protocol: leaf first, a lone leaf of its root's kind once.
 #[must_use]
-pub fn chain_name(keys: &[KeyType]) -> String {
+pub fn chain_name(keys: &[KeyType], protocol: Protocol) -> String {
     let lone = keys.len() == 2 && keys[0] == keys[1];
     let shown = if lone { &keys[..1] } else { keys };
-    shown.iter().map(|key| key.standard_name()).collect::<Vec<_>>().join("@")
+    shown.iter().map(|key| key.name(protocol)).collect::<Vec<_>>().join("@")
 }
 
 /// The key as PKCS #8 DER, unencrypted.

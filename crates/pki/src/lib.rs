@@ -4,6 +4,7 @@
 //! - [`Store`]: makes the [`Identity`] of a side of a suite once and keeps it on disk;
 //! - [`UserIdentity`]: the same from a user's own files;
 //! - [`issue`]: certificates to a user's order;
+//! - [`order`]: which certificate was issued by which, of either form;
 //! - [`keys`]: keys of every type that a suite can name;
 //! - [`dh`]: the finite-field groups that OpenSSL has no short cut for;
 //! - [`draft`]: files that appear whole or not at all;
@@ -27,7 +28,7 @@ pub mod issue;
 pub mod keys;
 pub mod limits;
 pub mod name;
-mod order;
+pub mod order;
 mod profile;
 mod signature;
 mod store;

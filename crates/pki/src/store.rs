@@ -6,6 +6,7 @@ use crate::error::{Doing, PkiError};
 use crate::issue::{self, Overrides, Place};
 use crate::keys;
 use crate::name;
+use crate::order;
 use crate::profile::Profile;
 use openssl::asn1::{Asn1Time, Asn1TimeRef};
 use openssl::pkey::{PKey, Private};
@@ -104,7 +105,7 @@ impl Store {
             |text| read_chain(text, keys, &leaf_key),
             || self.make_chain(keys, side, profile),
         )?;
-        check_validity(&certificates, now_unix_s)?;
+        order::check_validity(&certificates, "certificate", now_unix_s)?;
         into_identity(&certificates, &leaf_key)
     }
 
@@ -223,21 +224,6 @@ fn read_chain(text: &str, keys: &[KeyType], leaf_key: &PKey<Private>) -> Result<
         }
     }
     Ok(chain)
-}
-
-fn check_validity(chain: &[X509], now_unix_s: i64) -> Result<(), PkiError> {
-    for certificate in chain {
-        let (from_s, to_s) = (unix_s(certificate.not_before())?, unix_s(certificate.not_after())?);
-        if now_unix_s < from_s || now_unix_s > to_s {
-            return Err(PkiError::OutsideValidity {
-                what: format!("the certificate of '{}'", name::short(certificate)),
-                not_before: date::print(from_s),
-                not_after: date::print(to_s),
-                at: date::print(now_unix_s),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// A certificate's time as seconds since 1970.

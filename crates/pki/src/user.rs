@@ -5,8 +5,8 @@ use crate::date;
 use crate::keys;
 use crate::limits::MAX_CHAIN;
 use crate::name;
-use crate::order::{is_self_signed, issued_by, names_match, path_from, signature_holds};
-use crate::store::{Identity, unix_s};
+use crate::order::{self, Link, check_dates, find_root, in_order, is_self_signed};
+use crate::store::Identity;
 use openssl::pkey::{PKey, Private};
 use openssl::x509::X509;
 use shakedown_trace::suite::KeyType;
@@ -25,7 +25,7 @@ pub struct UserIdentity {
 
 /// Why user-supplied certificates can't be used. Each message says what, where, and what would be right.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum UserError {
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -112,7 +112,11 @@ impl UserIdentity {
             }
             None => None,
         };
-        let rooted = find_root(&path, anchors.as_ref().map(|(list, path)| (&list[..], *path)), chain_path)?;
+        let anchors = anchors.as_ref().map(|(list, path)| (&list[..], *path));
+        let (root, place) = find_root(&path, anchors, chain_path)?;
+        // A self-signed certificate of the chain that is trusted itself is not sent, unless it is the leaf.
+        let needed = if is_self_signed(&path[place]) { place.max(1) } else { place + 1 };
+        let rooted = Rooted { root: root.clone(), needed };
         for certificate in path.iter().chain([&rooted.root]) {
             check_dates(certificate, now_unix_s, chain_path)?;
         }
@@ -150,7 +154,7 @@ impl Identity {
         if certificates.is_empty() {
             return Err(UserError::NoCertificate { path: path.into() });
         }
-        let roots: Vec<_> = certificates.iter().filter(|one| is_self_signed(one)).collect();
+        let roots: Vec<_> = certificates.iter().filter(|one| is_self_signed(*one)).collect();
         let [root] = roots[..] else {
             return Err(UserError::Roots { path: path.into(), given: roots.len() });
         };
@@ -178,12 +182,14 @@ fn load_path(
         None => chain.key.ok_or_else(|| UserError::NoKey { path: chain_path.into() })?,
     };
     let leaf = find_leaf(&chain.certificates, &key, chain_path, key_path.unwrap_or(chain_path))?;
-    Ok((in_order(&chain.certificates, leaf, chain.format, chain_path)?, key))
+    // An archive has no order of its own.
+    let path = in_order(&chain.certificates, leaf, chain.format != Format::Pkcs12, chain_path)?;
+    Ok((path.into_iter().map(|place| chain.certificates[place].clone()).collect(), key))
 }
 
 /// What is sent of a chain: roots are not.
 fn sent(path: &[X509]) -> impl Iterator<Item = &X509> {
-    let sent = path.iter().enumerate().filter(|(place, one)| *place == 0 || !is_self_signed(one));
+    let sent = path.iter().enumerate().filter(|(place, one)| *place == 0 || !is_self_signed(*one));
     sent.map(|(_, certificate)| certificate)
 }
 
@@ -196,49 +202,15 @@ fn find_leaf(
 ) -> Result<usize, UserError> {
     let holds = |certificate: &X509| certificate.public_key().is_ok_and(|public| public.public_eq(key));
     certificates.iter().position(holds).ok_or_else(|| {
-        let leaf = &certificates[crate::order::leaf_of(certificates)];
+        let leaf = &certificates[order::leaf_of(certificates)];
         UserError::KeyMismatch {
             key_path: key_path.into(),
             chain_path: chain_path.into(),
             key: keys::describe(key),
-            leaf: name::short(leaf),
+            leaf: leaf.subject(),
             leaf_key: leaf.public_key().map_or("unreadable".into(), |key| keys::describe(&key)),
         }
     })
-}
-
-/// The certificates from the leaf upwards, provided that the file has them in that order.
-fn in_order(certificates: &[X509], leaf: usize, format: Format, file: &Path) -> Result<Vec<X509>, UserError> {
-    let path = path_from(certificates, leaf);
-    let last = &certificates[path[path.len() - 1]];
-    if path.len() < certificates.len() {
-        let unrelated = (0..certificates.len()).filter(|place| !path.contains(place));
-        let claimed = unrelated.clone().find(|place| {
-            names_match(last, &certificates[*place]) && !signature_holds(last, &certificates[*place])
-        });
-        return Err(match claimed {
-            Some(place) => UserError::BadSignature {
-                path: file.into(),
-                subject: name::short(last),
-                issuer: name::short(&certificates[place]),
-            },
-            None => UserError::BrokenChain {
-                path: file.into(),
-                subject: name::short(last),
-                issuer: name::text(last.issuer_name()),
-                unrelated: unrelated.map(|place| name::short(&certificates[place])).collect(),
-            },
-        });
-    }
-    // An archive has no order of its own.
-    if format != Format::Pkcs12 && !path.iter().copied().eq(0..certificates.len()) {
-        return Err(UserError::WrongOrder {
-            path: file.into(),
-            found: certificates.iter().map(|certificate| name::short(certificate)).collect(),
-            right: path.iter().map(|place| name::short(&certificates[*place])).collect(),
-        });
-    }
-    Ok(path.into_iter().map(|place| certificates[place].clone()).collect())
 }
 
 /// Where the peer's trust meets the chain.
@@ -246,29 +218,6 @@ struct Rooted {
     root: X509,
     /// How many certificates of the chain the peer's path has, the root aside.
     needed: usize,
-}
-
-fn find_root(
-    path: &[X509],
-    anchors: Option<(&[X509], &Path)>,
-    chain_path: &Path,
-) -> Result<Rooted, UserError> {
-    let last = &path[path.len() - 1];
-    let (subject, issuer) = (name::short(last), name::text(last.issuer_name()));
-    let Some((anchors, ca_path)) = anchors else {
-        if is_self_signed(last) {
-            return Ok(Rooted { root: last.clone(), needed: path.len().saturating_sub(1).max(1) });
-        }
-        return Err(UserError::NoRoot { path: chain_path.into(), subject, issuer });
-    };
-    for (place, certificate) in path.iter().enumerate() {
-        if let Some(anchor) = anchors.iter().find(|anchor| issued_by(certificate, anchor)) {
-            // A self-signed certificate of the chain that is trusted itself is not sent, unless it is the leaf.
-            let needed = if is_self_signed(certificate) { place.max(1) } else { place + 1 };
-            return Ok(Rooted { root: anchor.clone(), needed });
-        }
-    }
-    Err(UserError::ForeignRoot { ca_path: ca_path.into(), chain_path: chain_path.into(), subject, issuer })
 }
 
 impl Rooted {
@@ -282,7 +231,7 @@ impl Rooted {
             let public = certificate.public_key().ok();
             public.as_ref().and_then(|key| keys::key_type(key)).ok_or_else(|| UserError::UnusableKey {
                 path: file.into(),
-                subject: name::short(certificate),
+                subject: certificate.subject(),
                 key: public.map_or("unreadable".into(), |key| keys::describe(&key)),
             })
         };
@@ -304,18 +253,4 @@ impl Rooted {
         let unneeded = identity.chain.len() - self.needed;
         Ok(UserIdentity { identity, keys, unneeded })
     }
-}
-
-fn check_dates(certificate: &X509, now_unix_s: i64, file: &Path) -> Result<(), UserError> {
-    let unreadable = |_| UserError::Read(ReadError::Unreadable { path: file.into() });
-    let not_before_s = unix_s(certificate.not_before()).map_err(unreadable)?;
-    let not_after_s = unix_s(certificate.not_after()).map_err(unreadable)?;
-    let (path, subject, at) = (file.to_path_buf(), name::short(certificate), date::print(now_unix_s));
-    if now_unix_s > not_after_s {
-        return Err(UserError::Expired { path, subject, not_after: date::print(not_after_s), at });
-    }
-    if now_unix_s < not_before_s {
-        return Err(UserError::NotYetValid { path, subject, not_before: date::print(not_before_s), at });
-    }
-    Ok(())
 }

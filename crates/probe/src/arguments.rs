@@ -1,7 +1,7 @@
 //! The command line.
 
-use crate::date;
 use lexopt::prelude::{Long, Short, Value, ValueExt};
+use shakedown_pki::date;
 use shakedown_stacks::primitives::Options;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +11,8 @@ pub const HELP: &str = "\
 Times every cryptographic primitive that Shakedown's suites use on this device, and writes a device profile.
 
 Usage: shakedown-probe [OPTIONS] [WORD]...
+       shakedown-probe load TARGET [SUITE] [OPTIONS]     loads a server; load --help tells more
+       shakedown-probe serve SUITE... [OPTIONS]          serves suites; serve --help tells more
 
 WORDs narrow the list to primitives of which each word begins the operation, algorithm or parameters,
 as in 'sign rsa' or 'ecdh p256'.
@@ -77,7 +79,7 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, St
             Short('q') | Long("quiet") => read.quiet = true,
             Long("name") => name = Some(text(parser.value())?),
             Long("title") => read.title = Some(text(parser.value())?),
-            Long("date") => read.date = Some(date::check(&text(parser.value())?)?),
+            Long("date") => read.date = Some(day(text(parser.value())?)?),
             Long("seconds") => read.options.seconds = seconds(&text(parser.value())?)?,
             Long("cache") => read.options.cache = Some(parser.value().map_err(one_line)?.into()),
             Long("json") => read.json = true,
@@ -105,6 +107,14 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, St
 
 fn one_line(error: lexopt::Error) -> String {
     format!("{error}; see --help for what is accepted")
+}
+
+fn day(text: String) -> Result<String, String> {
+    if date::parse(&text).is_some() {
+        Ok(text)
+    } else {
+        Err(format!("--date is '{text}'; accepted: a day as YYYY-MM-DD"))
+    }
 }
 
 fn rounds(text: &str) -> Result<usize, String> {

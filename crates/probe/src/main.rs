@@ -1,15 +1,22 @@
-//! `shakedown-probe`: what each cryptographic primitive costs on the device that it runs on, a TLS stack, and a connection.
+//! `shakedown-probe`: what each cryptographic primitive costs on the device that it runs on, a TLS stack, and a connection;
+//! and the load generator and the server of `shakedown`.
 //!
 //! One file without Python or shared libraries, to be copied to a device. It writes the device profile that
-//! `shakedown predict --device FILE` reads.
+//! `shakedown predict --device FILE` reads; `load` and `serve` print what `shakedown` prints with `--json`.
+
+#![forbid(unsafe_code)]
 
 mod arguments;
 mod connection;
-mod date;
 mod handshakes;
+mod load;
+mod options;
+mod serve;
+mod side;
 
 use arguments::{Arguments, Request};
 use connection::ConnectionCost;
+use shakedown_pki::date;
 use shakedown_stacks::machine::Machine;
 use shakedown_stacks::measure::Measurement;
 use shakedown_stacks::primitives::{self, About, Failure, Progress};
@@ -17,8 +24,15 @@ use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    match words.next().as_deref().and_then(std::ffi::OsStr::to_str) {
+        Some("load") => return load::main(words),
+        Some("serve") => return serve::main(words),
+        _ => {}
+    }
     match arguments::read(std::env::args_os()) {
         Ok(Request::Help) => print(arguments::HELP),
         Ok(Request::Version) => print(concat!("shakedown-probe ", env!("CARGO_PKG_VERSION"), "\n")),
@@ -89,7 +103,7 @@ fn measure(arguments: &Arguments) -> ExitCode {
         let about = About {
             name: arguments.name.clone(),
             title: arguments.title.clone().unwrap_or_else(|| machine.cpu.clone()),
-            date: arguments.date.clone().unwrap_or_else(date::today),
+            date: arguments.date.clone().unwrap_or_else(today),
             source: format!("shakedown-probe {} on the device itself", env!("CARGO_PKG_VERSION")),
             machine,
         };
@@ -108,6 +122,14 @@ fn measure(arguments: &Arguments) -> ExitCode {
             },
         },
     }
+}
+
+/// Today in UTC, as `YYYY-MM-DD`.
+fn today() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut time = date::print(i64::try_from(since.as_secs()).unwrap_or(0));
+    time.truncate("YYYY-MM-DD".len());
+    time
 }
 
 /// What is written where handshakes are measured, too.

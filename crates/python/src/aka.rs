@@ -1,23 +1,27 @@
 //! SSL-based AKA: runs in virtual time, and the processes.
 
 use crate::errors::{CoreError, InvalidOption, Unsupported};
-use crate::with_progress;
+use crate::options::{address, read};
+use crate::{serve_told, with_progress};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use pythonize::{depythonize, pythonize};
+use pythonize::pythonize;
 use serde::Deserialize;
 use shakedown_aka::names::{Imsi, Network, NodeName};
+use shakedown_aka::run::{Plan, PlanError};
 use shakedown_aka::sessions::{MemoryStore, Policy, SessionRecord, Store, StoreError, Subscriber};
-use shakedown_live::aka::{self, AkaError, HssOptions, Kept, Limits, MobileOptions, Plan, SgsnOptions, Site};
+use shakedown_live::aka::{self, AkaError, HssOptions, Kept, Limits, MobileOptions, SgsnOptions, Site};
 use shakedown_stacks::SetupError;
 use shakedown_trace::Suite;
 use shakedown_trace::suite::Mode;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// A port as nodes have it.
+const PORT: u16 = 7000;
 
 /// An object with methods as `Store` has them, in Python: `shakedown.live.sgsn_state` keeps them in SQLite.
 struct PythonStore(Py<PyAny>);
@@ -108,19 +112,12 @@ fn to_python(error: AkaError) -> PyErr {
     let message = error.to_string();
     match error {
         AkaError::Suite { .. } | AkaError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
-        AkaError::Interrupted => PyKeyboardInterrupt::new_err(message),
+        AkaError::Interrupted | AkaError::Plan(PlanError::Interrupted) => {
+            PyKeyboardInterrupt::new_err(message)
+        }
         error if error.is_usage() => InvalidOption::new_err(message),
         _ => CoreError::new_err(message),
     }
-}
-
-fn address(text: &str) -> PyResult<SocketAddr> {
-    text.parse().map_err(|_| {
-        InvalidOption::new_err(format!(
-            "{}: no address; accepted: ADDRESS:PORT in numbers, as 127.0.0.1:7000 or [::1]:7000",
-            text.chars().take(60).collect::<String>()
-        ))
-    })
 }
 
 fn seconds(option: &str, value: f64) -> PyResult<Duration> {
@@ -139,7 +136,7 @@ pub fn aka_suites(suite: &str) -> PyResult<(String, String)> {
     Ok((full.to_string(), resumed.to_string()))
 }
 
-/// Runs attaches in virtual time: the plan is `Plan` of `crates/live/src/aka/simulate.rs` in JSON.
+/// Runs attaches in virtual time: the plan is `Plan` of `crates/aka/src/run/plan.rs` in JSON.
 #[pyfunction]
 #[pyo3(signature = (suite, plan, progress = None))]
 pub fn aka_run<'py>(
@@ -172,23 +169,6 @@ pub fn aka_provision<'py>(
     Ok(pythonize(py, &made.map_err(to_python)?)?)
 }
 
-/// Serves until a signal's handler raises; what the handler raises, and what `listening` raises, is raised again.
-fn serve<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, AkaError> + Send,
-) -> PyResult<T> {
-    let mut ended = None;
-    let served = with_progress(py, None, |step| {
-        ended = Some(work(&mut || step(0)));
-    });
-    match (ended, served) {
-        (Some(Err(error)), _) => Err(to_python(error)),
-        (_, Err(error)) => Err(error),
-        (Some(Ok(value)), Ok(())) => Ok(value),
-        (None, Ok(())) => Err(CoreError::new_err("nothing was served")),
-    }
-}
-
 fn limits(first_message_s: f64) -> PyResult<Limits> {
     Ok(Limits { first_message: seconds("time for the first message", first_message_s)?, ..Limits::default() })
 }
@@ -204,31 +184,10 @@ pub fn aka_hss(
     listening: Py<PyAny>,
     stopped: Py<PyAny>,
 ) -> PyResult<()> {
-    let options = HssOptions { listen: address(listen)?, file, limits: limits(first_message_s)? };
-    let mut raised = None;
-    let mut summary = None;
-    let served = serve(py, |step| {
-        let mut emit = |at: SocketAddr| call_back(&mut raised, |py| listening.call1(py, (at.to_string(),)));
-        summary = Some(aka::serve_hss(&options, &mut emit, step)?);
-        Ok(())
-    });
-    if let (None, Some(summary)) = (&raised, summary) {
-        stopped.call1(py, (pythonize(py, &summary)?,))?;
-    }
-    raised.map_or(served, Err)
-}
-
-fn call_back(
-    raised: &mut Option<PyErr>,
-    call: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>,
-) -> ControlFlow<()> {
-    match Python::attach(|py| call(py).map(drop)) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            *raised = Some(error);
-            ControlFlow::Break(())
-        }
-    }
+    let options = HssOptions { listen: address(listen, PORT)?, file, limits: limits(first_message_s)? };
+    serve_told(py, &listening, &stopped, to_python, |tell, step| {
+        aka::serve_hss(&options, &mut |at: SocketAddr| tell((at.to_string(),)), &mut || step(0))
+    })
 }
 
 /// What an SGSN is told.
@@ -252,7 +211,7 @@ fn addresses<T: Ord>(
 ) -> PyResult<BTreeMap<T, SocketAddr>> {
     let one = |(text, at): (String, String)| {
         let name = name(&text).map_err(|error| InvalidOption::new_err(error.to_string()))?;
-        Ok((name, address(&at)?))
+        Ok((name, address(&at, PORT)?))
     };
     all.into_iter().map(one).collect()
 }
@@ -268,11 +227,10 @@ pub fn aka_sgsn(
     listening: Py<PyAny>,
     stopped: Py<PyAny>,
 ) -> PyResult<()> {
-    let given: Sgsn =
-        depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let given: Sgsn = read(options, "options")?;
     let options = SgsnOptions {
-        listen: address(&given.listen)?,
-        core: given.core.as_deref().map(address).transpose()?,
+        listen: address(&given.listen, PORT)?,
+        core: given.core.as_deref().map(|text| address(text, PORT)).transpose()?,
         file: given.file,
         homes: addresses(given.homes, Network::new)?,
         neighbours: addresses(given.neighbours, NodeName::new)?,
@@ -286,21 +244,12 @@ pub fn aka_sgsn(
         Some(store) => Box::new(PythonStore(store)),
         None => Box::new(MemoryStore::default()),
     };
-    let mut raised = None;
-    let mut summary = None;
-    let served = serve(py, |step| {
+    serve_told(py, &listening, &stopped, to_python, |tell, step| {
         let mut emit = |at: SocketAddr, core: Option<SocketAddr>| {
-            call_back(&mut raised, |py| {
-                listening.call1(py, (at.to_string(), core.map(|address| address.to_string())))
-            })
+            tell((at.to_string(), core.map(|address| address.to_string())))
         };
-        summary = Some(aka::serve_sgsn(&options, store, &mut emit, step)?);
-        Ok(())
-    });
-    if let (None, Some(summary)) = (&raised, summary) {
-        stopped.call1(py, (pythonize(py, &summary)?,))?;
-    }
-    raised.map_or(served, Err)
+        aka::serve_sgsn(&options, store, &mut emit, &mut || step(0))
+    })
 }
 
 /// What a mobile is told.
@@ -324,10 +273,9 @@ pub fn aka_mobile<'py>(
     options: &Bound<'py, PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let given: MobileGiven =
-        depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let given: MobileGiven = read(options, "options")?;
     let options = MobileOptions {
-        sgsns: given.sgsns.iter().map(|text| address(text)).collect::<PyResult<_>>()?,
+        sgsns: given.sgsns.iter().map(|text| address(text, PORT)).collect::<PyResult<_>>()?,
         serving: given.serving,
         card: given.card,
         attaches: given.attaches,

@@ -1,15 +1,15 @@
 //! EAP-TLS over RADIUS: peers, and a server.
 
 use crate::errors::{CoreError, InvalidOption, Unsupported};
-use crate::options::whole;
-use crate::with_progress;
+use crate::options::{address, read, whole};
+use crate::{serve_told, with_progress};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use pythonize::{depythonize, pythonize};
+use pythonize::pythonize;
 use serde::Deserialize;
 use shakedown_eap::radius::Secret;
-use shakedown_eap::service::{Limits, Tally};
+use shakedown_eap::service::Limits;
 use shakedown_eap::tls::{DEFAULT_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES};
 use shakedown_live::eap::{EapError, Files, PeerOptions, ServerOptions, authenticate, serve};
 use shakedown_stacks::{SessionCache, Settings, SetupError};
@@ -49,12 +49,7 @@ const MAX_IN_FLIGHT: usize = 16_384;
 
 impl Common {
     fn address(&self) -> PyResult<SocketAddr> {
-        self.address.parse().map_err(|_| {
-            InvalidOption::new_err(format!(
-                "{}: no address; accepted: ADDRESS:PORT in numbers, as 127.0.0.1:1812 or [::1]:1812",
-                self.address.chars().take(60).collect::<String>()
-            ))
-        })
+        address(&self.address, 1812)
     }
 
     fn secret(&self) -> PyResult<Secret> {
@@ -111,8 +106,7 @@ pub fn eap_peer<'py>(
     timeout_s: f64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let common: Common =
-        depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let common: Common = read(options, "options")?;
     let files = common.files();
     let suite = crate::parse(&common.suite)?;
     let suite = files.suite(&suite, Side::Client, resume).map_err(to_python)?;
@@ -161,8 +155,7 @@ pub fn eap_serve(
     listening: Py<PyAny>,
     stopped: Py<PyAny>,
 ) -> PyResult<()> {
-    let common: Common =
-        depythonize(options).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let common: Common = read(options, "options")?;
     let files = common.files();
     let asked = crate::parse(&common.suite)?;
     let suite = files.suite(&asked, Side::Server, resume).map_err(to_python)?;
@@ -174,7 +167,6 @@ pub fn eap_serve(
         fragment_bytes: common.fragment()?,
         limits: Limits::default(),
     };
-    let mut raised = None;
     // A signal's handler runs in whatever Python runs next, and that may be the store.
     let interruption = Interruption::default();
     let cache = sessions.map(|store| {
@@ -185,28 +177,15 @@ pub fn eap_serve(
         }
     });
     let interrupted = || interruption.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-    let served = with_progress(py, None, |step| {
+    let served = serve_told(py, &listening, &stopped, to_python, |tell, step| {
         let sessions = cache.as_ref().map(|cache| cache as &dyn Fn([u8; 32]) -> Arc<dyn SessionCache>);
         let acceptor = files.acceptor(&suite, &settings, sessions)?;
-        let mut tell = |address: SocketAddr| match Python::attach(|py| {
-            listening.call1(py, (address.to_string(), &name))
-        }) {
-            Ok(_) => ControlFlow::Continue(()),
-            Err(error) => {
-                raised = Some(error);
-                ControlFlow::Break(())
-            }
-        };
+        let mut emit = |at: SocketAddr| tell((at.to_string(), name.clone()));
         let mut step = |over| if interrupted() { ControlFlow::Break(()) } else { step(over) };
-        let tally = serve(&options, acceptor, &mut tell, &mut step)?;
-        if raised.is_none() {
-            raised = Python::attach(|py| stopped.call1(py, (tally_of(py, &tally)?,))).err();
-        }
-        Ok(())
+        serve(&options, acceptor, &mut emit, &mut step)
     });
     crate::notices::keep(&settings.notices);
-    served?.map_err(to_python)?;
-    raised.map_or(Ok(()), Err)?;
+    served?;
     let interruption = interruption.lock().unwrap_or_else(PoisonError::into_inner).take();
     interruption.map_or(Ok(()), Err)
 }
@@ -255,22 +234,6 @@ impl SessionCache for PythonSessions {
         })
         .flatten()
     }
-}
-
-fn tally_of<'py>(py: Python<'py>, tally: &Tally) -> PyResult<Bound<'py, PyDict>> {
-    let found = PyDict::new(py);
-    for (name, count) in [
-        ("accepted", tally.accepted),
-        ("resumed", tally.resumed),
-        ("duplicates", tally.duplicates),
-        ("discarded", tally.discarded),
-        ("turned_away", tally.turned_away),
-        ("abandoned", tally.abandoned),
-    ] {
-        found.set_item(name, count)?;
-    }
-    found.set_item("rejected", tally.rejected.clone())?;
-    Ok(found)
 }
 
 fn to_python(error: EapError) -> PyErr {

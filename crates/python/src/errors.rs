@@ -81,7 +81,6 @@ fn handshake_failed(message: &str, error: &DriveError) -> PyErr {
     let (side, state, alert) = match error {
         DriveError::Failed(failure) => (failure.side.as_str(), failure.state.clone(), failure.alert.clone()),
         DriveError::Ended { side } => (side.as_str(), "closed".to_owned(), None),
-        DriveError::StreamCut { side, .. } => (side.as_str(), "sending".to_owned(), None),
         DriveError::TooManyRounds { client, .. } | DriveError::Deadlock { client, .. } => {
             ("client", client.clone(), None)
         }

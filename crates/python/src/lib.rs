@@ -17,9 +17,11 @@ mod transfer;
 
 use errors::to_python;
 use options::Options;
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::pythonize;
+use serde::Serialize;
 use shakedown_pki::cancellation::cancellable;
 use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
 use shakedown_stacks::measure;
@@ -159,6 +161,44 @@ impl Interrupts {
     }
 }
 
+/// Serves without the interpreter lock until a signal's handler raises. `listening` is called where `work` tells that it
+/// listens, `stopped` with what was done in the end; what any of the three raises is raised again.
+fn serve_told<A, S, E>(
+    py: Python<'_>,
+    listening: &Py<PyAny>,
+    stopped: &Py<PyAny>,
+    to_python: fn(E) -> PyErr,
+    work: impl FnOnce(
+        &mut dyn FnMut(A) -> ControlFlow<()>,
+        &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<S, E>
+    + Send,
+) -> PyResult<()>
+where
+    A: for<'py> PyCallArgs<'py>,
+    S: Serialize,
+    E: Send,
+{
+    let mut raised = None;
+    let served = with_progress(py, None, |step| {
+        let mut tell = |arguments: A| match Python::attach(|py| listening.call1(py, arguments).map(drop)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                raised = Some(error);
+                ControlFlow::Break(())
+            }
+        };
+        let done = work(&mut tell, step)?;
+        if raised.is_none() {
+            let said = Python::attach(|py| stopped.call1(py, (pythonize(py, &done)?,)).map(drop));
+            raised = said.err();
+        }
+        Ok(())
+    })?;
+    raised.map_or(Ok(()), Err)?;
+    served.map_err(to_python)
+}
+
 /// Runs `work` without the interpreter lock, but takes it every so often to look for Ctrl-C and to report progress; also
 /// while keys are made, which can take long. An exception raised meanwhile ends the work and is raised again.
 fn with_progress<T: Send>(
@@ -277,6 +317,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(simulate::simulate, module)?,
         wrap_pyfunction!(simulate::replay, module)?,
         wrap_pyfunction!(simulate::simulate_merge, module)?,
+        wrap_pyfunction!(simulate::simulate_piece, module)?,
+        wrap_pyfunction!(simulate::simulate_pieces, module)?,
+        wrap_pyfunction!(simulate::simulate_longer, module)?,
         wrap_pyfunction!(endpoints::simulate_endpoints, module)?,
     ] {
         module.add_function(function)?;

@@ -1,10 +1,10 @@
 //! Load on a server.
 
 use crate::errors::{CoreError, InvalidOption, to_python};
-use crate::options::Options;
+use crate::options::{Options, read};
 use crate::{Interrupts, interruptible};
 use pyo3::prelude::*;
-use pythonize::{depythonize, pythonize};
+use pythonize::pythonize;
 use shakedown_live::load::{Config, LoadError, Parts, Progress, merge, run};
 use shakedown_stacks::measure::MeasureError;
 use shakedown_stacks::{Settings, SetupError};
@@ -24,8 +24,7 @@ pub fn load<'py>(
     progress: Option<Py<PyAny>>,
     parts: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let config: Config =
-        depythonize(config).map_err(|error| InvalidOption::new_err(format!("options: {error}")))?;
+    let config: Config = read(config, "options")?;
     let options = Options::read(options)?;
     let (suite, settings): (Option<Suite>, Settings) = match suite {
         Some(name) => {
@@ -64,8 +63,7 @@ pub fn load<'py>(
 /// What several generators counted, as one; null of none.
 #[pyfunction]
 pub fn merge_loads<'py>(py: Python<'py>, parts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let parts: Vec<Parts> =
-        depythonize(parts).map_err(|error| InvalidOption::new_err(format!("parts of a load: {error}")))?;
+    let parts: Vec<Parts> = read(parts, "parts of a load")?;
     Ok(pythonize(py, &merge(parts))?)
 }
 

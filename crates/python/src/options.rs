@@ -3,13 +3,15 @@
 use crate::errors::{InvalidOption, Unsupported};
 use pyo3::prelude::*;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use shakedown_certs::CertsError;
 use shakedown_certs::supplied::{self, SuppliedFiles};
 use shakedown_eap::tls::{DEFAULT_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES};
 use shakedown_pki::Profile;
 use shakedown_stacks::wtls::{self, CertificateForm};
 use shakedown_stacks::{Registry, Settings};
-use shakedown_trace::{Carrier, Suite};
+use shakedown_trace::{Carrier, Suite, instructions};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// What may be given; anything else is refused by name.
@@ -45,6 +47,8 @@ pub struct Options {
     private_curves: bool,
     /// From what endpoints draw all randomness.
     seed: Option<u64>,
+    /// Count instructions: valgrind, which runs this process, writes its log there.
+    instructions_log: Option<PathBuf>,
     /// What carries the handshake, and for EAP how many bytes of TLS go into a packet.
     carrier: Option<Carrier>,
     fragment: Option<usize>,
@@ -63,11 +67,25 @@ pub fn whole(given: &Bound<'_, PyAny>, what: &str, min: usize, max: usize) -> Py
     })
 }
 
+/// Reads a value whose fields are the caller's to get right.
+pub fn read<T: DeserializeOwned>(given: &Bound<'_, PyAny>, what: &str) -> PyResult<T> {
+    pythonize::depythonize(given).map_err(|error| InvalidOption::new_err(format!("{what}: {error}")))
+}
+
+/// An address without names in it; `port` is one that would be usual.
+pub fn address(text: &str, port: u16) -> PyResult<SocketAddr> {
+    text.parse().map_err(|_| {
+        let text: String = text.chars().take(60).collect();
+        InvalidOption::new_err(format!(
+            "{text}: no address; accepted: ADDRESS:PORT in numbers, as 127.0.0.1:{port} or [::1]:{port}"
+        ))
+    })
+}
+
 impl Options {
     /// Reads a mapping; nothing gives the defaults.
     pub fn read(given: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let Some(given) = given else { return Ok(Self::default()) };
-        pythonize::depythonize(given).map_err(|error| InvalidOption::new_err(format!("options: {error}")))
+        given.map_or(Ok(Self::default()), |given| read(given, "options"))
     }
 
     /// The settings of a suite, the suite with the keys of user-supplied certificates where there are any, and what
@@ -112,12 +130,19 @@ impl Options {
             Ok::<_, PyErr>(name)
         };
         let (client_stack, server_stack) = (named(self.client_stack)?, named(self.server_stack)?);
+        let counter = match &self.instructions_log {
+            Some(log) => {
+                instructions::start(log).map_err(|error| InvalidOption::new_err(error.to_string()))?
+            }
+            None => defaults.counter,
+        };
         Ok(Settings {
             now_unix_s: self.now.unwrap_or(defaults.now_unix_s),
             tickets: self.tickets.unwrap_or(defaults.tickets),
             profile,
             cache: self.cache.or(defaults.cache),
             seed: self.seed,
+            counter,
             carrier: self.carrier.unwrap_or(Carrier::Bare),
             fragment_bytes: self.fragment.unwrap_or(DEFAULT_FRAGMENT_BYTES).clamp(1, MAX_FRAGMENT_BYTES),
             registry,

@@ -4,7 +4,8 @@ use crate::POLL_INTERVAL;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
-use shakedown_sim::{Outcome, Replay, Report, Scenario, Simulation};
+use shakedown_sim::{Merger, Outcome, Replay, Report, Scenario, Simulation};
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -17,7 +18,19 @@ struct Answer<'a> {
 
 fn answer(outcome: &Outcome) -> PyResult<String> {
     let answer = Answer { report: outcome.report(), outcome };
-    serde_json::to_string(&answer).map_err(|error| PyValueError::new_err(error.to_string()))
+    serde_json::to_string(&answer).map_err(|error| wrong(&error))
+}
+
+fn wrong(error: &dyn Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn read(spec: &str) -> PyResult<Scenario> {
+    serde_json::from_str(spec).map_err(|error| wrong(&error))
+}
+
+fn checked(scenario: Scenario) -> PyResult<Simulation> {
+    Simulation::new(scenario).map_err(|error| wrong(&error))
 }
 
 /// Simulates a scenario. `progress` is reported of (clients through, clients in all) now and then; what it raises, and
@@ -30,10 +43,9 @@ pub fn simulate(
     progress: Option<Py<PyAny>>,
     threads: Option<usize>,
 ) -> PyResult<String> {
-    let scenario: Scenario =
-        serde_json::from_str(spec).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let simulation = checked(read(spec)?)?;
+    let scenario = simulation.scenario();
     let total = scenario.expected_clients() * u64::from(scenario.replications);
-    let simulation = Simulation::new(scenario).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let threads = match threads {
         Some(count) => NonZeroUsize::new(count)
             .ok_or_else(|| PyValueError::new_err("threads is 0; accepted: 1 or more"))?,
@@ -73,7 +85,6 @@ pub fn simulate(
 /// Replays one handshake over a path until its percentiles are known; JSON in and out. Takes up to about 0.3 s.
 #[pyfunction]
 pub fn replay(py: Python<'_>, spec: &str) -> PyResult<String> {
-    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let replay: Replay = serde_json::from_str(spec).map_err(|error| wrong(&error))?;
     let replayed = py.detach(|| replay.run()).map_err(|error| wrong(&error))?;
     serde_json::to_string(&replayed).map_err(|error| wrong(&error))
@@ -83,19 +94,61 @@ pub fn replay(py: Python<'_>, spec: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn simulate_merge(py: Python<'_>, outcomes: Vec<String>) -> PyResult<String> {
     py.detach(|| {
-        let mut all: Option<Outcome> = None;
+        let mut all = Merger::default();
         for text in &outcomes {
-            let outcome: Outcome =
-                serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-            match &mut all {
-                None => all = Some(outcome),
-                Some(all) => {
-                    all.merge(&outcome).map_err(|error| PyValueError::new_err(error.to_string()))?;
-                }
-            }
+            // One at a time: histograms take many times their text.
+            let outcome = serde_json::from_str(text).map_err(|error| wrong(&error))?;
+            all.add(outcome).map_err(|error| wrong(&error))?;
         }
+        let all = all.end().map_err(|error| wrong(&error))?;
         let all =
             all.ok_or_else(|| PyValueError::new_err("there are no outcomes; accepted: at least one"))?;
         answer(&all)
     })
+}
+
+/// Simulates one replication, or a part of it (its number, and of how many): the outcome alone, for `simulate_merge`.
+#[pyfunction]
+#[pyo3(signature = (spec, replication, part = None))]
+pub fn simulate_piece(
+    py: Python<'_>,
+    spec: &str,
+    replication: u32,
+    part: Option<(u32, u32)>,
+) -> PyResult<String> {
+    let simulation = checked(read(spec)?)?;
+    let part = part.map(|(number, of)| simulation.scenario().part(number, of)).transpose();
+    let part = part.map_err(|error| wrong(&error))?;
+    let mut polled = Instant::now();
+    let mut raised = None;
+    let outcome = py.detach(|| {
+        simulation.replication(replication, part, &mut |_| {
+            if polled.elapsed() >= POLL_INTERVAL {
+                polled = Instant::now();
+                raised = Python::attach(|py| py.check_signals()).err();
+            }
+            if raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    });
+    match (outcome, raised) {
+        (Some(outcome), None) => serde_json::to_string(&outcome).map_err(|error| wrong(&error)),
+        (_, raised) => Err(raised.unwrap_or_else(|| PyValueError::new_err("the simulation was broken off"))),
+    }
+}
+
+/// The first of a scenario's replications, how many they are, and into how many parts each is cut for so many threads.
+#[pyfunction]
+pub fn simulate_pieces(spec: &str, threads: usize) -> PyResult<(u32, u32, u32)> {
+    let simulation = checked(read(spec)?)?;
+    let scenario = simulation.scenario();
+    Ok((scenario.first_replication, scenario.replications, simulation.parts(threads)))
+}
+
+/// The scenario to simulate after an outcome of `spec`, with so many events in all so far; `None` where that is precise
+/// enough, or the events that are left do not last for more.
+#[pyfunction]
+pub fn simulate_longer(spec: &str, outcome: &str, spent: u64) -> PyResult<Option<String>> {
+    let outcome: Outcome = serde_json::from_str(outcome).map_err(|error| wrong(&error))?;
+    let longer = checked(read(spec)?)?.longer(&outcome, spent);
+    longer.map(|scenario| serde_json::to_string(&scenario).map_err(|error| wrong(&error))).transpose()
 }

@@ -22,6 +22,8 @@ pub struct Arrivals<'a> {
     /// Variates that were drawn ahead: those from `used` on have yet to be used.
     gaps: [f64; TOGETHER],
     used: usize,
+    /// Of a curve, the line that `last_s` lies on.
+    line: usize,
 }
 
 impl<'a> Arrivals<'a> {
@@ -43,6 +45,28 @@ impl<'a> Arrivals<'a> {
             base: Ns::ZERO,
             gaps: [0.0; TOGETHER],
             used: TOGETHER,
+            line: 0,
+        }
+    }
+
+    /// The next time on a curve, which is where the area below it has grown by an exponential variate; `None` beyond its
+    /// end.
+    fn on_curve(&mut self, points: &[(f64, f64)]) -> Option<Ns> {
+        let mut area = self.exponential();
+        loop {
+            let (&(from_s, from), &(to_s, to)) = (points.get(self.line)?, points.get(self.line + 1)?);
+            let slope = (to - from) / (to_s - from_s);
+            let (rate, left_s) = (from + slope * (self.last_s - from_s), to_s - self.last_s);
+            let rest = (rate + to) / 2.0 * left_s;
+            if area < rest {
+                // rate x + slope x² / 2 = area, in the form that does not cancel.
+                let root = libm::sqrt((rate * rate + 2.0 * slope * area).max(0.0));
+                self.last_s = (self.last_s + 2.0 * area / (rate + root)).min(to_s);
+                return Some(Ns::from_secs_f64(self.last_s));
+            }
+            area -= rest;
+            self.last_s = to_s;
+            self.line += 1;
         }
     }
 
@@ -98,6 +122,13 @@ impl Iterator for Arrivals<'_> {
                 self.last_s += rest_s * part;
                 Ns::from_secs_f64(self.last_s)
             }
+            ArrivalSpec::Curve { points } => match self.on_curve(points) {
+                Some(at) => at,
+                None => {
+                    self.given = self.clients;
+                    return None;
+                }
+            },
             ArrivalSpec::Times { at_s } => Ns::from_secs_f64(at_s[number as usize]),
         };
         // What the clock does not reach never comes.
@@ -141,6 +172,34 @@ mod tests {
             assert!(burst.iter().all(|time| *time == burst[0]));
         }
         assert!(times[5] > times[4]);
+    }
+
+    /// Counts in each part of a curve are Poisson's, with the area below it as their mean.
+    #[test]
+    fn a_curve_brings_as_many_as_the_area_below_it() {
+        let points = vec![(0.0, 0.0), (10.0, 400.0), (20.0, 400.0), (21.0, 0.0), (30.0, 0.0), (40.0, 100.0)];
+        let areas = [2000.0, 4000.0, 200.0, 0.0, 500.0];
+        let mut squares = 0.0;
+        let seeds = 200_u64;
+        for seed in 0..seeds {
+            let spec = ArrivalSpec::Curve { points: points.clone() };
+            let times: Vec<f64> =
+                Arrivals::of(&spec, u64::MAX, Ns::MAX, Stream::seeded(seed)).map(Ns::as_secs_f64).collect();
+            assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+            for (line, area) in points.windows(2).zip(areas) {
+                let within = times.iter().filter(|time| (line[0].0..line[1].0).contains(*time)).count();
+                if area == 0.0 {
+                    assert_eq!(within, 0);
+                } else {
+                    squares += (within as f64 - area).powi(2) / area;
+                }
+            }
+            // A rising line has a quarter of its area in its first half.
+            let early = times.iter().filter(|time| **time < 5.0).count() as f64;
+            assert!((early - 500.0).abs() < 5.0 * 500.0_f64.sqrt(), "{early}");
+        }
+        // Chi-square of 4 × 200 counts: mean 800, standard deviation 40.
+        assert!((squares - 800.0).abs() < 4.0 * 40.0, "{squares}");
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl ClientUse {
 /// What a client's radio and processor took up to now.
 #[inline]
 pub(crate) fn client_energy(client: &Client, class: &Class, plan: &Plan, now: Ns) -> ClientEnergy {
-    if plan.client_cpu_w.is_none() && client.path.is_none() && client.cell.is_none() {
+    if plan.client_cpu_w.is_none() && client.path.is_none() {
         // Without links there is no radio.
         return ClientEnergy { missing: PROCESSOR, ..ClientEnergy::default() };
     }
@@ -94,19 +94,14 @@ pub(crate) fn client_energy(client: &Client, class: &Class, plan: &Plan, now: Ns
 }
 
 fn used(client: &Client, class: &Class, plan: &Plan, now: Ns) -> ClientEnergy {
-    let mut energy = ClientUse {
+    ClientUse {
         elapsed: now - client.planned,
         computing: client.sides[0].cpu,
         active_w: plan.client_cpu_w,
         idle_w: plan.client_idle_w,
         radio: client.path.as_ref().map(|path| path.times(client.planned, now)),
     }
-    .energy(&class.energy);
-    // A cell's time is not one client's.
-    if client.path.is_none() && client.cell.is_some() {
-        energy.miss(2);
-    }
-    energy
+    .energy(&class.energy)
 }
 
 impl ClientEnergy {

@@ -1,5 +1,6 @@
 //! Priced handshakes: messages in order, with what each costs its sender and its receiver.
 
+use crate::limiter::ALERT_BYTES;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{
     BearerSpec, Direction, Distribution, DistributionError, DistributionSpec, MAX_SECONDS, Ns, SuperPackets,
@@ -184,8 +185,11 @@ pub(crate) struct Plan {
     /// Headers below the transport: of IP, and of IP and UDP.
     pub ip_bytes: u32,
     pub datagram_header_bytes: u32,
-    /// The server's mean time for one.
+    /// The server's mean time for one, and the mean of its square.
     pub server_mean_s: f64,
+    pub server_square_s2: f64,
+    /// The same up to an alert in answer to the client's first flight, where servers refuse so.
+    pub refused: Option<Box<Plan>>,
 }
 
 impl Plan {
@@ -219,10 +223,33 @@ impl Plan {
             ip_bytes: bearer.ip_bytes,
             datagram_header_bytes,
             server_mean_s: server_mean_s(&steps),
+            server_square_s2: server_square_s2(&steps),
+            refused: None,
             steps,
         };
         plan.pack(spec, room)?;
         Ok(plan)
+    }
+
+    /// Adds what becomes of it where a server answers the client's first flight by an alert.
+    pub fn refuse(&mut self) {
+        let mut plan = self.clone();
+        plan.steps.retain(|step| step.flight == 0);
+        plan.flights.truncate(1);
+        let nothing = Distribution::constant(Ns::ZERO);
+        plan.steps.push(Step {
+            from: Direction::Down,
+            bytes: ALERT_BYTES,
+            end: ALERT_BYTES,
+            flight: 1,
+            datagrams: 1,
+            ends_flight: true,
+            generate: nothing.clone(),
+            process: nothing,
+        });
+        plan.flights.push(Flight { from: Direction::Down, bytes: ALERT_BYTES, datagrams: vec![ALERT_BYTES] });
+        plan.ready_after = usize::MAX;
+        self.refused = Some(Box::new(plan));
     }
 
     /// True where no work is drawn.
@@ -384,6 +411,14 @@ fn ready_after(spec: &PricedHandshake) -> usize {
 
 fn server_mean_s(steps: &[Step]) -> f64 {
     steps.iter().map(|step| step.cost(Direction::Down).mean_s()).sum()
+}
+
+/// Steps are drawn independently, so their variances add.
+fn server_square_s2(steps: &[Step]) -> f64 {
+    let costs = steps.iter().map(|step| step.cost(Direction::Down));
+    let variance_s2: f64 = costs.map(|cost| cost.square_s2() - cost.mean_s() * cost.mean_s()).sum();
+    let mean_s = server_mean_s(steps);
+    mean_s * mean_s + variance_s2
 }
 
 impl Step {

@@ -9,40 +9,60 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`queue`] | who is due next |
+//! | [`access`] | what clients of a cell share, and how they get in |
+//! | [`limiter`] | how many connections a server begins in a time, and how it refuses others |
 //! | [`tcp`] | TCP as Linux does it, sans-IO |
 //! | `datagram` | flights on datagrams, sent again as DTLS and WTLS do |
 //! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication of it all |
-//! | [`metrics`], [`outcome`] | histograms and series that merge; what came out |
+//! | [`scaling`] | how many servers there are, where that follows the load |
+//! | [`metrics`], [`stages`], [`outcome`] | histograms and series that merge; what clients wait for; what came out |
 //! | [`replay`] | one handshake, as often as its percentiles need, without arrivals and queue |
 //! | `threads` | replications on several processors |
+//! | [`steady`] | how long a steady load is simulated, and how well its figures are known |
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod arrivals;
 mod client;
 mod datagram;
 pub mod energy;
 mod fleet;
 pub mod handshake;
+pub mod limiter;
 pub mod metrics;
 pub mod outcome;
 pub mod queue;
 pub mod replay;
+pub mod scaling;
 pub mod scenario;
 mod server;
+pub mod stages;
+pub mod steady;
 pub mod tcp;
 mod threads;
 
 pub use handshake::{PricedHandshake, PricedMessage, Retransmission, Sender, TransportKind, written};
-pub use outcome::{Outcome, Report};
+pub use limiter::{AdmissionSpec, Refusal};
+pub use outcome::{Merger, Outcome, Report};
 pub use replay::{Replay, ReplayError, Replayed};
+pub use scaling::ScalingSpec;
 pub use scenario::{
-    ArrivalSpec, ClassSpec, Discipline, Flush, RetrySpec, Scenario, ScenarioError, ServerSpec,
+    ArrivalSpec, Balance, ClassSpec, Discipline, Flush, Part, PrecisionSpec, RetrySpec, Scenario,
+    ScenarioError, ServerSpec,
 };
 
 use scenario::Setup;
 use shakedown_link::Stream;
 use std::ops::ControlFlow;
+
+/// Parts for each thread that a replication has to itself, so that a slower one is given fewer.
+const PARTS_A_THREAD: usize = 2;
+/// Clients of a part, where there are servers enough: what is in flight of so many fits into 200 MB.
+const PART_CLIENTS: u64 = 50_000;
+/// Parts that clients in flight are a reason for: each draws the arrivals of all, about 40 ns each where a handshake over LTE
+/// takes 9 µs.
+const MOST_PARTS: u64 = 256;
 
 /// The seed of a replication; the first has the scenario's own.
 #[must_use]
@@ -80,36 +100,60 @@ impl Simulation {
         fleet::offered(&self.scenario, &self.setup).map(|offered| (offered * 1e9 + 0.5) as u64)
     }
 
-    /// Runs one replication, of whatever number. Outcomes of different numbers merge.
+    /// Into how many parts each replication is cut for so many threads: enough to keep them busy, and few enough clients
+    /// each to be held in memory together. What comes out does not depend on it.
+    #[must_use]
+    pub fn parts(&self, threads: usize) -> u32 {
+        let busy = (PARTS_A_THREAD * threads).div_ceil(self.scenario.replications as usize) as u64;
+        let held = self.scenario.expected_clients().div_ceil(PART_CLIENTS).min(MOST_PARTS);
+        let wanted = if threads > 1 { busy.max(held) } else { held };
+        wanted.clamp(1, u64::from(self.scenario.parts())) as u32
+    }
+
+    /// Runs one replication, of whatever number, or a part of it. Outcomes of different numbers and parts merge.
     ///
     /// `progress` is told now and then how many clients are through; `None` where it breaks the run off.
     #[must_use]
     pub fn replication(
         &self,
         number: u32,
+        part: Option<Part>,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Option<Outcome> {
         if self.setup.network {
-            fleet::Fleet::<true>::new(&self.scenario, &self.setup, number).run(number, progress)
+            fleet::Fleet::<true>::new(&self.scenario, &self.setup, number, part).run(number, progress)
         } else {
-            fleet::Fleet::<false>::new(&self.scenario, &self.setup, number).run(number, progress)
+            fleet::Fleet::<false>::new(&self.scenario, &self.setup, number, part).run(number, progress)
         }
     }
 
     /// Runs all replications, one after another. `progress` is told of clients over all replications.
     #[must_use]
     pub fn run(&self, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Option<Outcome> {
-        let mut all: Option<Outcome> = None;
-        let first = self.scenario.first_replication;
-        for number in first..first + self.scenario.replications {
-            let before = u64::from(number - first) * self.scenario.expected_clients();
-            let outcome = self.replication(number, &mut |through| progress(before + through))?;
-            match &mut all {
-                None => all = Some(outcome),
-                // Of one scenario and of different numbers, so nothing keeps them from merging.
-                Some(all) => all.merge(&outcome).ok()?,
-            }
+        let (mut all, mut before) = (Merger::default(), 0);
+        for number in 0..self.pieces(1) {
+            let outcome = self.piece(number, 1, &mut |through| progress(before + through))?;
+            before += outcome.arrived;
+            // Of one scenario and of different numbers, so nothing keeps them from merging.
+            all.add(outcome).ok()?;
         }
-        all
+        all.end().ok()?
+    }
+
+    /// Replications and parts of them, for so many threads.
+    pub(crate) fn pieces(&self, threads: usize) -> u32 {
+        self.scenario.replications * self.parts(threads)
+    }
+
+    /// One of them.
+    pub(crate) fn piece(
+        &self,
+        piece: u32,
+        threads: usize,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Option<Outcome> {
+        let of = self.parts(threads);
+        let part = (of > 1).then_some(Part { number: piece % of, of });
+        self.replication(self.scenario.first_replication + piece / of, part, progress)
     }
 }

@@ -1,5 +1,6 @@
 //! Histograms and time series that merge exactly.
 
+use crate::stages::STAGES;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shakedown_link::Ns;
 use std::ops::Range;
@@ -290,6 +291,14 @@ pub struct Summary {
     pub mean: Option<f64>,
     /// Half the width of the mean's 95 % interval over replications; `None` with fewer than two.
     pub mean_margin: Option<f64>,
+    /// The same of the percentiles.
+    pub p50_margin: Option<f64>,
+    /// Of the 90th.
+    pub p90_margin: Option<f64>,
+    /// Of the 95th.
+    pub p95_margin: Option<f64>,
+    /// Of the 99th.
+    pub p99_margin: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
     /// 90th percentile.
@@ -312,13 +321,13 @@ impl Histogram {
         Summary {
             n: self.count,
             mean: self.mean().map(|mean| mean / per_unit),
-            mean_margin: None,
             p50: quantile(0.5),
             p90: quantile(0.9),
             p95: quantile(0.95),
             p99: quantile(0.99),
             min: self.range().map(|range| range.0 as f64 / per_unit),
             max: self.range().map(|range| range.1 as f64 / per_unit),
+            ..Summary::default()
         }
     }
 }
@@ -330,95 +339,194 @@ pub struct Series {
     pub width: Ns,
     /// One an interval, from time 0; what comes later than the last is counted in it.
     pub intervals: Vec<Interval>,
+    /// The same of each class's clients.
+    pub classes: Vec<Vec<ClassInterval>>,
 }
 
-/// One interval.
+/// One interval of the servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
+    /// Attempts begun beyond each client's first.
+    pub retries: u64,
+    /// Connections that servers refused.
+    pub refused: u64,
+    /// Time that workers were busy.
+    pub busy: Ns,
+    /// Jobs waiting for a worker, times time.
+    pub waiting: Ns,
+    /// Servers in service, times time; nothing where their number is fixed.
+    pub servers: Ns,
+    /// The same of servers that start.
+    pub starting: Ns,
+}
+
+/// One interval of a class's clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassInterval {
     /// Clients that arrived.
     pub arrived: u64,
     /// Clients that were ready.
     pub completed: u64,
     /// Clients that gave up.
     pub failed: u64,
-    /// Attempts begun beyond each client's first.
-    pub retries: u64,
-    /// Time that workers were busy.
-    pub busy: Ns,
-    /// Clients in flight, times time.
-    pub in_flight: Ns,
-    /// Jobs waiting for a worker, times time.
-    pub waiting: Ns,
+    /// Clients that were neither, by what they waited for, times time.
+    pub stages: [Ns; STAGES],
 }
 
 /// Intervals of a series at most; a longer run counts the rest in the last.
 pub const MAX_INTERVALS: usize = 10_000;
 
 impl Series {
-    /// Of intervals so wide; none where the width is 0.
+    /// Of so many classes and intervals so wide; none where the width is 0.
     #[must_use]
-    pub fn new(width: Ns) -> Self {
-        Self { width, intervals: Vec::new() }
+    pub fn new(width: Ns, classes: usize) -> Self {
+        Self { width, intervals: Vec::new(), classes: vec![Vec::new(); classes] }
     }
 
     /// The interval of a time, if there is a series.
     #[inline]
     pub fn at(&mut self, time: Ns) -> Option<&mut Interval> {
-        if self.width == Ns::ZERO {
-            return None;
-        }
-        Some(self.interval(time.0 / self.width.0))
+        let number = self.number(time)?;
+        Some(entry(&mut self.intervals, number))
+    }
+
+    /// The same of a class's clients.
+    #[inline]
+    pub fn class_at(&mut self, class: usize, time: Ns) -> Option<&mut ClassInterval> {
+        let number = self.number(time)?;
+        Some(entry(&mut self.classes[class], number))
     }
 
     #[inline]
-    fn interval(&mut self, number: u64) -> &mut Interval {
-        let index = (number as usize).min(MAX_INTERVALS - 1);
-        if index >= self.intervals.len() {
-            self.intervals.resize(index + 1, Interval::default());
-        }
-        &mut self.intervals[index]
+    fn number(&self, time: Ns) -> Option<usize> {
+        let number = time.0.checked_div(self.width.0)?;
+        Some((number as usize).min(MAX_INTERVALS - 1))
     }
 
-    /// Adds to each interval of a span how long there was of what: so many in flight, at work, waiting.
+    /// A span cut by the intervals: number and length of each part.
+    fn parts(width: Ns, (from, to): (Ns, Ns)) -> impl Iterator<Item = (usize, Ns)> {
+        let mut from = if width == Ns::ZERO { to } else { from };
+        std::iter::from_fn(move || {
+            if from >= to {
+                return None;
+            }
+            let number = from.0 / width.0;
+            let is_last = number as usize >= MAX_INTERVALS - 1;
+            let end = if is_last { to } else { to.min(Ns((number + 1).saturating_mul(width.0))) };
+            let length = end - from;
+            from = end;
+            Some(((number as usize).min(MAX_INTERVALS - 1), length))
+        })
+    }
+
+    /// Adds to each interval of a span how long there was of what: so many at work, waiting.
     #[inline]
-    pub fn hold(&mut self, from: Ns, to: Ns, in_flight: u64, busy: u64, waiting: u64) {
-        if self.width == Ns::ZERO {
+    pub fn hold(&mut self, span: (Ns, Ns), busy: u64, waiting: u64) {
+        for (number, length) in Self::parts(self.width, span) {
+            let interval = entry(&mut self.intervals, number);
+            interval.busy += times(length, busy);
+            interval.waiting += times(length, waiting);
+        }
+    }
+
+    /// The same of servers in service and servers that start.
+    pub fn hold_servers(&mut self, span: (Ns, Ns), servers: u64, starting: u64) {
+        for (number, length) in Self::parts(self.width, span) {
+            let interval = entry(&mut self.intervals, number);
+            interval.servers += times(length, servers);
+            interval.starting += times(length, starting);
+        }
+    }
+
+    /// The same of a class's clients by stage.
+    pub fn hold_stages(&mut self, class: usize, span: (Ns, Ns), there: &[u64; STAGES]) {
+        if *there == [0; STAGES] {
             return;
         }
-        let mut from = from;
-        while from < to {
-            let number = from.0 / self.width.0;
-            let is_last = number as usize >= MAX_INTERVALS - 1;
-            let end = if is_last { to } else { to.min(Ns((number + 1).saturating_mul(self.width.0))) };
-            let interval = self.interval(number);
-            let times = |count: u64| Ns((end - from).0.saturating_mul(count));
-            interval.in_flight += times(in_flight);
-            interval.busy += times(busy);
-            interval.waiting += times(waiting);
-            from = end;
+        for (number, length) in Self::parts(self.width, span) {
+            let interval = entry(&mut self.classes[class], number);
+            for (sum, count) in interval.stages.iter_mut().zip(there) {
+                *sum += times(length, *count);
+            }
         }
     }
 
-    /// Adds another's counts. False, and nothing is added, where the widths differ.
+    /// Intervals of servers and of clients.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.classes.iter().map(Vec::len).chain([self.intervals.len()]).max().unwrap_or(0)
+    }
+
+    /// All classes' clients in an interval.
+    #[must_use]
+    pub fn clients(&self, number: usize) -> ClassInterval {
+        let mut all = ClassInterval::default();
+        self.classes.iter().filter_map(|class| class.get(number)).for_each(|one| all.add(one));
+        all
+    }
+
+    /// The most clients in flight at the end of an interval.
+    #[must_use]
+    pub fn peak_in_flight(&self) -> u64 {
+        let mut there = 0;
+        let ends = (0..self.length()).map(|number| {
+            let all = self.clients(number);
+            there += all.arrived;
+            there -= all.completed + all.failed;
+            there
+        });
+        ends.max().unwrap_or(0)
+    }
+
+    /// Adds another's counts. False, and nothing is added, where widths or classes differ.
     #[must_use]
     pub fn merge(&mut self, other: &Self) -> bool {
-        if self.width != other.width {
+        if (self.width, self.classes.len()) != (other.width, other.classes.len()) {
             return false;
         }
-        if self.intervals.len() < other.intervals.len() {
-            self.intervals.resize(other.intervals.len(), Interval::default());
-        }
-        for (interval, more) in self.intervals.iter_mut().zip(&other.intervals) {
-            interval.arrived += more.arrived;
-            interval.completed += more.completed;
-            interval.failed += more.failed;
+        for (number, more) in other.intervals.iter().enumerate() {
+            let interval = entry(&mut self.intervals, number);
             interval.retries += more.retries;
+            interval.refused += more.refused;
             interval.busy += more.busy;
-            interval.in_flight += more.in_flight;
             interval.waiting += more.waiting;
+            interval.servers += more.servers;
+            interval.starting += more.starting;
+        }
+        for (own, more) in self.classes.iter_mut().zip(&other.classes) {
+            more.iter().enumerate().for_each(|(number, one)| entry(own, number).add(one));
         }
         true
     }
+}
+
+impl ClassInterval {
+    fn add(&mut self, more: &Self) {
+        self.arrived += more.arrived;
+        self.completed += more.completed;
+        self.failed += more.failed;
+        for (sum, one) in self.stages.iter_mut().zip(more.stages) {
+            *sum += one;
+        }
+    }
+
+    /// Clients that were neither ready nor gone, times time.
+    #[must_use]
+    pub fn in_flight(&self) -> Ns {
+        self.stages.iter().fold(Ns::ZERO, |sum, one| sum + *one)
+    }
+}
+
+#[inline]
+fn entry<T: Default + Clone>(list: &mut Vec<T>, number: usize) -> &mut T {
+    if number >= list.len() {
+        list.resize(number + 1, T::default());
+    }
+    &mut list[number]
+}
+
+fn times(length: Ns, count: u64) -> Ns {
+    Ns(length.0.saturating_mul(count))
 }
 
 #[cfg(test)]
@@ -489,14 +597,17 @@ mod tests {
 
     #[test]
     fn spans_are_spread_over_their_intervals() {
-        let mut series = Series::new(Ns(10));
-        series.hold(Ns(5), Ns(25), 0, 2, 0);
+        let mut series = Series::new(Ns(10), 1);
+        series.hold((Ns(5), Ns(25)), 2, 0);
         let busy: Vec<u64> = series.intervals.iter().map(|interval| interval.busy.0).collect();
         assert_eq!(busy, [10, 20, 10]);
-        let mut other = Series::new(Ns(10));
-        other.hold(Ns(30), Ns(31), 0, 1, 0);
+        let mut other = Series::new(Ns(10), 1);
+        other.hold_stages(0, (Ns(28), Ns(31)), &[0, 0, 1, 2]);
         assert!(series.merge(&other));
-        assert_eq!(series.intervals.len(), 4);
-        assert!(!series.merge(&Series::new(Ns(11))));
+        assert_eq!(
+            (series.length(), series.clients(2).in_flight(), series.clients(3).in_flight()),
+            (4, Ns(6), Ns(3))
+        );
+        assert!(!series.merge(&Series::new(Ns(11), 1)));
     }
 }

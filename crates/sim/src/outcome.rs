@@ -1,7 +1,11 @@
 //! What came out of a simulation: what merges exactly, and the summary that is read.
 
-use crate::metrics::{Histogram, Interval, Series, Summary};
-use crate::scenario::{ArrivalSpec, Scenario};
+use crate::access::outcome::{AccessOutcome, AccessReport};
+use crate::limiter::Admissions;
+use crate::metrics::{ClassInterval, Histogram, Series, Summary};
+use crate::scaling::ScalingOutcome;
+use crate::scenario::{ArrivalSpec, Part, Scenario};
+use crate::steady::{Precision, Steady, Trend};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Drop, Ns};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +22,8 @@ pub enum Cause {
     Transport,
     /// The server had forgotten the connection.
     Reset,
+    /// The server refused it: it begins only so many in a time.
+    Refused,
     /// Something was lost and is not sent again.
     Lost,
 }
@@ -29,6 +35,9 @@ pub struct Outcome {
     pub seed: u64,
     /// The replications in it.
     pub replications: Vec<Replication>,
+    /// Of a replication that is not whole yet, its parts in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Clients that arrived; those counted, after the warm-up.
     pub arrived: u64,
     pub counted: u64,
@@ -61,6 +70,13 @@ pub struct Outcome {
     /// Time to ready by class.
     pub classes: Vec<ClassOutcome>,
     pub traffic: TrafficOutcome,
+    pub access: AccessOutcome,
+    /// What servers let in and refused; `None` where they take any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admissions: Option<Admissions>,
+    /// What servers there were; `None` where their number is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<ScalingOutcome>,
     pub series: Series,
     /// The most clients that were in flight at once, in any replication.
     pub peak_in_flight: u64,
@@ -77,6 +93,10 @@ pub struct Outcome {
     /// Server time that the scenario asks for per second and worker, on average; `None` where there is no rate. In
     /// thousand-millionths.
     pub offered_e9: Option<u64>,
+    /// How well the figures are to be known, and how they came along; `None` where nothing is asked or there is no steady
+    /// state.
+    pub steady: Option<Steady>,
+    pub trend: Trend,
 }
 
 /// A class's part.
@@ -109,20 +129,38 @@ pub struct TrafficOutcome {
 pub struct Replication {
     pub number: u32,
     pub ready: Moments,
+    pub done: Moments,
+    pub client_wait: Moments,
     pub wait: Moments,
     pub sojourn: Moments,
+    /// Time to ready by class.
+    pub classes: Vec<Moments>,
+    #[serde(with = "decimal")]
+    pub busy_ns: u128,
+    #[serde(with = "decimal")]
+    pub capacity_ns: u128,
 }
 
-/// Count and exact sum of a replication's values, and their 95th percentile; whole numbers, so that they are read as
-/// they were written.
+impl Replication {
+    /// Worker time used, of what there was.
+    pub(crate) fn utilisation(&self) -> Option<f64> {
+        (self.capacity_ns > 0).then(|| self.busy_ns as f64 / self.capacity_ns as f64)
+    }
+}
+
+/// Count and exact sum of a replication's values, and their percentiles [`MARGINS`]; whole numbers, so that they are read
+/// as they were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names say it
 pub struct Moments {
     pub n: u64,
     #[serde(with = "decimal")]
     pub sum_ns: u128,
-    pub p95_ns: u64,
+    pub percentiles_ns: [u64; 4],
 }
+
+/// The percentiles that have margins.
+pub const MARGINS: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
 /// When clients arrived, each time with the workers' busy time up to then.
 #[derive(Clone, Copy, Debug, Default)]
@@ -134,7 +172,7 @@ pub struct Window {
 }
 
 /// Numbers of more digits than a JSON number keeps.
-mod decimal {
+pub(crate) mod decimal {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub fn serialize<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
@@ -154,8 +192,14 @@ impl Moments {
         Self {
             n: histogram.count(),
             sum_ns: histogram.sum(),
-            p95_ns: histogram.quantile(0.95).unwrap_or(0.0) as u64,
+            percentiles_ns: MARGINS.map(|share| histogram.quantile(share).unwrap_or(0.0) as u64),
         }
+    }
+
+    /// The percentile at a place in [`MARGINS`].
+    #[must_use]
+    pub fn percentile_s(&self, nth: usize) -> f64 {
+        self.percentiles_ns[nth] as f64 * 1e-9
     }
 
     /// The mean, if there are values.
@@ -175,6 +219,8 @@ pub enum MergeError {
     Scenario(&'static str),
     #[error("replication {0} is in both outcomes")]
     Twice(u32),
+    #[error("of replication {replication}'s {of} parts, {there} are there; accepted: each once")]
+    Parts { replication: u32, of: u32, there: usize },
 }
 
 impl Outcome {
@@ -183,6 +229,56 @@ impl Outcome {
     /// # Errors
     /// [`MergeError`], and nothing is added, where they are of another scenario.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.whole()?;
+        other.whole()?;
+        let own: Vec<u32> = self.replications.iter().map(|replication| replication.number).collect();
+        if let Some(twice) = other.replications.iter().find(|replication| own.contains(&replication.number)) {
+            return Err(MergeError::Twice(twice.number));
+        }
+        self.add(other)?;
+        self.replications.extend(other.replications.iter().cloned());
+        self.replications.sort_by_key(|replication| replication.number);
+        self.capacity_ns += other.capacity_ns;
+        Ok(())
+    }
+
+    /// Adds another part of the same replication. Once all are there, it is what the whole comes to.
+    fn join(&mut self, other: &Self) -> Result<(), MergeError> {
+        let (Some(of), Some(replication)) =
+            (self.parts.first().map(|part| part.of), self.replications.first())
+        else {
+            return self.merge(other);
+        };
+        let number = replication.number;
+        let is_fellow = |part: &Part| part.of == of && !self.parts.contains(part);
+        if other.parts.is_empty() || !other.parts.iter().all(is_fellow) {
+            return Err(MergeError::Parts { replication: number, of, there: self.parts.len() });
+        }
+        self.add(other)?;
+        self.parts.extend_from_slice(&other.parts);
+        // All workers, from when the first of all clients came: as long as the longest part lasted.
+        self.capacity_ns = self.capacity_ns.max(other.capacity_ns);
+        if self.parts.len() == of as usize {
+            self.parts.clear();
+            self.peak_in_flight = self.series.peak_in_flight();
+            self.replications = vec![self.replication(number)];
+        }
+        Ok(())
+    }
+
+    fn whole(&self) -> Result<(), MergeError> {
+        match (self.parts.first(), self.replications.first()) {
+            (Some(part), Some(replication)) => Err(MergeError::Parts {
+                replication: replication.number,
+                of: part.of,
+                there: self.parts.len(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds what adds up, of another part or replication.
+    fn add(&mut self, other: &Self) -> Result<(), MergeError> {
         if self.seed != other.seed {
             return Err(MergeError::Seed(self.seed, other.seed));
         }
@@ -191,18 +287,13 @@ impl Outcome {
         if names(self) != names(other) {
             return Err(MergeError::Scenario("classes"));
         }
-        if self.offered_e9 != other.offered_e9 {
+        if (self.offered_e9, self.steady) != (other.offered_e9, other.steady) {
             return Err(MergeError::Scenario("offered loads"));
-        }
-        let own: Vec<u32> = self.replications.iter().map(|replication| replication.number).collect();
-        if let Some(twice) = other.replications.iter().find(|replication| own.contains(&replication.number)) {
-            return Err(MergeError::Twice(twice.number));
         }
         if !self.series.merge(&other.series) {
             return Err(MergeError::Scenario("intervals"));
         }
-        self.replications.extend(other.replications.iter().cloned());
-        self.replications.sort_by_key(|replication| replication.number);
+        self.trend.merge(&other.trend);
         self.arrived += other.arrived;
         self.counted += other.counted;
         self.completed += other.completed;
@@ -234,13 +325,20 @@ impl Outcome {
         self.traffic.down_bytes += other.traffic.down_bytes;
         self.traffic.retransmissions += other.traffic.retransmissions;
         add(&mut self.traffic.dropped, &other.traffic.dropped);
+        self.access.merge(&other.access);
+        if let (Some(own), Some(more)) = (&mut self.admissions, &other.admissions) {
+            own.admitted += more.admitted;
+            own.refused += more.refused;
+        }
+        if let (Some(own), Some(more)) = (&mut self.scaling, &other.scaling) {
+            own.merge(more);
+        }
         self.peak_in_flight = self.peak_in_flight.max(other.peak_in_flight);
         self.virtual_ns = self.virtual_ns.max(other.virtual_ns);
         self.last_ready_ns = self.last_ready_ns.max(other.last_ready_ns);
         self.energy_missing.extend(other.energy_missing.iter().cloned());
         self.events += other.events;
         self.busy_ns += other.busy_ns;
-        self.capacity_ns += other.capacity_ns;
         Ok(())
     }
 
@@ -248,10 +346,19 @@ impl Outcome {
     #[must_use]
     pub fn report(&self) -> Report {
         let seconds = |histogram: &Histogram| histogram.summary(1e9);
-        let with_margin = |histogram: &Histogram, of: fn(&Replication) -> Moments| {
-            let means: Vec<f64> =
-                self.replications.iter().filter_map(|replication| of(replication).mean_s()).collect();
-            Summary { mean_margin: margin(&means), ..histogram.summary(1e9) }
+        let with_margin = |histogram: &Histogram, of: &dyn Fn(&Replication) -> Moments| {
+            let all: Vec<Moments> = self.replications.iter().map(of).filter(|one| one.n > 0).collect();
+            let means: Vec<f64> = all.iter().filter_map(Moments::mean_s).collect();
+            let [p50_margin, p90_margin, p95_margin, p99_margin] = [0, 1, 2, 3]
+                .map(|nth| margin(&all.iter().map(|one| one.percentile_s(nth)).collect::<Vec<f64>>()));
+            Summary {
+                mean_margin: margin(&means),
+                p50_margin,
+                p90_margin,
+                p95_margin,
+                p99_margin,
+                ..histogram.summary(1e9)
+            }
         };
         let utilisation =
             if self.capacity_ns == 0 { 0.0 } else { self.busy_ns as f64 / self.capacity_ns as f64 };
@@ -261,12 +368,12 @@ impl Outcome {
             failed: self.failed.clone(),
             attempts: self.attempts,
             attempt_failures: self.attempt_failures.clone(),
-            handshake_s: with_margin(&self.ready, |replication| replication.ready),
+            handshake_s: with_margin(&self.ready, &|replication| replication.ready),
             connect_s: seconds(&self.connect),
-            done_s: seconds(&self.done),
-            queue_wait_s: with_margin(&self.wait, |replication| replication.wait),
-            server_s: with_margin(&self.sojourn, |replication| replication.sojourn),
-            client_wait_s: seconds(&self.client_wait),
+            done_s: with_margin(&self.done, &|replication| replication.done),
+            queue_wait_s: with_margin(&self.wait, &|replication| replication.wait),
+            server_s: with_margin(&self.sojourn, &|replication| replication.sojourn),
+            client_wait_s: with_margin(&self.client_wait, &|replication| replication.client_wait),
             client_cpu_s: seconds(&self.client_cpu),
             server_cpu_s: seconds(&self.server_cpu),
             energy_j: self.energy.summary(1e9),
@@ -279,54 +386,114 @@ impl Outcome {
             classes: self
                 .classes
                 .iter()
-                .map(|class| ClassReport {
+                .enumerate()
+                .map(|(number, class)| ClassReport {
                     name: class.name.clone(),
                     clients: class.counted,
                     failed: class.failed,
-                    handshake_s: seconds(&class.ready),
+                    handshake_s: with_margin(&class.ready, &|replication| {
+                        replication.classes.get(number).copied().unwrap_or_default()
+                    }),
+                    series: self.series.classes.get(number).map_or_else(Vec::new, |all| {
+                        all.iter().map(|interval| self.clients(interval)).collect()
+                    }),
                 })
                 .collect(),
             traffic: self.traffic.clone(),
+            access: self.access.report(self.series.width.as_secs_f64(), self.replications.len()),
+            admissions: self.admissions,
+            scaling: self.scaling.map(|scaling| self.scaled(&scaling)),
             peak_in_flight: self.peak_in_flight,
             events: self.events,
             virtual_s: self.virtual_ns as f64 * 1e-9,
             last_ready_s: self.last_ready_ns as f64 * 1e-9,
             series_s: self.series.width.as_secs_f64(),
-            series: self.series.intervals.iter().map(|interval| self.interval(interval)).collect(),
+            series: (0..self.series.length()).map(|number| self.interval(number)).collect(),
             replications: self.replications.len(),
             warmup_clients: self.arrived - self.counted,
+            precision: self.steady.map(|steady| steady.judge(self)),
             seed: self.seed,
         }
     }
 
-    fn interval(&self, interval: &Interval) -> IntervalReport {
-        let width = self.series.width.0.max(1) as f64 * self.replications.len().max(1) as f64;
+    /// Averages over an interval and replications are shares of this.
+    fn interval_ns(&self) -> f64 {
+        self.series.width.0.max(1) as f64 * self.replications.len().max(1) as f64
+    }
+
+    fn interval(&self, number: usize) -> IntervalReport {
+        let mean = |time: Ns| time.0 as f64 / self.interval_ns();
+        let interval = self.series.intervals.get(number).copied().unwrap_or_default();
         IntervalReport {
+            clients: self.clients(&self.series.clients(number)),
+            retries: interval.retries,
+            refused: interval.refused,
+            busy_workers: mean(interval.busy),
+            waiting: mean(interval.waiting),
+            servers: self.scaling.map(|_| mean(interval.servers)),
+            starting: self.scaling.map(|_| mean(interval.starting)),
+        }
+    }
+
+    fn clients(&self, interval: &ClassInterval) -> ClassIntervalReport {
+        let mean = |time: Ns| time.0 as f64 / self.interval_ns();
+        let [pausing, seeking, at_server, under_way] = interval.stages.map(mean);
+        ClassIntervalReport {
             arrived: interval.arrived,
             completed: interval.completed,
             failed: interval.failed,
-            retries: interval.retries,
-            busy_workers: interval.busy.0 as f64 / width,
-            in_flight: interval.in_flight.0 as f64 / width,
-            waiting: interval.waiting.0 as f64 / width,
+            in_flight: mean(interval.in_flight()),
+            pausing,
+            seeking,
+            at_server,
+            under_way,
+        }
+    }
+
+    fn scaled(&self, scaling: &ScalingOutcome) -> ScalingReport {
+        let mean_s = |time: u128| time as f64 * 1e-9 / self.replications.len().max(1) as f64;
+        ScalingReport {
+            peak: scaling.peak,
+            started: scaling.started,
+            stopped: scaling.stopped,
+            server_s: mean_s(scaling.serving_ns),
+            starting_s: mean_s(scaling.starting_ns),
         }
     }
 
     /// Ends a replication's account at a time, with the workers' busy time up to then.
-    pub fn end(&mut self, number: u32, scenario: &Scenario, window: Window, now: (Ns, u128)) {
+    /// `worker_ns` says how much worker time there was up to a time.
+    pub fn end(
+        &mut self,
+        number: u32,
+        scenario: &Scenario,
+        window: Window,
+        now: (Ns, u128),
+        worker_ns: &dyn Fn(Ns) -> u128,
+    ) {
         let (from, busy_before) = window.first.unwrap_or_default();
         // A storm is over before its load is, so all of it counts; a steady stream only while it lasts.
         let steady = !matches!(scenario.arrivals, ArrivalSpec::Storm { .. });
         let (to, busy) = if steady && window.last.0 > from { window.last } else { now };
         self.virtual_ns = now.0.0;
         self.busy_ns = busy - busy_before;
-        self.capacity_ns = u128::from((to - from).0) * u128::from(scenario.server.workers);
-        self.replications.push(Replication {
+        self.capacity_ns = worker_ns(to) - worker_ns(from);
+        self.replications.push(self.replication(number));
+    }
+
+    /// The figures of a replication, of all that is counted so far.
+    fn replication(&self, number: u32) -> Replication {
+        Replication {
             number,
             ready: Moments::of(&self.ready),
+            done: Moments::of(&self.done),
+            client_wait: Moments::of(&self.client_wait),
             wait: Moments::of(&self.wait),
             sojourn: Moments::of(&self.sojourn),
-        });
+            classes: self.classes.iter().map(|class| Moments::of(&class.ready)).collect(),
+            busy_ns: self.busy_ns,
+            capacity_ns: self.capacity_ns,
+        }
     }
 
     /// Adds packets that links did not deliver, in the order of [`Drop::ALL`].
@@ -339,14 +506,52 @@ impl Outcome {
     }
 }
 
+/// Merges replications of one scenario, and parts of them, in whatever order.
+#[derive(Debug, Default)]
+pub struct Merger {
+    all: Option<Outcome>,
+    /// By number.
+    partial: BTreeMap<u32, Outcome>,
+}
+
+impl Merger {
+    /// Takes another.
+    ///
+    /// # Errors
+    /// [`MergeError`] where it is of another scenario, or is there.
+    pub fn add(&mut self, mut outcome: Outcome) -> Result<(), MergeError> {
+        let number = outcome.replications.first().map_or(0, |replication| replication.number);
+        if let Some(before) = self.partial.remove(&number) {
+            outcome.join(&before)?;
+        }
+        match &mut self.all {
+            _ if !outcome.parts.is_empty() => {
+                self.partial.insert(number, outcome);
+            }
+            Some(all) => all.merge(&outcome)?,
+            None => self.all = Some(outcome),
+        }
+        Ok(())
+    }
+
+    /// What all come to; `None` where there are none.
+    ///
+    /// # Errors
+    /// [`MergeError`] where a part is missing.
+    pub fn end(self) -> Result<Option<Outcome>, MergeError> {
+        self.partial.values().try_for_each(Outcome::whole)?;
+        Ok(self.all)
+    }
+}
+
 fn add<K: Ord + Clone>(own: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
     for (key, count) in more {
         *own.entry(key.clone()).or_default() += count;
     }
 }
 
-/// Half the width of a mean's 95 % interval.
-fn margin(means: &[f64]) -> Option<f64> {
+/// Half the width of the 95 % interval of independent values' mean.
+pub(crate) fn margin(means: &[f64]) -> Option<f64> {
     if means.len() < 2 {
         return None;
     }
@@ -396,6 +601,9 @@ pub struct Report {
     pub unstable: bool,
     pub classes: Vec<ClassReport>,
     pub traffic: TrafficOutcome,
+    pub access: Option<AccessReport>,
+    pub admissions: Option<Admissions>,
+    pub scaling: Option<ScalingReport>,
     pub peak_in_flight: u64,
     pub events: u64,
     pub virtual_s: f64,
@@ -404,6 +612,7 @@ pub struct Report {
     pub series: Vec<IntervalReport>,
     pub replications: usize,
     pub warmup_clients: u64,
+    pub precision: Option<Precision>,
     pub seed: u64,
 }
 
@@ -415,19 +624,47 @@ pub struct ClassReport {
     pub clients: u64,
     pub failed: u64,
     pub handshake_s: Summary,
+    pub series: Vec<ClassIntervalReport>,
 }
 
 /// An interval of the summary: counts of all replications, averages over time and replications.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names say it
 pub struct IntervalReport {
+    #[serde(flatten)]
+    pub clients: ClassIntervalReport,
+    pub retries: u64,
+    pub refused: u64,
+    pub busy_workers: f64,
+    pub waiting: f64,
+    /// In service, and starting; `None` where their number is fixed.
+    pub servers: Option<f64>,
+    pub starting: Option<f64>,
+}
+
+/// The same of clients of a class, or of all: those in flight, and of these what they wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct ClassIntervalReport {
     pub arrived: u64,
     pub completed: u64,
     pub failed: u64,
-    pub retries: u64,
-    pub busy_workers: f64,
     pub in_flight: f64,
-    pub waiting: f64,
+    pub pausing: f64,
+    pub seeking: f64,
+    pub at_server: f64,
+    pub under_way: f64,
+}
+
+/// What servers there were; times are of one replication, on average.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct ScalingReport {
+    pub peak: u64,
+    pub started: u64,
+    pub stopped: u64,
+    pub server_s: f64,
+    pub starting_s: f64,
 }
 
 #[cfg(test)]

@@ -142,6 +142,12 @@ impl EventQueue {
         }
     }
 
+    /// True where no entity has a time.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
     /// Who is next as things stand, the first first: those that are sorted, up to so many.
     pub fn upcoming(&self, most: usize) -> impl Iterator<Item = Entity> + '_ {
         self.near.iter().rev().take(most).map(|(_, entity)| *entity)

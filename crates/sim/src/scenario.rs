@@ -1,6 +1,9 @@
 //! What is simulated, as plain data.
 
+use crate::access::{CellOf, CellSpec, MediumPlan};
 use crate::handshake::{HandshakeError, Plan, PricedHandshake, TransportKind};
+use crate::limiter::{AdmissionSpec, Refusal, check_admission};
+use crate::scaling::{ScalingSpec, check_scaling};
 use crate::tcp::TcpConfig;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Bearer, BearerError, BearerSpec, EnergySpec, MAX_SECONDS, Ns, Probability};
@@ -30,6 +33,12 @@ pub enum ArrivalSpec {
     Storm {
         /// The time.
         within_s: f64,
+    },
+    /// Independent of each other, at a rate that changes: on straight lines between points of a curve, from the first to
+    /// the last.
+    Curve {
+        /// (Seconds from the start, clients a second), the seconds rising from 0.
+        points: Vec<(f64, f64)>,
     },
     /// At given times, in rising order; as many clients as there are times.
     Times {
@@ -87,10 +96,39 @@ pub enum Flush {
     Message,
 }
 
-/// The server.
+/// Which server a connection goes to, where there are several. What balances them costs no time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Balance {
+    /// The next in turn.
+    #[default]
+    RoundRobin,
+    /// The one with the fewest connections that are under way; of several, the next in turn.
+    LeastConnections,
+    /// Always the same for a client, as good as random among clients.
+    Hash,
+    /// That of the client's cell; cells are dealt out to servers in turn.
+    Cell,
+}
+
+/// Some of a scenario's servers, with their clients and cells: server `s` belongs to part `s % of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Which part.
+    pub number: u32,
+    /// Of how many.
+    pub of: u32,
+}
+
+/// The server, or several alike.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSpec {
+    /// Servers; what follows is of each.
+    pub servers: u32,
+    /// Which of them a connection goes to.
+    pub balance: Balance,
     /// Processors.
     pub workers: u32,
     /// Order of service.
@@ -99,12 +137,49 @@ pub struct ServerSpec {
     pub max_handshakes: Option<u32>,
     /// Connections that wait to be accepted meanwhile (datagrams: none do); `None`: any number.
     pub accept_queue: Option<u32>,
+    /// Connections that it begins in a time; `None`: any number.
+    pub admission: Option<AdmissionSpec>,
+    /// When servers start and stop; `None`: their number is fixed.
+    pub scaling: Option<ScalingSpec>,
+}
+
+impl ServerSpec {
+    /// Servers at most.
+    #[must_use]
+    pub fn most_servers(&self) -> u32 {
+        self.scaling.map_or(self.servers, |scaling| scaling.max_servers)
+    }
+
+    /// Processors of all servers that there may be.
+    #[must_use]
+    pub fn all_workers(&self) -> u32 {
+        self.most_servers() * self.workers
+    }
 }
 
 impl Default for ServerSpec {
     fn default() -> Self {
-        Self { workers: 1, discipline: Discipline::Fifo, max_handshakes: None, accept_queue: None }
+        Self {
+            servers: 1,
+            balance: Balance::RoundRobin,
+            workers: 1,
+            discipline: Discipline::Fifo,
+            max_handshakes: None,
+            accept_queue: None,
+            admission: None,
+            scaling: None,
+        }
     }
+}
+
+/// How well the figures of a steady load are to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrecisionSpec {
+    /// Half the width of each figure's 95 % interval, as a share of the figure.
+    pub relative: f64,
+    /// Runs are made longer until then, as long as all together stay within so many events; the first is run in any case.
+    pub max_events: u64,
 }
 
 /// A kind of client: what it speaks, and over what.
@@ -124,9 +199,9 @@ pub struct ClassSpec {
     pub resumption: f64,
     /// Its network.
     pub bearer: BearerSpec,
-    /// Paths that all clients of the kind share; `None`: each has its own.
+    /// The cells that it shares; `None`: each client has a link of its own.
     #[serde(default)]
-    pub cells: Option<u32>,
+    pub cell: Option<CellSpec>,
 }
 
 /// What is simulated.
@@ -161,6 +236,9 @@ pub struct Scenario {
     /// Clients at the start that load the server but are not counted, so that it is found as others find it.
     #[serde(default)]
     pub warmup_clients: u64,
+    /// How well the figures are to be known, of arrivals at a rate; `None`: as the clients given come to.
+    #[serde(default)]
+    pub precision: Option<PrecisionSpec>,
     /// Intervals of a time series; 0: none.
     #[serde(default)]
     pub series_s: f64,
@@ -187,12 +265,51 @@ impl Scenario {
         })
     }
 
+    /// A part of each of its replications.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Part`] where there is none such.
+    pub fn part(&self, number: u32, of: u32) -> Result<Part, ScenarioError> {
+        let parts = self.parts();
+        if number >= of || of > parts {
+            return Err(ScenarioError::Part { number, of, parts });
+        }
+        Ok(Part { number, of })
+    }
+
+    /// Into how many parts it can be cut: as many as there are servers whose clients and cells meet no others, 1 where
+    /// there are none such. Parts merge to the whole, whose most clients in flight are then those at the ends of the
+    /// series' intervals, for no part knows when others had theirs.
+    #[must_use]
+    pub fn parts(&self) -> u32 {
+        let meets_others = match self.server.balance {
+            Balance::RoundRobin | Balance::LeastConnections => true,
+            Balance::Hash => self.classes.iter().any(|class| class.cell.is_some()),
+            Balance::Cell => false,
+        };
+        let is_steady = self.arrivals.rate_per_s().is_some();
+        if meets_others || is_steady || self.series_s <= 0.0 { 1 } else { self.server.servers }
+    }
+
+    /// How many clients a curve brings on average.
+    fn mean_clients(points: &[(f64, f64)]) -> f64 {
+        points.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0).sum()
+    }
+
+    /// Clients a second that the servers let in at most, where arrivals have a rate.
+    #[must_use]
+    pub fn admitted_per_s(&self) -> Option<f64> {
+        let admission = self.server.admission.map(|one| one.per_s * f64::from(self.server.most_servers()));
+        Some(self.arrivals.rate_per_s()?.min(admission.unwrap_or(f64::INFINITY)))
+    }
+
     /// How many clients a replication has, roughly where only a duration is given.
     #[must_use]
     pub fn expected_clients(&self) -> u64 {
         let limit = self.client_limit();
-        match (self.duration_s, self.arrivals.rate_per_s()) {
-            (Some(s), Some(per_s)) => limit.min((s * per_s) as u64),
+        match (self.duration_s, self.arrivals.rate_per_s(), &self.arrivals) {
+            (Some(s), Some(per_s), _) => limit.min((s * per_s) as u64),
+            (_, _, ArrivalSpec::Curve { points }) => limit.min(Self::mean_clients(points) as u64),
             _ => limit,
         }
     }
@@ -205,7 +322,7 @@ impl ArrivalSpec {
         match self {
             Self::Poisson { per_s } | Self::Deterministic { per_s } => Some(*per_s),
             Self::Bursts { per_s, size } => Some(per_s * f64::from(*size)),
-            Self::Storm { .. } | Self::Times { .. } => None,
+            Self::Storm { .. } | Self::Curve { .. } | Self::Times { .. } => None,
         }
     }
 }
@@ -224,6 +341,8 @@ pub enum ScenarioError {
     Endless,
     #[error("duration_s is {0} and arrivals are {1}; accepted with poisson, deterministic and bursts")]
     Duration(f64, &'static str),
+    #[error("precision is {0} and arrivals have no rate; accepted with poisson, deterministic and bursts")]
+    Precision(f64),
     #[error("there are no classes; accepted: at least one")]
     NoClasses,
     #[error("the weights of all classes are 0; accepted: at least one above 0")]
@@ -232,8 +351,28 @@ pub enum ScenarioError {
     Times { given: usize, clients: u64 },
     #[error("arrivals.at_s goes back at its time {index}; accepted: rising order")]
     Order { index: usize },
+    #[error(
+        "arrivals.points {0}; accepted: two or more, the seconds rising from 0, no rate below 0 and one above"
+    )]
+    Curve(&'static str),
+    #[error("server.balance is cell and class {0} has no cells; accepted with it: classes with cells")]
+    NoCells(usize),
+    #[error(
+        "part {number} of {of}; accepted: 0 or more, below the number of parts, of which {parts} at most"
+    )]
+    Part { number: u32, of: u32, parts: u32 },
+    #[error("server.admission refuses and class {0} does not go over TCP; accepted without TCP: silence")]
+    Refusal(usize),
+    #[error(
+        "server.balance follows client or cell and server.scaling is given; accepted with it: round-robin, least-connections"
+    )]
+    Scaling,
     #[error("resumption is {0} and there is no resumed handshake; accepted: 0, or a resumed handshake")]
     NoResumed(f64),
+    #[error(
+        "class {class}: its cells and those of the classes before it are both {medium:?}, and differ; accepted: another medium, or the same count, scheduler and access"
+    )]
+    Medium { class: usize, medium: String },
     #[error("class {class}: {error}")]
     Bearer { class: usize, error: BearerError },
     #[error(
@@ -251,11 +390,9 @@ pub(crate) struct Class {
     pub resumed: Option<Plan>,
     pub resumption: Probability,
     pub bearer: Bearer,
-    /// What the clients of a cell share.
-    pub cell: Bearer,
     /// Its links take no time and lose nothing, so there is no need for any.
     pub is_instant: bool,
-    pub cells: u32,
+    pub cell: Option<CellOf>,
     pub energy: EnergySpec,
     pub segment_bytes: u32,
 }
@@ -281,17 +418,27 @@ impl Class {
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub classes: Vec<Class>,
+    /// What their clients share.
+    pub media: Vec<MediumPlan>,
     /// Sums of the weights up to and including each class, in shares of all.
     pub shares: Vec<f64>,
     /// False where all that is sent is there at once.
     pub network: bool,
+    /// Its parts, as [`Scenario::parts`] has them.
+    pub parts: u32,
     pub timeout: Option<Ns>,
     pub series: Ns,
-    /// Seconds of server per client, on average.
+    /// Seconds of server per client, on average, and the mean of their square.
     pub server_mean_s: f64,
+    pub server_square_s2: f64,
 }
 
-fn check(key: &'static str, value: f64, accepted: &'static str, holds: bool) -> Result<(), ScenarioError> {
+pub(crate) fn check(
+    key: &'static str,
+    value: f64,
+    accepted: &'static str,
+    holds: bool,
+) -> Result<(), ScenarioError> {
     if holds && value.is_finite() { Ok(()) } else { Err(ScenarioError::Value { key, value, accepted }) }
 }
 
@@ -300,30 +447,48 @@ impl Setup {
         check_numbers(scenario)?;
         check_arrivals(scenario)?;
         let mut classes = Vec::with_capacity(scenario.classes.len());
+        let mut media = Vec::new();
         for (number, spec) in scenario.classes.iter().enumerate() {
-            classes.push(class(number, spec, &scenario.tcp)?);
+            let cell = CellOf::new(number, spec, &mut media)?;
+            classes.push(class(number, spec, cell, &scenario.tcp)?);
+        }
+        if scenario.server.admission.is_some_and(|one| one.refusal == Refusal::Alert) {
+            for class in &mut classes {
+                class.full.refuse();
+                if let Some(plan) = &mut class.resumed {
+                    plan.refuse();
+                }
+            }
         }
         let total: f64 = scenario.classes.iter().map(|class| class.weight).sum();
         if total <= 0.0 {
             return Err(if classes.is_empty() { ScenarioError::NoClasses } else { ScenarioError::NoWeight });
         }
         let mut sum = 0.0;
-        let mut server_mean_s = 0.0;
+        let (mut server_mean_s, mut server_square_s2) = (0.0, 0.0);
         let mut shares = Vec::with_capacity(classes.len());
         for (spec, class) in scenario.classes.iter().zip(&classes) {
             sum += spec.weight;
             shares.push(sum / total);
-            let resumed = class.resumed.as_ref().map_or(0.0, |plan| plan.server_mean_s);
-            let mean = resumed * spec.resumption + class.full.server_mean_s * (1.0 - spec.resumption);
-            server_mean_s += mean * spec.weight / total;
+            let mut add = |plan: &Plan, share: f64| {
+                server_mean_s += plan.server_mean_s * share * spec.weight / total;
+                server_square_s2 += plan.server_square_s2 * share * spec.weight / total;
+            };
+            add(&class.full, 1.0 - spec.resumption);
+            if let Some(plan) = &class.resumed {
+                add(plan, spec.resumption);
+            }
         }
         Ok(Self {
             network: classes.iter().any(Class::needs_network),
+            parts: scenario.parts(),
             classes,
+            media,
             shares,
             timeout: scenario.timeout_s.map(Ns::from_secs_f64),
             series: Ns::from_secs_f64(scenario.series_s),
             server_mean_s,
+            server_square_s2,
         })
     }
 }
@@ -341,6 +506,10 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
     check("first_replication", first, "0 to 1000000000", scenario.first_replication <= 1_000_000_000)?;
     let workers = f64::from(scenario.server.workers);
     check("server.workers", workers, "1 to 100000", (1..=100_000).contains(&scenario.server.workers))?;
+    let servers = f64::from(scenario.server.servers);
+    check("server.servers", servers, "1 to 10000", (1..=10_000).contains(&scenario.server.servers))?;
+    let all = f64::from(scenario.server.servers) * f64::from(scenario.server.workers);
+    check("server.servers × server.workers", all, "1000000 at most", all <= 1e6)?;
     if let Some(number) = scenario.server.max_handshakes {
         check("server.max_handshakes", f64::from(number), "1 or more", number > 0)?;
     }
@@ -348,6 +517,19 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
         check("timeout_s", s, "1e-9 to 1e9", (1e-9..=MAX_SECONDS).contains(&s))?;
     }
     check("series_s", scenario.series_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&scenario.series_s))?;
+    if let Some(precision) = &scenario.precision {
+        let share = precision.relative;
+        check("precision.relative", share, "0.001 to 1", (0.001..=1.0).contains(&share))?;
+        if scenario.arrivals.rate_per_s().is_none() {
+            return Err(ScenarioError::Precision(share));
+        }
+    }
+    let without = scenario.classes.iter().position(|class| class.cell.is_none());
+    if let (Balance::Cell, Some(class)) = (scenario.server.balance, without) {
+        return Err(ScenarioError::NoCells(class));
+    }
+    check_admission(scenario)?;
+    check_scaling(scenario)?;
     check_tcp(&scenario.tcp)?;
     if let Some(retry) = &scenario.retry {
         let attempts = f64::from(retry.attempts);
@@ -376,15 +558,35 @@ pub(crate) fn check_tcp(tcp: &TcpConfig) -> Result<(), ScenarioError> {
     Ok(())
 }
 
+fn check_curve(points: &[(f64, f64)]) -> Result<(), ScenarioError> {
+    for (at, per_s) in points {
+        check("arrivals.points has the time", *at, "0 to 1e9", (0.0..=MAX_SECONDS).contains(at))?;
+        check("arrivals.points has the rate", *per_s, "0 to 1e9", (0.0..=1e9).contains(per_s))?;
+    }
+    if points.len() < 2 || points[0].0 != 0.0 {
+        return Err(ScenarioError::Curve("do not begin at 0, or are fewer than two"));
+    }
+    if points.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
+        return Err(ScenarioError::Curve("go back in time"));
+    }
+    if points.iter().all(|point| point.1 == 0.0) {
+        return Err(ScenarioError::Curve("have no rate above 0"));
+    }
+    Ok(())
+}
+
 fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
     if let Some(s) = scenario.duration_s {
         check("duration_s", s, "above 0, at most 1e9", s > 0.0 && s <= MAX_SECONDS)?;
         match &scenario.arrivals {
             ArrivalSpec::Storm { .. } => return Err(ScenarioError::Duration(s, "a storm")),
             ArrivalSpec::Times { .. } => return Err(ScenarioError::Duration(s, "times")),
+            ArrivalSpec::Curve { .. } => return Err(ScenarioError::Duration(s, "a curve")),
             _ => {}
         }
-    } else if scenario.clients.is_none() && !matches!(scenario.arrivals, ArrivalSpec::Times { .. }) {
+    } else if scenario.clients.is_none()
+        && !matches!(scenario.arrivals, ArrivalSpec::Times { .. } | ArrivalSpec::Curve { .. })
+    {
         return Err(ScenarioError::Endless);
     }
     match &scenario.arrivals {
@@ -398,6 +600,7 @@ fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
         ArrivalSpec::Storm { within_s } => {
             check("arrivals.within_s", *within_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(within_s))
         }
+        ArrivalSpec::Curve { points } => check_curve(points),
         ArrivalSpec::Times { at_s } => {
             if let Some(clients) = scenario.clients.filter(|clients| *clients != at_s.len() as u64) {
                 return Err(ScenarioError::Times { given: at_s.len(), clients });
@@ -414,7 +617,12 @@ fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
 }
 
-pub(crate) fn class(number: usize, spec: &ClassSpec, tcp: &TcpConfig) -> Result<Class, ScenarioError> {
+pub(crate) fn class(
+    number: usize,
+    spec: &ClassSpec,
+    cell: Option<CellOf>,
+    tcp: &TcpConfig,
+) -> Result<Class, ScenarioError> {
     check("weight", spec.weight, "0 or more", spec.weight >= 0.0)?;
     let share = "0 to 1";
     let resumption = Probability::new(spec.resumption).ok_or(ScenarioError::Value {
@@ -424,9 +632,6 @@ pub(crate) fn class(number: usize, spec: &ClassSpec, tcp: &TcpConfig) -> Result<
     })?;
     if spec.resumption > 0.0 && spec.resumed.is_none() {
         return Err(ScenarioError::NoResumed(spec.resumption));
-    }
-    if let Some(cells) = spec.cells {
-        check("cells", f64::from(cells), "1 to 1000000", (1..=1_000_000).contains(&cells))?;
     }
     let bearer =
         Bearer::try_from(&spec.bearer).map_err(|error| ScenarioError::Bearer { class: number, error })?;
@@ -446,10 +651,9 @@ pub(crate) fn class(number: usize, spec: &ClassSpec, tcp: &TcpConfig) -> Result<
         full: plan(&spec.handshake)?,
         resumed: spec.resumed.as_ref().map(plan).transpose()?,
         resumption,
-        is_instant: spec.cells.is_none() && bearer.is_instant(),
-        cell: bearer.shared_part(),
+        is_instant: cell.is_none() && bearer.is_instant(),
         bearer,
-        cells: spec.cells.unwrap_or(0),
+        cell,
         energy: spec.bearer.energy,
         segment_bytes: tcp.segment_bytes(mtu),
     })

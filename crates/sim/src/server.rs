@@ -1,5 +1,7 @@
-//! The server's workers and the jobs that wait for them.
+//! A server's workers, the jobs that wait for them, and connections that wait to be accepted.
 
+use crate::client::Admits;
+use crate::limiter::{Bucket, Refusal};
 use crate::scenario::{Discipline, ServerSpec};
 use shakedown_link::Ns;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// A job's number.
 pub(crate) type JobId = u32;
 
-/// What a connection wants of the server: whatever work there is when its turn comes.
+/// What a connection wants of its server: whatever work there is when its turn comes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub slot: u32,
@@ -19,13 +21,52 @@ pub(crate) struct Job {
     pub orphaned: Option<Ns>,
 }
 
-/// Workers, jobs in service and jobs waiting.
+/// The jobs of all servers, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    jobs: Vec<Job>,
+    free: Vec<JobId>,
+}
+
+impl Jobs {
+    /// Gives a job a number.
+    pub fn add(&mut self, job: Job) -> JobId {
+        match self.free.pop() {
+            Some(id) => {
+                self.jobs[id as usize] = job;
+                id
+            }
+            None => {
+                self.jobs.push(job);
+                self.jobs.len() as JobId - 1
+            }
+        }
+    }
+
+    pub fn get(&mut self, id: JobId) -> &mut Job {
+        &mut self.jobs[id as usize]
+    }
+
+    /// A job is over; its number may be given to another.
+    pub fn forget(&mut self, id: JobId) {
+        self.free.push(id);
+    }
+}
+
+/// Workers, jobs in service and jobs waiting; handshakes that the application works on, and connections that wait for it.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub discipline: Discipline,
     pub workers: u32,
-    jobs: Vec<Job>,
-    free: Vec<JobId>,
+    pub handshakes: u32,
+    /// By slot and generation.
+    pub acceptable: VecDeque<(u32, u32)>,
+    /// Attempts under way, as a balancer counts them.
+    pub connections: u32,
+    /// What connections must pass, and how they are refused.
+    pub admission: Option<(Bucket, Refusal)>,
+    max_handshakes: u32,
+    accept_queue: usize,
     waiting: VecDeque<JobId>,
     idle: Vec<u32>,
     in_service: Vec<Option<JobId>>,
@@ -38,8 +79,12 @@ impl Server {
         Self {
             discipline: spec.discipline,
             workers: spec.workers,
-            jobs: Vec::new(),
-            free: Vec::new(),
+            handshakes: 0,
+            acceptable: VecDeque::new(),
+            connections: 0,
+            admission: spec.admission.map(|admission| (Bucket::new(&admission), admission.refusal)),
+            max_handshakes: spec.max_handshakes.unwrap_or(u32::MAX),
+            accept_queue: spec.accept_queue.map_or(usize::MAX, |most| most as usize),
             waiting: VecDeque::new(),
             idle: if shared { Vec::new() } else { (0..spec.workers).rev().collect() },
             in_service: if shared { Vec::new() } else { vec![None; spec.workers as usize] },
@@ -47,25 +92,25 @@ impl Server {
         }
     }
 
-    /// Puts a job in line.
-    pub fn enqueue(&mut self, slot: u32, generation: u32, now: Ns) -> JobId {
-        let job = Job { slot, generation, since: now, served: Ns::ZERO, orphaned: None };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.jobs[id as usize] = job;
-                id
-            }
-            None => {
-                self.jobs.push(job);
-                self.jobs.len() as JobId - 1
-            }
-        };
-        self.waiting.push_back(id);
-        id
+    /// The application works on fewer handshakes than it may.
+    pub fn has_room(&self) -> bool {
+        self.handshakes < self.max_handshakes
     }
 
-    pub fn job(&mut self, id: JobId) -> &mut Job {
-        &mut self.jobs[id as usize]
+    /// What there is room for.
+    pub fn admits(&self) -> Admits {
+        let room = self.has_room();
+        Admits { connection: room || self.acceptable.len() < self.accept_queue, handshake: room }
+    }
+
+    /// It has connections or work.
+    pub fn is_used(&self) -> bool {
+        self.connections > 0 || self.busy() > 0 || !self.waiting.is_empty()
+    }
+
+    /// Puts a job in line.
+    pub fn enqueue(&mut self, id: JobId) {
+        self.waiting.push_back(id);
     }
 
     pub fn waiting(&self) -> usize {
@@ -99,16 +144,10 @@ impl Server {
         }
     }
 
-    /// A job is over; its number may be given to another.
-    pub fn forget(&mut self, id: JobId) {
-        self.free.push(id);
-    }
-
     /// Jobs that are not over: in service, sharing, and in line.
-    pub fn left(&self) -> impl Iterator<Item = &Job> {
+    pub fn left(&self) -> impl Iterator<Item = JobId> {
         let sharing = self.sharing.active.iter().map(|std::cmp::Reverse((.., id))| id);
-        let all = self.in_service.iter().flatten().chain(sharing).chain(&self.waiting);
-        all.map(|id| &self.jobs[*id as usize])
+        self.in_service.iter().flatten().chain(sharing).chain(&self.waiting).copied()
     }
 
     /// Workers that are busy.

@@ -1,6 +1,6 @@
-//! Replications on several threads.
+//! Replications, and parts of them, on several threads.
 
-use crate::{Outcome, Simulation};
+use crate::{Merger, Outcome, Simulation};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -11,17 +11,17 @@ use std::time::Duration;
 const BREATH: Duration = Duration::from_millis(20);
 
 impl Simulation {
-    /// Runs all replications on so many threads at most. Outcomes merge exactly, so it is that of [`run`](Self::run).
+    /// Runs all replications on so many threads at most, once. Outcomes merge exactly, so it is that of [`run`](Self::run).
     ///
     /// `progress`, called on this thread, is told of clients over all replications; `None` where it breaks the run off.
-    #[must_use]
-    pub fn run_on(
+    pub(crate) fn run_once_on(
         &self,
         threads: NonZeroUsize,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Option<Outcome> {
-        let count = self.scenario.replications;
-        let threads = threads.get().min(count as usize);
+        let count = self.pieces(threads.get());
+        let of_threads = threads.get();
+        let threads = of_threads.min(count as usize);
         if threads == 1 {
             return self.run(progress);
         }
@@ -32,8 +32,7 @@ impl Simulation {
                 let (sender, work) = (sender.clone(), &work);
                 scope.spawn(move || {
                     while let Some(number) = work.next(count) {
-                        let outcome =
-                            self.replication(self.scenario.first_replication + number, &mut work.counter());
+                        let outcome = self.piece(number, of_threads, &mut work.counter());
                         let is_over = outcome.is_none();
                         if sender.send(outcome).is_err() || is_over {
                             return;
@@ -42,20 +41,19 @@ impl Simulation {
                 });
             }
             drop(sender);
-            let mut all: Option<Outcome> = None;
+            let mut all = Merger::default();
             loop {
-                match (receiver.recv_timeout(BREATH), &mut all) {
-                    (Ok(Some(outcome)), None) => all = Some(outcome),
+                match receiver.recv_timeout(BREATH) {
                     // Of one scenario and of different numbers, so nothing keeps them from merging.
-                    (Ok(Some(outcome)), Some(all)) => all.merge(&outcome).ok()?,
-                    (Ok(None), _) => return None,
-                    (Err(RecvTimeoutError::Timeout), _) => {
+                    Ok(Some(outcome)) => all.add(outcome).ok()?,
+                    Ok(None) => return None,
+                    Err(RecvTimeoutError::Timeout) => {
                         if progress(work.through.load(Ordering::Relaxed)).is_break() {
                             work.stops.store(true, Ordering::Relaxed);
                             return None;
                         }
                     }
-                    (Err(RecvTimeoutError::Disconnected), _) => return all,
+                    Err(RecvTimeoutError::Disconnected) => return all.end().ok()?,
                 }
             }
         })

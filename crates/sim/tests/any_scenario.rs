@@ -95,7 +95,7 @@ fn class() -> impl Strategy<Value = Value> {
         |(handshake, resumed, share, bearer, cells)| {
             let resumption = if resumed.is_some() { share } else { 0.0 };
             json!({"handshake": handshake, "resumed": resumed, "resumption": resumption, "bearer": bearer,
-                   "cells": cells})
+                   "cell": cells.map(|count| json!({"count": count, "medium": count.to_string()}))})
         },
     )
 }
@@ -112,19 +112,31 @@ fn arrivals() -> impl Strategy<Value = Value> {
 
 fn scenario() -> impl Strategy<Value = Value> {
     let server = (1_u32..5, any::<bool>(), prop::option::of(1_u32..5), prop::option::of(0_u32..5));
+    let refusal = prop::sample::select(&["reset", "alert", "silence"][..]);
+    let admission = prop::option::of((-3.0..6.0_f64, 1_u32..9, refusal));
     let limits = (prop::option::of(seconds()), prop::option::of((1_u32..4, seconds(), seconds(), share())));
     let tcp = (1_u32..20, any::<[bool; 4]>(), 1_u32..2000, 0_u32..10);
     let run = (1_u64..400, 0_u64..10, seconds(), any::<u64>(), 1_u32..3, any::<bool>());
-    (prop::collection::vec(class(), 1..3), arrivals(), server, limits, tcp, run).prop_map(
-        |(classes, arrivals, server, limits, tcp, run)| {
+    (prop::collection::vec(class(), 1..3), arrivals(), (server, admission), limits, tcp, run).prop_map(
+        |(classes, arrivals, (server, admission), limits, tcp, run)| {
             let retry = limits.1.map(|(attempts, delay_s, maximum_s, jitter)| {
                 json!({"attempts": attempts, "delay_s": delay_s, "factor": 2, "maximum_s": maximum_s,
                        "jitter": jitter})
             });
+            // Only what TCP carries can be refused in words.
+            let streams = classes.iter().all(|class| {
+                [&class["handshake"], &class["resumed"]].iter().all(|one| {
+                    one.get("transport").is_none_or(|transport| transport == "stream")
+                })
+            });
+            let admission = admission.map(|(power, burst, refusal)| {
+                json!({"per_s": 10_f64.powf(power), "burst": burst,
+                       "refusal": if streams { refusal } else { "silence" }})
+            });
             json!({
                 "classes": classes, "arrivals": arrivals, "clients": run.0, "warmup_clients": run.1.min(run.0 - 1),
                 "server": {"workers": server.0, "discipline": if server.1 { "ps" } else { "fifo" },
-                           "max_handshakes": server.2, "accept_queue": server.3},
+                           "max_handshakes": server.2, "accept_queue": server.3, "admission": admission},
                 "timeout_s": limits.0.map(|s| s.max(1e-9)), "retry": retry, "series_s": run.2, "seed": run.3,
                 "replications": run.4, "flush": if run.5 { "flight" } else { "message" },
                 "tcp": {"initial_window": tcp.0, "timestamps": tcp.1[0], "sack": tcp.1[1], "nagle": tcp.1[2],

@@ -61,7 +61,7 @@ fn check(what: &str, outcome: &Outcome, utilisation: f64, mean_s: f64, p95_s: Op
         agrees(
             &what,
             utilisation,
-            interval(outcome.replications.iter().map(|each| each.wait.p95_ns as f64 * 1e-9)),
+            interval(outcome.replications.iter().map(|each| each.wait.percentile_s(2))),
             p95_s,
         );
     }
@@ -228,7 +228,7 @@ fn m_g_1_ps() {
                 interval(outcome.replications.iter().map(|each| each.sojourn.mean_s().unwrap_or(0.0)));
             agrees("M/G/1-PS", utilisation, sojourn, mean_s / (1.0 - utilisation));
             if matches!(time, DistributionSpec::Exponential { .. }) {
-                let p95 = interval(outcome.replications.iter().map(|each| each.sojourn.p95_ns as f64 * 1e-9));
+                let p95 = interval(outcome.replications.iter().map(|each| each.sojourn.percentile_s(2)));
                 agrees("M/M/1-PS, p95", utilisation, p95, mean_s * m_m_1_ps_p95(utilisation));
             }
         }

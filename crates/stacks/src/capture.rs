@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Why handshakes could not be written as a capture.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum CapturingError {
     #[error(transparent)]
     Handshake(#[from] MeasureError),

@@ -15,7 +15,7 @@ use shakedown_trace::{Endpoint, Suite, Wrapper};
 
 /// What one connection, and what the context behind it, takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Memory {
     pub client_peak_bytes: usize,
     pub client_held_bytes: usize,
@@ -28,7 +28,7 @@ pub struct Memory {
 
 /// Contexts with their certificates and trusted roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct ContextBytes {
     pub client: usize,
     pub server: usize,

@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use crate::stack::{Acceptor, Connector, SetupError};
 use shakedown_ossl::memory::{self, Account};
 use shakedown_trace::driver::Loopback;
-use shakedown_trace::{Carrier, Endpoint, HandshakeId, Session, Side, Suite};
+use shakedown_trace::{Carrier, Counter, Endpoint, HandshakeId, Session, Side, Suite};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Everything that endpoints of one suite need, made before any clock starts. Shared by threads.
@@ -16,6 +16,8 @@ pub struct Peers {
     acceptor: Arc<dyn Acceptor>,
     /// From what endpoints draw; `None`: the system's randomness.
     pub seed: Option<u64>,
+    /// What is counted while they work.
+    pub counter: Counter,
     /// TLS bytes in an EAP packet, where that carries them.
     pub fragment_bytes: usize,
     /// What clients resume; made again where it resumes no more often.
@@ -66,6 +68,7 @@ pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> 
         connector,
         acceptor,
         seed: settings.seed,
+        counter: settings.counter,
         fragment_bytes: settings.fragment_bytes,
         session: Mutex::default(),
     };

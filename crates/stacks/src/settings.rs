@@ -6,7 +6,7 @@ use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::{PkiError, Profile, Store};
 use shakedown_trace::endpoint::DEFAULT_LARGEST_DATAGRAM_BYTES;
 use shakedown_trace::suite::{Authentication, KeyExchange};
-use shakedown_trace::{Carrier, Credentials, Side, Suite};
+use shakedown_trace::{Carrier, Counter, Credentials, Side, Suite};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub struct Settings {
     pub cache: Option<PathBuf>,
     /// From what endpoints draw all randomness; `None`: the system's.
     pub seed: Option<u64>,
+    /// What is counted while endpoints work.
+    pub counter: Counter,
     /// Times primitives and tells the recorder of messages; without, stacks run unobserved.
     pub instrumented: bool,
     /// Whom a server's connections come from.
@@ -170,6 +172,7 @@ impl Default for Settings {
             profile: Profile::default(),
             cache: None,
             seed: None,
+            counter: Counter::NANOSECONDS,
             instrumented: true,
             exposure: Exposure::default(),
             handshake_timeout: None,

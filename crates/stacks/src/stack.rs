@@ -54,7 +54,7 @@ pub struct Unsupported {
 
 /// Why a stack could not be set up for a suite.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum SetupError {
     #[error("no suite was given")]
     NoSuite,
@@ -114,11 +114,11 @@ impl Identities {
 /// Whom a server's connections come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exposure {
-    /// This program's own clients, in memory: whatever a suite's name says is run, however weak, and only that.
+    /// This program's own clients, in memory: exactly the named suite is run, however weak.
     #[default]
     Laboratory,
-    /// Anybody who can reach a socket: the stack's own rules of what is too weak hold, except those that the suite
-    /// itself breaks; certificates are checked by today's clock; suites that resume sessions issue them on every
+    /// Peers on a socket: the stack's own rules against weak algorithms apply, except those that the suite
+    /// itself violates; certificates are checked by today's clock; suites that resume sessions issue them on every
     /// connection.
     Network,
 }
@@ -135,7 +135,7 @@ pub struct Setup {
     pub now_unix_s: i64,
     /// Tickets that the server issues after full handshakes.
     pub tickets: u32,
-    /// Times primitives and tells the recorder of messages; without, the stack runs unobserved.
+    /// Times primitives and reports messages to the recorder; without it the stack runs unobserved.
     pub instrumented: bool,
     /// Whom a server's connections come from.
     pub exposure: Exposure,
@@ -185,13 +185,13 @@ pub trait Stack: Send + Sync {
         true
     }
 
-    /// Makes whatever clients of a suite share.
+    /// Makes the state that clients of a suite share.
     ///
     /// # Errors
     /// [`SetupError`] where the stack refuses.
     fn client(&self, setup: &Setup) -> Result<Arc<dyn Connector>, SetupError>;
 
-    /// Makes whatever a server of a suite shares among its connections.
+    /// Makes the state that a server's connections share.
     ///
     /// # Errors
     /// [`SetupError`] where the stack refuses.
@@ -200,7 +200,7 @@ pub trait Stack: Send + Sync {
     /// Makes what a server shares that negotiates whichever of several suites its clients want.
     ///
     /// # Errors
-    /// [`SetupError::Together`] where one configuration cannot serve them all, or whatever else the stack refuses.
+    /// [`SetupError::Together`] if one configuration cannot serve all suites, or another error of the stack.
     fn server_of(&self, setups: &[Setup]) -> Result<Arc<dyn Acceptor>, SetupError> {
         match setups {
             [setup] => self.server(setup),
@@ -293,7 +293,7 @@ pub trait Listener: Send {
     /// Tells a peer that this is the end.
     fn close(&mut self, now: Time, peer: SocketAddr);
 
-    /// Appends the next datagram to `buffer`, and says for whom; `None`: there is nothing to send.
+    /// Appends the next datagram to `buffer` and returns its receiver; `None` if there is nothing to send.
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<SocketAddr>;
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called, if ever.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// What a transfer costs.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Transfer {
     /// Application bytes.
     pub data_bytes: usize,

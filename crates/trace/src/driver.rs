@@ -1,18 +1,17 @@
-//! The one loop that runs two endpoints against each other in memory, over a link.
+//! The one loop that runs two endpoints against each other in memory, with nothing between them.
 //!
-//! It never names a stack and knows nothing of instrumentation: a [`Recorded`](crate::Recorded) endpoint keeps its own
-//! log. What the driver itself does (handing bytes over), and what lies between the endpoints, is attributed to neither.
+//! It depends on no stack and contains no instrumentation: a [`Recorded`](crate::Recorded) endpoint keeps its own
+//! log. The driver's own work (moving bytes) is attributed to neither endpoint.
 
 use crate::endpoint::{CloseReason, Endpoint, Event, Failure, Negotiated, Side, Time, Transport};
-use shakedown_link::{Direction, Fate, Link, Ns, Path, Unit};
 
-/// Sees every unit on its way; for captures.
+/// Observes every unit that is sent; for captures.
 pub trait Tap {
-    /// `bytes` are on their way from `from`.
+    /// `from` has sent `bytes`.
     fn unit(&mut self, from: Side, bytes: &[u8]);
 }
 
-/// Looks the other way.
+/// Records nothing.
 impl Tap for () {
     fn unit(&mut self, _: Side, _: &[u8]) {}
 }
@@ -24,62 +23,6 @@ impl Tap for Vec<(Side, Vec<u8>)> {
     }
 }
 
-/// What lies between a client and a server.
-pub trait Medium {
-    /// Takes a unit from one side.
-    fn offer(&mut self, from: Side, at: Ns, unit: Unit) -> Fate;
-
-    /// When the next unit arrives, if any is on its way.
-    fn next(&self) -> Option<Ns>;
-
-    /// The next unit that has arrived by then, who sent it, and when it arrived.
-    fn take(&mut self, until: Ns) -> Option<(Ns, Side, Unit)>;
-}
-
-/// A link from the client and one to it.
-impl<U: Link, D: Link> Medium for (U, D) {
-    fn offer(&mut self, from: Side, at: Ns, unit: Unit) -> Fate {
-        match from {
-            Side::Client => self.0.offer(at, unit),
-            Side::Server => self.1.offer(at, unit),
-        }
-    }
-
-    fn next(&self) -> Option<Ns> {
-        [self.0.next(), self.1.next()].into_iter().flatten().min()
-    }
-
-    fn take(&mut self, until: Ns) -> Option<(Ns, Side, Unit)> {
-        let client_first = match (self.0.next(), self.1.next()) {
-            (Some(up), Some(down)) => up <= down,
-            (up, _) => up.is_some(),
-        };
-        let take = |this: &mut Self, from| {
-            let taken = if from == Side::Client { this.0.take(until) } else { this.1.take(until) };
-            taken.map(|(at, unit)| (at, from, unit))
-        };
-        let first = if client_first { Side::Client } else { Side::Server };
-        take(self, first).or_else(|| take(self, first.peer()))
-    }
-}
-
-/// Both directions of a bearer.
-impl Medium for Path {
-    fn offer(&mut self, from: Side, at: Ns, unit: Unit) -> Fate {
-        let direction = if from == Side::Client { Direction::Up } else { Direction::Down };
-        Self::offer(self, direction, at, unit)
-    }
-
-    fn next(&self) -> Option<Ns> {
-        Self::next(self).map(|(at, _)| at)
-    }
-
-    fn take(&mut self, until: Ns) -> Option<(Ns, Side, Unit)> {
-        let (at, direction, unit) = Self::take(self, until)?;
-        Some((at, if direction == Direction::Up { Side::Client } else { Side::Server }, unit))
-    }
-}
-
 /// Bytes that each side sent, and in how many rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
@@ -87,7 +30,7 @@ pub struct Transferred {
     pub client_to_server: u64,
     /// From the server.
     pub server_to_client: u64,
-    /// How often both sides were asked for what they have to send.
+    /// How often the driver polled both sides for output.
     pub rounds: u32,
 }
 
@@ -104,39 +47,36 @@ impl Transferred {
 pub struct Handshake {
     /// What was sent.
     pub transferred: Transferred,
-    /// What the client says it came to.
+    /// The parameters that the client negotiated.
     pub client: Box<Negotiated>,
-    /// What the server says it came to.
+    /// The parameters that the server negotiated.
     pub server: Box<Negotiated>,
-    /// Application data that arrived meanwhile: at the client, at the server.
+    /// Application data received during the handshake: by the client, by the server.
     pub data: [Vec<u8>; 2],
-    /// The driver's time at its end.
+    /// The driver's time at the end of the handshake.
     pub now: Time,
 }
 
-/// Why two endpoints did not come to a connection.
+/// Why a handshake failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum DriveError {
     #[error(transparent)]
     Failed(#[from] Failure),
     #[error("the {side} ended the connection before it was established")]
     Ended { side: Side },
-    #[error("the link dropped a part of the {side}'s stream ({cause}), which nothing here sends again")]
-    StreamCut { side: Side, cause: &'static str },
     #[error("no connection after {rounds} rounds: client in state {client}, server in state {server}")]
     TooManyRounds { rounds: u32, client: String, server: String },
     #[error("both sides wait for each other: client in state {client}, server in state {server}")]
     Deadlock { client: String, server: String },
 }
 
-/// Rounds that a handshake may take. Over the null link the longest has four flights; over a link that loses datagrams,
-/// each may wait for several timers.
+/// Limit of rounds in a handshake. The longest handshake has four flights, each of which may wait for several timers.
 const MAX_ROUNDS: u32 = 4096;
-/// Units that a side may send without a word from the other; the longest flight has far fewer.
+/// Limit of units that a side sends before it receives one; the longest flight has far fewer.
 const MAX_UNITS: u32 = 4096;
 
-/// The driver's memory: buffers that units are sent in, so that no allocation falls into what is measured.
+/// The driver's send buffers, kept between handshakes so that no allocation falls into a measured time.
 #[derive(Default)]
 pub struct Loopback {
     spare: Vec<Vec<u8>>,
@@ -150,13 +90,13 @@ impl Loopback {
         Self { spare: vec![buffer(), buffer()] }
     }
 
-    /// Runs a handshake to its end over the null link: both sides established and nothing left to send.
+    /// Runs a handshake until both sides are established and have nothing left to send.
     ///
-    /// Units are handed over directly. What runs between two calls is attributed to neither side, so it is kept short: after each call
-    /// it is found cold.
+    /// Units are passed on without a copy. The code between two calls is kept short, because it evicts the endpoints'
+    /// code and data from the caches.
     ///
     /// # Errors
-    /// [`DriveError::Failed`] with the failure of the side that noticed first, after its alert has been handed to the
+    /// [`DriveError::Failed`] with the failure of the side that failed first, after its alert was delivered to the
     /// other side.
     pub fn handshake(
         &mut self,
@@ -165,27 +105,13 @@ impl Loopback {
         tap: &mut dyn Tap,
     ) -> Result<Handshake, DriveError> {
         let mut buffer = self.spare.pop().unwrap_or_default();
-        let outcome = Run::new(&mut self.spare, client, server, tap).over_nothing(&mut buffer);
+        let outcome = Run::new(&mut self.spare, client, server, tap).finish(&mut buffer);
         self.spare.push(buffer);
         outcome
     }
-
-    /// The same over any medium. A stream's endpoints need one that drops nothing and keeps the order.
-    ///
-    /// # Errors
-    /// As [`handshake`](Self::handshake), and [`DriveError::StreamCut`].
-    pub fn handshake_over(
-        &mut self,
-        medium: &mut dyn Medium,
-        client: &mut dyn Endpoint,
-        server: &mut dyn Endpoint,
-        tap: &mut dyn Tap,
-    ) -> Result<Handshake, DriveError> {
-        Run::new(&mut self.spare, client, server, tap).over(medium)
-    }
 }
 
-/// A handshake under way: who runs it, who looks on, and what has become of it so far.
+/// A handshake in progress.
 struct Run<'a> {
     spare: &'a mut Vec<Vec<u8>>,
     client: &'a mut dyn Endpoint,
@@ -194,7 +120,7 @@ struct Run<'a> {
     transferred: Transferred,
     established: [Option<Box<Negotiated>>; 2],
     data: [Vec<u8>; 2],
-    now: Ns,
+    now: Time,
 }
 
 impl<'a> Run<'a> {
@@ -204,7 +130,7 @@ impl<'a> Run<'a> {
         server: &'a mut dyn Endpoint,
         tap: &'a mut dyn Tap,
     ) -> Self {
-        let (transferred, now) = (Transferred::default(), Ns::ZERO);
+        let (transferred, now) = (Transferred::default(), Time::ZERO);
         Self {
             spare,
             client,
@@ -224,50 +150,27 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn over_nothing(&mut self, buffer: &mut Vec<u8>) -> Result<Handshake, DriveError> {
+    fn finish(&mut self, buffer: &mut Vec<u8>) -> Result<Handshake, DriveError> {
         loop {
             let mut moved = self.pass(Side::Client, buffer)?;
             moved |= self.pass(Side::Server, buffer)?;
-            if let Some(handshake) = self.round(moved, None)? {
-                return Ok(handshake);
+            self.transferred.rounds += 1;
+            if !moved {
+                if let Some(handshake) = self.finished() {
+                    return Ok(handshake);
+                }
+                self.wait()?;
+            }
+            if self.transferred.rounds == MAX_ROUNDS {
+                let (client, server) = (self.client.state(), self.server.state());
+                return Err(DriveError::TooManyRounds { rounds: MAX_ROUNDS, client, server });
             }
         }
     }
 
-    fn over(&mut self, medium: &mut dyn Medium) -> Result<Handshake, DriveError> {
-        loop {
-            let mut moved = false;
-            for side in Side::BOTH {
-                moved |= self.send(medium, side)?;
-                moved |= self.deliver(medium)?;
-            }
-            if let Some(handshake) = self.round(moved, medium.next())? {
-                return Ok(handshake);
-            }
-        }
-    }
-
-    /// Ends a round; `arrival` is when the next unit is due. The handshake, once both sides have finished it.
-    fn round(&mut self, moved: bool, arrival: Option<Ns>) -> Result<Option<Handshake>, DriveError> {
-        self.transferred.rounds += 1;
-        if !moved {
-            if arrival.is_none()
-                && let Some(handshake) = self.finished()
-            {
-                return Ok(Some(handshake));
-            }
-            self.wait(arrival)?;
-        }
-        if self.transferred.rounds < MAX_ROUNDS {
-            return Ok(None);
-        }
-        let (client, server) = (self.client.state(), self.server.state());
-        Err(DriveError::TooManyRounds { rounds: self.transferred.rounds, client, server })
-    }
-
-    /// Hands all that a side has to send straight to the other. True if there was anything.
+    /// Passes all pending output of a side to the other. True if there was any.
     fn pass(&mut self, from: Side, buffer: &mut Vec<u8>) -> Result<bool, DriveError> {
-        let now = self.now.into();
+        let now = self.now;
         for units in 0..MAX_UNITS {
             buffer.clear();
             if !self.end(from).poll_transmit(now, buffer) {
@@ -287,7 +190,7 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    /// Counts a unit on its way.
+    /// Counts a sent unit and shows it to the tap.
     fn leaves(&mut self, from: Side, unit: &[u8]) {
         match from {
             Side::Client => self.transferred.client_to_server += unit.len() as u64,
@@ -296,72 +199,31 @@ impl<'a> Run<'a> {
         self.tap.unit(from, unit);
     }
 
-    /// Puts all that a side has to send on its way. True if there was anything.
-    fn send(&mut self, medium: &mut dyn Medium, side: Side) -> Result<bool, DriveError> {
-        let now = self.now.into();
-        for units in 0..MAX_UNITS {
-            let mut buffer = self.spare.pop().unwrap_or_default();
-            buffer.clear();
-            if !self.end(side).poll_transmit(now, &mut buffer) {
-                self.spare.push(buffer);
-                // The first call builds a client's first flight, and may fail.
-                self.collect(side)?;
-                return Ok(units > 0);
-            }
-            self.leaves(side, &buffer);
-            let length = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
-            let fate = medium.offer(side, self.now, Unit::new(length, buffer));
-            if self.end(side).transport() == Transport::Stream {
-                // One poll gives all that is pending, and nothing here sends again what a link drops.
-                return match fate {
-                    Fate::Dropped(cause) => Err(DriveError::StreamCut { side, cause: cause.as_str() }),
-                    _ => Ok(true),
-                };
-            }
-        }
-        Ok(true)
-    }
-
-    /// Hands over what has arrived. True if anything had.
-    fn deliver(&mut self, medium: &mut dyn Medium) -> Result<bool, DriveError> {
-        let now = self.now.into();
-        let mut moved = false;
-        while let Some((_, from, unit)) = medium.take(self.now) {
-            moved = true;
-            let Some(bytes) = unit.payload else { continue };
-            self.end(from.peer()).handle_input(now, &bytes);
-            self.spare.push(bytes);
-            self.collect(from.peer())?;
-        }
-        Ok(moved)
-    }
-
-    /// Nothing arrives now and neither side has anything to send: goes on to the next arrival or timer.
-    fn wait(&mut self, arrival: Option<Ns>) -> Result<(), DriveError> {
-        let timer = |endpoint: &dyn Endpoint| endpoint.poll_timeout().map(Ns::from);
-        let due = [arrival, timer(self.client), timer(self.server)].into_iter().flatten().min();
+    /// Advances the time to the next timer, when neither side has output.
+    fn wait(&mut self) -> Result<(), DriveError> {
+        let due = [self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min();
         let Some(due) = due else {
             return Err(DriveError::Deadlock { client: self.client.state(), server: self.server.state() });
         };
         self.now = self.now.max(due);
         let now = self.now;
         for side in Side::BOTH {
-            if self.end(side).poll_timeout().is_some_and(|deadline| Ns::from(deadline) <= now) {
-                self.end(side).handle_timeout(now.into());
+            if self.end(side).poll_timeout().is_some_and(|deadline| deadline <= now) {
+                self.end(side).handle_timeout(now);
                 self.collect(side)?;
             }
         }
         Ok(())
     }
 
-    /// Takes what happened at a side. Where its connection ended, its alert is handed to the other, whose reaction to that
-    /// is not what went wrong.
+    /// Processes a side's events. If its connection ended, its alert is delivered to the other side; the other side's
+    /// reaction is ignored, because the first failure is the cause.
     fn collect(&mut self, side: Side) -> Result<(), DriveError> {
         while let Some(event) = self.end(side).poll_event() {
             match event {
                 Event::Established(negotiated) => self.established[side as usize] = Some(negotiated),
                 Event::Data(mut data) => self.data[side as usize].append(&mut data),
-                // Only the two endpoints send here, so what one rejects is what the other has sent.
+                // Only the two endpoints send, so a rejected unit came from the other endpoint.
                 Event::Rejected(failure) => {
                     self.hand_over_alert(side);
                     return Err(DriveError::Failed(failure));
@@ -380,7 +242,7 @@ impl<'a> Run<'a> {
     }
 
     fn hand_over_alert(&mut self, from: Side) {
-        let now = self.now.into();
+        let now = self.now;
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
         if self.end(from).poll_transmit(now, &mut buffer) {
@@ -394,6 +256,6 @@ impl<'a> Run<'a> {
         let [Some(_), Some(_)] = &self.established else { return None };
         let (client, server) = (self.established[0].take()?, self.established[1].take()?);
         let data = std::mem::take(&mut self.data);
-        Some(Handshake { transferred: self.transferred, client, server, data, now: self.now.into() })
+        Some(Handshake { transferred: self.transferred, client, server, data, now: self.now })
     }
 }

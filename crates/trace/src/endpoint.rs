@@ -159,7 +159,7 @@ pub enum Event {
 
 /// Why application data was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum WriteError {
     #[error("the {side} cannot send data before its handshake is over")]
     NotEstablished { side: Side },
@@ -173,7 +173,7 @@ pub enum WriteError {
 
 /// Why keying material was not exported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum ExportError {
     #[error("the {side} cannot export keying material before its handshake is over")]
     NotEstablished { side: Side },

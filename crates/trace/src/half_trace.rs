@@ -73,7 +73,7 @@ pub struct HalfTrace {
 
 /// What is wrong with event logs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum AccountingError {
     #[error("the {side} adjusted the bytes of a message before the first")]
     NothingToAdjust { side: Side },

@@ -9,6 +9,7 @@
 //! - [`recorder`]: what stacks write while an endpoint works; [`recording`]: the log it goes to, one for each endpoint;
 //! - [`half_trace`], [`trace`](mod@trace), [`samples`]: what one log says, what two say together, and what all
 //!   repetitions do;
+//! - [`instructions`]: a counter that does not drift, where valgrind runs the program;
 //! - [`driver`]: the one loop that runs two endpoints against each other in memory, over a link.
 //!
 //! This crate knows no stack, opens no socket, and reads a clock in one place only ([`recorder::ticks`]).
@@ -19,6 +20,7 @@ pub mod endpoint;
 pub mod flight;
 pub mod half_trace;
 pub mod identity;
+pub mod instructions;
 pub mod message;
 pub mod operation;
 pub mod recorder;

@@ -30,6 +30,18 @@ impl Counter {
         self.unit
     }
 
+    /// True for the clock, false for a counter of the caller's.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        self.read.is_none()
+    }
+
+    /// What it shows now, in its unit.
+    #[must_use]
+    pub fn now(self) -> u64 {
+        self.convert(self.read.map_or_else(clock::ticks, |read| read()))
+    }
+
     /// A reading in the counter's unit, from an arbitrary start. Never decreases from one reading to a later one.
     #[must_use]
     pub fn convert(self, ticks: Ticks) -> u64 {

@@ -7,6 +7,7 @@ use crate::party::{MAX_CALLS, Party};
 use crate::wire::{Hosts, Wire};
 use shakedown_link::{Ns, Purpose, Stream};
 use shakedown_sim::outcome::Cause;
+use shakedown_sim::stages::Stage;
 use shakedown_sim::tcp::Jiffies;
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{CloseReason, Side};
@@ -45,6 +46,8 @@ pub(crate) struct Client {
     pub computes_until: Option<Ns>,
     /// A job of its is in line or in work.
     pub has_job: bool,
+    /// What it waited for when that was last noted.
+    pub noted: Option<Stage>,
     /// Time that its jobs waited for a worker.
     pub waited: Ns,
     /// Processor time of both sides, in all attempts.
@@ -168,6 +171,16 @@ impl Client {
             }
         }
         Ok(None)
+    }
+
+    /// What it waits for; `None` where it is ready.
+    pub fn stage(&self) -> Option<Stage> {
+        match (self.ready, self.resumes_at) {
+            (Some(_), _) => None,
+            (None, Some(_)) => Some(Stage::Pausing),
+            (None, None) if self.has_job => Some(Stage::AtServer),
+            (None, None) => Some(Stage::UnderWay),
+        }
     }
 
     /// True where both sides are through.

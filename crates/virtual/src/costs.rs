@@ -1,4 +1,4 @@
-//! What a party's work is charged: the price of each message that it has read or made, once.
+//! Processing times of a party: the cost of each message that it has read or written, charged once.
 
 use crate::error::VirtualError;
 use shakedown_link::{Distribution, Ns, Stream};
@@ -6,7 +6,7 @@ use shakedown_sim::{PricedMessage, Sender};
 use shakedown_trace::recorder::Event;
 use shakedown_trace::{MessageName, Side};
 
-/// A message with its price to one side.
+/// A message with its cost to one side.
 #[derive(Clone, Debug)]
 pub(crate) struct Price {
     is_own: bool,
@@ -14,7 +14,7 @@ pub(crate) struct Price {
     cost: Distribution,
 }
 
-/// A side's prices, in the order of the handshake.
+/// A side's costs, in the order of the handshake.
 pub(crate) fn prices(messages: &[PricedMessage], side: Side) -> Result<Vec<Price>, VirtualError> {
     messages.iter().map(|message| price(message, side)).collect()
 }
@@ -43,14 +43,14 @@ const CHANGE_CIPHER_SPEC: &str = "ChangeCipherSpec";
 /// What a call into an endpoint came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Charge {
-    /// Its price.
+    /// Its cost.
     pub takes: Ns,
     /// Messages that it read or made.
     pub messages: u32,
 }
 
 impl Costs {
-    /// Charges by `prices`.
+    /// Charges the costs in `prices`.
     pub fn new(prices: std::rc::Rc<[Price]>, stream: Stream) -> Self {
         Self { prices, charged: 0, unpriced: None, stream }
     }
@@ -79,8 +79,8 @@ impl Costs {
         charge
     }
 
-    /// The first message that has a price and never occurred. Tickets may come after the handshake, and TLS 1.3's
-    /// ChangeCipherSpec, which says nothing, need not come at all.
+    /// The first message that has a cost and did not occur. Tickets may arrive after the handshake, and TLS 1.3's
+    /// ChangeCipherSpec, which has no meaning, may be missing.
     pub fn missing(&self) -> Option<&str> {
         let (_, price) = self.prices.iter().enumerate().find(|(place, price)| {
             self.charged >> place & 1 == 0
@@ -90,7 +90,7 @@ impl Costs {
         Some(&price.name)
     }
 
-    /// A message that occurred and has no price.
+    /// A message that occurred and has no cost.
     pub fn unpriced(&self) -> Option<MessageName> {
         self.unpriced
     }
@@ -131,7 +131,7 @@ mod tests {
         // Once more, as a flight that was sent again: work on a message, but not that of the first time.
         assert_eq!(costs.charge(&first), Charge { takes: Ns::ZERO, messages: 1 });
         assert_eq!(costs.missing(), Some("Certificate"));
-        // The server's own Certificate and the client's have one name and two prices.
+        // The server's Certificate and the client's have the same name and different costs.
         let both = [Event::Sent(MessageName::Certificate, 10, 0), received(MessageName::Certificate)];
         assert_eq!(costs.charge(&both), Charge { takes: Ns::from_s(36), messages: 2 });
         assert_eq!(costs.missing(), None);

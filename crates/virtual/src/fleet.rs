@@ -12,6 +12,7 @@ use shakedown_sim::energy::{ClientUse, missing_parts, nanojoules};
 use shakedown_sim::metrics::Series;
 use shakedown_sim::outcome::{Cause, ClassOutcome, Outcome, Window};
 use shakedown_sim::queue::EventQueue;
+use shakedown_sim::stages::Stages;
 use shakedown_sim::tcp::Jiffies;
 use shakedown_sim::{ClassSpec, Scenario, TransportKind, replication_seed};
 use shakedown_trace::Side;
@@ -54,6 +55,7 @@ pub(crate) struct Fleet<'a, 'b> {
     timeout: Option<Ns>,
     load: Load,
     outcome: Outcome,
+    stages: Stages,
     arrived: u64,
     attempts: u64,
     dropped: [u64; 4],
@@ -104,10 +106,11 @@ impl<'a, 'b> Fleet<'a, 'b> {
             outcome: Outcome {
                 seed: scenario.seed,
                 classes: vec![ClassOutcome { name, ..ClassOutcome::default() }],
-                series: Series::new(Ns::from_secs_f64(scenario.series_s)),
+                series: Series::new(Ns::from_secs_f64(scenario.series_s), 1),
                 offered_e9: shakedown_sim::Simulation::new(scenario.clone())?.offered_e9(),
                 ..Outcome::default()
             },
+            stages: Stages::of(1),
             arrived: 0,
             attempts: 0,
             dropped: [0; 4],
@@ -179,7 +182,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         self.outcome.arrived += 1;
         self.load.in_flight += 1;
         self.load.peak = self.load.peak.max(self.load.in_flight);
-        if let Some(interval) = self.outcome.series.at(now) {
+        if let Some(interval) = self.outcome.series.class_at(0, now) {
             interval.arrived += 1;
         }
         let seed = self.common.seed;
@@ -195,6 +198,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
             ready: None,
             computes_until: None,
             has_job: false,
+            noted: None,
             waited: Ns::ZERO,
             cpu: [Ns::ZERO; 2],
             wire: Wire::new(self.bearer.path(seed, number)),
@@ -289,7 +293,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         client.gives_up = None;
         self.load.in_flight -= 1;
         self.outcome.last_ready_ns = self.outcome.last_ready_ns.max(now.0);
-        if let Some(interval) = self.outcome.series.at(now) {
+        if let Some(interval) = self.outcome.series.class_at(0, now) {
             interval.completed += 1;
         }
         if client.counted {
@@ -312,6 +316,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
             self.advance(now);
             self.workers.enqueue(Job { slot, generation, since: now, orphaned: None });
         }
+        self.observe(now, slot);
         let Some(client) = self.clients[slot as usize].as_mut() else { return Ok(()) };
         if client.ready.is_some() && client.is_over() {
             if let Some((side, message)) = client.missing() {
@@ -330,6 +335,16 @@ impl<'a, 'b> Fleet<'a, 'b> {
             None => self.queue.clear(entity),
         }
         Ok(())
+    }
+
+    /// Notes what a client waits for now.
+    fn observe(&mut self, now: Ns, slot: u32) {
+        let Some(client) = self.clients[slot as usize].as_mut() else { return };
+        let stage = client.stage();
+        if stage != client.noted {
+            let change = (std::mem::replace(&mut client.noted, stage), stage);
+            self.stages.moves(&mut self.outcome.series, 0, change, now);
+        }
     }
 
     /// An attempt has failed.
@@ -361,7 +376,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
             return;
         }
         self.load.in_flight -= 1;
-        if let Some(interval) = self.outcome.series.at(now) {
+        if let Some(interval) = self.outcome.series.class_at(0, now) {
             interval.failed += 1;
         }
         if client.counted {
@@ -374,6 +389,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
     /// The client leaves; its place is free for another.
     fn retire(&mut self, now: Ns, slot: u32) {
         let Some(mut client) = self.clients[slot as usize].take() else { return };
+        self.stages.moves(&mut self.outcome.series, 0, (client.noted, None), now);
         client.abandon();
         let traffic = client.wire.traffic;
         let total = &mut self.outcome.traffic;
@@ -495,7 +511,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         let busy = u64::from(self.workers.busy());
         let waiting = self.workers.waiting() as u64;
         self.load.busy_ns += u128::from(busy) * u128::from(passed.0);
-        self.outcome.series.hold(self.load.at, now, self.load.in_flight, busy, waiting);
+        self.outcome.series.hold((self.load.at, now), busy, waiting);
         self.load.at = now;
     }
 
@@ -512,7 +528,9 @@ impl<'a, 'b> Fleet<'a, 'b> {
         outcome.count_dropped(self.dropped);
         outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.peak_in_flight = self.load.peak;
-        outcome.end(replication, self.scenario, self.window, (now, self.load.busy_ns));
+        outcome.end(replication, self.scenario, self.window, (now, self.load.busy_ns), &|end| {
+            u128::from(end.0) * u128::from(self.scenario.server.workers)
+        });
         Ok(())
     }
 }

@@ -1,13 +1,13 @@
 //! Endpoints in virtual time: protocol engines with real cryptography, over the links and the TCP of a simulation.
 //!
-//! `shakedown-sim` replays what was recorded: messages of known lengths, each with a price, under rules that stand for the
-//! protocols' own. Here the engines themselves run, through the same [`Endpoint`] that the
+//! `shakedown-sim` replays recordings: messages of known lengths, each with a cost, under rules that model the
+//! protocols. Here the engines themselves run, through the same [`Endpoint`] that the
 //! in-memory driver and the servers use, so that flights, fragments, duplicates, timers and giving up are theirs. Time
-//! passes on links and in processors alone: what a computation takes is not what it took this machine, but the price of
-//! the messages that it read and made, or nothing.
+//! passes only on links and in processors. The time of a computation is not measured: it is the cost of the messages that
+//! were read and written, or zero.
 //!
 //! The scenario is the simulator's own ([`Scenario`]), and so is what comes out
-//! ([`Outcome`]): the two can be laid side by side, and [`agreement`] says how far apart they are.
+//! ([`Outcome`]): the two can be compared, and [`agreement`] computes their difference.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -40,7 +40,7 @@ use std::ops::ControlFlow;
 pub struct Ends {
     /// The side that speaks first.
     pub client: Box<dyn Endpoint>,
-    /// The side that answers.
+    /// The server's side.
     pub server: Box<dyn Endpoint>,
 }
 
@@ -48,8 +48,8 @@ pub struct Ends {
 /// one line.
 pub type Maker<'a> = dyn FnMut(u64) -> Result<Ends, String> + 'a;
 
-/// A checked scenario, in which endpoints can be run. Each message costs its sender and its receiver what the scenario
-/// says. Endpoints must be instrumented, for it is by what they tell the recorder that their work is known.
+/// A checked scenario, in which endpoints can be run. The scenario has the cost of each message to its sender and
+/// receiver. Endpoints must be instrumented: their work is known from what they report to the recorder.
 #[derive(Clone, Debug)]
 pub struct EndpointSimulation {
     scenario: Scenario,
@@ -64,11 +64,17 @@ impl EndpointSimulation {
     pub fn new(scenario: Scenario) -> Result<Self, VirtualError> {
         let scenario = Simulation::new(scenario)?.scenario().clone();
         let unsupported = |key, accepted| Err(VirtualError::Unsupported { key, accepted });
-        let [ClassSpec { resumed: None, cells: None, .. }] = scenario.classes.as_slice() else {
+        let [ClassSpec { resumed: None, cell: None, .. }] = scenario.classes.as_slice() else {
             return unsupported("classes", "one, without a resumed handshake and without cells");
         };
         if scenario.server.discipline != Discipline::Fifo {
             return unsupported("server.discipline", "fifo");
+        }
+        if scenario.server.servers != 1 {
+            return unsupported("server.servers", "1");
+        }
+        if scenario.server.admission.is_some() || scenario.server.scaling.is_some() {
+            return unsupported("server.admission and server.scaling", "none");
         }
         if scenario.server.max_handshakes.is_some() || scenario.server.accept_queue.is_some() {
             return unsupported("server.max_handshakes and server.accept_queue", "none");
@@ -88,12 +94,12 @@ impl EndpointSimulation {
         &self.scenario
     }
 
-    /// Runs all replications, one after another; `None` where `progress`, told now and then how many clients are through,
-    /// breaks it off.
+    /// Runs all replications, one after another. `progress` is regularly called with the number of finished clients;
+    /// `None` if it stops the run.
     ///
     /// # Errors
-    /// [`VirtualError`] where endpoints cannot be made, a handshake fails for a reason that is no network's, or its
-    /// messages are not those that have prices.
+    /// [`VirtualError`] if endpoints cannot be made, if a handshake fails for a reason other than the network, or if its
+    /// messages are not those with costs.
     pub fn run(
         &self,
         make: &mut Maker<'_>,

@@ -24,22 +24,22 @@ use std::collections::VecDeque;
 /// The greatest UDP payload over IPv4.
 pub(crate) const MAX_DATAGRAM_BYTES: usize = 65_507;
 
-/// What a record of data has besides, whatever the suite: header, MAC, padding.
+/// Maximum overhead of a data record in any suite: header, MAC, padding.
 const OVERHEAD_BYTES: usize = 5 + 20 + 8;
 
-/// The longest data that fits into a datagram whatever the suite: the greatest UDP payload over
-/// IPv4, less header, MAC, padding and a prefix of ChangeCipherSpec and Finished.
+/// The longest data that fits into a datagram in any suite: the largest UDP payload over IPv4, less header, MAC,
+/// padding, and ChangeCipherSpec and Finished in front of it.
 pub const MAX_DATA_BYTES: usize = MAX_DATAGRAM_BYTES - OVERHEAD_BYTES - 64;
 
-/// Warnings about records that cannot be read. Each uses up one of 65,536 numbers, and anybody can
-/// send such records, so they must not be answered for ever.
+/// Limit of warnings about unreadable records. Each warning uses one of 65,536 sequence numbers, and an attacker can
+/// send any number of such records.
 const WARNINGS: Budget = Budget::per_minute(8, 1);
 
-/// How often a client is told that its Finished has come before. Each time uses up a number, and
-/// anybody can send a Finished again that was seen on the way.
+/// Limit of responses to a repeated Finished. Each response uses a sequence number, and an attacker can replay a
+/// Finished.
 const DUPLICATES: Budget = Budget::per_minute(64, 1);
 
-/// How often a flight is sent again because the one that it answers came again.
+/// Limit of retransmissions of a flight in response to a repeated flight of the peer.
 pub(crate) const RESENDS: Budget = Budget::per_second(16, 1);
 
 /// How a connection is to be closed.
@@ -52,7 +52,7 @@ pub enum Close {
 }
 
 impl Close {
-    /// What tells the peer.
+    /// The alert for the peer.
     pub(crate) fn alert(self) -> Alert {
         match self {
             Self::Connection => Alert::critical(AlertDescription::ConnectionCloseNotify),
@@ -95,7 +95,7 @@ pub(crate) enum Verdict {
     Foreign(RecordError),
 }
 
-/// The last flight of a handshake that the peer finished, and the datagram that it answers.
+/// The last flight of a handshake that the peer finished, and the datagram to which it is the response.
 struct Reply {
     request: Vec<u8>,
     flight: Vec<u8>,
@@ -104,13 +104,13 @@ struct Reply {
 
 /// How the handshake ended on this side.
 pub(crate) enum Ending {
-    /// The peer's Finished answered ours.
+    /// The peer's Finished was the response to ours.
     Answered,
-    /// Ours answered the peer's: it is sent again if that comes again.
+    /// Ours was the response to the peer's: it is retransmitted if the peer's is repeated.
     Reply { request: Vec<u8>, flight: Vec<u8> },
     /// Ours was last, and the client's: it goes in front of data until the server is known to have it.
     ClientLast { flight: Vec<u8>, timer: Timer },
-    /// The peer's was last, and the client's: it is told if that comes again.
+    /// The peer is the client and its Finished was the last: a repetition is acknowledged.
     ServerFirst,
 }
 
@@ -207,7 +207,7 @@ impl Connection {
         }
     }
 
-    /// Sends the last flight once more if the datagram that it answers came once more.
+    /// Retransmits the last flight if the peer repeated the datagram to which it responds.
     pub fn answer_again(&mut self, now: Duration, datagram: &[u8]) -> bool {
         let Some(reply) = self.reply.as_mut().filter(|reply| reply.request == datagram) else { return false };
         if reply.resends.take(1, now) {
@@ -242,8 +242,8 @@ impl Connection {
         verdict
     }
 
-    /// To be called when all records of a datagram have been received: a client whose Finished came
-    /// again is told so, or it would repeat it in front of all its data.
+    /// To be called when all records of a datagram have been received. Acknowledges a repeated Finished of the client,
+    /// which would otherwise repeat it in front of all its data.
     pub fn end_of_datagram<P: Provider>(&mut self, cx: &mut Context<'_, P>) {
         let came_again = core::mem::take(&mut self.finished_came_again) && self.peer_repeats_finished;
         if came_again && !self.closed && self.duplicates.take(1, cx.now.elapsed) {
@@ -351,7 +351,7 @@ impl Connection {
         if data.len() > max {
             return Err(WriteError::TooLong { length: data.len(), max });
         }
-        // The last number is for the alert that says goodbye.
+        // The last sequence number is reserved for close_notify.
         if self.outbound.numbers_left() <= 1 {
             self.close(cx, Close::Connection);
             return Err(SequenceExhausted.into());

@@ -1,32 +1,29 @@
 //! A server of many peers, with a bound on what those who have proved nothing can make it do.
 //!
-//! WTLS has no cookies: a server must remember a ClientHello to read what answers it, and anybody can
-//! send one from an address that is not theirs. A stateless answer is not possible, so what such
-//! senders cost is bounded ([`Limits`]), in memory, bytes and public-key operations:
+//! WTLS has no cookies: a server must keep state for each ClientHello, and a ClientHello can be sent with a forged
+//! address. The cost of such senders is therefore limited ([`Limits`]), in memory, bytes and public-key operations:
 //!
 //! * *Memory.* Handshakes in progress, the *half-open* ones, live in a table of fixed size in order of
-//!   arrival. When it is full, the oldest is forgotten; those that have led to a connection go first.
-//!   A client that answers within the time in which the table fills gets in, however long the flood
-//!   has lasted: with the default of 4,096 places, within 400 ms under 10,000 first datagrams a
-//!   second. One that is too slow may try again. A handshake is forgotten after
-//!   [`ServerConfig::handshake_timeout`], whatever is sent; first datagrams longer than
+//!   arrival. When it is full, the oldest is dropped; those that have led to a connection are dropped first.
+//!   A client that responds before the table is filled once connects, however long the flood lasts: with the default
+//!   of 4,096 places and 10,000 first datagrams a second, within 400 ms. A slower client may retry. A handshake is
+//!   dropped after [`ServerConfig::handshake_timeout`]; first datagrams longer than
 //!   [`Limits::hello_bytes`] are dropped unread. Hence half-open peers hold at most
 //!   [`Listener::half_open_bound_bytes`].
-//! * *Bytes.* Until somebody at an address has proved to receive what is sent there, by a Finished, it
-//!   is sent at most three times the bytes that came from it, and what [`Limits::reflection`] pays
-//!   for beyond that. A client that finishes gives back what it cost; so ordinary clients, however
-//!   many, get their answers at once, and a flood makes them wait for the next repetition of their
-//!   ClientHello, whose bytes count too.
-//! * *Operations.* A ClientHello that costs a public-key operation (anonymous suites with temporary
-//!   keys, and clients whose certificate is held) is paid for from [`Limits::operations`], and given
-//!   back likewise. If there is nothing left, it is dropped.
+//! * *Bytes.* An address is *proven* by a Finished, which shows that its owner receives datagrams. The server sends to an
+//!   unproven address at most three times the bytes received from it, and beyond that what [`Limits::reflection`]
+//!   allows. A client that finishes returns what it used, so any number of ordinary clients get immediate responses. Under
+//!   a flood they wait until they repeat their ClientHello, whose bytes count too.
+//! * *Operations.* A ClientHello that causes a public-key operation (anonymous suites with temporary keys, clients whose
+//!   certificate is stored) uses [`Limits::operations`], and a client that finishes returns it. If nothing is left, the
+//!   ClientHello is dropped.
 //!
 //! Connections have a table of their own ([`Limits::established`]): a flood of beginners throws none of
 //! them out. When that one is full, the connection that was silent longest is dropped. Only records
 //! made with a connection's keys count as a sign of life.
 //!
-//! An address may have several connections: the next one does not end the one before, as somebody
-//! else may have made it from there. They are told apart by their [`ConnectionId`].
+//! An address may have several connections. A new one does not end an older one, because another host may have made it
+//! with the same address. A [`ConnectionId`] identifies each.
 
 use crate::config::ServerConfig;
 use crate::connection::Close;
@@ -100,7 +97,7 @@ pub struct Withheld {
     pub hellos: u64,
 }
 
-/// A server of many peers, who are told apart by their address `A`.
+/// A server of many peers, which are identified by their address `A`.
 pub struct Listener<A, P: Provider> {
     config: Arc<ServerConfig<P>>,
     limits: Limits,
@@ -123,7 +120,7 @@ pub struct Listener<A, P: Provider> {
 
 struct Entry<P: Provider> {
     peer: Peer<P>,
-    /// Whether somebody at the address has proved to receive what is sent there.
+    /// Whether the address is proven: a peer there has received what was sent.
     proven: bool,
     received_bytes: u64,
     sent_bytes: u64,

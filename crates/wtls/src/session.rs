@@ -6,15 +6,15 @@ use crate::key_schedule::MasterSecret;
 use crate::numbers::{CipherSuite, KeyExchangeSuite};
 use crate::policy::PolicyId;
 use core::time::Duration;
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 
 /// The greatest length of a session identifier.
 pub const SESSION_ID_BYTES: usize = 8;
 
 /// A session's name, chosen by the server; empty for none.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SessionId {
     bytes: [u8; SESSION_ID_BYTES],
     length: u8,
@@ -127,7 +127,7 @@ pub struct MemorySessions {
 
 #[derive(Debug, Default)]
 struct Kept {
-    sessions: HashMap<SessionId, Session>,
+    sessions: BTreeMap<SessionId, Session>,
     order: VecDeque<SessionId>,
 }
 

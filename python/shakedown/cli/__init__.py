@@ -20,9 +20,9 @@ from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason
 from shakedown.files.text import visible
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Measure": ("suites", "stacks", "measure", "primitives", "run", "inspect", "certs"),
-    "Ask": ("predict", "capacity", "simulate", "advise", "devices", "bearers"),
-    "Read": ("report", "reproduce", "validate"),
+    "Measure": ("doctor", "suites", "stacks", "measure", "primitives", "run", "inspect", "certs"),
+    "Predict and simulate": ("predict", "capacity", "simulate", "explore", "devices", "bearers"),
+    "Report and compare": ("report", "compare", "check", "reproduce", "validate"),
     "On the network": ("serve", "load", "bearer", "eap", "aka"),
 }
 """Where each command stands in the help; those that have no module yet do not exist."""
@@ -60,7 +60,7 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name in SECTIONS["Ask"]:
+        if name in SECTIONS["Predict and simulate"]:
             # numpy's linear algebra would start a thread for each other core, which no model uses.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         known = self.list_commands(ctx)
@@ -109,7 +109,7 @@ def _supported(openssl: str) -> str:
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog='"shakedown COMMAND --help" tells more. Documentation: docs/ in the source tree.',
+    epilog='"shakedown COMMAND --help" lists its options. Documentation: docs/ in the source tree.',
 )
 @click.option(
     "--version",
@@ -244,7 +244,7 @@ def _fail_unforeseen(error: Exception) -> int:
         line = f"{where}{os_reason(error)}"
         return _fail(line, os_failure(line, error).exit_status, error)
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
-        return _fail(f'"{error.object[:60]}" is no text; accepted: UTF-8', STATUS_WRONG_INPUT, error)
+        return _fail(f'"{error.object[:60]}" is not text; accepted: UTF-8', STATUS_WRONG_INPUT, error)
     if isinstance(error, ValueError) and str(error) == "embedded null byte":
         return _fail("a name with a NUL byte in it; accepted: names without", STATUS_WRONG_INPUT, error)
     return _fail(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+import click.shell_completion
 
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_UNIX_S
@@ -17,13 +18,70 @@ from shakedown.files.limits import MAX_UNIX_S
 if TYPE_CHECKING:
     from distributed import Client
 
+    from shakedown.schema.options import Declared
+    from shakedown.simulation.pieces import Pool
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 """A file's path; what is a folder is none."""
 
-suites_argument = click.argument("suites", nargs=-1, required=True, metavar="SUITE…")
+
+class Suites(click.ParamType[str]):
+    """A suite's name, or a pattern of several; completed by the shell."""
+
+    name = "suite"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """Suites that begin so, as far as the next slash."""
+        from shakedown import native
+
+        names = [one.suite for one in native.suites() if one.suite.startswith(incomplete)]
+        begin = len(incomplete)
+        ends = (name.find("/", begin) for name in names)
+        stems = dict.fromkeys(
+            name if end < 0 else name[: end + 1] for name, end in zip(names, ends, strict=True)
+        )
+        return [click.shell_completion.CompletionItem(one) for one in stems]
+
+
+class Profiles(click.ParamType[str]):
+    """A device's or bearer's name; completed by the shell."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """Profiles that begin so."""
+        from shakedown.profiles import bearer_names, existing_device_names
+
+        names = bearer_names() if self.name == "bearer" else existing_device_names()
+        return [click.shell_completion.CompletionItem(one) for one in names if one.startswith(incomplete)]
+
+
+DEVICE, BEARER = Profiles("device"), Profiles("bearer")
+
+
+def _expanded(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Suites by name; patterns as all that match."""
+    from shakedown.files.patterns import is_pattern
+
+    if not any(map(is_pattern, words)):
+        return words
+    from shakedown.native.suite_names import expand
+
+    return tuple(expand(words))
+
+
+suites_argument = click.argument(
+    "suites", nargs=-1, required=True, metavar="SUITE…", type=Suites(), callback=_expanded
+)
+any_suites_argument = click.argument("suites", nargs=-1, metavar="SUITE…", type=Suites(), callback=_expanded)
 
 
 class Time(click.ParamType[int]):
@@ -41,8 +99,8 @@ class Time(click.ParamType[int]):
             found = -1
         if not 0 <= found <= MAX_UNIX_S:
             self.fail(
-                f'"{text[:40]}" is no time; accepted: Unix seconds before the year 10000, or an ISO date as '
-                "2026-01-31",
+                f'"{text[:40]}" is not a time; accepted: Unix seconds before the year 10000, or an ISO date '
+                "as 2026-01-31",
                 param,
                 ctx,
             )
@@ -65,14 +123,12 @@ class Share(click.ParamType[float]):
     name = "share"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        text = str(value)
+        from shakedown.schema.units import parse_share
+
         try:
-            found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
-            found = math.nan
-        if not 0 <= found <= 1:
-            self.fail(f'"{text[:20]}" is no share; accepted: 0 to 1, or 0% to 100%', param, ctx)
-        return found
+            return parse_share(str(value))
+        except InputError as error:
+            self.fail(str(error), param, ctx)
 
 
 def _unix_s(text: str) -> int:
@@ -80,67 +136,86 @@ def _unix_s(text: str) -> int:
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
 
 
-class MeasureCommand(click.Command):
-    """A command with the options of `measure` by their definition; None is what was not given.
+def command_of(options: str, *, before: str, without: Collection[str] = ()) -> type[click.Command]:
+    """A command with the options that a struct declares, `MODULE.STRUCT`, before one of its other options.
 
     They are made when the command is used: the program's help, which loads every command, need not wait.
     """
 
-    _made = False
+    class Command(click.Command):
+        _params: list[click.Parameter]
+        _made: bool
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        if not self._made:
-            import msgspec
+        @property
+        def params(self) -> list[click.Parameter]:
+            if not self._made:
+                from importlib import import_module
 
-            from shakedown.native.scenario import Options
+                from shakedown.schema.options import declared
 
-            fields = [one for one in msgspec.structs.fields(Options) if one.name != "client_password"]
-            # After the argument, before the command's other options.
-            self.params[1:1] = [_option(one) for one in fields]
-            self._made = True
-        return super().get_params(ctx)
+                module, _, name = options.rpartition(".")
+                found = declared(getattr(import_module(f"shakedown.{module}"), name))
+                first = next(place for place, one in enumerate(self._params) if one.name == before)
+                self._params[first:first] = [_option(one) for one in found if one.field not in without]
+                self._made = True
+            return self._params
+
+        @params.setter
+        def params(self, value: list[click.Parameter]) -> None:
+            self._params, self._made = value, False
+
+    return Command
 
 
-def _option(field: Any) -> click.Option:  # noqa: ANN401 - msgspec's description of a field
+def _option(one: Declared) -> click.Option:
     from msgspec import inspect as types
 
-    about = types.type_info(field.type)
-    for one in about.types if isinstance(about, types.UnionType) else (about,):
-        if isinstance(one, types.Metadata):
-            about = one
-    assert isinstance(about, types.Metadata)
-    extra: dict[str, str] = about.extra or {}
-    inner, form = about.type, extra.get("form", "")
-    text: str = (about.extra_json_schema or {}).get("description", "")
-    more: dict[str, Any] = {"help": text, "metavar": extra.get("metavar") or None}
+    from shakedown.cli._scenario import Duration, Rate
+
+    name = one.name or one.key.replace("_", "-")
+    more: dict[str, Any] = {"help": one.about, "metavar": one.metavar or None}
+    inner, default = one.inner, one.default
     if isinstance(inner, types.BoolType):
-        more |= {"is_flag": True, "default": None, "metavar": None}
-    elif form == "time":
-        more["type"] = Time()
-    elif form == "secret":
+        more |= {"is_flag": True, "metavar": None}
+        if default is True:
+            name, more = f"no-{name}", more | {"flag_value": False, "default": True}
+        else:
+            more["default"] = None
+    elif isinstance(inner, types.VarTupleType):
+        more["multiple"] = True
+    elif one.form in ("file", "name or file", "server software"):
+        more |= {"type": FILE, "metavar": one.metavar or "FILE"}
+    elif one.form == "secret":
         more |= {"envvar": "SHAKEDOWN_PASSWORD", "show_envvar": True}
-    elif form:
-        more["type"] = FILE
-        more["metavar"] = more["metavar"] or "FILE"
-    elif isinstance(inner, types.LiteralType):
-        more["type"] = click.Choice([str(one) for one in inner.values])
+    elif isinstance(inner, types.FloatType) and one.form == "duration":
+        more["type"] = Duration(inner.le)
+    elif one.form:
+        more["type"] = {"time": Time, "share": Share, "rate": Rate}[one.form]()
+    elif isinstance(inner, types.FloatType):
+        more["type"] = float
+    elif one.choices:
+        more["type"] = click.Choice(one.choices)
     elif isinstance(inner, types.IntType):
-        more["type"] = click.IntRange(inner.ge, inner.le)
-        if isinstance(field.default, int):
-            more["help"] = f"{text}  [default: {field.default}]"
-    return click.Option([f"--{field.name.replace('_', '-')}", field.name], **more)
+        bounds = inner.ge, inner.le
+        more["type"] = int if bounds == (None, None) else click.IntRange(*bounds)
+    text = one.default_text
+    if not text and isinstance(default, int | float | str) and not isinstance(default, bool):
+        text = f"{default:g}s" if one.form == "duration" else str(default)
+    if text:
+        more["help"] += f"  [default: {text}]"
+    return click.Option([f"--{name}", one.field], **more)
 
 
 def computed_where(command: F) -> F:
     """Adds the options that say where figures are computed; `cluster_of` takes what they collect."""
     for option in (
-        click.option("--scheduler-key", type=FILE, metavar="FILE", help="Its private key."),
-        click.option("--scheduler-cert", type=FILE, metavar="FILE", help="This program's certificate."),
+        click.option("--scheduler-key", type=FILE, metavar="FILE", help="Private key of --scheduler-cert."),
+        click.option("--scheduler-cert", type=FILE, metavar="FILE", help="Certificate of this program."),
         click.option(
             "--scheduler-ca",
             type=FILE,
             metavar="FILE",
-            help="What a tls:// scheduler's certificate is checked by.",
+            help="Root for validating a tls:// scheduler's certificate.",
         ),
         click.option(
             "--scheduler",
@@ -148,7 +223,10 @@ def computed_where(command: F) -> F:
             help="Compute on a Dask cluster: tls://HOST:8786, or tcp://HOST:8786 on a trusted network.",
         ),
         click.option(
-            "--processes", type=int, metavar="N", help="Compute in N processes here.  [default: in this one]"
+            "--processes",
+            type=int,
+            metavar="N",
+            help="Compute in N processes of this machine.  [default: in this one]",
         ),
     ):
         command = option(command)
@@ -175,3 +253,16 @@ def cluster_of(
             "credentials for a scheduler, and no --scheduler; accepted: --scheduler tls://HOST:PORT"
         )
     return nullcontext() if processes is None else local(processes)
+
+
+@contextmanager
+def pool_of(cluster: AbstractContextManager[Client | None]) -> Iterator[Pool | None]:
+    """Where a fleet's pieces are simulated; None: in this process."""
+    if isinstance(cluster, nullcontext):
+        yield None
+        return
+    from shakedown.cli._output import stopped_like_interrupted
+    from shakedown.experiments.cluster import Cluster
+
+    with stopped_like_interrupted(), cluster as client:
+        yield Cluster(cast("Client", client))

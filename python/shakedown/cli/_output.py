@@ -5,25 +5,28 @@ Names and notes come from files that others wrote: whatever is printed is made v
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from shakedown.files.text import json_safe, visible, visible_lines
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
+    from shakedown.reporting.columns import Column, Row, Selection
+    from shakedown.reporting.terminal.listing import Notes
     from shakedown.results.folder import Results
 
-WIDTH_WHEN_NOT_A_TERMINAL = 200
-"""Columns given to tables in pipes and files, so that nothing is folded for a screen that isn't there."""
-
 REFRESH_EVERY_S = 0.1
+BAR = 20
+MIN_FOLDED = 20
+"""Characters of a line that no terminal need fold."""
+CLEAR_LINE = "\r\x1b[K"
+_progress_shown = False
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -31,7 +34,109 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print only JSON on standard output: an array of objects."
 )
 
-force_option = click.option("--force", is_flag=True, help="Replace files that exist.")
+force_option = click.option("--force", is_flag=True, help="Replace existing files.")
+
+
+def rows_options(columns: Callable[[dict[str, Any]], Sequence[Column]]) -> Callable[[Command], Command]:
+    """Adds the options of commands that print rows; their `Selection` arrives as `selection`.
+
+    Names of columns are checked before anything is computed; `columns` makes them of the other options.
+    """
+
+    def decorated(command: Command) -> Command:
+        from functools import wraps
+
+        @wraps(command)
+        def checked(
+            *,
+            wide: bool,
+            shown: str | None,
+            sort: str | None,
+            as_csv: bool,
+            **given: Any,  # noqa: ANN401
+        ) -> object:
+            from shakedown.reporting.columns import Selection
+
+            names = tuple(filter(None, (name.strip() for name in (shown or "").split(","))))
+            selection = Selection(wide, names, sort or "", as_csv)
+            if as_csv and given.get("as_json"):
+                raise click.UsageError("--csv with --json; accepted: one of the two")
+            return command(
+                selection=selection.checked(columns(given)) if names or sort else selection, **given
+            )
+
+        for option in (
+            click.option("--csv", "as_csv", is_flag=True, help="Print CSV: all columns, exact values."),
+            click.option("--sort", metavar="COLUMN", help="Sort the rows by COLUMN; -COLUMN: descending."),
+            click.option(
+                "--columns", "shown", metavar="A,B,…", help="Print only these columns, in this order."
+            ),
+            click.option("--wide", is_flag=True, help="Print all columns, however wide the table gets."),
+        ):
+            checked = option(checked)
+        return cast("Command", checked)
+
+    return decorated
+
+
+def print_rows(
+    columns: Sequence[Column],
+    rows: Iterable[Row],
+    selection: Selection,
+    *,
+    title: str = "",
+    notes: Notes = (),
+) -> None:
+    """Rows as one table for people, or as CSV for programs."""
+    if selection.csv:
+        _print_csv(columns, rows, selection)
+        return
+    from shakedown.reporting.terminal.listing import listing, screen_width
+
+    terminal = sys.stdout.isatty()
+    bold = "\x1b[1m{}\x1b[0m" if terminal and not os.environ.get("NO_COLOR") else "{}"
+    width = screen_width()
+    for line in listing(
+        columns, rows, selection, title=title, notes=notes, width=width, bold=bold, folded=_folded
+    ):
+        click.echo(line)
+
+
+def print_objects(objects: Sequence[Any], selection: Selection, kind: str = "") -> None:
+    """Objects of the schema, or dicts of a kind of them, as their table."""
+    from shakedown.reporting.columns.objects import object_table
+
+    table = object_table(objects, kind)
+    assert table is not None
+    every = table.shown is None or selection.columns or selection.csv
+    columns = table.columns if every or table.shown is None else table.shown
+    print_rows(columns, table.rows, selection, title=table.title, notes=table.notes)
+
+
+def print_failures(rows: Iterable[Mapping[str, Any]], *, to_error: bool) -> None:
+    """A line for each suite that has no figures, and why; among data it stands on standard error."""
+    for line in dict.fromkeys(f"{row['suite']}: {row['error']}" for row in rows if "error" in row):
+        (note if to_error else echo)(line)
+
+
+def _print_csv(columns: Sequence[Column], rows: Iterable[Row], selection: Selection) -> None:
+    import csv
+
+    from shakedown.reporting.columns import named
+
+    shown = [named(columns, name) for name in selection.columns] or columns
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([one.key for one in shown])
+    for row in selection.ordered(columns, list(rows)):
+        writer.writerow([_csv_value(row.get(one.key)) for one in shown])
+
+
+def _csv_value(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    return visible(value) if isinstance(value, str) else value
 
 
 def print_json(objects: Sequence[object]) -> None:
@@ -69,13 +174,23 @@ def raw_json(text: str) -> None:
 
 
 def echo(line: str) -> None:
-    """A line of data on standard output."""
-    click.echo(visible(line))
+    """A line of data on standard output: folded between words where that is a terminal."""
+    click.echo(_folded(visible(line)))
 
 
-def echo_folded(line: str) -> None:
-    """A long line of data: folded between words where it goes to a terminal."""
-    console().print(visible(line), soft_wrap=not sys.stdout.isatty())
+def _folded(line: str, *, err: bool = False) -> str:
+    if len(line) < MIN_FOLDED or line.startswith("\x1b") or not (sys.stderr if err else sys.stdout).isatty():
+        return line
+    from textwrap import wrap
+
+    from shakedown.reporting.terminal.listing import screen_width
+
+    width = screen_width()
+    if len(line) <= width:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    lines = wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def echo_lines(text: str) -> None:
@@ -84,36 +199,10 @@ def echo_lines(text: str) -> None:
 
 
 def note(message: str) -> None:
-    """A remark that is not data, on standard error."""
-    click.echo(visible(message), err=True)
-
-
-def console() -> Console:
-    """The terminal for people; colours only where it has them and NO_COLOR does not forbid them.
-
-    Text is printed as it is: files have brackets in their names, and addresses what elsewhere is an emoji.
-    Nothing in it can move the cursor.
-    """
-    from rich.console import Console
-    from rich.segment import Segment
-
-    class SafeConsole(Console):
-        """A console whose texts are visible, whatever they hold."""
-
-        def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:  # noqa: ANN401 - rich's own
-            for segment in super().render(*arguments, **options):
-                text = segment.text
-                if segment.control or text.replace("\n", "").isprintable():
-                    yield segment
-                else:
-                    yield Segment(visible_lines(text).replace("\t", "\\t"), segment.style)
-
-        def on_broken_pipe(self) -> None:
-            """As for every other line, in place of rich's own exit status."""
-            raise BrokenPipeError
-
-    width = None if sys.stdout.isatty() else WIDTH_WHEN_NOT_A_TERMINAL
-    return SafeConsole(width=width, highlight=False, markup=False, emoji=False)
+    """A remark that is not data, on standard error: folded between words where that is a terminal."""
+    if _progress_shown:
+        sys.stderr.write(CLEAR_LINE)
+    click.echo(_folded(visible(message), err=True), err=True)
 
 
 class _StopError(Exception):
@@ -155,60 +244,42 @@ def announce(line: str) -> None:
     sys.stdout.flush()
 
 
-def show(tables: Iterable[RenderableType]) -> None:
-    """Tables, and lines between them."""
-    screen = console()
-    for table in tables:
-        screen.print(table)
-
-
 def show_results(results: Results) -> None:
     """All tables of an experiment: measured, modelled, captured."""
     from shakedown.experiments.figure_kinds import KINDS, kind
+    from shakedown.reporting.terminal.listing import screen_width
 
-    screen = console()
     # Captures are run first, and shown last: measured figures are what most experiments are for.
     for name in sorted(KINDS, key=lambda name: name == "captured"):
-        for table in kind(name).terminal(results, screen.width):
-            screen.print(table)
+        for line in kind(name).terminal(results, screen_width()):
+            echo(line)
 
 
 @contextmanager
 def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
-    """A progress bar on standard error where that is a terminal, else nothing.
+    """A line of progress on standard error where that is a terminal, else nothing.
 
     Yields `update(done, label)`, where `done` counts towards `total`.
     """
-    if not sys.stderr.isatty():
-        yield lambda done, label: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    label = TextColumn("{task.description}", markup=False)
-    columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # No thread refreshes it: nothing else shall run while something is measured. Nor may it take over
-    # standard output, to which data goes meanwhile.
-    bars = Progress(
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        auto_refresh=False,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
-    with bars:
-        task = bars.add_task(visible(what), total=total)
+    with live_line() as put:
+        if put is None:
+            yield lambda done, label: None
+            return
+        began_s = monotonic()
         drawn_s = 0.0
 
         def update(done: int, label: str) -> None:
             nonlocal drawn_s
-            bars.update(task, completed=done, description=visible(label))
             now_s = monotonic()
-            if now_s - drawn_s >= REFRESH_EVERY_S:
-                bars.refresh()
-                drawn_s = now_s
+            if now_s - drawn_s < REFRESH_EVERY_S:
+                return
+            drawn_s = now_s
+            left_s = (now_s - began_s) * (total - done) / done if done else None
+            left = "" if left_s is None else f", {int(left_s) // 60}:{int(left_s) % 60:02} left"
+            bar = "━" * (BAR * min(done, total) // max(total, 1))
+            put(f"{bar:<{BAR}} {100 * done // max(total, 1):3}%{left}  {label or what}")
 
+        put(f"{'':{BAR}}   0%  {what}")
         yield update
 
 
@@ -219,9 +290,14 @@ def live_line() -> Iterator[Callable[[str], None] | None]:
         yield None
         return
 
+    from shutil import get_terminal_size
+
     def put(line: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{visible(line)}")
+        global _progress_shown
+        # A line that wraps could not be written over.
+        sys.stderr.write(f"{CLEAR_LINE}{visible(line)[: get_terminal_size().columns - 1]}")
         sys.stderr.flush()
+        _progress_shown = bool(line)
 
     try:
         yield put

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shakedown.cli._options import FILE
-from shakedown.cli._output import announce, echo, json_option, note, print_json, progress_bar, until_stopped
+from shakedown.cli._output import (
+    announce,
+    echo,
+    json_option,
+    note,
+    print_json,
+    print_rows,
+    progress_bar,
+    rows_options,
+    until_stopped,
+)
 from shakedown.cli._scenario import Duration, Rate, bearer_option, scale_from_option, traces_option
 from shakedown.errors import InputError, ShakedownError
 from shakedown.reporting.terminal.figures import no_figure
 
 if TYPE_CHECKING:
+    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.aka import (
         AttachGroup,
         AttachRun,
@@ -22,21 +33,17 @@ if TYPE_CHECKING:
         LiveAttaches,
         Refusals,
         SgsnSummary,
-        TimeSpread,
     )
 
 MAX_SUBSCRIBERS = 10_000
 _file = click.Path(path_type=Path)
 _DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
 
-_TIMES = (
-    ("nrt_s", "NRT", "connection"),
-    ("rpt_s", "RPT", "and preparation"),
-    ("tht_s", "THT", "handshake"),
-    ("tst_s", "TST", "RPT and THT"),
-    ("scrt_s", "SCRT", "server"),
-    ("attach_s", "attach", "until accepted"),
-)
+
+def _attaches(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.attaches import ATTACHES
+
+    return ATTACHES
 
 
 @click.group("aka")
@@ -48,7 +55,7 @@ _suite = click.option(
     "--suite",
     default=_DEFAULT_SUITE,
     show_default=True,
-    help="What is negotiated, tls1.0 to tls1.2; chains get two levels.",
+    help="Suite, tls1.0 to tls1.2; its chains have two levels.",
 )
 
 
@@ -61,30 +68,30 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
             type=Duration(),
             default="1h",
             show_default=True,
-            help="A session is resumed no later than this after the last time.",
+            help="Longest time between two uses of a session.",
         ),
         click.option(
             "--max-resumptions",
             type=click.IntRange(0, 2**32 - 1),
             default=10,
             show_default=True,
-            help="A session is resumed no more often.",
+            help="Limit of resumptions per session.",
         ),
     ):
         function = option(function)
     return function
 
 
-@command.command("run")
+@command.command("run", epilog="Example: shakedown aka run --attaches 10")
 @_suite
 @bearer_option
-@click.option("--attaches", type=int, default=50, show_default=True, help="One after the other.")
-@click.option("--device", default="phone", show_default=True, help="The mobile.")
-@click.option("--server-device", default="server", show_default=True, help="What the SGSNs run on.")
+@click.option("--attaches", type=int, default=50, show_default=True, help="Attaches, one after the other.")
+@click.option("--device", default="phone", show_default=True, help="Device of the mobiles.")
+@click.option("--server-device", default="server", show_default=True, help="Device of the SGSNs.")
 @click.option(
     "--server-workers", "workers", type=int, default=1, show_default=True, help="Processors of an SGSN."
 )
-@click.option("--mobiles", type=int, default=1, show_default=True, help="That attach in turn.")
+@click.option("--mobiles", type=int, default=1, show_default=True, help="Mobiles, which attach in turn.")
 @click.option(
     "--gap",
     "gap_s",
@@ -93,7 +100,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
     show_default=True,
     help="Mean of the exponential time between attaches.",
 )
-@click.option("--at-home", is_flag=True, help="Mobiles are of the serving network.  [default: they roam]")
+@click.option("--at-home", is_flag=True, help="Mobiles belong to the serving network.  [default: they roam]")
 @click.option(
     "--moves",
     type=float,
@@ -107,7 +114,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
     type=Rate(),
     default="0",
     show_default=True,
-    help="Others' full handshakes on the SGSNs' processors, as 5/s, with exponential gaps.",
+    help="Full handshakes of other mobiles on the SGSNs' processors, at exponential gaps: 5/s.",
 )
 @_policy
 @click.option(
@@ -116,7 +123,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
     type=Duration(),
     default="40ms",
     show_default=True,
-    help="A question of an SGSN to another node and its answer; assumed.",
+    help="Round-trip time between an SGSN and another node; assumed.",
 )
 @click.option(
     "--preparation",
@@ -124,7 +131,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
     type=Duration(),
     default="0s",
     show_default=True,
-    help="What a mobile does between connection and handshake (reading certificates); assumed.",
+    help="A mobile's work between connection and handshake (reading certificates); assumed.",
 )
 @click.option(
     "--timeout",
@@ -132,13 +139,14 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
     type=Duration(),
     default="120s",
     show_default=True,
-    help="For one attach of a mobile.",
+    help="Timeout of one attach.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of everything that is drawn.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
 @traces_option
 @scale_from_option
-@click.option("--samples", is_flag=True, help="Print each attach's times too (with --json).")
+@click.option("--samples", is_flag=True, help="With --json: print the times of each attach.")
 @json_option
+@rows_options(_attaches)
 def run(
     suite: str,
     bearer: str,
@@ -150,12 +158,13 @@ def run(
     scale_from: str | None,
     samples: bool,
     as_json: bool,
+    selection: Selection,
     **given: Any,  # noqa: ANN401 - fields of `Attaching`
 ) -> None:
     """Attach mobiles to two SGSNs in virtual time: real messages and handshakes over TCP on a bearer.
 
-    What computing takes is drawn from the suite's handshake as priced on the devices. The same seed gives the
-    same figures. Where no attach at all was completed, the exit status is 1.
+    Processing times are drawn from the suite's handshake on the devices. The same seed gives the same
+    figures. If no attach was completed, the exit status is 1.
     """
     from shakedown.prediction.library import open_library
     from shakedown.simulation.attaches import Attaching, simulate_attaches
@@ -176,7 +185,7 @@ def run(
     if as_json:
         print_json([found])
     else:
-        _show_run(found)
+        _show_run(found, selection)
     if not found.completed:
         raise ShakedownError(f"no attach of {found.attaches:,} was completed: {_counts(found.failed)}")
     if found.failed:
@@ -187,37 +196,32 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{times:,} {word}" for word, times in sorted(counts.items()))
 
 
-def _show_run(found: AttachRun) -> None:
+def _show_run(found: AttachRun, selection: Selection) -> None:
+    say = note if selection.csv else echo
     where = "roaming" if found.roaming else "at home"
-    echo(f"simulated: {found.suite}, {found.device} over {found.bearer} to {found.server_device}, {where}")
-    _show_groups(found.full, found.resumed)
+    say(f"simulated: {found.suite}, {found.device} over {found.bearer} to {found.server_device}, {where}")
+    _show_groups(found.full, found.resumed, selection)
     if found.not_resumed:
-        echo(f"offered and not resumed: {_counts(found.not_resumed)}")
-    unpriced = [part for side in (found.mobile, found.sgsn) for part in side.unpriced]
-    if unpriced:
-        echo("all times are lower bounds: some work has no figure")
-    for part in unpriced:
-        echo(no_figure(part.side, part.operation, part.algorithm, part.parameters, part.reason))
+        say(f"offered and not resumed: {_counts(found.not_resumed)}")
+    without_cost = [part for side in (found.mobile, found.sgsn) for part in side.without_cost]
+    if without_cost:
+        say("all times are lower bounds: some work has no figure")
+    for part in without_cost:
+        say(no_figure(part.side, part.operation, part.algorithm, part.parameters, part.reason))
 
 
-def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None) -> None:
+def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None, selection: Selection) -> None:
+    from shakedown.reporting.columns.attaches import ATTACHES, attach_rows
+
+    say = note if selection.csv else echo
     for name, one in (("full", full), ("resumed", resumed)):
-        if one is None:
-            continue
-        size = one.handshake_bytes
-        echo(f"{one.attaches:,} {name}: {size.up:,.0f} bytes of TLS up, {size.down:,.0f} down")
-        for field, short, words in _TIMES:
-            times = getattr(one, field)
-            if times is not None:
-                echo(f"  {short:<6} {_times(times)}  {words}")
+        if one is not None:
+            size = one.handshake_bytes
+            say(f"{one.attaches:,} {name}: {size.up:,.0f} bytes of TLS up, {size.down:,.0f} down")
+    print_rows(ATTACHES, attach_rows(full, resumed), selection)
 
 
-def _times(one: TimeSpread) -> str:
-    sd = "–" if one.sd is None else f"{one.sd:.3g}"
-    return f"mean {one.mean:.4g} s, sd {sd}, median {one.p50:.4g}, p95 {one.p95:.4g}, max {one.max:.4g}"
-
-
-@command.command("provision")
+@command.command("provision", epilog="Example: shakedown aka provision operators")
 @click.argument("folder", type=_file)
 @_suite
 @click.option("--home", default="20201", show_default=True, metavar="NETWORK", help="The home network.")
@@ -226,13 +230,17 @@ def _times(one: TimeSpread) -> str:
     default="20801",
     show_default=True,
     metavar="NETWORK",
-    help="The network of the SGSNs; the home network too, without roaming.",
+    help="The network of the SGSNs; may be the home network (no roaming).",
 )
 @click.option(
     "--sgsn", "nodes", multiple=True, default=("sgsn-1", "sgsn-2"), show_default=True, help="An SGSN's name."
 )
 @click.option(
-    "--subscribers", type=click.IntRange(1, MAX_SUBSCRIBERS), default=1, show_default=True, help="How many."
+    "--subscribers",
+    type=click.IntRange(1, MAX_SUBSCRIBERS),
+    default=1,
+    show_default=True,
+    help="Subscribers.",
 )
 @json_option
 def provision(
@@ -266,7 +274,7 @@ _first_message = click.option(
     type=Duration(),
     default="10s",
     show_default=True,
-    help="Connections that send nothing for so long are closed.",
+    help="Timeout for a connection's first message.",
 )
 
 
@@ -285,9 +293,13 @@ def _show_refusals(whose: str, found: Refusals) -> None:
         )
 
 
-@command.command("hss")
-@click.option("--listen", required=True, metavar="ADDR:PORT", help="For SGSNs; port 0: any free one.")
-@click.option("--register", "register", required=True, type=_file, help="What provision wrote.")
+@command.command(
+    "hss", epilog="Example: shakedown aka hss --listen 127.0.0.1:7000 --register operators/hss-20201.json"
+)
+@click.option(
+    "--listen", required=True, metavar="ADDR:PORT", help="Address for SGSNs; port 0: any free port."
+)
+@click.option("--register", "register", required=True, type=_file, help="File that provision wrote.")
 @_first_message
 def hss(listen: str, register: Path, first_message_s: float) -> None:
     """Serve a home network's register to SGSNs, until SIGTERM or Ctrl-C."""
@@ -322,14 +334,18 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
     return found
 
 
-@command.command("sgsn")
-@click.option("--listen", required=True, metavar="ADDR:PORT", help="For mobiles; port 0: any free one.")
+@command.command(
+    "sgsn", epilog="Example: shakedown aka sgsn --listen 127.0.0.1:7001 --node operators/sgsn-1.json"
+)
+@click.option(
+    "--listen", required=True, metavar="ADDR:PORT", help="Address for mobiles; port 0: any free port."
+)
 @click.option(
     "--core",
     metavar="ADDR:PORT",
-    help="For other SGSNs; not for an address that others can reach.  [default: none]",
+    help="Address for other SGSNs; must not be reachable by others.  [default: none]",
 )
-@click.option("--node", "node", required=True, type=_file, help="What provision wrote.")
+@click.option("--node", "node", required=True, type=_file, help="File that provision wrote.")
 @click.option("--hss", "homes", multiple=True, metavar="NETWORK=ADDR:PORT", help="A home network's HSS.")
 @click.option(
     "--neighbour", "neighbours", multiple=True, metavar="NAME=ADDR:PORT", help="Another SGSN's --core."
@@ -337,11 +353,11 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
 @click.option(
     "--state",
     type=FILE,
-    help="Where sessions and subscribers are kept (SQLite).  [default: memory]",
+    help="File for sessions and subscribers (SQLite).  [default: memory]",
 )
 @_policy
 @_first_message
-@click.option("--json", "as_json", is_flag=True, help="When it stops, print what it did as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON when the SGSN stops.")
 def sgsn(
     listen: str,
     core: str | None,
@@ -402,33 +418,44 @@ def _show_summary(found: SgsnSummary) -> None:
             echo(f"  SCRT, {name}: mean {sum(values) / len(values):.4g} s of {len(values):,}")
 
 
-@command.command("mobile")
+@command.command(
+    "mobile", epilog="Example: shakedown aka mobile --sgsn 127.0.0.1:7001 --card operators/card-0.json"
+)
 @click.option(
-    "--sgsn", "sgsns", required=True, multiple=True, metavar="ADDR:PORT", help="The SGSN; several: in turn."
+    "--sgsn",
+    "sgsns",
+    required=True,
+    multiple=True,
+    metavar="ADDR:PORT",
+    help="The SGSN; if repeated, attaches alternate.",
 )
 @click.option(
     "--serving", default="20801", show_default=True, metavar="NETWORK", help="The network of the SGSN."
 )
-@click.option("--card", required=True, type=_file, help="What provision wrote.")
-@click.option("--attaches", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many.")
+@click.option("--card", required=True, type=_file, help="File that provision wrote.")
 @click.option(
-    "--gap", "gap_s", type=Duration(), default="0s", show_default=True, help="Between two attaches."
+    "--attaches", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="Number of attaches."
 )
 @click.option(
-    "--timeout", "timeout_s", type=Duration(), default="60s", show_default=True, help="For one attach."
+    "--gap", "gap_s", type=Duration(), default="0s", show_default=True, help="Pause between two attaches."
+)
+@click.option(
+    "--timeout", "timeout_s", type=Duration(), default="60s", show_default=True, help="Timeout of one attach."
 )
 @click.option("--data", metavar="TEXT", help="User data to send under the derived keys; the SGSN returns it.")
-@click.option("--samples", is_flag=True, help="Print each attach's times too (with --json).")
+@click.option("--samples", is_flag=True, help="With --json: print the times of each attach.")
 @json_option
+@rows_options(_attaches)
 def mobile(
     sgsns: tuple[str, ...],
     attaches: int,
     timeout_s: float,
     samples: bool,
     as_json: bool,
+    selection: Selection,
     **given: Any,  # noqa: ANN401 - as the core takes them
 ) -> None:
-    """Attach to an SGSN on a socket, each time with what the last attach left."""
+    """Attach to an SGSN over a socket; each attach may resume the session of the last."""
     if timeout_s <= 0.0:
         raise InputError("--timeout: 0; accepted: a time above 0")
     from shakedown.simulation.attaches import attach_live
@@ -442,14 +469,15 @@ def mobile(
     if as_json:
         print_json([found])
     else:
-        _show_live(found)
+        _show_live(found, selection)
     if reason is not None:
         failed = sum(found.failed.values())
         raise click.ClickException(f"{failed} of {attaches} attaches failed; the first: {reason}")
 
 
-def _show_live(found: LiveAttaches) -> None:
-    echo(f"live: {found.suite} to {', '.join(found.sgsns)}")
-    _show_groups(found.full, found.resumed)
+def _show_live(found: LiveAttaches, selection: Selection) -> None:
+    say = note if selection.csv else echo
+    say(f"live: {found.suite} to {', '.join(found.sgsns)}")
+    _show_groups(found.full, found.resumed, selection)
     if found.echoed is not None:
-        echo(f"user data returned under the derived keys: {found.echoed:,} of {found.completed:,}")
+        say(f"user data returned under the derived keys: {found.echoed:,} of {found.completed:,}")

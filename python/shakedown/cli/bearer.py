@@ -3,45 +3,78 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shakedown.cli._options import FILE, FiniteRange
-from shakedown.cli._output import console, echo, force_option, json_option, note, print_json
+from shakedown.cli._output import (
+    echo,
+    force_option,
+    json_option,
+    note,
+    print_json,
+    print_rows,
+    rows_options,
+)
 
 if TYPE_CHECKING:
+    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.bearer import BearerCheck, BearerReport
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Names every random draw."
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Random seed."
 )
+
+
+def _check_columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns import ALWAYS, ROOM, Column, label
+
+    def kind(name: str) -> Column:
+        return Column(key=name, name=name.replace("_", " "), rank=ROOM if name == "drawn" else ALWAYS,
+                      text=lambda row: SHOWN[row["figure"]](row[name]))  # fmt: skip
+
+    def off(value: float | None) -> str:
+        return "–" if value is None else f"{100.0 * value:+.2f}%"
+
+    return (
+        label("bearer", "bearer", identity=True),
+        label("what", "figure", prose=True),
+        Column(key="n", name="packets", rank=ALWAYS, show=str),
+        *map(kind, ("profile", "measured", "drawn", "long_run")),
+        Column(key="deviation", name="deviation", rank=ALWAYS, show=off),
+    )
 
 
 @click.group("bearer")
 def command() -> None:
     """Put commands behind an emulated network, and measure networks.
 
-    Works without root: packets cross a TUN device in a network namespace, and the kernel's own TCP is at
-    both ends.
+    Root is not needed. Packets cross a TUN device in a network namespace; both ends use the kernel's TCP.
     """
 
 
 @command.command(
     "run",
+    epilog="Example: shakedown bearer run nb-iot -- true",
     short_help="Run COMMAND behind an emulated bearer.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.argument("name", metavar="BEARER")
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND…", type=click.UNPROCESSED)
 @seed_option
-@click.option("--pair", metavar="'COMMAND'", help="Run this at the far end, in place of this host's servers.")
+@click.option(
+    "--pair", metavar="'COMMAND'", help="Run COMMAND at the far end, instead of this host's servers."
+)
 @click.option("--pcap", type=FILE, help="Capture at the client's end.")
 @force_option
 @click.option(
-    "--congestion-control", default="reno", show_default=True, help="Of TCP at both ends: reno, cubic, bbr."
+    "--congestion-control",
+    default="reno",
+    show_default=True,
+    help="Congestion control at both ends: reno, cubic, bbr.",
 )
 @click.option(
     "--linger",
@@ -50,9 +83,9 @@ def command() -> None:
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="For how long what COMMAND sent last may still arrive after its end.",
+    help="Time for packets in flight after COMMAND has ended.",
 )
-@click.option("--summary", is_flag=True, help="Afterwards print on standard error what the bearer did.")
+@click.option("--summary", is_flag=True, help="At the end print the bearer's counters on standard error.")
 def run(
     name: str,
     words: tuple[str, ...],
@@ -66,9 +99,9 @@ def run(
 ) -> None:
     """Run COMMAND behind an emulated bearer; its exit status is passed on.
 
-    Options stand before BEARER. COMMAND sees one network device, bearer0. Servers on this host's loopback
-    answer at 198.18.0.2 (in the environment as BEARER_GATEWAY), at their own ports, across the bearer. With
-    --pair a shell runs another command at that address instead, and COMMAND begins once that listens.
+    Options come before BEARER. COMMAND has one network interface, bearer0. It reaches servers on this host's
+    loopback over the bearer, at 198.18.0.2 (BEARER_GATEWAY in the environment) and their own ports. With
+    --pair a shell runs another command at that address instead, and COMMAND starts when that listens.
     """
     from shakedown.errors import InputError
     from shakedown.files.write import check_distinct, check_free
@@ -110,8 +143,13 @@ def _summarise(report: BearerReport) -> None:
     note(f"handed over late by {late.mean_s * 1e6:.0f} us on average, {late.p99_s * 1e6:.0f} us at 99 %")
 
 
-@command.command("check", short_help="Hold emulated bearers against their profiles.")
+@command.command(
+    "check",
+    epilog="Example: shakedown bearer check nb-iot --seconds 2",
+    short_help="Compare emulated bearers with their profiles.",
+)
 @json_option
+@rows_options(_check_columns)
 @click.argument("names", nargs=-1, required=True, metavar="BEARER…")
 @seed_option
 @click.option(
@@ -119,13 +157,13 @@ def _summarise(report: BearerReport) -> None:
     type=FiniteRange(0.5, 600.0),
     default=5.0,
     show_default=True,
-    help="For each of three parts: delay, rate up, rate down.",
+    help="Seconds for each of three parts: delay, rate up, rate down.",
 )
-def check(names: tuple[str, ...], seed: int, seconds: float, as_json: bool) -> None:
-    """Measure emulated bearers with packets of their own, and compare them with their profiles.
+def check(names: tuple[str, ...], seed: int, seconds: float, as_json: bool, selection: Selection) -> None:
+    """Send test packets through emulated bearers, and compare them with their profiles.
 
-    "drawn" is what the links made of the same packets in logical time, "long run" what they draw for 20,000
-    packets in virtual time; the deviation from the profile is measured / drawn x long run / profile - 1.
+    "drawn" is the mean of the delays that the links drew for these packets, "long run" the mean over 20,000
+    packets in virtual time. The deviation from the profile is measured / drawn x long run / profile - 1.
     """
     from shakedown.live import bearer as live
     from shakedown.profiles import load_bearer
@@ -135,39 +173,39 @@ def check(names: tuple[str, ...], seed: int, seconds: float, as_json: bool) -> N
     if as_json:
         print_json(checked)
         return
-    for one in checked:
-        _show(one)
+    print_rows(_check_columns({}), [row for one in checked for row in _check_rows(one)], selection)
+    for one in () if selection.csv else checked:
+        late = one.report.lateness
+        echo(
+            f"{one.bearer}: handed over late by {late.mean_s * 1e6:.0f} µs on average, "
+            f"{late.p99_s * 1e6:.0f} µs at 99 %"
+        )
 
 
-def _show(one: BearerCheck) -> None:
-    from rich.table import Table
+def _check_rows(one: BearerCheck) -> Iterator[dict[str, Any]]:
+    import msgspec
 
-    table = Table(one.bearer, box=None, pad_edge=False, header_style="bold")
-    for heading in ("packets", "profile", "measured", "drawn", "long run", "deviation"):
-        table.add_column(heading, justify="right")
     for figure in one.figures:
         if figure.figure == "one_way_s":
             what = f"one way {figure.direction}, {figure.bytes} bytes"
         else:
             what = f"{'loss' if figure.figure == 'loss' else 'rate'} {figure.direction}"
-        values = (figure.profile, figure.measured, figure.drawn, figure.long_run)
-        deviation = "–" if figure.deviation is None else f"{100.0 * figure.deviation:+.2f}%"
-        shown = (SHOWN[figure.figure](value) for value in values)
-        table.add_row(what, f"{figure.n}", *shown, deviation)
-    console().print(table)
-    late = one.report.lateness
-    echo(f"handed over late by {late.mean_s * 1e6:.0f} us on average, {late.p99_s * 1e6:.0f} us at 99 %")
+        yield {"bearer": one.bearer, "what": what, **msgspec.structs.asdict(figure)}
 
 
-@command.command("measure", short_help="Measure a path, and write it as a profile.")
+@command.command(
+    "measure",
+    epilog="Example: shakedown bearer measure example.net:9000",
+    short_help="Measure a path, and write it as a profile.",
+)
 @json_option
 @click.argument("target", required=False, metavar="HOST:PORT")
-@click.option("--reflect", metavar="ADDRESS:PORT", help="Be the far end, until Ctrl-C.")
-@click.option("--name", default="measured", show_default=True, help="Of the profile.")
+@click.option("--reflect", metavar="ADDRESS:PORT", help="Run as the far end, until Ctrl-C.")
+@click.option("--name", default="measured", show_default=True, help="Name of the profile.")
 @click.option(
     "--out",
     type=FILE,
-    help="The profile's file.  [default: NAME.toml among your own profiles]",
+    help="The profile's file.  [default: NAME.toml among your profiles]",
 )
 @force_option
 @click.option(
@@ -175,7 +213,7 @@ def _show(one: BearerCheck) -> None:
     type=FiniteRange(0.5, 30.0),
     default=5.0,
     show_default=True,
-    help="For each of three parts: round trips, rate up, rate down.",
+    help="Seconds for each of three parts: round trips, rate up, rate down.",
 )
 def measure(
     target: str | None,
@@ -188,8 +226,8 @@ def measure(
 ) -> None:
     """Measure a real path, and write it as a bearer profile.
 
-    At the far end runs "shakedown bearer measure --reflect ADDRESS:PORT". Datagrams cross the path: round
-    trips and loss from pings, rates from the spacing of trains of packets.
+    Start "shakedown bearer measure --reflect ADDRESS:PORT" at the far end first. Round trips and loss are
+    measured with pings, rates with the spacing of packet trains.
     """
     from shakedown.live.path_probe import Reflector, address
 

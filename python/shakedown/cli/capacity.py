@@ -4,33 +4,58 @@ rate needs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, echo_folded, json_option, note, print_json, progress_bar, show
-from shakedown.cli._scenario import PromisedTime, Rate, capacity_tables, scenario_options, seconds
+from shakedown.cli._output import (
+    json_option,
+    note,
+    print_failures,
+    print_json,
+    print_objects,
+    progress_bar,
+    rows_options,
+)
+from shakedown.cli._scenario import PromisedTime, Rate, scenario_options
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
+    from shakedown.reporting.columns import Column, Selection
+    from shakedown.schema.predictions import Calibration
     from shakedown.simulation.deployment import Site
 
 
-@click.command("capacity")
+def _columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.modelled import CAPACITIES
+
+    return CAPACITIES
+
+
+@click.command("capacity", epilog="Example: shakedown capacity tls1.3/x25519/p256/server --within 2s")
 @suites_argument
 @scenario_options
 @click.option(
-    "--within", type=PromisedTime(), required=True, help="Promised time until the client is ready: 2s, 250ms."
+    "--within",
+    type=PromisedTime(),
+    required=True,
+    help="Limit of the time until the client is ready: 2s, 250ms.",
 )
-@click.option(
-    "--percentile", type=float, help="Share in per cent that must keep the promise.  [default: the mean]"
-)
-@click.option("--rate", type=Rate(), help="Handshakes that arrive: how many workers do they need?")
+@click.option("--percentile", type=float, help="Percentile that must meet --within.  [default: the mean]")
+@click.option("--rate", type=Rate(), help="Arrival rate: print the number of workers that it needs.")
 @click.option("--simulated", is_flag=True, help="Search by simulating fleets, not by formula.")
-@click.option("--seed", type=int, metavar="K", help="Of what a simulation draws.  [default: 1]")
+@click.option(
+    "--calibrate",
+    metavar="HOST:PORT",
+    help="Load a running server for some seconds, and use its measured work.",
+)
+@click.option("--authorized-target", metavar="HOST", help="Permit load on HOST, another machine.")
+@click.option("--seed", type=int, metavar="K", help="Random seed.  [default: 1]")
 @json_option
+@rows_options(_columns)
 def command(
     suites: tuple[str, ...],
     device: str,
@@ -39,70 +64,104 @@ def command(
     workers: int,
     scale_from: str | None,
     traces: Path | None,
+    server_software: str | None,
     within: float,
     percentile: float | None,
     rate: float | None,
     simulated: bool,
+    calibrate: str | None,
+    authorized_target: str | None,
     seed: int | None,
     as_json: bool,
+    selection: Selection,
 ) -> None:
-    """Find the highest rate of handshakes at which clients are ready within a promised time.
+    """Find the highest rate of handshakes at which clients are ready in time.
 
-    That time has both sides' processing, transmission, and the wait in the server's queue in it. The
-    server's work includes a TCP connection's, with the kernel.
+    The time includes both sides' processing, transmission, and the wait in the server's queue. The
+    server's work includes its TCP connection in the kernel.
     """
     from shakedown.prediction.library import open_library
 
+    if calibrate is None and authorized_target is not None:
+        raise InputError("--authorized-target goes with --calibrate, which is missing")
+    if calibrate is not None and simulated:
+        raise InputError("--calibrate with --simulated; accepted: one of the two")
     if not simulated and seed is not None:
         raise InputError("--seed goes with --simulated, which is missing")
+    library = open_library(traces, note, server_software=server_software)
+    where: Any = {"device": [device], "server_device": [server_device], "bearer": [bearer]}
     if simulated:
         if rate is not None:
             raise InputError("--rate with --simulated; accepted: one of the two")
+        from shakedown.profiles import places
         from shakedown.simulation.deployment import Site
 
-        site = Site(device, server_device, bearer, workers, seed, open_library(traces, say=note), scale_from)
-        _simulated(suites, site, within_s=within, percentile=percentile, as_json=as_json)
-        return
-    from shakedown.prediction.capacity import capacity_rows
+        sites = [Site(*place, workers, seed, library, scale_from) for place in places(**where)]
+        rows = _simulated(suites, sites, within_s=within, percentile=percentile)
+    else:
+        from shakedown.prediction.capacity import capacity_rows
 
-    rows = capacity_rows(
-        suites,
-        within_s=within,
-        device=device,
-        server_device=server_device,
-        bearer=bearer,
-        percentile=percentile,
-        server_workers=workers,
-        rate_per_s=rate,
-        traces=open_library(traces, say=note),
-        scale_from=scale_from,
-    )
+        calibrations = (
+            [] if calibrate is None else list(_calibrated(suites, calibrate, workers, authorized_target))
+        )
+        rows = capacity_rows(
+            suites,
+            **where,
+            within_s=within,
+            percentile=percentile,
+            server_workers=workers,
+            rate_per_s=rate,
+            traces=library,
+            scale_from=scale_from,
+            calibrations=calibrations,
+        )
     if as_json:
         print_json(rows)
         return
-    promise = "the mean" if percentile is None else f"{percentile:.12g} % of handshakes"
-    echo_folded(f"modelled: {promise} within {seconds(within)}")
-    echo_folded(f"{device} over {bearer} to {server_device}, workers: {workers}")
-    show(capacity_tables(rows, console().width))
+    good = [row for row in rows if "error" not in row]
+    if good:
+        print_objects(good, selection, "Capacity")
+    print_failures(rows, to_error=selection.csv)
+
+
+def _calibrated(
+    suites: tuple[str, ...], target: str, workers: int, authorized_target: str | None
+) -> Iterator[Calibration]:
+    from shakedown import native
+    from shakedown.live.calibration import ROUNDS, calibrate
+
+    with progress_bar(len(suites) * (ROUNDS + 1), "calibrating") as update:
+        for number, suite in enumerate(map(native.canonical, suites)):
+
+            def advance(done: int, _: int, at: int = number * (ROUNDS + 1), suite: str = suite) -> None:
+                update(at + done, suite)
+
+            yield calibrate(
+                target,
+                suite,
+                server_workers=workers,
+                authorized_target=authorized_target,
+                progress=advance,
+            )
 
 
 def _simulated(
-    suites: tuple[str, ...], site: Site, *, within_s: float, percentile: float | None, as_json: bool
-) -> None:
+    suites: tuple[str, ...], sites: list[Site], *, within_s: float, percentile: float | None
+) -> list[dict[str, Any]]:
+    from shakedown.schema.base import builtins
     from shakedown.simulation.capacity import simulated_capacity
 
-    with progress_bar(len(suites), "simulating") as update:
+    with progress_bar(len(suites) * len(sites), "simulating") as update:
         done: list[str] = []
 
         def advance(label: str) -> None:
             update(len(done), label)
             done.append(label)
 
-        rows = simulated_capacity(suites, site, within_s=within_s, percentile=percentile, progress=advance)
-    if as_json:
-        print_json(rows)
-        return
-    from shakedown.reporting.terminal.simulated import capacity_heading, capacity_tables
-
-    echo_folded(capacity_heading(rows))
-    show(capacity_tables(rows, console().width))
+        return [
+            builtins(row)
+            for site in sites
+            for row in simulated_capacity(
+                suites, site, within_s=within_s, percentile=percentile, progress=advance
+            )
+        ]

@@ -8,10 +8,35 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shakedown.cli._options import Time
-from shakedown.cli._output import console, echo, echo_lines, force_option, json_option, note, print_json
+from shakedown.cli._output import (
+    echo,
+    echo_lines,
+    force_option,
+    json_option,
+    note,
+    print_json,
+    print_rows,
+    rows_options,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.certificates import Description, GeneratedChain
+
+
+def _columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.terminal.certificates import certificate_columns
+
+    return certificate_columns()
+
+
+def _profile_columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns import label
+
+    return label("name", "profile"), label("keys", "keys", prose=True)
+
 
 _file = click.Path(path_type=Path)
 _password = click.option(
@@ -25,16 +50,16 @@ _side = click.option(
     type=click.Choice(["server", "client"]),
     default="server",
     show_default=True,
-    help="Who presents the chain.",
+    help="Side that presents the chain.",
 )
 _profile = click.option(
     "--profile",
     default="lab",
     show_default=True,
     metavar="NAME|FILE.toml",
-    help='What certificates hold besides keys; "certs profiles" lists those that come along.',
+    help='Names, dates and extensions; "certs profiles" lists the shipped ones.',
 )
-_name = click.option("--name", help="Common name instead of the profile's; a leaf's DNS name, too.")
+_name = click.option("--name", help="Common name (default: the profile's); also a leaf's DNS name.")
 _alternative = click.option(
     "--alternative",
     "alternative_names",
@@ -44,28 +69,30 @@ _alternative = click.option(
 )
 _not_before = click.option("--not-before", metavar="YYYY-MM-DD", help="First day of validity.")
 _days = click.option("--days", type=int, help="Days of validity.")
-_out = click.option("--out", type=_file, required=True, metavar="FOLDER", help="Where the files go.")
+_out = click.option("--out", type=_file, required=True, metavar="FOLDER", help="Folder for the files.")
 
 
 @click.group("certs")
 def command() -> None:
-    """Make certificates, and say what a chain is, costs, and what peers would refuse about it."""
+    """Make certificates; describe and validate chains."""
 
 
-@command.command("show")
+@command.command("show", epilog="Example: shakedown certs show chain/chain.pem")
 @click.argument("files", type=_file, nargs=-1, required=True, metavar="FILE…")
-@click.option("--key", type=_file, metavar="FILE", help="Private key that should be the leaf's.")
+@click.option("--key", type=_file, metavar="FILE", help="Check that this is the leaf's private key.")
 @click.option("--ca", type=_file, metavar="FILE", help="Roots that the peer trusts; else the last issuer.")
 @_password
-@click.option("--host", help="Whom the peer means to talk to.")
+@click.option("--host", help="Host name that the peer expects.")
 @_side
 @click.option("--level", type=int, default=2, show_default=True, help="The peer's security level, 0 to 5.")
 @click.option("--at", "now", type=Time(), help="Verification time.  [default: now]")
 @json_option
+@rows_options(_columns)
 def show(
     files: tuple[Path, ...],
     level: int,
     as_json: bool,
+    selection: Selection,
     **given: Any,  # noqa: ANN401 - as `api.certs` takes them
 ) -> None:
     """Describe certificates: X.509 in PEM, DER, PKCS #12; WTLS in PEM or as it is sent."""
@@ -75,11 +102,10 @@ def show(
     if as_json:
         print_json(found)
         return
-    for entry in found:
-        _print_description(entry.file, entry, f"security level {level}")
+    _print_descriptions([(entry.file, entry) for entry in found], f"security level {level}", selection)
 
 
-@command.command("make")
+@command.command("make", epilog="Example: shakedown certs make p256@p384 --out chain")
 @click.argument("keys", required=False, metavar="[LEAF@ISSUER…@ROOT]")
 @_out
 @force_option
@@ -94,16 +120,18 @@ def show(
     "--password",
     envvar="SHAKEDOWN_PASSWORD",
     show_envvar=True,
-    help="Also write a PKCS #12 archive under this password.",
+    help="Also write a PKCS #12 archive with this password.",
 )
 @json_option
+@rows_options(_columns)
 def make(
     out: Path,
     force: bool,
     as_json: bool,
+    selection: Selection,
     **given: Any,  # noqa: ANN401 - as `api.certs` takes them
 ) -> None:
-    """Make a chain of new keys: leaf, issuers and root.
+    """Make a certificate chain with new keys: leaf, issuers and root.
 
     Keys are those of suite names, as in "p256@rsa2048@rsa4096"; a lone leaf is issued by a root of its own
     kind. Default: the profile's usual ones. Options on names and dates are about the leaf.
@@ -111,18 +139,16 @@ def make(
     from shakedown import api
 
     [made] = api.certs("make", out=out, replace=force, **given)
-    _print_made(made, out, as_json)
+    _print_made(made, out, as_json, selection)
 
 
-@command.command("issue")
+@command.command("issue", epilog="Example: shakedown certs issue root p256 --out root")
 @click.argument("place", metavar="root|intermediate|server|client")
 @click.argument("key", metavar="KEY")
 @_out
 @force_option
-@click.option(
-    "--wtls", is_flag=True, help="A WTLS certificate; goes without saying where the issuer's is one."
-)
-@click.option("--ca", type=_file, metavar="FILE", help="The issuer's certificate, then its own issuers.")
+@click.option("--wtls", is_flag=True, help="Make a WTLS certificate; implied if the issuer's is one.")
+@click.option("--ca", type=_file, metavar="FILE", help="The issuer's certificate, followed by its issuers.")
 @click.option("--ca-key", type=_file, metavar="FILE", help="The issuer's key, if not in the same file.")
 @click.option(
     "--ca-password",
@@ -136,32 +162,35 @@ def make(
 @_not_before
 @_days
 @json_option
+@rows_options(_columns)
 def issue(
     out: Path,
     force: bool,
     ca: Path | None,
     ca_key: Path | None,
     as_json: bool,
+    selection: Selection,
     **given: Any,  # noqa: ANN401 - as `api.certs` takes them
 ) -> None:
-    """Make one certificate with a new key: a root, or what an issuer of yours issues."""
+    """Make one certificate with a new key: a root, or one that your own authority issues."""
     from shakedown import api
     from shakedown.files.write import check_distinct
 
     check_distinct([out / "chain.pem", out / "key.pem"], [ca, ca_key])
     [made] = api.certs("issue", out=out, replace=force, ca=ca, ca_key=ca_key, **given)
-    _print_made(made, out, as_json)
+    _print_made(made, out, as_json, selection)
 
 
-@command.command("profiles")
+@command.command("profiles", epilog="Example: shakedown certs profiles")
 @click.argument("name", required=False)
 @json_option
-def profiles(name: str | None, as_json: bool) -> None:
-    """List the certificate profiles that come along, or print one: a start for your own."""
+@rows_options(_profile_columns)
+def profiles(name: str | None, as_json: bool, selection: Selection) -> None:
+    """List the shipped certificate profiles, or print one as a template."""
     from shakedown import api
     from shakedown.errors import InputError, did_you_mean
 
-    known = api.certs("profiles")
+    known: list[Any] = api.certs("profiles")
     if name is not None:
         chosen = [entry for entry in known if entry.name == name]
         if not chosen:
@@ -174,28 +203,42 @@ def profiles(name: str | None, as_json: bool) -> None:
     elif name is not None:
         echo_lines(known[0].text)
     else:
-        for entry in known:
-            echo(f"{entry.name:<20} {entry.keys}")
+        print_rows(_profile_columns({}), [{"name": one.name, "keys": one.keys} for one in known], selection)
 
 
-def _print_made(made: GeneratedChain, out: Path, as_json: bool) -> None:
+def _print_made(made: GeneratedChain, out: Path, as_json: bool, selection: Selection) -> None:
     if as_json:
         print_json([made])
         return
     for file in made.files:
         note(f"{file.path}: {file.what}, {file.bytes:,} bytes")
-    _print_description(str(out / "chain.pem"), made.description, "security level 0")
+    _print_descriptions([(str(out / "chain.pem"), made.description)], "security level 0", selection)
 
 
-def _print_description(file: str, description: Description, level: str) -> None:
-    from rich.text import Text
+def _print_descriptions(found: Sequence[tuple[str, Description]], level: str, selection: Selection) -> None:
+    """A table for each certificate; as CSV one of all."""
+    from shakedown.reporting.terminal.certificates import (
+        certificate_columns,
+        certificate_rows,
+        finding_lines,
+        headline,
+    )
 
-    from shakedown.reporting.terminal.certificates import certificate_table, finding_lines, headline
-
-    screen = console()
-    screen.print(Text(headline(file, description), style="bold"))
-    for place, certificate in enumerate(description.certificates, start=1):
-        screen.print(certificate_table(place, certificate))
-    for line in finding_lines(description, level):
-        screen.print(Text(line))
-    screen.print()
+    tables = [
+        [
+            list(certificate_rows(file, place, one))
+            for place, one in enumerate(description.certificates, start=1)
+        ]
+        for file, description in found
+    ]
+    if selection.csv:
+        print_rows(
+            certificate_columns(), [row for some in tables for rows in some for row in rows], selection
+        )
+        return
+    for (file, description), some in zip(found, tables, strict=True):
+        echo(headline(file, description))
+        for place, rows in enumerate(some, start=1):
+            print_rows(certificate_columns(place), rows, selection)
+        for line in finding_lines(description, level):
+            echo(line)

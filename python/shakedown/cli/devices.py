@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shakedown.cli._options import FILE, FiniteRange
-from shakedown.cli._output import console, echo, echo_folded, force_option, json_option, note, print_json
+from shakedown.cli._output import (
+    echo,
+    force_option,
+    json_option,
+    note,
+    print_json,
+    print_objects,
+    print_rows,
+    rows_options,
+)
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
-    from shakedown.profiles.device import DeviceEnergy
+    from shakedown.profiles.device import Device
+    from shakedown.reporting.columns import Column, Selection
+    from shakedown.schema.profiles import DeviceEnergy
+
+
+def _columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.catalogue import DEVICES, PRIMITIVES
+
+    return (*DEVICES, *PRIMITIVES)
 
 
 class Listing(click.Group):
@@ -27,13 +45,14 @@ class Listing(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group("devices", cls=Listing, invoke_without_command=True)
+@click.group("devices", epilog="Example: shakedown devices cortex", cls=Listing, invoke_without_command=True)
 @json_option
+@rows_options(_columns)
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
+def command(ctx: click.Context, as_json: bool, selection: Selection) -> None:
     """List the device profiles; with NAME…, show them; "measure" and "import FILE" make one.
 
-    Some boards have figures of several builds: NAME:VARIANT is another than the usual one.
+    Some boards have figures of several builds: NAME:VARIANT selects one.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -45,71 +64,54 @@ def command(ctx: click.Context, as_json: bool) -> None:
             profiles.append(load_device(name))
         except InputError as error:
             note(f"left out: {error}")
+    _list(profiles, selection, as_json=as_json)
+
+
+def _list(profiles: Sequence[Device], selection: Selection, *, as_json: bool) -> None:
     if as_json:
         print_json([profile.summary() for profile in profiles])
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("device", no_wrap=True)
-    table.add_column("title")
-    table.add_column("figures")
-    table.add_column("variants")
-    for profile in profiles:
-        table.add_row(
-            profile.name,
-            Text(profile.title),
-            str(len(profile.costs)) if profile.priced else "description only",
-            Text(" ".join(one.variant for one in profile.variants)),
-        )
-    console().print(table)
+    print_objects(profiles, selection)
 
 
 @command.command("show", hidden=True)
 @json_option
+@rows_options(_columns)
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
-def show(names: tuple[str, ...], as_json: bool) -> None:
-    """Show device profiles."""
-    from shakedown.profiles import load_device
+def show(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
+    """Show device profiles; parts of names and patterns list those that match."""
+    from shakedown.profiles import existing_device_names, load_device
+    from shakedown.profiles.registry import matching
+    from shakedown.reporting.columns.catalogue import PRIMITIVES, primitive_rows
 
-    profiles = [load_device(name) for name in names]
+    found = matching(names, existing_device_names())
+    profiles = [load_device(name) for name in found]
+    if not set(names) >= set(found):
+        _list(profiles, selection, as_json=as_json)
+        return
     if as_json:
         print_json([profile.as_json() for profile in profiles])
         return
-    from rich.table import Table
-
-    from shakedown.cli._scenario import seconds
-    from shakedown.reporting.terminal.figures import NOTHING
-
+    if selection.csv:
+        print_rows(PRIMITIVES, [row for one in profiles for row in primitive_rows(one)], selection)
+        return
     for profile in profiles:
-        echo_folded(profile.title)
-        echo_folded(f"  {profile.chip}, {profile.clock_hz / 1e6:g} MHz")
+        echo(profile.title)
+        echo(f"  {profile.chip}, {profile.clock_hz / 1e6:g} MHz")
         if profile.library:
-            echo_folded(f"  {profile.library}; {profile.build}")
+            echo(f"  {profile.library}; {profile.build}")
         for line in (*profile.source, profile.note):
             if line:
-                echo_folded(f"  {line}")
+                echo(f"  {line}")
         if power := _power(profile.energy):
-            echo_folded(f"  {power}")
+            echo(f"  {power}")
         for key, reason in profile.assumed.items():
-            echo_folded(f"  assumed: {key}: {reason}")
+            echo(f"  assumed: {key}: {reason}")
         if profile.variants:
-            echo_folded("  variants: " + ", ".join(f"{one.name} ({one.build})" for one in profile.variants))
-        table = Table("operation", "algorithm", "parameters", box=None, pad_edge=False, header_style="bold")
-        table.add_column("per call", justify="right", no_wrap=True)
-        table.add_column("per KiB", justify="right", no_wrap=True)
-        table.add_column("note")
-        for triple, cost in sorted(profile.costs.items()):
-            # A call that costs nothing has a note; symmetric work by the KiB alone says nothing of calls.
-            per_call = NOTHING if cost.per_kib_s and not cost.mean_s else seconds(cost.mean_s)
-            per_kib = seconds(cost.per_kib_s) if cost.per_kib_s else NOTHING
-            table.add_row(*triple, per_call, per_kib, cost.note)
+            echo("  variants: " + ", ".join(f"{one.name} ({one.build})" for one in profile.variants))
+        print_rows(PRIMITIVES, primitive_rows(profile), selection)
         for total in profile.totals:
-            table.add_row(
-                "total", total.quantity, total.suite, f"{total.value:g} {total.unit}", "", total.note
-            )
-        console().print(table)
+            echo(f"total {total.quantity} {total.suite}: {total.value:g} {total.unit}  {total.note}".rstrip())
 
 
 def _power(energy: DeviceEnergy) -> str:
@@ -120,14 +122,14 @@ def _power(energy: DeviceEnergy) -> str:
     return "; ".join([*said, *([f"battery: {energy.battery_j:g} J"] if energy.battery_j else [])])
 
 
-@command.command("measure")
+@command.command("measure", epilog="Example: shakedown devices measure --minutes 2")
 @click.option("--name", default="this-machine", show_default=True, help="Name of the profile.")
 @click.option(
     "--seconds",
     default=0.3,
     show_default=True,
     type=FiniteRange(min=0.0, min_open=True),
-    help="Longest time for each key, group or algorithm, in seconds.",
+    help="Limit of time for each key, group or algorithm, in seconds.",
 )
 @click.option(
     "--rounds",
@@ -141,44 +143,41 @@ def _power(energy: DeviceEnergy) -> str:
     default=8.0,
     show_default=True,
     type=FiniteRange(min=0.0, min_open=True),
-    help="Begin no round of handshakes that would end later than this.",
+    help="Start no round of handshakes that would end later.",
 )
 @click.option(
     "--openssl",
     "program",
     metavar="PROGRAM",
-    help="For a server that runs another OpenSSL than the one in here: that library's program.",
+    help="Measure the OpenSSL of this openssl program instead.",
 )
-@click.option(
-    "--busy", is_flag=True, help="Keep the other processors busy meanwhile, as on a saturated server."
-)
-@click.option("--force", is_flag=True, help="Replace a profile that exists; this-machine always is.")
+@click.option("--busy", is_flag=True, help="Load the other processors, as on a saturated server.")
+@click.option("--force", is_flag=True, help="Replace an existing profile; this-machine is always replaced.")
 def measure(
     name: str, seconds: float, rounds: int, minutes: float, program: str | None, busy: bool, force: bool
 ) -> None:
     """Measure a full profile of this machine: primitives, stacks' own work, a served connection.
 
-    It is kept among your own profiles, and "--device this-machine" finds it. Takes some minutes; the quieter
-    the machine, the truer the figures. The profile is written after every round of handshakes: what is
-    interrupted leaves the rounds before.
+    Saves it among your own profiles, where "--device this-machine" finds it. Takes some minutes; keep the
+    machine idle. The profile is written after every round of handshakes; an interrupted run keeps them.
     """
     from time import perf_counter
 
     from shakedown import native
     from shakedown.cli._output import progress_bar
     from shakedown.prediction.connection_cost import connection_cost
-    from shakedown.prediction.cpu_contention import busy_neighbours
+    from shakedown.prediction.cpu_contention import Watch, busy_neighbours
     from shakedown.prediction.libssl import libssl_of
     from shakedown.prediction.other_openssl import measure_other
     from shakedown.prediction.this_machine import measure_suites, profile_of, suites
-    from shakedown.profiles import THIS_MACHINE, load_device
+    from shakedown.profiles import THIS_MACHINE
     from shakedown.profiles.importers import profile_path, write_profile
 
     may_replace = force or name == THIS_MACHINE
     path = profile_path(name, None, replace=may_replace)
     if program is not None:
         libssl_of(program)  # refused before anything is measured
-    begun = perf_counter()
+    begun, watch = perf_counter(), Watch()
     with progress_bar(1000, "a served connection") as update:
         connection = connection_cost(progress=lambda done, total: update(1000 * done // total, ""))
     with busy_neighbours(busy=busy), progress_bar(1000, "primitives") as update:
@@ -188,7 +187,8 @@ def measure(
 
     def kept(measured: list[dict[str, Any]]) -> None:
         nonlocal may_replace
-        write_profile(path, profile_of(name, timed, measured, connection), replace=may_replace)
+        text = profile_of(name, timed, measured, connection, change=watch.change)
+        write_profile(path, text, replace=may_replace)
         may_replace = True
 
     with busy_neighbours(busy=busy), progress_bar(1000, "handshakes") as update:
@@ -203,28 +203,33 @@ def measure(
         with busy_neighbours(busy=busy), progress_bar(1000, f"OpenSSL of {program}") as update:
             other = measure_other(
                 program,
-                load_device(str(path)),
                 progress=lambda done, total, what: update(1000 * done // total, what),
             )
-        write_profile(path, profile_of(name, timed, measured, connection, other=other), replace=True)
-        echo(f"{path}: as with {other.version}")
+        text = profile_of(name, timed, measured, connection, other=other, change=watch.change)
+        write_profile(path, text, replace=True)
+        echo(f"{path}: as with {other.version}; from round to round within ×/÷ {other.unsteady:.2f}")
+    for line in watch.warnings():
+        note(line)
     echo(f"{path}: {len(timed)} primitives, {len(measured)} suites, a served connection")
 
 
-@command.command("import")
+@command.command(
+    "import",
+    epilog="Example: shakedown devices import speed.txt --name my-board --chip 'Cortex-A72' --clock 1500",
+)
 @click.argument("file", type=FILE)
 @click.option("--name", required=True, help="Name of the profile.")
 @click.option("--chip", required=True, help="Chip, as in 'STM32L4A6 (Cortex-M4)'.")
 @click.option("--clock", required=True, type=click.FloatRange(0, 1e6, min_open=True), help="Clock in MHz.")
-@click.option("--title", help="Title for people.  [default: the name]")
-@click.option("--library", help="Library and version.  [default: as far as the output says]")
+@click.option("--title", help="Readable title.  [default: the name]")
+@click.option("--library", help="Library and version.  [default: as in FILE]")
 @click.option("--build", default="not stated", show_default=True, help="Build: compiler, flags, assembler.")
 @click.option("--date", help="Date of the figures.  [default: today]")
-@click.option("--source", help="Where the figures stand.  [default: the file's name]")
+@click.option("--source", help="Source of the figures.  [default: the file's name]")
 @click.option(
     "--out",
     type=FILE,
-    help="Profile to write.  [default: among your own]",
+    help="Profile to write.  [default: NAME.toml among your profiles]",
 )
 @force_option
 def import_(
@@ -239,9 +244,9 @@ def import_(
 ) -> None:
     """Make a device profile from benchmark output.
 
-    FILE holds what "openssl speed -mr", wolfCrypt's benchmark, mbedTLS's benchmark, "shakedown measure
+    FILE is what "openssl speed -mr", wolfCrypt's benchmark, mbedTLS's benchmark, "shakedown measure
     --json" or "shakedown primitives --json" printed, or is pqm4's benchmarks.csv or benchmarks.md, whose
-    cycles --clock makes times. Every figure in it that no profile can hold is named.
+    cycles --clock converts to times. Figures that a profile cannot represent are listed.
     """
     from shakedown.profiles.importers import save_import
 

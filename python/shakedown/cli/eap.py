@@ -30,18 +30,24 @@ def _common(command: Callable[..., object]) -> Callable[..., object]:
             help="TLS bytes in an EAP packet.  [default: 1398]",
         ),
         click.option(
-            "--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Of archives and keys."
+            "--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Password of archives and keys."
         ),
         click.option("--ca", type=_file, metavar="FILE", help="The root that this side trusts."),
-        click.option("--key", type=_file, metavar="FILE", help="Its key.  [default: in the chain's file]"),
-        click.option("--chain", type=_file, metavar="FILE", help="What this side presents, leaf first."),
-        click.option("--suite", required=True, metavar="SUITE", help="What to negotiate, and nothing else."),
+        click.option(
+            "--key", type=_file, metavar="FILE", help="Private key of --chain.  [default: in the same file]"
+        ),
+        click.option(
+            "--chain", type=_file, metavar="FILE", help="Chain that this side presents, leaf first."
+        ),
+        click.option(
+            "--suite", required=True, metavar="SUITE", help="Suite to negotiate; no other is accepted."
+        ),
         click.option(
             "--secret",
             required=True,
             envvar="SHAKEDOWN_SECRET",
             show_envvar=True,
-            help="What access point and RADIUS server share.",
+            help="Secret shared by access point and RADIUS server.",
         ),
     ):
         command = option(command)
@@ -53,31 +59,34 @@ def command() -> None:
     """EAP-TLS over RADIUS: authenticate as a peer, or serve supplicants."""
 
 
-@command.command("peer")
+@command.command(
+    "peer",
+    epilog="Example: shakedown eap peer --server 127.0.0.1:1812 --secret s3cret --suite tls1.3/x25519",
+)
 @click.option("--server", required=True, metavar="ADDR:PORT", help="The RADIUS server.")
 @_common
 @click.option(
     "--identity",
     default="anonymous@shakedown.test",
     show_default=True,
-    help="The name in the clear; the true one is in the certificate.",
+    help="Identity that is sent unencrypted.",
 )
-@click.option("--count", type=int, default=1, show_default=True, help="Authentications.")
+@click.option("--count", type=int, default=1, show_default=True, help="Number of authentications.")
 @click.option(
     "--rate",
     metavar="RATE",
-    help="Starts per second, as 300/s, whatever becomes of those before.  [default: one after the other]",
+    help="New authentications per second, in an open loop: 300/s.  [default: one after the other]",
 )
 @click.option(
-    "--in-flight", type=int, help="The most authentications at a time.  [default: 1; with --rate 16384]"
+    "--in-flight", type=int, help="Limit of authentications in progress.  [default: 1; with --rate 16384]"
 )
-@click.option("--resume", is_flag=True, help="One full authentication first, uncounted; the others resume.")
+@click.option("--resume", is_flag=True, help="Resume the session of a first, uncounted authentication.")
 @click.option(
     "--timeout",
     default="10s",
     show_default=True,
     metavar="TIME",
-    help="Longest wait for the answer to a request.",
+    help="Timeout of a request.",
 )
 @json_option
 def peer(
@@ -132,14 +141,20 @@ def peer(
         raise click.ClickException(f"{failed} of {count} authentications failed; the first: {failure}")
 
 
-@command.command("serve", short_help="Serve supplicants until SIGTERM or Ctrl-C.")
-@click.option("--listen", required=True, metavar="ADDR:PORT", help="Where to listen; port 0: any free one.")
+@command.command(
+    "serve",
+    epilog="Example: shakedown eap serve --listen 127.0.0.1:1812 --secret s3cret --suite tls1.3/x25519",
+    short_help="Serve supplicants until SIGTERM or Ctrl-C.",
+)
+@click.option(
+    "--listen", required=True, metavar="ADDR:PORT", help="Address to listen on; port 0: any free port."
+)
 @_common
-@click.option("--no-resume", is_flag=True, help="Leave peers no session to resume.")
+@click.option("--no-resume", is_flag=True, help="Issue no session that a peer could resume.")
 @click.option(
     "--state",
     type=FILE,
-    help="Where sessions are kept (SQLite), so that they survive the server.  [default: memory]",
+    help="File that keeps sessions across restarts (SQLite).  [default: memory]",
 )
 def serve(
     listen: str,

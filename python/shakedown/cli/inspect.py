@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shakedown.cli._options import FILE
-from shakedown.cli._output import console, echo, force_option, json_option, note, progress_bar, raw_json
+from shakedown.cli._output import (
+    echo,
+    force_option,
+    json_option,
+    note,
+    print_rows,
+    progress_bar,
+    raw_json,
+    rows_options,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from shakedown.native import Inspected, Inspection
+    from shakedown.reporting.columns import Column, Selection
 
 MAX_IN_FULL = 20
 """Connections of which each message is shown; more of them are shown as one line each."""
@@ -26,11 +35,17 @@ MAX_REFUSALS = 5
 """Connections left out of the traces that are named one by one."""
 
 
-@click.command("inspect")
+def _columns(given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.captured import CONNECTIONS, MESSAGES
+
+    return MESSAGES if given["numbers"] else CONNECTIONS
+
+
+@click.command("inspect", epilog="Example: shakedown inspect handshake.pcap --summary")
 @click.argument("capture", type=click.Path(path_type=Path), metavar="FILE.pcap")
-@click.option("--keylog", type=click.Path(path_type=Path), help="Key log that decrypts what is encrypted.")
+@click.option("--keylog", type=click.Path(path_type=Path), help="Key log for decryption.")
 @click.option(
-    "--summary", is_flag=True, help=f"A line for each connection; so too where there are over {MAX_IN_FULL}."
+    "--summary", is_flag=True, help=f"One line per connection.  [default: with more than {MAX_IN_FULL}]"
 )
 @click.option(
     "--connection",
@@ -38,15 +53,16 @@ MAX_REFUSALS = 5
     type=click.IntRange(min=0),
     multiple=True,
     metavar="N",
-    help="Only the connection of this number, in full. May be repeated.",
+    help="Print connection N in full; may be repeated.",
 )
 @click.option(
     "--traces-out",
     type=FILE,
-    help="Write what predict --traces takes: the connections whose suite is fully visible.",
+    help="Write traces for predict --traces, of completely visible connections.",
 )
 @force_option
 @json_option
+@rows_options(_columns)
 def command(
     capture: Path,
     keylog: Path | None,
@@ -55,16 +71,18 @@ def command(
     traces_out: Path | None,
     force: bool,
     as_json: bool,
+    selection: Selection,
 ) -> None:
     """Read a capture: its connections, their handshake messages and bytes.
 
-    Without a key log, what is readable on the wire. Connections are shown as they end, those that the
-    capture leaves open last; numbers are given in the order of their first messages.
+    Without a key log only the number of encrypted bytes is known. Connections are printed when they end,
+    unfinished ones last. Their numbers follow the order of their first messages.
     """
     from shakedown import native
     from shakedown.errors import InputError
     from shakedown.experiments.figure_kinds.captured import cut_short
     from shakedown.files.write import check_distinct
+    from shakedown.reporting.columns import Selection
 
     check_distinct([traces_out], [capture, keylog])
 
@@ -81,14 +99,16 @@ def command(
         if as_json:
             _print_json(connections)
         else:
-            _print_tables(connections, found, capture, bar, summary and not numbers, bool(numbers))
+            # Rows are for programs, and for choosing columns; messages where they are asked for.
+            listed = summary or (selection != Selection() and not numbers)
+            _print_tables(connections, found, capture, bar, selection, summary=listed, in_full=bool(numbers))
     evicted = found.summary.evicted
     if evicted:
         note(
             f"{evicted:,} connections were emitted before their end: more were open at a time "
             "than memory is allowed for"
         )
-    from shakedown.reporting.terminal.connections import unread_line
+    from shakedown.reporting.columns.captured import unread_line
 
     for line in (unread_line(found.summary), *found.summary.problems):
         if line and line != found.problem:
@@ -140,31 +160,39 @@ def _print_tables(
     found: Inspection,
     capture: Path,
     bar: ExitStack,
+    selection: Selection,
+    *,
     summary: bool,
     in_full: bool,
 ) -> None:
     """Few connections in full, many as a line each."""
-    from shakedown.reporting.terminal.connections import (
-        SUMMARY_HEADING,
-        connection_table,
-        summary_line,
-        summary_totals,
-    )
+    from shakedown.reporting.columns import captured as columns
 
     first = list(islice(connections, 0 if in_full else MAX_IN_FULL + 1))
-    if sys.stdout.isatty():
-        # A bar and the lines would write over each other, and the lines show progress enough.
-        bar.close()
+    everyone = (one.connection for one in chain(first, connections))
     if summary or len(first) > MAX_IN_FULL:
-        if first:
-            echo(SUMMARY_HEADING)
-        for one in chain(first, connections):
-            echo(summary_line(one.connection))
-        echo(f"{capture}: {summary_totals(found.summary)}")
+        rows = [columns.connection_row(one) for one in everyone]
+        bar.close()
+        notes = [f"{capture}: {columns.summary_totals(found.summary)}"]
+        print_rows(columns.CONNECTIONS, rows, selection, notes=notes)
+        return
+    bar.close()
+    if selection.csv:
+        print_rows(
+            columns.MESSAGES, [row for one in everyone for row in columns.message_rows(one)], selection
+        )
         return
     shown = False
-    for one in chain(first, connections):
-        console().print(connection_table(one.connection))
+    for one in everyone:
+        if shown:
+            echo("")
+        print_rows(
+            columns.MESSAGES,
+            columns.message_rows(one),
+            selection,
+            title=columns.connection_title(one),
+            notes=columns.remarks(one),
+        )
         shown = True
     if not shown:
         held = found.summary

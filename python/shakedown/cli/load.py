@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Share, cluster_of, computed_where
+from shakedown.cli._options import cluster_of, command_of, computed_where
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -17,113 +17,40 @@ from shakedown.cli._output import (
     live_line,
     note,
     print_json,
-    show,
+    print_rows,
+    rows_options,
     stopped_like_interrupted,
 )
-from shakedown.cli._scenario import Duration, Rate
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from shakedown.experiments.cluster import Generators
-    from shakedown.schema.live import Arrivals, LoadProgress, LoadRun
+    from shakedown.experiments.load_generators import Generators
+    from shakedown.reporting.columns import Column, Selection
+    from shakedown.schema.live import LoadProgress, LoadRun
 
-ARRIVALS = ("poisson", "deterministic", "closed")
+
+def _columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.live import TIMES
+
+    return TIMES
 
 
-@click.command("load")
+@click.command(
+    "load",
+    cls=command_of("schema.options.LoadOptions", before="processes"),
+    epilog="Example: shakedown load 127.0.0.1:8443 tls1.3/x25519/p256/server --rate 100/s --duration 5s",
+)
 @click.argument("target", metavar="TARGET")
 @click.argument("suite", required=False, metavar="[SUITE]")
-@click.option("--rate", "rate_per_s", type=Rate(), metavar="R", help="Starts a second: 300/s, 20/min.")
-@click.option(
-    "--arrivals",
-    type=click.Choice(ARRIVALS),
-    help="Gaps between starts: exponential, equal, or a client's next when its last is over.  "
-    "[default: poisson; closed with --background and without --rate]",
-)
-@click.option(
-    "--background",
-    "background_per_s",
-    type=Rate(),
-    metavar="R",
-    help="Starts a second, at exponential gaps, of another load beside this one.",
-)
-@click.option(
-    "--duration",
-    "duration_s",
-    type=Duration(),
-    default="10s",
-    show_default=True,
-    metavar="T",
-    help="How long connections are started.",
-)
-@click.option("--count", "max_starts", type=click.IntRange(1, 10**9), metavar="N", help="The most starts.")
-@click.option(
-    "--clients",
-    type=click.IntRange(1, 100_000),
-    metavar="N",
-    help="Clients, each with a session of its own; in a closed loop, connections at a time.  "
-    "[default: 16; 1 with --background]",
-)
-@click.option(
-    "--resumption",
-    type=Share(),
-    default=0.0,
-    show_default=True,
-    metavar="SHARE",
-    help="Share of connections that resume a session.",
-)
-@click.option("--seed", type=click.IntRange(0, 2**53), default=1, show_default=True, metavar="N")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=Duration(),
-    default="10s",
-    show_default=True,
-    metavar="T",
-    help="The longest that a connection may take from its start.",
-)
-@click.option("--max-open", type=click.IntRange(1, 100_000), metavar="N", help="The most open connections.")
-@click.option("--http", metavar="PATH", help="Send an HTTP request for PATH and await the answer.")
-@click.option("--await-first-byte", is_flag=True, help="Await the first byte of a server that speaks first.")
-@click.option("--ca", type=FILE, metavar="FILE", help="Certificates to trust: the target's is checked.")
-@click.option("--server-name", metavar="NAME", help="Name to ask for and to check.  [default: the host]")
-@click.option("--no-check", is_flag=True, help="Do not check generated certificates either.")
-@click.option("--client-stack", metavar="NAME", help='Runs the client; "stacks" lists them.')
-@click.option("--client-chain", type=FILE, metavar="FILE", help="What clients present in mutual suites.")
-@click.option("--client-key", type=FILE, metavar="FILE", help="Its key, where the chain's file has none.")
-@click.option(
-    "--require",
-    "requirements",
-    multiple=True,
-    metavar="WHAT",
-    help="A threshold that sets the exit status: handshake.p99<2s, failed.share<1%; may be repeated.",
-)
-@click.option(
-    "--trace-count", type=click.IntRange(1, 10_000), metavar="N", help="Sample N handshakes: where time goes."
-)
-@click.option("--traces-out", type=FILE, metavar="FILE", help="Write the clients' halves of them.")
-@click.option(
-    "--server-traces", type=FILE, metavar="FILE", help='Join them with what "serve --traces-out" wrote.'
-)
-@click.option(
-    "--emulate-device", metavar="DEVICE", help="Let clients take the time of this device, by waiting."
-)
 @computed_where
-@click.option(
-    "--authorized-target", "authorized_target", metavar="HOST", help="HOST is not this machine, and you may."
-)
-@click.option("--no-rate-cap", is_flag=True, help="Load another machine with more than 50/s.")
 @force_option
 @json_option
+@rows_options(_columns)
 def command(
     target: str,
     suite: str | None,
-    rate_per_s: float | None,
-    arrivals: str | None,
-    background_per_s: float | None,
     duration_s: float,
-    clients: int | None,
     trace_count: int | None,
     traces_out: Path | None,
     processes: int | None,
@@ -131,16 +58,15 @@ def command(
     scheduler_ca: Path | None,
     scheduler_cert: Path | None,
     scheduler_key: Path | None,
-    no_check: bool,
-    no_rate_cap: bool,
     force: bool,
     as_json: bool,
-    **given: Any,  # noqa: ANN401 - as `loading.load` takes them
+    selection: Selection,
+    **given: Any,  # noqa: ANN401 - fields of `LoadOptions`
 ) -> None:
-    """Load a TLS server or a WTLS gateway, and say what its clients saw.
+    """Load a TLS server or a WTLS gateway, and report the clients' times.
 
     TARGET is HOST:PORT, tls://HOST:PORT or wtls://HOST:PORT. Without SUITE the client negotiates what its
-    library offers. Times count from the planned start of a connection: a server that stalls cannot hide it.
+    library offers. Times count from the planned start of a connection, so they include a server's stalls.
     """
     from shakedown.errors import ShakedownError
     from shakedown.files.write import check_free
@@ -149,8 +75,6 @@ def command(
     cluster = cluster_of(processes, scheduler, scheduler_ca, scheduler_cert, scheduler_key)
     if traces_out is not None:
         check_free(traces_out, force)
-    if arrivals is None:
-        arrivals = "closed" if background_per_s is not None and rate_per_s is None else "poisson"
     # Told while workers are still there: their end takes a moment, in which Ctrl-C costs no figures.
     with stopped_like_interrupted(), _generators(cluster) as generators:
         unwritten: UnwrittenTracesError | None = None
@@ -159,24 +83,18 @@ def command(
                 run = load(
                     target,
                     suite,
-                    rate_per_s=rate_per_s,
-                    arrivals=cast("Arrivals", arrivals),
-                    background_per_s=background_per_s,
                     duration_s=duration_s,
-                    clients=clients if clients is not None else 16 if background_per_s is None else 1,
-                    trace_count=trace_count or 0,
+                    trace_count=trace_count,
                     traces_out=traces_out,
                     replace=force,
                     generators=generators,
-                    check=not no_check,
-                    rate_cap=not no_rate_cap,
                     progress=update,
                     **given,
                 )
             except UnwrittenTracesError as error:
                 # The run is not lost with them.
                 unwritten, run = error, error.run
-        _show(run, as_json)
+        _show(run, selection, as_json=as_json)
         _warn(run, trace_count)
         if unwritten is not None:
             raise unwritten
@@ -202,7 +120,7 @@ def _warn(run: LoadRun, trace_count: int | None) -> None:
 @contextmanager
 def _generators(cluster: AbstractContextManager[Client | None]) -> Iterator[Generators | None]:
     """Who loads: None for this process."""
-    from shakedown.experiments.cluster import Generators
+    from shakedown.experiments.load_generators import Generators
 
     with cluster as client:
         yield None if client is None else Generators(client)
@@ -249,29 +167,29 @@ def _got(text: str, value: float | None) -> str:
     return f"{value:.4g}" if ".share" in metric else f"{value:.4g} s"
 
 
-def _show(run: LoadRun, as_json: bool) -> None:
+def _show(run: LoadRun, selection: Selection, *, as_json: bool) -> None:
     if as_json:
         print_json([run])
         return
-    from shakedown.reporting.terminal.live import (
-        background_lines,
-        load_lines,
-        load_table,
-        time_spent_lines,
-        time_spent_table,
-    )
+    from shakedown.reporting.columns import Selection
+    from shakedown.reporting.columns.live import SPENT, TIMES, spent_rows, time_rows
+    from shakedown.reporting.terminal.live import background_lines, load_lines, time_spent_lines
 
+    beside = [] if run.background is None else list(time_rows("background", run.background))
+    if selection.csv:
+        print_rows(TIMES, [*time_rows("load", run), *beside], selection)
+        return
     for line in load_lines(run):
         echo(line)
-    show([load_table(run)])
+    print_rows(TIMES, time_rows("load", run), selection)
     if run.background is not None:
         for line in background_lines(run.background):
             echo(line)
-        show([load_table(run.background)])
+        print_rows(TIMES, beside, selection)
     if run.time_spent is not None:
         for line in time_spent_lines(run.time_spent):
             echo(line)
-        show([time_spent_table(run.time_spent)])
+        print_rows(SPENT, spent_rows(run.time_spent), Selection(wide=selection.wide))
 
 
 @contextmanager

@@ -1,30 +1,52 @@
-"""`measure`: real handshakes in memory, priced from inside."""
+"""`measure`: real handshakes in memory, timed from inside."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, MeasureCommand, suites_argument
-from shakedown.cli._output import echo, force_option, json_option, note, print_json, progress_bar, show
+from shakedown.cli._options import FILE, command_of, suites_argument
+from shakedown.cli._output import (
+    echo,
+    force_option,
+    json_option,
+    note,
+    print_json,
+    print_objects,
+    print_rows,
+    progress_bar,
+    rows_options,
+)
 
 if TYPE_CHECKING:
     from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.measured import Measurement
 
 WTLS_ONLY = ("certificate_form", "private_curves")
 
 
-@click.command("measure", cls=MeasureCommand)
+def _columns(given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.measured import HANDSHAKES, MESSAGES
+
+    return MESSAGES if given["messages"] else HANDSHAKES
+
+
+@click.command(
+    "measure",
+    cls=command_of("native.scenario.Options", before="stack", without=("client_password",)),
+    epilog="Example: shakedown measure tls1.3/x25519/p256/server",
+)
 @suites_argument
 @click.option(
-    "--stack", metavar="NAME", help='Runs both sides; "stacks" lists them.  [default: the suite\'s]'
+    "--stack", metavar="NAME", help='Stack of both sides; "stacks" lists them.  [default: the suite\'s]'
 )
-@click.option("--client-stack", metavar="NAME", help="Runs the client's side.")
-@click.option("--server-stack", metavar="NAME", help="Runs the server's side.")
-@click.option("--samples", is_flag=True, help="--json: every repetition's figure beside each median.")
+@click.option("--client-stack", metavar="NAME", help="Stack of the client.")
+@click.option("--server-stack", metavar="NAME", help="Stack of the server.")
+@click.option("--samples", is_flag=True, help="With --json: print the figures of every repetition.")
 @click.option(
     "--transfer",
     "sizes_kib",
@@ -38,7 +60,7 @@ WTLS_ONLY = ("certificate_form", "private_curves")
     type=click.Choice(["open", "wep"]),
     default="open",
     show_default=True,
-    help="What lies under a transfer; wep encrypts every frame.",
+    help="Link layer under a transfer; wep encrypts every frame.",
 )
 @click.option(
     "--pcap",
@@ -50,8 +72,15 @@ WTLS_ONLY = ("certificate_form", "private_curves")
     type=FILE,
     help="Write the key log that decrypts the capture.",
 )
+@click.option(
+    "--messages/--no-messages",
+    default=None,
+    help="Print messages one by one.  [default: if there is one suite]",
+)
+@click.option("--on-request", is_flag=True, hidden=True)
 @force_option
 @json_option
+@rows_options(_columns)
 def command(
     suites: tuple[str, ...],
     stack: str | None,
@@ -62,18 +91,26 @@ def command(
     link: str,
     pcap: Path | None,
     keylog: Path | None,
+    messages: bool | None,
+    on_request: bool,
     force: bool,
     as_json: bool,
+    selection: Selection,
     **options: object,
 ) -> None:
-    """Measure what handshakes cost here: time per message and operation, and bytes, on both sides.
+    """Measure handshakes on this machine: bytes, and the time of each message and operation.
 
     SUITE is protocol/key-exchange[/keys][/authentication][/mode][/cipher], as in tls1.3/x25519/p256/server;
-    "shakedown suites" lists them.
+    "shakedown suites" lists them. Without --repeat, noisy suites are repeated until their means are within
+    5 %, for at most two seconds each.
     """
+    from msgspec.structs import replace
+
     from shakedown import api, native
     from shakedown.files.write import check_distinct, check_free
-    from shakedown.native.scenario import options_of
+    from shakedown.native.scenario import Options
+    from shakedown.reporting.columns.measured import repetitions
+    from shakedown.schema.options import options_of
 
     if keylog and not pcap:
         raise click.UsageError("--keylog goes with --pcap, which it decrypts")
@@ -87,7 +124,7 @@ def command(
     names = [native.canonical(suite) for suite in suites]
     if any(options[name] for name in WTLS_ONLY) and not all(name.startswith("wtls/") for name in names):
         raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")
-    given = options_of(options)
+    given = options_of(Options, options)
     check_distinct([pcap, keylog], given.files())
     alone = given.unpaired()
     if alone is not None:
@@ -103,7 +140,21 @@ def command(
     if chosen.user_supplied:
         names = [_named_by_chain(name, chosen) for name in names]
     handshakes = [api.identity(name, chosen, client_stack or stack, server_stack or stack) for name in names]
+    if on_request:
+        _measure_on_request(handshakes, chosen)
+        return
     measured: list[Measurement] = []
+
+    def measured_with(one: HandshakeId, options: Options, tell: Callable[[int], None]) -> Measurement:
+        return api.measure_one(
+            one,
+            options,
+            samples=samples,
+            transfer_bytes=[1024 * size for size in sizes_kib],
+            link=link,
+            progress=tell,
+        )
+
     repeat = chosen.repeat
     try:
         with progress_bar(repeat * len(handshakes), "measuring") as update:
@@ -113,29 +164,44 @@ def command(
                     update(position * repeat + min(done, repeat), one.suite)
 
                 tell(0)
-                measured.append(
-                    api.measure_one(
-                        one,
-                        chosen,
-                        samples=samples,
-                        transfer_bytes=[1024 * size for size in sizes_kib],
-                        link=link,
-                        progress=tell,
-                    )
-                )
+                found = measured_with(one, chosen, tell)
+                more = 0 if options["repeat"] is not None else repetitions(found)
+                if more > repeat:
+                    found = measured_with(one, replace(chosen, repeat=more), lambda done: None)
+                measured.append(found)
     except KeyboardInterrupt:
-        _show(measured, as_json)
+        _show(measured, selection, messages=messages, as_json=as_json)
         raise KeyboardInterrupt(f"interrupted: {len(measured)} of {len(names)} suites measured") from None
     except Exception:
         if measured:
-            _show(measured, as_json)
+            _show(measured, selection, messages=messages, as_json=as_json)
         raise
-    _show(measured, as_json)
+    _show(measured, selection, messages=messages, as_json=as_json)
     for remark in native.take_notices():
         note(remark)
     if pcap:
         api.write_capture(handshakes, pcap, keylog, chosen, replace=force)
         note(f"capture: {pcap}")
+
+
+def _measure_on_request(handshakes: list[HandshakeId], options: Options) -> None:
+    """Measures for each line of standard input, and prints a line of JSON: what `compare` runs in turn.
+
+    The line `times` asks for no counts of instructions.
+    """
+    import sys
+
+    from msgspec.structs import replace
+
+    from shakedown import api
+    from shakedown.schema.base import encode
+
+    for line in sys.stdin:
+        if line.strip() == "times":
+            options = replace(options, counter=None)
+        echo(encode([api.measure_one(one, options) for one in handshakes]).decode())
+        # What is counted is the same the next time.
+        options = replace(options, counter=None)
 
 
 def _named_by_chain(name: str, options: Options) -> str:
@@ -148,22 +214,63 @@ def _named_by_chain(name: str, options: Options) -> str:
     return found
 
 
-def _show(measured: list[Measurement], as_json: bool) -> None:
+def _show(measured: list[Measurement], selection: Selection, *, messages: bool | None, as_json: bool) -> None:
     if as_json:
         print_json(measured)
     elif measured:
         from msgspec import UNSET
 
-        from shakedown.cli._output import show_results
-        from shakedown.experiments.figure_kinds.in_memory_results import results_of
-        from shakedown.reporting.terminal.measured import transfer_table
+        from shakedown.reporting.columns import Selection
+        from shakedown.reporting.columns import measured as columns
+        from shakedown.schema.base import SIDES, builtins
 
-        show_results(results_of(measured))
-        show(transfer_table(one) for one in measured if one.transfers is not UNSET)
+        if messages is None:
+            messages = len(measured) == 1 and selection == Selection()
+        if messages:
+            _show_messages(measured, selection)
+        else:
+            print_objects(measured, selection)
+        if selection.csv:
+            return
+        moved = [
+            {
+                **builtins(part),
+                "suite": one.suite,
+                **{f"{side}_us": getattr(part, f"{side}_us").median for side in SIDES},
+            }
+            for one in measured
+            if one.transfers is not UNSET
+            for part in one.transfers
+        ]
+        if moved:
+            print_rows(columns.TRANSFERS, moved, Selection(), title="transfers after the handshake (medians)")
         for one in measured:
+            if one.suite.startswith("tls1.3/psk") and not one.suite.startswith("tls1.3/psk_dhe"):
+                unused_us = sum(
+                    call.us for call in one.operations if (call.side, call.operation) == ("client", "keygen")
+                )
+                echo(
+                    f"{one.suite}: {unused_us * 1e-3:.3f} ms of the client's are for a key share that libssl "
+                    "sends and the suite does not use"
+                )
             if one.eap is not UNSET:
                 echo(
                     f"{one.suite} inside EAP, {one.eap.fragment_bytes:,} bytes of TLS a packet: "
                     f"{one.eap.round_trips:,} round trips, {one.eap.fragments:,} fragments, "
                     f"{one.eap.eap_bytes:,} bytes"
                 )
+
+
+def _show_messages(measured: list[Measurement], selection: Selection) -> None:
+    """Each handshake as the sequence of its messages."""
+    from shakedown.reporting.columns.measured import MESSAGES
+    from shakedown.reporting.columns.objects import message_table
+
+    tables = [message_table(one) for one in measured]
+    if selection.csv:
+        print_rows(MESSAGES, [row for one in tables for row in one.rows], selection)
+        return
+    for number, one in enumerate(tables):
+        if number:
+            echo("")
+        print_rows(MESSAGES, one.rows, selection, title=one.title, notes=one.notes)

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import console, echo_folded, json_option, note, print_json, show
-from shakedown.cli._scenario import Charge, Duration, Rate, per_second, prediction_tables, scenario_options
+from shakedown.cli._output import json_option, note, print_failures, print_json, print_objects, rows_options
+from shakedown.cli._scenario import Charge, Duration, Rate, note_without_setup, scenario_options
 from shakedown.prediction.literature import LITERATURE
 
+if TYPE_CHECKING:
+    from shakedown.reporting.columns import Column, Selection
 
-@click.command("predict")
+
+def _columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.modelled import PREDICTIONS
+
+    return PREDICTIONS
+
+
+@click.command(
+    "predict",
+    epilog="Example: shakedown predict tls1.3/x25519/p256/server --device cortex-m4 --bearer nb-iot",
+)
 @suites_argument
 @scenario_options
 @click.option(
@@ -22,7 +35,7 @@ from shakedown.prediction.literature import LITERATURE
     type=Rate(),
     default="0",
     show_default=True,
-    help="Handshakes that arrive: 300/s, 20/min.",
+    help="Arrival rate of handshakes: 300/s, 20/min.",
 )
 @click.option("--model", default="default", show_default=True, help=f"default, {', '.join(LITERATURE)}.")
 @click.option(
@@ -30,7 +43,7 @@ from shakedown.prediction.literature import LITERATURE
     type=click.Choice(["bare", "eap"]),
     default="bare",
     show_default=True,
-    help="What carries the handshake: the suite's own transport, or EAP-TLS over RADIUS.",
+    help="Transport: the suite's own (bare), or EAP-TLS over RADIUS.",
 )
 @click.option(
     "--fragment",
@@ -44,17 +57,18 @@ from shakedown.prediction.literature import LITERATURE
     "radius_hop_s",
     type=Duration(),
     metavar="TIME",
-    help="Access point to RADIUS server and back.  [default: 5ms, assumed]",
+    help="Round-trip time between access point and RADIUS server.  [default: 5ms, assumed]",
 )
 @click.option(
     "--battery",
     "battery_j",
     type=Charge(),
     metavar="CHARGE",
-    help="What the client's battery holds, 9000J, 2.5Wh or 230mAh@3V: how many handshakes is that?",
+    help="The client's battery (9000J, 2.5Wh, 230mAh@3V): print handshakes per charge.",
 )
-@click.option("--from-idle", is_flag=True, help="The radio begins idle: its set-up comes first.")
+@click.option("--from-idle", is_flag=True, help="The radio is idle at first and has to be set up.")
 @json_option
+@rows_options(_columns)
 def command(
     suites: tuple[str, ...],
     device: str,
@@ -62,38 +76,42 @@ def command(
     bearer: str,
     workers: int,
     traces: Path | None,
+    server_software: str | None,
     rate_per_s: float,
     model: str,
     carrier: str,
     as_json: bool,
+    selection: Selection,
     **given: Any,  # noqa: ANN401 - as `predict_rows` takes them
 ) -> None:
-    """Predict what handshakes cost elsewhere, from recorded traces and profiles.
+    """Predict what handshakes cost on other devices and networks, from recordings and profiles.
 
     Every figure is modelled. Those that are not the device's own are scaled from its others, or assumed;
-    where neither can be defended, they are missing, and said to be. --json names each with its method and
+    figures without a credible estimate are omitted and listed. --json names each with its method and
     range. "shakedown devices" and "shakedown bearers" list the profiles.
     """
     from shakedown.prediction.library import open_library
     from shakedown.prediction.predict import predict_rows
+    from shakedown.profiles import places
 
     rows = predict_rows(
         suites,
-        device=device,
-        server_device=server_device,
-        bearer=bearer,
+        device=[device],
+        server_device=[server_device],
+        bearer=[bearer],
         rate_per_s=rate_per_s,
         model=model,
         server_workers=workers,
-        traces=open_library(traces, say=note),
+        traces=open_library(traces, note, server_software=server_software),
         carrier=carrier,
         **given,
     )
+    if given["from_idle"]:
+        note_without_setup(network for *_, network in places([device], [server_device], [bearer]))
     if as_json:
         print_json(rows)
         return
-    many = f", {workers} workers" if workers > 1 else ""
-    to = f"{bearer} to {server_device}{many}"
-    inside = " inside EAP" if carrier == "eap" else ""
-    echo_folded(f"modelled ({model}{inside}): {device} over {to}, {per_second(rate_per_s)} handshakes/s")
-    show(prediction_tables(rows, console().width))
+    good = [row for row in rows if "error" not in row]
+    if good:
+        print_objects(good, selection, "Prediction")
+    print_failures(rows, to_error=selection.csv)

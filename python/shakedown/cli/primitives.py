@@ -10,14 +10,29 @@ from typing import TYPE_CHECKING
 import click
 
 from shakedown.cli._options import FILE
-from shakedown.cli._output import console, force_option, json_option, note, print_json, progress_bar
+from shakedown.cli._output import (
+    force_option,
+    json_option,
+    note,
+    print_json,
+    print_objects,
+    progress_bar,
+    rows_options,
+)
 from shakedown.cli._scenario import Duration
 
 if TYPE_CHECKING:
+    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.primitives import Timing
 
 
-@click.command("primitives")
+def _columns(_given: object) -> Sequence[Column]:
+    from shakedown.reporting.columns.primitives import PRIMITIVES
+
+    return PRIMITIVES
+
+
+@click.command("primitives", epilog="Example: shakedown primitives sign p256 --seconds 100ms")
 @click.argument("words", nargs=-1, metavar="[WORD]…")
 @click.option(
     "--filter", "filters", multiple=True, metavar="WORDS", help="The same as WORDs; may be repeated."
@@ -27,16 +42,17 @@ if TYPE_CHECKING:
     type=Duration(),
     default="1s",
     show_default=True,
-    help="Longest time for each key, group or algorithm; all take under three minutes.",
+    help="Limit of time for each key, group or algorithm.",
 )
 @click.option(
     "--out",
     type=FILE,
-    help="Write the device profile there, under the file's own name.  [default: this-machine's place, "
-    "unless WORDs leave some out]",
+    help="Write the device profile to FILE, with the file's name.  [default: as this-machine, "
+    "unless WORDs are given]",
 )
 @force_option
 @json_option
+@rows_options(_columns)
 def command(
     words: tuple[str, ...],
     filters: tuple[str, ...],
@@ -44,13 +60,14 @@ def command(
     out: Path | None,
     force: bool,
     as_json: bool,
+    selection: Selection,
 ) -> None:
     """Time every primitive that the suites use, on this machine.
 
     Writes the device profile this-machine, which "predict --device this-machine" reads.
 
-    WORDs narrow the list to primitives of which each word begins the operation, algorithm or parameters,
-    as in "primitives sign rsa" or "primitives ecdh p256".
+    WORDs select primitives: each WORD must be the beginning of the operation, algorithm or parameters, as
+    in "primitives sign rsa" or "primitives ecdh p256".
     """
     from shakedown import api
     from shakedown.files.write import check_free
@@ -72,10 +89,7 @@ def command(
     if as_json:
         print_json(timed)
     else:
-        from shakedown.reporting.terminal.primitives import primitive_tables
-
-        for table in primitive_tables(timed):
-            console().print(table, "")
+        print_objects(timed, selection)
     if path is not None:
         note(f"{len(timed)} primitives written to {path}")
 

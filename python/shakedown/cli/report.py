@@ -10,18 +10,18 @@ from shakedown.cli._options import FILE
 from shakedown.cli._output import JsonArray, json_option, note, show_results
 
 
-@click.command("report")
+@click.command("report", epilog="Example: shakedown report results/quickstart")
 @click.argument("results", type=click.Path(path_type=Path), metavar="RESULTS|TRACES.json")
 @click.option(
     "--out",
     type=FILE,
-    help="The page.  [default: RESULTS/report.html or TRACES.html]",
+    help="File of the page.  [default: RESULTS/report.html or TRACES.html]",
 )
-@click.option("--force", is_flag=True, help="Replace files that exist; RESULTS/report.html always is.")
+@click.option("--force", is_flag=True, help="Replace existing files; RESULTS/report.html is always replaced.")
 @click.option("--csv", "csv_path", type=FILE, help="Write the tidy table as CSV.")
 @json_option
 def command(results: Path, out: Path | None, force: bool, csv_path: Path | None, as_json: bool) -> None:
-    """Write saved results as one self-contained HTML page, with its figures beside it.
+    """Write saved results as one self-contained HTML page, and its figures as files.
 
     RESULTS is a folder that "run" wrote. What "measure --json" or "inspect --traces-out" wrote also works.
     --json prints the table instead of a page: an object for each scenario, with all of its figures.
@@ -60,7 +60,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
         note(f"{results}: it holds no figures; there is nothing to report")
         return
     from shakedown.experiments.figure_kinds import reported
-    from shakedown.reporting.html import write_report
+    from shakedown.reporting.html.write import write_report
 
     show_results(loaded)
     note(f"report:  {write_report(loaded, page, reported(), replace=force)}")

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from shakedown.results.folder import Results
 
 
-@click.command("run")
+@click.command("run", epilog="Example: shakedown run examples/quickstart.toml")
 @click.argument("experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT.toml")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for the results: a new or an empty one.  [default: a new one, results/NAME]",
+    help="Folder for the results, new or empty.  [default: a new one, results/NAME]",
 )
-@click.option("--force", is_flag=True, help="Replace the results that the folder holds.")
+@click.option("--force", is_flag=True, help="Replace existing results in the folder.")
 @click.option("--no-report", is_flag=True, help="Write no HTML report.")
 @computed_where
 @json_option
@@ -43,8 +43,8 @@ def command(
 ) -> None:
     """Run an experiment: measure suites, read captures, save the results, write the report.
 
-    Where it also prices and simulates, --processes and --scheduler spread that over processes and machines:
-    the figures are the same, and a worker that is lost loses nothing.
+    --processes and --scheduler compute predictions and simulations in several processes or machines. The
+    figures do not change; the work of a lost worker is repeated.
     """
     from shakedown.experiments.figure_kinds import load_experiment
     from shakedown.experiments.runner import free_folder, run_experiment
@@ -103,7 +103,7 @@ def command(
         note(f"results: {folder}")
         if not no_report and results.height:
             from shakedown.experiments.figure_kinds import reported
-            from shakedown.reporting.html import write_report
+            from shakedown.reporting.html.write import write_report
 
             write_report(results, page, reported(), lock=lock, accepted=ACCEPTED_OF_RUN)
             note(f"report:  {page}")

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE
-from shakedown.cli._output import console, echo_folded, json_option, note, print_json, progress_bar, show
-from shakedown.cli._scenario import Duration, scenario_options
+from shakedown.cli._options import FILE, any_suites_argument, cluster_of, command_of, computed_where, pool_of
+from shakedown.cli._output import (
+    json_option,
+    note,
+    print_failures,
+    print_json,
+    print_objects,
+    progress_bar,
+    rows_options,
+)
+from shakedown.cli._scenario import note_without_setup, scenario_options
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
     from shakedown.native.scenario import Fleet
+    from shakedown.reporting.columns import Column, Selection
+    from shakedown.schema.simulated import FailedSimulation, Simulated
     from shakedown.simulation.deployment import Site
+    from shakedown.simulation.pieces import Pool
 
 
-@click.command("simulate")
-@click.argument("suites", nargs=-1, metavar="SUITE…")
+def _columns(given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.simulated import CLIENTS, FLEETS
+
+    return CLIENTS if given["mix"] else FLEETS
+
+
+@click.command(
+    "simulate",
+    cls=command_of("native.scenario.Fleet", before="seed"),
+    epilog="Example: shakedown simulate tls1.3/x25519/p256/server --arrivals storm:2s --clients 1000",
+)
+@any_suites_argument
 @click.option(
     "--mix",
     type=FILE,
     metavar="FILE",
-    help="In place of suites: clients of several kinds, each with its suite, weight, device, bearer.",
+    help="Instead of suites: kinds of clients, each with suite, weight, device, bearer.",
 )
 @scenario_options
 @click.option(
@@ -32,57 +54,22 @@ if TYPE_CHECKING:
     default="poisson:10/s",
     show_default=True,
     help="When clients arrive: poisson:50/s, deterministic:50/s, bursts:100@2/min, storm:10s, "
-    "storm:10s+backoff, file:PATH.",
+    "storm:10s+backoff, diurnal:50/s,peak=20h,swing=0.8, rates:PATH, file:PATH, log:PATH.",
 )
-@click.option(
-    "--clients", type=int, metavar="N", help="How many.  [default: 100,000 at a rate; 10,000 in a storm]"
-)
-@click.option("--seed", type=int, metavar="K", help="Of everything that is drawn.  [default: 1]")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=Duration(),
-    help="For one attempt.  [default: its transport's; 30s where clients try again]",
-)
-@click.option(
-    "--retries", type=int, metavar="N", help="Attempts after the first.  [default: 0; 10 with +backoff]"
-)
-@click.option(
-    "--resumption",
-    type=float,
-    default=0.0,
-    metavar="SHARE",
-    help="Share of the clients that resume.  [default: 0]",
-)
-@click.option("--from-idle", is_flag=True, help="Radios begin idle: their set-up comes first.")
-@click.option(
-    "--discipline",
-    type=click.Choice(["fifo", "ps"]),
-    default="fifo",
-    show_default=True,
-    help="Order of service: first come, first served, or processor sharing.",
-)
-@click.option(
-    "--max-handshakes", type=int, metavar="N", help="That the server works on at once.  [default: any]"
-)
-@click.option(
-    "--accept-queue", type=int, metavar="N", help="Connections that wait meanwhile.  [default: any]"
-)
-@click.option(
-    "--replications",
-    type=int,
-    metavar="N",
-    help="Runs that share the clients; more than one give intervals.  [default: 10 at a rate]",
-)
+@click.option("--seed", type=int, metavar="K", help="Random seed.  [default: 1]")
 @click.option(
     "--endpoints",
     is_flag=True,
-    help="Run real protocol engines in virtual time instead of replaying, and check the replay against them.",
+    help="Run real protocol stacks in virtual time, and compare a replay with them.",
 )
-@click.option("--stack", metavar="NAME", help="With --endpoints: runs both sides.  [default: the suite's]")
-@click.option("--client-stack", metavar="NAME", help="With --endpoints: runs the client's side.")
-@click.option("--server-stack", metavar="NAME", help="With --endpoints: runs the server's side.")
+@click.option(
+    "--stack", metavar="NAME", help="With --endpoints: stack of both sides.  [default: the suite's]"
+)
+@click.option("--client-stack", metavar="NAME", help="With --endpoints: stack of the client.")
+@click.option("--server-stack", metavar="NAME", help="With --endpoints: stack of the server.")
+@computed_where
 @json_option
+@rows_options(_columns)
 def command(
     suites: tuple[str, ...],
     mix: Path | None,
@@ -92,26 +79,36 @@ def command(
     workers: int,
     scale_from: str | None,
     traces: Path | None,
+    server_software: str | None,
     seed: int | None,
     endpoints: bool,
     stack: str | None,
     client_stack: str | None,
     server_stack: str | None,
     as_json: bool,
+    selection: Selection,
+    processes: int | None,
+    scheduler: str | None,
+    scheduler_ca: Path | None,
+    scheduler_cert: Path | None,
+    scheduler_key: Path | None,
     **given: Any,  # noqa: ANN401 - fields of `Fleet`
 ) -> None:
     """Simulate a fleet of clients of each suite, in virtual time.
 
-    Recorded handshakes, priced on the devices, are replayed over the bearer, with Linux's TCP or the
-    protocol's own retransmission, against a server with a queue. Each suite has a fleet of its own; the same
-    seed gives the same figures.
+    Replays recorded handshakes with the devices' processing times, over the bearer with Linux's TCP or the
+    protocol's own retransmission. The server has a queue. Each suite has its own fleet. The same seed gives
+    the same figures.
 
-    With --endpoints the stacks themselves shake hands, with real cryptography, over the same links and TCP:
-    flights, fragments, timers and retransmissions are theirs. Their work takes what the recorded messages
-    are priced at. A line says how far a replay of the same is from them.
+    With --endpoints real protocol stacks perform the handshakes, with real cryptography, over the same
+    links and TCP. Processing times still come from the devices. A line compares the result with a replay.
+
+    --processes and --scheduler distribute one fleet over processes and machines: by replications, and a storm
+    by servers that share no client (--balance hash, or cell with --cells). The figures are the same.
     """
     from shakedown.native.scenario import Fleet
     from shakedown.prediction.library import open_library
+    from shakedown.profiles import places
     from shakedown.simulation.deployment import Site
 
     if bool(suites) == (mix is not None):
@@ -124,46 +121,69 @@ def command(
     ):
         if chosen is not None and not endpoints:
             raise InputError(f"{name} goes with --endpoints, which is missing")
-    fleet = Fleet(**given)
-    site = Site(device, server_device, bearer, workers, seed, open_library(traces, say=note), scale_from)
-    if mix is not None:
-        if endpoints:
-            raise InputError("--mix goes with replayed handshakes; accepted with --endpoints: suites")
-        _simulate_mix(mix, fleet, site, as_json=as_json)
-        return
+    fleet = Fleet(**{name: value for name, value in given.items() if value is not None})
+    library = open_library(traces, note, server_software=server_software)
+    sites = [
+        Site(*place, workers, seed, library, scale_from)
+        for place in places([device], [server_device], [bearer])
+    ]
+    if endpoints and mix is not None:
+        raise InputError("--mix goes with replayed handshakes; accepted with --endpoints: suites")
+    if endpoints and (processes is not None or scheduler is not None):
+        raise InputError(
+            "--endpoints with --processes or --scheduler; accepted with these: replayed handshakes"
+        )
     engines = (client_stack or stack, server_stack or stack) if endpoints else None
-    _simulate_suites(suites, fleet, engines, site, as_json=as_json)
+    cluster = cluster_of(processes, scheduler, scheduler_ca, scheduler_cert, scheduler_key)
+    with pool_of(cluster) as pool:
+        if mix is not None:
+            _simulate_mix(mix, fleet, sites[0], selection, pool, as_json=as_json)
+        else:
+            _simulate_suites(suites, fleet, engines, sites, selection, pool, as_json=as_json)
 
 
 def _simulate_suites(
     suites: tuple[str, ...],
     fleet: Fleet,
     engines: tuple[str | None, str | None] | None,
-    site: Site,
+    sites: list[Site],
+    selection: Selection,
+    pool: Pool | None,
     *,
     as_json: bool,
 ) -> None:
     from shakedown.simulation.simulate import Stacks, simulate
 
-    with progress_bar(1000 * len(suites), "simulating") as update:
-        numbers: dict[str, int] = {}
+    rows: list[Simulated | FailedSimulation] = []
+    with progress_bar(1000 * len(suites) * len(sites), "simulating") as update:
+        for position, site in enumerate(sites):
+            numbers: dict[str, int] = {}
 
-        def advance(done: int, total: int, label: str) -> None:
-            number = numbers.setdefault(label, len(numbers))
-            update(1000 * number + 1000 * done // max(total, 1), label)
+            def advance(
+                done: int, total: int, label: str, numbers: dict[str, int] = numbers, first: int = position
+            ) -> None:
+                number = first * len(suites) + numbers.setdefault(label, len(numbers))
+                update(1000 * number + 1000 * done // max(total, 1), label)
 
-        stacks = None if engines is None else Stacks(*engines)
-        rows = simulate(suites, fleet, site, endpoints=stacks, progress=advance)
+            stacks = None if engines is None else Stacks(*engines)
+            rows += simulate(suites, fleet, site, endpoints=stacks, pool=pool, progress=advance)
+    if fleet.from_idle:
+        note_without_setup(site.bearer for site in sites)
     if as_json:
         print_json(rows)
         return
-    from shakedown.reporting.terminal.simulated import fleet_tables, heading
+    from shakedown.schema.base import builtins
+    from shakedown.schema.simulated import Simulated
 
-    echo_folded(heading(rows))
-    show(fleet_tables(rows, console().width))
+    good = [row for row in rows if isinstance(row, Simulated)]
+    if good:
+        print_objects(good, selection)
+    print_failures([builtins(row) for row in rows if row not in good], to_error=selection.csv)
 
 
-def _simulate_mix(path: Path, fleet: Fleet, site: Site, *, as_json: bool) -> None:
+def _simulate_mix(
+    path: Path, fleet: Fleet, site: Site, selection: Selection, pool: Pool | None, *, as_json: bool
+) -> None:
     from shakedown.simulation.mix import read_mix, simulate_mix
 
     kinds = read_mix(path)
@@ -172,11 +192,10 @@ def _simulate_mix(path: Path, fleet: Fleet, site: Site, *, as_json: bool) -> Non
         def advance(done: int, total: int) -> None:
             update(1000 * done // max(total, 1), path.stem)
 
-        row = simulate_mix(kinds, fleet, site, name=path.stem, progress=advance)
+        row = simulate_mix(kinds, fleet, site, name=path.stem, pool=pool, progress=advance)
+    if fleet.from_idle:
+        note_without_setup(kind.bearer or site.bearer for kind in kinds)
     if as_json:
         print_json([row])
         return
-    from shakedown.reporting.terminal.mixture import mix_heading, mix_tables
-
-    echo_folded(mix_heading(row))
-    show(mix_tables(row, console().width))
+    print_objects([row], selection)

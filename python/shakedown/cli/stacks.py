@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from shakedown.cli._output import console, json_option, print_json
+from shakedown.cli._output import json_option, print_json, print_objects, rows_options
+
+if TYPE_CHECKING:
+    from shakedown.reporting.columns import Column, Selection
 
 
-@click.command("stacks")
+def _columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.catalogue import STACKS
+
+    return STACKS
+
+
+@click.command("stacks", epilog="Example: shakedown stacks")
 @json_option
-def command(as_json: bool) -> None:
-    """List the stacks: the implementations that run handshakes here."""
+@rows_options(_columns)
+def command(as_json: bool, selection: Selection) -> None:
+    """List the stacks: the TLS and WTLS implementations."""
     from shakedown import native
 
     found = native.stacks()
     if as_json:
         print_json(found)
-        return
-    from shakedown.reporting.terminal.tables import plain_table
-
-    table = plain_table(["stack", "version", "as a client", "as a server"])
-    for one in found:
-        table.add_row(one.name, one.version, " ".join(one.client), " ".join(one.server))
-    console().print(table)
+    else:
+        print_objects(found, selection)

@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from shakedown.cli._output import console, echo, json_option, print_json
+from shakedown.cli._output import echo, json_option, print_json, print_objects, rows_options
+from shakedown.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from shakedown.reporting.columns import Column, Selection
 
 
-@click.command("suites")
-@click.option("--all", "show_all", is_flag=True, help="Also those that cannot be run, each with the reason.")
+def _columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.catalogue import SUITES
+
+    return SUITES
+
+
+@click.command("suites", epilog="Example: shakedown suites 'tls1.3/*/mldsa65/server'")
+@click.option(
+    "--all", "show_all", is_flag=True, help="Also list suites that cannot run, each with the reason."
+)
 @json_option
+@rows_options(_columns)
 @click.argument("words", nargs=-1, metavar="[WORD]…")
-def command(show_all: bool, as_json: bool, words: tuple[str, ...]) -> None:
-    """List the suites: what a handshake can negotiate here.
+def command(show_all: bool, as_json: bool, words: tuple[str, ...], selection: Selection) -> None:
+    """List the suites that can run on this machine.
 
-    WORDs narrow the list to names that contain every one of them, as in "suites tls1.2 mutual".
+    WORDs select names that contain all of them, as in "suites tls1.2 mutual", or that a
+    pattern matches, as in "suites 'tls1.3/*/mldsa*/server'".
     """
     from shakedown import api
+    from shakedown.reporting.columns import Selection
 
     entries = api.suites(*words, all=show_all)
+    if not entries:
+        known = sorted({part for entry in api.suites() for part in entry.suite.split("/")})
+        strange = [word for word in words if not any(word in part for part in known)]
+        hint = next(filter(None, (did_you_mean(word, known) for word in strange)), "")
+        raise InputError(
+            f'no suite matches "{" ".join(words)[:60]}"{hint}; accepted: parts of names, as in "suites '
+            'tls1.3 mutual", or patterns; "shakedown suites" lists all'
+        )
     if as_json:
         print_json(entries)
         return
-    if not show_all:
-        for entry in entries:
-            echo(entry.suite)
+    if show_all or selection != Selection():
+        print_objects(entries, selection, "SuiteEntry")
         return
-    from shakedown.reporting.terminal.figures import NOTHING, yes_no
-    from shakedown.reporting.terminal.tables import plain_table
-
-    table = plain_table(["suite", "stack", "runs", "why not"])
     for entry in entries:
-        table.add_row(entry.suite, entry.stack or NOTHING, yes_no(entry.supported), entry.reason or "")
-    console().print(table)
+        echo(entry.suite)

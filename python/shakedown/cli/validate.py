@@ -5,43 +5,53 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._output import JsonArray, echo, json_option, note, progress_bar, show
+from shakedown.cli._output import JsonArray, echo, json_option, note, print_rows, progress_bar, rows_options
 from shakedown.cli._scenario import Duration, Rate
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shakedown.experiments.file import Experiment
+    from shakedown.reporting.columns import Column, Selection
 
 DEFAULT_LIVE_TIME = "20s"
 
 
-@click.command("validate")
+def _columns(given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.terminal.loads import compared_columns, compared_kinds
+
+    return compared_columns(compared_kinds(endpoints=given["endpoints"]))
+
+
+@click.command("validate", epilog="Example: shakedown validate examples/quickstart.toml")
 @click.argument("experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT.toml")
-@click.option("--live", is_flag=True, help="Lay its handshakes modelled, simulated and live side by side.")
+@click.option("--live", is_flag=True, help="Compare modelled, simulated and live figures.")
 @click.option(
     "--endpoints",
     is_flag=True,
-    help="With --live: the protocol engines in virtual time, too, beside their replay.",
+    help="With --live: also run the protocol stacks in virtual time.",
 )
-@click.option("--rate", type=Rate(), metavar="R", help="With --live: handshakes that are started a second.")
+@click.option("--rate", type=Rate(), metavar="R", help="With --live: new connections per second.")
 @click.option(
     "--time",
     "time_s",
     type=Duration(),
     metavar="T",
-    help=f"With --live: how long all loads take together.  [default: {DEFAULT_LIVE_TIME}]",
+    help=f"With --live: duration of all loads together.  [default: {DEFAULT_LIVE_TIME}]",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="With --live: keep the results, and write their report.",
+    help="With --live: save the results, and write their report.",
 )
 @json_option
+@rows_options(_columns)
 def command(
     experiment: Path,
     live: bool,
@@ -50,15 +60,17 @@ def command(
     time_s: float | None,
     out: Path | None,
     as_json: bool,
+    selection: Selection,
 ) -> None:
     """Check an experiment file without running it.
 
-    With --live, check its figures against real sockets: each suite is measured in memory, then served to a
-    load on this machine's loopback, and what was live is laid beside the same modelled and simulated; with
-    --endpoints also beside the protocol engines in virtual time, of which the simulation is a replay.
+    With --live, compare models and simulation with real sockets: each suite is measured in memory, then a
+    server is loaded over loopback, and the live figures are compared with modelled and simulated ones. With
+    --endpoints they are also compared with protocol stacks in virtual time.
     """
     from shakedown.experiments.figure_kinds import load_experiment
     from shakedown.experiments.figure_kinds.live import compared
+    from shakedown.reporting.columns import Selection
     from shakedown.schema.units import parse_duration_s
 
     if not live:
@@ -69,10 +81,12 @@ def command(
             raise InputError("--endpoints goes with --live, which is missing")
         if as_json:
             raise InputError("--json goes with --live, which is missing")
+        if selection != Selection():
+            raise InputError("options of rows go with --live, which is missing")
     found = load_experiment(experiment)
     if live:
         wanted_s = parse_duration_s(DEFAULT_LIVE_TIME) if time_s is None else time_s
-        _compare(compared(found, rate, wanted_s, endpoints=endpoints), out, as_json=as_json)
+        _compare(compared(found, rate, wanted_s, endpoints=endpoints), out, selection, as_json=as_json)
     else:
         _check(experiment, found)
 
@@ -100,10 +114,10 @@ def _check(path: Path, found: Experiment) -> None:
         note(remark)
 
 
-def _compare(wanted: Experiment, out: Path | None, *, as_json: bool) -> None:
+def _compare(wanted: Experiment, out: Path | None, selection: Selection, *, as_json: bool) -> None:
     """Measures, loads and compares; nothing is kept but where that was asked for."""
     from shakedown.experiments.runner import run_experiment
-    from shakedown.reporting.terminal.loads import comparison_tables
+    from shakedown.reporting.terminal.loads import COMPARED_TITLE, compared_rows, comparison
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
     from shakedown.schema.live import LiveRun
@@ -130,12 +144,12 @@ def _compare(wanted: Experiment, out: Path | None, *, as_json: bool) -> None:
                 array.close()
         results = load_results(folder)
         if not as_json:
-            show(comparison_tables(results))
+            print_rows(*comparison(compared_rows(results)), selection, title=COMPARED_TITLE)
         for remark in outcome.notes:
             note(remark)
         if out is not None:
             from shakedown.experiments.figure_kinds import reported
-            from shakedown.reporting.html import write_report
+            from shakedown.reporting.html.write import write_report
 
             note(f"results: {folder}")
             note(f"report:  {write_report(results, folder / 'report.html', reported(), lock=lock)}")

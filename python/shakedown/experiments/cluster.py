@@ -1,7 +1,8 @@
 """Jobs on many machines, by Dask: the same results as here, in the same order, even where workers are lost.
 
 A job is a picklable callable without arguments, whose result depends on nothing but itself; so it may run
-again where a worker was lost. Dask is an optional part: `pip install shakedown-lab[cluster]`.
+again where a worker was lost. A work is a generator that yields jobs until it has its result
+(`shakedown.simulation.pieces`). Dask is an optional part: `pip install shakedown-lab[cluster]`.
 """
 
 from __future__ import annotations
@@ -9,263 +10,244 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
-import signal
 import socket
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from hashlib import sha256
 from multiprocessing import active_children, resource_tracker
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shakedown.errors import InputError, ShakedownError
+from shakedown.experiments.undisturbed import LOOK_EVERY_S, Undisturbed, kill_children, noted, to_the_end
 
 if TYPE_CHECKING:
     from distributed import Client
     from distributed.security import Security
 
+    from shakedown.simulation.pieces import Work
+
 AHEAD = 4
-"""Jobs a worker thread that are on their way at a time, so that none waits for work."""
+"""Jobs in progress per worker thread, so that no thread waits for work."""
+
+HELD = 1000
+"""Works that are taken up before the first of them is done, whose results are kept meanwhile."""
+
+LARGE_BYTES = 1 << 14
+"""An argument of a job that is longer is sent to each worker once."""
 
 WORKERS_LOOKED_FOR_S = 5.0
-"""How often somebody who waits for a result looks whether any worker is left."""
+"""Interval at which a wait for a result checks that a worker is left."""
 
 STARTS = 3
 """How often the start of a cluster of processes is tried."""
 
 CONNECT_S = 10.0
-LOOK_EVERY_S = 0.2
-"""How often somebody looks whether all workers are still there."""
-
-STOP_S = 10.0
-"""How long workers that are told to stop have for what they found until then."""
-
-STOPPED: set[str] = set()
-"""Runs of generators that were stopped while this process works for them, as their names say."""
 
 _LOG = logging.getLogger(__name__)
 
-SAME_S = 0.3
-"""Signals closer together are one: `timeout` sends its own twice."""
 
 T = TypeVar("T")
 Job = Callable[[], T]
-GeneratorJob = Callable[[Callable[[], None]], T]
-"""Told what to call now and then: it raises `KeyboardInterrupt` once the job is to end with what it has."""
 
 
-class InProcess:
-    """Jobs run one after another in this process."""
-
-    def results(self, jobs: Iterable[Job[T]]) -> Iterator[T]:
-        """Each job's result, in order."""
-        return (job() for job in jobs)
+def alone(job: Job[T]) -> Work[T]:
+    """A job as a work."""
+    (found,) = yield [job]
+    return cast(T, found)
 
 
 class Cluster:
-    """Jobs run on the workers of a Dask cluster."""
+    """Works are done on the workers of a Dask cluster."""
 
     def __init__(self, client: Client, profiles: Sequence[str] = ()) -> None:
         """Raises `ShakedownError` where a worker has another version of this program, or of a profile, and
         `InputError` for what is no client that is connected.
         """
-        _check_client(client)
+        check_client(client)
         self.client, self.profiles = client, tuple(profiles)
-        with _kept(client):
+        with kept(client):
             check_workers(client, profiles)
         self._ours = fingerprint(profiles)
+        self._common: dict[int, tuple[object, Any]] = {}
 
     def threads(self) -> int:
         """Threads of all workers that are there now."""
-        return sum(int(worker["nthreads"]) for worker in _workers(self.client).values())
+        return sum(int(worker["nthreads"]) for worker in workers_of(self.client).values())
 
-    def results(self, jobs: Iterable[Job[T]]) -> Iterator[T]:
-        """Each job's result, in order; few jobs are ahead of the last result. Raises what a job raises, and
-        `ShakedownError` where the scheduler is lost, or a worker came later and is another.
+    def is_here(self) -> bool:
+        """Whether all workers are on this machine."""
+        return all("//127.0.0.1:" in address for address in workers_of(self.client))
+
+    def results(self, works: Iterable[Work[T]]) -> Iterator[T]:
+        """What each work returns, in order; a work that takes long keeps no other waiting. Raises what a job
+        raises, and `ShakedownError` where the scheduler is lost, or a worker came later and is another.
         """
-        waiting: deque[Any] = deque()
-        source = iter(jobs)
+        going, number = _Going(self, works), 0
         try:
             while True:
-                with _kept(self.client):
-                    room = AHEAD * max(1, self.threads())
-                    while len(waiting) < room and (job := next(source, None)) is not None:
-                        sent = self.client.submit(_call, job, self._ours, self.profiles, pure=False)
-                        waiting.append(sent)
-                    if not waiting:
-                        return
-                    found = self._result(waiting.popleft())
-                yield found
+                with kept(self.client):
+                    going.fill(number)
+                    while (going.running or going.waiting) and number not in going.done:
+                        going.collect()
+                        going.fill(number)
+                if number not in going.done:
+                    return
+                yield going.done.pop(number)
+                number += 1
         finally:
-            _give_up(waiting)
+            give_up(going.running)
+            self._common.clear()
 
-    def _result(self, future: Any) -> Any:  # noqa: ANN401 - a future, and a job's result
-        said = False
-        while True:
-            try:
-                return _result(future, WORKERS_LOOKED_FOR_S)
-            except TimeoutError:
-                if future.done():
-                    raise
-            except ShakedownError:
-                raise
-            except _lost():
-                raise
-            except Exception:
-                # A worker that came after the first look may be another: that says more than what it raised.
-                check_workers(self.client, self.profiles)
-                raise
-            if not said and not self.threads():
-                said = True
-                _LOG.warning('no worker is left: waiting for one, as "dask worker ADDRESS" starts it')
+    def submit(self, job: Job[Any]) -> Any:  # noqa: ANN401 - a future
+        """Sends a job; a large argument of a `partial`, in several jobs the same, goes to a worker once."""
+        call = job if isinstance(job, partial) else partial(job)
+        given = [self._sent_once(argument) for argument in call.args]
+        return self.client.submit(
+            do_job, self._ours, self.profiles, call.func, call.keywords, *given, pure=False
+        )
 
+    def _sent_once(self, argument: object) -> Any:  # noqa: ANN401 - the argument, or a future of it
+        from distributed.protocol import pickle
 
-class Generators:
-    """All workers of a Dask cluster at once: a job on each, none of which runs twice."""
+        if id(argument) not in self._common:
+            packed: Any = pickle
+            if len(packed.dumps(argument)) <= LARGE_BYTES:
+                return argument
+            client: Any = self.client
+            (sent,) = client.scatter([argument], broadcast=True, hash=False)
+            self._common[id(argument)] = (argument, sent)
+        return self._common[id(argument)][1]
 
-    def __init__(self, client: Client) -> None:
-        """Raises `ShakedownError` where a worker has another version of this program."""
-        _check_client(client)
-        self.client = client
-        check_workers(client)
-        self.workers = sorted(_workers(client))
-
-    def count(self) -> int:
-        """How many workers there are."""
-        return len(self.workers)
-
-    def results(self, jobs: Sequence[GeneratorJob[T]]) -> list[T]:
-        """Each job's result, in order. Raises what a job raises, and `ShakedownError` where a worker is lost,
-        or the scheduler.
-
-        Ctrl-C stops the jobs: what they have found by then is returned, but of those that had nothing yet or
-        did not answer in time. Raises `KeyboardInterrupt` where that is all of them, and at the next Ctrl-C.
-        """
-        ours, run = fingerprint(()), uuid4().hex
-        with _kept(self.client, ", and the load's figures with it"), _noted(most=1) as signals:
-            futures: list[Any] = [
-                self.client.submit(
-                    _call,
-                    partial(_generated, job, run),
-                    ours,
-                    (),
-                    pure=False,
-                    workers=[worker],
-                    allow_other_workers=False,
-                    retries=0,
-                )
-                for worker, job in zip(self.workers, jobs, strict=True)
-            ]
-            try:
-                while not signals:
-                    self._await(futures, signals)
-                    if not signals:
-                        # A worker that is lost just now hands nothing out: that is seen in the next round.
-                        with suppress(TimeoutError):
-                            return [_result(future, WORKERS_LOOKED_FOR_S) for future in futures]
-                self._stop(run)
-                found = self._found_soon(futures)
-            except BaseException:
-                # A generator whose results are not awaited must not go on loading.
-                self._stop(run)
-                raise
-            finally:
-                _give_up(futures)
-        if not found:
-            raise KeyboardInterrupt
-        return found
-
-    def _await(self, futures: Sequence[Any], signals: Sequence[float]) -> None:
-        """Returns when all are done or a signal has come; raises what a job raises."""
-        while not signals and not all(future.done() for future in futures):
-            for future in futures:
-                if future.status == "error":
-                    _result(future)
-            lost = self._lost()
-            if lost:
-                raise ShakedownError(f"worker {min(lost)} was lost, and its share of the load with it")
-            time.sleep(LOOK_EVERY_S)
-
-    def _lost(self) -> set[str]:
-        """Workers that are known to be gone: none where the scheduler takes its time to say."""
+    def result(self, future: Any) -> Any:  # noqa: ANN401 - a future, and a job's result
+        """What a job that is done returned. Raises `TimeoutError` where it was lost with its worker."""
         try:
-            return set(self.workers) - _workers(self.client, WORKERS_LOOKED_FOR_S).keys()
-        except TimeoutError:
-            return set()
+            return result_of(future, WORKERS_LOOKED_FOR_S)
+        except ShakedownError:
+            raise
+        except _lost():
+            raise
+        except Exception:
+            if future.status != "error":
+                raise TimeoutError from None
+            # A worker that joined after the first check may differ: report this, not its error.
+            check_workers(self.client, self.profiles)
+            raise
 
-    def _found_soon(self, futures: Sequence[Any]) -> list[Any]:
-        """Results of jobs that were told to stop, but of those that fail, have none or take too long."""
-        until_s, found = time.monotonic() + STOP_S, []
-        while time.monotonic() < until_s:
-            lost = self._lost()
-            pairs = zip(self.workers, futures, strict=True)
-            if all(future.done() or worker in lost for worker, future in pairs):
-                break
-            time.sleep(LOOK_EVERY_S / 4)
-        for future in futures:
-            if future.status == "finished":
-                with suppress(Exception):
-                    found.append(_result(future, STOP_S))
-        return [one for one in found if one is not None]
-
-    def _stop(self, run: str) -> None:
-        """Tells all workers; one that does not listen is not waited for."""
-        told = _Undisturbed(partial(self.client.run, _stop, run, workers=self.workers, on_error="ignore"))
-        told.is_over(LOOK_EVERY_S)
+    def forget_common(self) -> None:
+        """What was sent once is sent again, to the workers that are there then."""
+        self._common.clear()
 
 
-def _stop(run: str) -> None:
-    STOPPED.add(run)
+@dataclass
+class _Round:
+    """A work, and its unfinished jobs."""
+
+    work: Work[Any]
+    number: int
+    found: list[Any] = field(default_factory=list)
+    missing: int = 0
 
 
-def _generated(job: GeneratorJob[T], run: str) -> T | None:
-    """What a job finds; None where it was stopped before it had anything.
+class _Going:
+    """Works on their way through a cluster: taken up in order, and ended in any."""
 
-    It is stopped, too, where its client or its scheduler has gone.
-    """
-    from distributed import Status, get_worker
+    def __init__(self, pool: Cluster, works: Iterable[Work[Any]]) -> None:
+        self.pool, self.source, self.begun = pool, iter(works), 0
+        self.waiting: deque[tuple[_Round, int, Job[Any]]] = deque()
+        self.running: dict[Any, tuple[_Round, int, Job[Any]]] = {}
+        self.done: dict[int, Any] = {}
+        self.said = False
 
-    worker = get_worker()
-    task = worker.state.tasks[worker.get_current_task()]
+    def fill(self, first: int) -> None:
+        """Submits jobs until enough are on their way; `first`: the work whose result is wanted next."""
+        room = AHEAD * max(1, self.pool.threads())
+        while len(self.running) < room:
+            if self.waiting:
+                one = self.waiting.popleft()
+                try:
+                    self.running[self.pool.submit(one[2])] = one
+                except _lost():
+                    if self.pool.client.status != "running":
+                        raise
+                    # Those to whom it was to be sent were just lost.
+                    self.pool.forget_common()
+                    self.waiting.appendleft(one)
+                    return
+            elif self.begun < first + HELD and (work := next(self.source, None)) is not None:
+                self.begun += 1
+                self._go_on(_Round(work, self.begun - 1), None)
+            else:
+                return
 
-    def look() -> None:
-        alone = task.state == "cancelled" or worker.status not in (Status.running, Status.paused)
-        if alone or run in STOPPED:
-            raise KeyboardInterrupt
+    def _go_on(self, one: _Round, found: list[Any] | None) -> None:
+        try:
+            jobs = one.work.send(cast("list[Any]", found))
+        except StopIteration as end:
+            self.done[one.number] = end.value
+            return
+        one.found, one.missing = [None] * len(jobs), len(jobs)
+        self.waiting.extend((one, place, job) for place, job in enumerate(jobs))
 
-    try:
-        return job(look)
-    except KeyboardInterrupt:
-        return None
+    def collect(self) -> None:
+        """Collects finished jobs; waits for a short time."""
+        from concurrent.futures import CancelledError
+
+        import distributed
+
+        waiting: Any = distributed
+        client: Any = self.pool.client
+        if not self.running:
+            time.sleep(LOOK_EVERY_S)
+            return
+        with suppress(TimeoutError, CancelledError), client.as_current():
+            waiting.wait(list(self.running), WORKERS_LOOKED_FOR_S, "FIRST_COMPLETED")
+        for future in [one for one in self.running if one.done()]:
+            try:
+                found = self.pool.result(future)
+            except TimeoutError:
+                continue
+            except CancelledError:
+                if self.pool.client.status != "running":
+                    raise
+                # All that had what is sent once were lost.
+                self.pool.forget_common()
+                self.waiting.appendleft(self.running.pop(future))
+                continue
+            one, place, _ = self.running.pop(future)
+            one.found[place] = found
+            one.missing -= 1
+            if not one.missing:
+                self._go_on(one, one.found)
+        if not self.said and not self.pool.threads():
+            self.said = True
+            _LOG.warning('no worker is left: waiting for one, as "dask worker ADDRESS" starts it')
 
 
-def _workers(client: Client, patience_s: float | None = None) -> dict[str, Any]:
-    """What the scheduler knows of its workers now, by their addresses. Raises `TimeoutError` where it does
-    not say in time.
+def workers_of(client: Client, timeout_s: float | None = None) -> dict[str, Any]:
+    """The scheduler's information on its workers, by address. Raises `TimeoutError` if it does not respond.
 
-    Not the client's `scheduler_info`: what it has asked for is replaced, by another thread, by what lists no
-    workers.
+    The client's `scheduler_info` is not used, because another thread may replace it by one without workers.
     """
     asked: Any = client
-    about = asked.sync(asked.scheduler.identity, n_workers=-1, callback_timeout=patience_s)
+    about = asked.sync(asked.scheduler.identity, n_workers=-1, callback_timeout=timeout_s)
     found: dict[str, Any] = about["workers"]
     return found
 
 
-def _give_up(futures: Iterable[Any]) -> None:
+def give_up(futures: Iterable[Any]) -> None:
     """Cancels jobs that are no longer awaited. An interrupted run may come here when its client has gone."""
     for future in futures:
         with suppress(Exception):
             future.cancel()
 
 
-def _check_client(client: object) -> None:
+def check_client(client: object) -> None:
+    """Raises `InputError` unless it is a connected, synchronous `Client`."""
     from distributed import Client
 
     accepted = "accepted: a Client of dask.distributed that is connected"
@@ -287,7 +269,7 @@ def _lost() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _kept(client: Client, how: str = "; what was finished by then is kept") -> Iterator[None]:
+def kept(client: Client, how: str = "; what was finished by then is kept") -> Iterator[None]:
     """Raises `ShakedownError` where the scheduler is lost meanwhile."""
     try:
         yield
@@ -304,7 +286,16 @@ class OtherWorkerError(Exception):
     """A job came to a worker with another version of this program, or of a profile."""
 
 
-def _call(job: Job[T], ours: dict[str, str], profiles: tuple[str, ...]) -> T:
+def do_job(
+    ours: dict[str, str],
+    profiles: tuple[str, ...],
+    job: Callable[..., T],
+    keywords: Mapping[str, Any],
+    *given: Any,  # noqa: ANN401 - the job's own
+) -> T:
+    """Runs a job on a worker. Raises the job's errors, and `OtherWorkerError` if the worker's program or
+    profiles differ.
+    """
     from shakedown import native
 
     if _known_fingerprint(profiles) != ours:
@@ -312,7 +303,7 @@ def _call(job: Job[T], ours: dict[str, str], profiles: tuple[str, ...]) -> T:
     # There are as many workers as processors: one that took all would take them from the others.
     native.use_threads(1)
     try:
-        return job()
+        return job(*given, **keywords)
     except Exception as error:
         status = native.exit_status(error)
         if status is None:
@@ -321,7 +312,10 @@ def _call(job: Job[T], ours: dict[str, str], profiles: tuple[str, ...]) -> T:
         raise (InputError if status == InputError.exit_status else ShakedownError)(str(error)) from None
 
 
-def _result(future: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN401 - a future, a job's result
+def result_of(future: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN401 - a future, a job's result
+    """A job's result. Raises the job's errors, `TimeoutError`, and `ShakedownError` if each worker that tried
+    it was lost.
+    """
     from distributed import KilledWorker
 
     try:
@@ -333,7 +327,7 @@ def _result(future: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN401
 
 
 def fingerprint(profiles: Sequence[str]) -> dict[str, str]:
-    """What figures depend on beside their jobs: this program's version, its core, and profiles by name."""
+    """Inputs of figures besides their jobs: the version of the program and its core, and named profiles."""
     from shakedown import native
     from shakedown.profiles import bearer_names, device_names, load_bearer, load_device
 
@@ -424,7 +418,7 @@ class Credentials:
 
 
 def connection_arguments(security: Security) -> dict[str, Any]:
-    """What `distributed` connects a client by. Raises what OpenSSL says of files."""
+    """The security settings for a client of `distributed`. Raises OpenSSL's errors about the files."""
     found: dict[str, Any] = security.get_connection_args("client")  # type: ignore[no-untyped-call]
     return found
 
@@ -456,7 +450,7 @@ def _check_speaks(scheduler: str, security: Security | None) -> None:
     except TimeoutError:
         silent = f"it did not answer within {CONNECT_S:g} s"
     except OSError as error:
-        # Refused, unknown or untrusted: Dask's own attempt says so in its words.
+        # Refused, unknown or untrusted: Dask's own attempt reports the reason.
         _LOG.debug("scheduler %s: %s", scheduler, error)
         return
     raise InputError(
@@ -471,10 +465,10 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
     distributed = _distributed()
     security = (credentials or Credentials()).security(scheduler)
     _check_speaks(scheduler, security)
-    # A connection that breaks is told in one line, not by Dask's tracebacks.
+    # A broken connection is reported in one line, without Dask's tracebacks.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    # Made in two steps: a client that could not connect still wants to say goodbye when it is forgotten.
+    # Created in two steps, because a client that could not connect must still be closed.
     client = distributed.Client.__new__(distributed.Client)
     try:
         client.__init__(scheduler, timeout=CONNECT_S, set_as_default=False, security=security)
@@ -494,7 +488,7 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
         _no_callbacks()
         yield client
     finally:
-        # A scheduler that has gone cannot be told.
+        # A lost scheduler cannot be notified.
         with suppress(Exception):
             client.close()
 
@@ -539,21 +533,21 @@ def local(processes: int) -> Iterator[Client]:
     # Where it is started with the first process, it lets the signal through to that.
     resource_tracker.ensure_running()
     others = {child.pid for child in active_children()}
-    begun: list[_Undisturbed] = []
+    begun: list[Undisturbed] = []
 
     def end_begun() -> None:
         try:
             end(begun[-1].result())
         except Exception:
             # It did not begin whole, or does not end by itself.
-            _kill_children(others)
+            kill_children(others)
         begun.clear()
         # Else what its queues hold of the system stays, and is complained of where this process is killed.
         gc.collect()
 
-    # A signal between two of the lines below would leave processes that Python waits for at its end, and that
-    # do not hear the signal by which it ends them.
-    kill = partial(_kill_children, others)
+    # A signal between two of the lines below would leave processes for which Python waits at its end, and
+    # which do not receive the signal that ends them.
+    kill = partial(kill_children, others)
     atexit.register(kill)
     hurry = True
     try:
@@ -561,21 +555,21 @@ def local(processes: int) -> Iterator[Client]:
         hurry = False
         yield client
     except BaseException:
-        # What it ends by says more than that somebody would not wait for the end.
+        # The original error is more informative than the interrupted wait.
         with suppress(KeyboardInterrupt):
-            _to_the_end(end_begun, others, hurry=hurry)
+            to_the_end(end_begun, others, hurry=hurry)
         raise
     else:
-        _to_the_end(end_begun, others)
+        to_the_end(end_begun, others)
     finally:
         atexit.unregister(kill)
 
 
-def _begin(begin: Callable[[], Any], begun: list[_Undisturbed]) -> Any:  # noqa: ANN401 - what it returns
+def _begin(begin: Callable[[], Any], begun: list[Undisturbed]) -> Any:  # noqa: ANN401 - what it returns
     """Begins a cluster; the last of those begun is the one that is there, or was to be when Ctrl-C came."""
     for tries_left in reversed(range(STARTS)):
-        with _noted() as signals:
-            begun.append(_Undisturbed(begin))
+        with noted() as signals:
+            begun.append(Undisturbed(begin))
             while not begun[-1].is_over(LOOK_EVERY_S) and not signals:
                 pass
         if signals:
@@ -595,95 +589,6 @@ def _no_callbacks() -> None:
     from distributed.gc import disable_gc_diagnosis
 
     disable_gc_diagnosis(force=True)  # type: ignore[no-untyped-call]
-
-
-class _Undisturbed:
-    """Work that Ctrl-C and SIGTERM do not reach, neither it nor the processes that it starts: it runs in a
-    thread that blocks them, and they inherit that. The waiting thread receives it.
-    """
-
-    def __init__(self, work: Callable[[], Any]) -> None:
-        """Begins it."""
-        self._found: Any = None
-        self._raised: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(work,), name="undisturbed", daemon=True)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-        try:
-            self._thread.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-    def _run(self, work: Callable[[], Any]) -> None:
-        try:
-            self._found = work()
-        except BaseException as error:
-            self._raised = error
-
-    def is_over(self, patience_s: float) -> bool:
-        """Waits for its end, but not longer than that."""
-        self._thread.join(patience_s)
-        return not self._thread.is_alive()
-
-    def result(self) -> Any:  # noqa: ANN401 - what the work returns
-        """Waits for its end. Raises what it raised, and `KeyboardInterrupt`."""
-        while not self.is_over(LOOK_EVERY_S):
-            pass
-        if self._raised is not None:
-            raise self._raised
-        return self._found
-
-
-def _to_the_end(work: Callable[[], Any], others: Container[int | None], *, hurry: bool = False) -> None:
-    """Does work; Ctrl-C is raised only once it is done. It, or hurry, kills the processes that are not
-    others', for which it may wait.
-
-    Half done it would be begun anew by Dask, when the program ends, while a thread is still at it.
-    """
-    with _noted() as signals:
-        doing = _Undisturbed(work)
-        while not doing.is_over(LOOK_EVERY_S):
-            if hurry or signals:
-                _kill_children(others)
-        doing.result()
-    if signals:
-        raise KeyboardInterrupt
-
-
-def _kill_children(others: Container[int | None]) -> None:
-    for child in active_children():
-        if child.pid not in others:
-            child.kill()
-
-
-@contextmanager
-def _noted(most: int | None = None) -> Iterator[list[float]]:
-    """Notes when Ctrl-C comes, or SIGTERM where it is to do the same, instead of raising it; beyond the most
-    that are noted, it is raised.
-    """
-    came: list[float] = []
-
-    def note(_number: int, _frame: object) -> None:
-        now_s = time.monotonic()
-        if came and now_s - came[-1] < SAME_S:
-            return
-        if len(came) == most:
-            raise KeyboardInterrupt
-        came.append(now_s)
-
-    # Only the main thread may, and no other is interrupted.
-    here = threading.current_thread() is threading.main_thread()
-    ours = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if here and signal.getsignal(number) is signal.default_int_handler
-    ]
-    for number in ours:
-        signal.signal(number, note)
-    try:
-        yield came
-    finally:
-        for number in ours:
-            signal.signal(number, signal.default_int_handler)
 
 
 def _distributed() -> Any:  # noqa: ANN401 - a module

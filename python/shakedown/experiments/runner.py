@@ -1,4 +1,4 @@
-"""Runs experiments: each scenario's figures made, then written down before the next begins."""
+"""Runs experiments: computes each scenario's figures and saves them before the next scenario begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from shakedown import native
 from shakedown.errors import without_name
-from shakedown.experiments.cluster import Cluster, InProcess
+from shakedown.experiments.cluster import Cluster, alone
 from shakedown.experiments.figure_kinds import KINDS, Kind, Run, Spreading, Together, kind, load_experiment
 from shakedown.experiments.file import Experiment
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, Scenario
@@ -27,13 +27,12 @@ from shakedown.schema.saved import Failure, Manifest, Planned
 if TYPE_CHECKING:
     from distributed import Client
 
+    from shakedown.simulation.pieces import Work
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended; `failures` pairs each suite that was not measured with the reason.
-
-    `notes` are what a user should know besides, one line each.
-    """
+    """The outcome of a run. `failures` has each failed suite with the reason, `notes` lines for the user."""
 
     folder: Path
     measured: int
@@ -65,24 +64,32 @@ def run_experiment(
     progress: Callable[[int, int, str], None] | None = None,
     printed: Callable[[Object], None] | None = None,
 ) -> Outcome:
-    """Inspects the experiment's captures, measures its suites, prices and simulates both, and saves each as
-    it comes, in `folder` or a new one, results/NAME. The experiment is read already, or its file.
+    """Runs an experiment: inspects its captures, measures its suites, then predicts and simulates both.
 
-    With a Dask `client`, what is priced and simulated is made on its cluster: the same figures in the same
-    order, and a worker that is lost loses nothing. Measured is here, for its times are this machine's. A
-    suite whose handshake fails is noted and the others go on. Ctrl-C closes the folder with what was found,
-    and raises `KeyboardInterrupt`. A `lock` of the folder that the caller holds stays the caller's, so that a
-    report can be written before another run takes the folder. `progress` is called with the number of suites
-    done, the repetitions done of the next, and what is being done; `printed` with each object, as commands
-    print it.
+    Each figure is saved when it is known. If a suite's handshake fails, the reason is noted and the run
+    continues. Ctrl-C closes the folder with the figures so far and raises `KeyboardInterrupt`.
 
-    Raises `InputError` where the experiment or a capture cannot be read or the folder not be written,
-    `ShakedownError` where it no longer can.
+    Args:
+        experiment: an experiment, or the path of its file.
+        folder: the results folder; None: a new one, results/NAME.
+        client: a Dask client. Its cluster computes the estimated and simulated figures; measurements always
+            run on this machine. The figures and their order are the same, even if a worker is lost.
+        replace: whether existing results may be replaced.
+        lock: a lock of the folder that the caller holds and keeps, so that it can write a report before
+            another run uses the folder.
+        command: the command line, for the manifest.
+        progress: called with the number of measured suites, the repetitions of the current suite, and a
+            label.
+        printed: called with each object that a command would print.
+
+    Raises:
+        InputError: if the experiment or a capture cannot be read, or the folder cannot be created.
+        ShakedownError: if the folder can no longer be written.
     """
     if not isinstance(experiment, Experiment):
         experiment = load_experiment(experiment)
     measured, notes = 0, list(chain_lines(experiment))
-    pool = InProcess() if client is None else Cluster(client, _profiles(experiment))
+    pool = None if client is None else Cluster(client, _profiles(experiment))
 
     def tell(done: int, label: str) -> None:
         if progress is not None:
@@ -90,7 +97,7 @@ def run_experiment(
 
     run = Run(experiment, tell)
     planned = [one for name in KINDS for one in kind(name).planned(experiment)]
-    # What cannot be read is found before anything is written.
+    # Captures are read first, so that an unreadable one is reported before anything is written.
     first: dict[Scenario, Any] = {one: kind("captured").run(one, run) for one in experiment.of("captured")}
     total = len(experiment.of("measured"))
     writer = ResultsWriter(
@@ -120,29 +127,29 @@ def run_experiment(
 
 
 def _found(
-    module: Kind, run: Run, pool: InProcess | Cluster
+    module: Kind, run: Run, pool: Cluster | None
 ) -> Iterator[tuple[Sequence[Scenario], Iterator[Any] | None]]:
-    """The batches of a kind; where the pool makes its figures, with those, in order."""
-    if not isinstance(pool, Cluster) or not isinstance(module, Spreading):
+    """The batches of a kind; if the pool computes its figures, with these figures, in order."""
+    if pool is None or not isinstance(module, Spreading):
         for batch in module.scenarios(run):
             yield batch, None
         return
     batches: deque[Sequence[Scenario]] = deque()
 
-    def jobs() -> Iterator[Callable[[], Any]]:
+    def works() -> Iterator[Work[Any]]:
         for batch in module.scenarios(run):
             batches.append(batch)
             for scenario in batch:
-                yield module.job(scenario, run)
+                yield alone(module.job(scenario, run))
 
-    found = pool.results(jobs())
+    found = pool.results(works())
     while (first := next(found, None)) is not None:
         batch = batches.popleft()
         yield batch, chain([first], islice(found, len(batch) - 1))
 
 
 FIGURES_A_PART = 4_000
-"""Rates of all places together that stand in one part at most, so that what a run holds is bounded."""
+"""Limit of figures (rates × places) in one part, so that the run's memory is bounded."""
 
 
 def _made(
@@ -153,9 +160,7 @@ def _made(
     writer: ResultsWriter,
     first: dict[Scenario, Any],
 ) -> Iterator[list[tuple[Scenario, Any]]]:
-    """A batch's figures, written down as one part, or as several where it is large; of a handshake that
-    failed, the reason.
-    """
+    """Computes and saves a batch's figures (a large batch as several parts), and reasons of failures."""
     import polars as pl
 
     size = max(1, FIGURES_A_PART // len(batch[0].load.rates_per_s))
@@ -173,7 +178,7 @@ def _made(
             except Exception as error:
                 if not native.is_failure(error):
                     raise
-                # The core's line begins with the suite's name, which stands beside the reason anyway.
+                # The core's message begins with the suite's name, which is a field of its own here.
                 reason = without_name(str(error), scenario.label)
                 writer.fail(Failure(suite=scenario.label, reason=reason, kind=scenario.kind))
         if made:
@@ -181,7 +186,7 @@ def _made(
                 table = module.table(made)
             else:
                 table = pl.concat([module.rows(scenario, found) for scenario, found in made])
-            # Only the last part has the label: until it is there, the batch is not.
+            # Only the last part has the bare label, so the batch counts as done when that part is written.
             more = "" if begin + size >= len(batch) else f", places {begin + 1} to {begin + len(made)}"
             writer.add(batch[0].kind, f"{batch[0].label}{more}", table)
             yield made
@@ -203,7 +208,7 @@ def _profiles(experiment: Experiment) -> list[str]:
 
 
 def chain_lines(experiment: Experiment) -> list[str]:
-    """Which suites present whose certificates, a line a side."""
+    """For each side, a line with the suites that use the user's certificates."""
     return [
         f"the {side}'s certificates are yours in: {', '.join(experiment.presented(side))}"
         for side in experiment.chains

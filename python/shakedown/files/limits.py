@@ -56,17 +56,7 @@ def read_bytes(path: Path, max_bytes: int, what: str = "file") -> bytes:
 
     Devices and pipes are read like files, so that what never ends is refused once it is too long.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(max_bytes + 1)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except ValueError as error:
-        # A NUL in the name.
-        raise InputError(f"{str(path)!r}: cannot be read: {error}") from error
-    if len(content) > max_bytes:
-        raise InputError(f"{path}: longer than {max_bytes // MIB} MiB; accepted: a {what} of at most that")
-    return content
+    return b"".join(read_lines(path, max_bytes, what))
 
 
 def read_lines(path: Path, max_bytes: int, what: str = "file") -> Iterator[bytes]:

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from shakedown.errors import InputError
-from shakedown.files.drafts import remove_left_over_of
 from shakedown.files.limits import MAX_MANIFEST_BYTES, read_bytes
-from shakedown.files.write import SPECIAL, digest_of, is_special, write_durably
+from shakedown.files.write import SPECIAL, digest_of, is_special, remove_left_over, write_durably
 from shakedown.schema.base import Object, decode, encode_pretty
 
 FIGURES = "figures"
@@ -119,8 +118,10 @@ def remove_page(path: Path) -> None:
 
 def remove_drafts(path: Path, names: Iterable[str]) -> None:
     """Removes what killed reports left of a page and these files of it; nothing behind a link."""
-    kept = [name for name in names if "/" not in name or not (path.parent / FIGURES).is_symlink()]
-    remove_left_over_of([path, _ledger(path), *(path.parent / name for name in kept)])
+    remove_left_over(_ledger(path))
+    for name in (path.name, *names):
+        if "/" not in name or not (path.parent / FIGURES).is_symlink():
+            remove_left_over(path.parent / name)
 
 
 def _ledger(path: Path) -> Path:

@@ -1,14 +1,16 @@
 """Writing files: all of it or nothing, even if the power goes, and nothing replaced unasked.
 
-Everything is written beside its final name, flushed to the disk and renamed. A name that exists is refused
-unless its replacement was asked for; a symbolic link is a name that exists, and is never followed. A
-replacement has no more permissions than the file that it replaces. A log that others read while it grows has
-its name from the start, and is new then.
+A file grows in a draft beside its final name, `.NAME.shakedown-draft`, is flushed to the disk and renamed.
+The draft is locked while its writer lives: a second writer of the same file is refused, and what a killed
+writer left is removed by the next. A name that exists is refused unless its replacement was asked for; a
+symbolic link is a name that exists, and is never followed. A replacement has no more permissions than the
+file that it replaces. A log that others read while it grows has its name from the start, and is new then.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -18,10 +20,11 @@ from pathlib import Path
 from typing import IO
 
 from shakedown.errors import InputError, os_failure, os_reason
-from shakedown.files.drafts import open_draft, remove_left_over_of
 
 FORCE = "another name, or --force"
 SPECIAL = "is a device, a pipe or a socket, not a regular file"
+DRAFT = ".shakedown-draft"
+_TRIES = 10
 
 
 def check_free(path: Path, replace: bool = False, accepted: str = FORCE) -> None:
@@ -70,22 +73,71 @@ def check_writable(path: Path, replace: bool = False, accepted: str = FORCE) -> 
         Destination(path, replace=replace, accepted=accepted).abandon()
 
 
+def draft_of(path: Path) -> Path:
+    """Where a file is until it has its name."""
+    return path.with_name(f".{path.name}{DRAFT}")
+
+
+def _open_draft(path: Path, mode: int) -> int:
+    """The handle of a file's new draft, locked; `BlockingIOError` where another process writes the file."""
+    for _ in range(_TRIES):
+        with suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            handle = os.open(draft_of(path), flags, mode)
+            if _locked(handle) is not False and os.fstat(handle).st_nlink:
+                return handle
+            # Another process took it for a leftover before it was locked.
+            os.close(handle)
+        if not remove_left_over(path):
+            break
+    raise BlockingIOError(
+        errno.EWOULDBLOCK, f"another process is writing it ({draft_of(path).name})", str(path)
+    )
+
+
+def remove_left_over(path: Path) -> bool:
+    """Removes the draft that a killed writer of a file left. False where there is one that stays: its writer
+    may live, or it is not a file of this user's.
+    """
+    draft = draft_of(path)
+    try:
+        handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+    try:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or not _locked(handle):
+            return False
+        with suppress(OSError):
+            if os.path.samestat(draft.lstat(), about):
+                draft.unlink()
+        return True
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int) -> bool | None:
+    """Locks a file without waiting; False where another process has it, None where there are no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
 class Draft:
     """A file in the making, beside its final name; every method raises `OSError`."""
 
     def __init__(self, path: Path) -> None:
         """Makes the draft: a new file, unless its name is a device's, a pipe's or a socket's."""
-        self.path = path
+        self.path, self.beside = path, draft_of(path)
         _refuse_special(path)
         there = _mode_of(path)
         # While it grows it is no more open than the file that it may replace.
-        self._draft, handle = open_draft(path, 0o666 if there is None else there & 0o666 | 0o600)
+        handle = _open_draft(path, 0o666 if there is None else there & 0o666 | 0o600)
         self._file: IO[bytes] = os.fdopen(handle, "wb")
-
-    @property
-    def beside(self) -> Path:
-        """Where it is until it has its name."""
-        return self._draft
 
     def write(self, content: bytes | str) -> None:
         """Adds to the file."""
@@ -100,9 +152,10 @@ class Draft:
             self._file.flush()
             os.fsync(self._file.fileno())
             if replace:
-                self._draft.replace(self.path)
+                self.beside.replace(self.path)
+                self._file.close()
             else:
-                _rename_exclusively(self._draft, self.path)
+                _rename_exclusively(self.beside, self.path)
         finally:
             self.abandon()
         flush_folder(self.path.parent)
@@ -114,10 +167,14 @@ class Draft:
             os.fchmod(handle, mode)
 
     def abandon(self) -> None:
-        """Leaves nothing behind."""
-        with suppress(OSError):
-            self._file.close()
-        self._draft.unlink(missing_ok=True)
+        """Leaves nothing behind. Has no effect on a file that has its name."""
+        if not self._file.closed:
+            try:
+                # Its name is free for the next writer before its lock is.
+                self.beside.unlink(missing_ok=True)
+            finally:
+                with suppress(OSError):
+                    self._file.close()
 
 
 class Destination:
@@ -131,7 +188,6 @@ class Destination:
         check_free(path, replace, accepted)
         self._special: IO[bytes] | None = None
         self._draft: Draft | None = None
-        remove_left_over_of([path])
         with self._told():
             if is_special(path):
                 # A device or a pipe has no content to be lost.

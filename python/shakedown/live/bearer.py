@@ -37,36 +37,13 @@ def link_plan(bearer: Bearer, seed: int) -> dict[str, Any]:
 
     A radio's set-up from idle is left out, as it is in ``ready_s`` of the models: the radio is up.
     """
-    spec: dict[str, Any] = {
-        "up_bits_per_s": bearer.up.rate_bits_per_s,
-        "down_bits_per_s": bearer.down.rate_bits_per_s,
-        "traversal_s": 0.0,
-        "traversal_holds_s": bearer.delay_holds_s,
-        "mtu_bytes": bearer.mtu_bytes,
-        "packet_overhead_bytes": bearer.packet_overhead_bytes,
-        "link_encryption": bearer.link_encryption,
-        "half_duplex": bearer.half_duplex,
-    }
-    plan: dict[str, Any] = {
-        "bearer": spec,
-        "headers": {"ip_bytes": bearer.ip_bytes, "udp_bytes": bearer.udp_bytes},
-        "seed": seed,
-    }
-    for side, way in (("up", bearer.up), ("down", bearer.down)):
-        spec[f"traversal_{side}"] = way.delay.as_json()
-        spec[f"loss_{side}"] = way.loss
-        spec[f"burst_loss_{side}"] = _bursts(way)
-        spec[f"queue_bytes_{side}"] = DEFAULT_QUEUE_BYTES if way.queue_bytes is None else way.queue_bytes
-        plan[f"silence_{side}"] = {"pause_s": way.pause_s, "duty_cycle": way.duty_cycle}
-    return plan
+    from shakedown.prediction.spec import bearer_spec
 
-
-def _bursts(way: BearerDirection) -> dict[str, float] | None:
-    """Loss in runs of a mean length, as a chain of two states of which one loses everything."""
-    if way.loss <= 0.0 or way.loss_burst_packets <= 1.0:
-        return None
-    recovers = 1.0 / way.loss_burst_packets
-    return {"worsens": min(1.0, recovers * way.loss / (1.0 - way.loss)), "recovers": recovers}
+    spec = bearer_spec(bearer)
+    for key in ("queue_bytes_up", "queue_bytes_down"):
+        if spec[key] is None:
+            spec[key] = DEFAULT_QUEUE_BYTES
+    return {"bearer": spec, "seed": seed}
 
 
 def run_behind(

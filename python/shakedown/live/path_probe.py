@@ -1,8 +1,8 @@
-"""A real path measured with datagrams of our own, between `measure` here and `reflect` at its far end.
+"""Measures a real path with datagrams, between `measure` at the near end and `reflect` at the far end.
 
-A reflector answers small questions with answers no longer than they are. Only who has shown that it receives
-at its address (it returned a cookie) is sent a train of packets, and no longer a one than it sent itself
-before: a forged sender gains nothing by it.
+A reflector's responses are no longer than the requests. It sends a train of packets only to a client that
+has returned a cookie, and so has shown that it receives at its address; and no longer a train than that
+client has sent before. Therefore a forged sender address cannot be used for amplification.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def address(text: str) -> tuple[str, int]:
     """Host and port of HOST:PORT. Raises `InputError`."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isascii() or not port.isdigit() or not int(port) < 65536:
-        raise InputError(f"{text!r} is no address; accepted: HOST:PORT, [IPv6]:PORT")
+        raise InputError(f"{text!r} is not an address; accepted: HOST:PORT, [IPv6]:PORT")
     return host.strip("[]"), int(port)
 
 
@@ -50,7 +50,7 @@ class PathFigures:
 
     Attributes:
         round_trips_s: of every ping that came back, in order.
-        pings: sent; pings_received: by the reflector, None where it did not say.
+        pings: sent; pings_received: by the reflector, None if unknown.
         up_bits_per_s, down_bits_per_s: of network-layer packets, by the spacing of a train's.
         mtu_bytes: the kernel's for this path.
     """
@@ -69,7 +69,7 @@ class PathFigures:
 
     @property
     def loss_down(self) -> float | None:
-        """Share of the answers that did not come back."""
+        """Share of the responses that were lost."""
         if not self.pings_received:
             return None
         return 1.0 - len(self.round_trips_s) / self.pings_received
@@ -89,7 +89,7 @@ class _Peer:
 
 
 class Reflector:
-    """Answers `measure`, until told to stop."""
+    """Responds to `measure`, until it is stopped."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         """Binds the address; `InputError` where that cannot be."""
@@ -196,7 +196,7 @@ class _Client:
         return number
 
     def receive(self, until_s: float) -> tuple[int, bytes, int, int, bytes] | None:
-        """The next answer before a time of the monotonic clock: kind, cookie, number, value, body."""
+        """The next response before a time of the monotonic clock: kind, cookie, number, value, body."""
         while (left_s := until_s - time.monotonic()) > 0.0:
             if not select.select([self.socket], [], [], left_s)[0]:
                 return None
@@ -210,7 +210,7 @@ class _Client:
         return None
 
     def ask(self, kind: int, answer: int, value: int = 0) -> tuple[bytes, bytes]:
-        """Asks until it is answered; the answer's cookie and body."""
+        """Repeats a request until there is a response; returns its cookie and body."""
         for _ in range(4):
             number = self.send(kind, value)
             until_s = time.monotonic() + ANSWER_WITHIN_S / 2.0
@@ -228,11 +228,11 @@ def measure(
     Args:
         host, port: where it listens.
         seconds: for each of three parts: round trips, rate up, rate down.
-        progress: told which part begins.
+        progress: called with the part that begins.
 
     Raises:
-        InputError: for an address that is none.
-        ShakedownError: without an answer, or where too little arrives.
+        InputError: for an invalid address.
+        ShakedownError: without a response, or if too few packets arrive.
     """
     client = _Client(host, port)
     with closing(client.socket):

@@ -95,14 +95,6 @@ class Distribution:
         ends = np.interp(cuts, shares, values)
         return _merged((ends[1:] + ends[:-1]) / 2.0, np.diff(cuts))
 
-    @staticmethod
-    def mixture(parts: Iterable[tuple[float, Distribution]]) -> Distribution:
-        """Distributions that hold with some probability each; the probabilities are scaled to sum to 1."""
-        chosen = [(weight, part) for weight, part in parts if weight > 0.0]
-        values = np.concatenate([part.values_s for _, part in chosen])
-        weights = np.concatenate([weight * part.weights for weight, part in chosen])
-        return _merged(values, weights / weights.sum())
-
     @cached_property
     def mean(self) -> float:
         """The mean."""

@@ -29,7 +29,7 @@ def highest_rate_per_s(
     workers: int = 1,
     percentile: float | None = None,
 ) -> float:
-    """Highest arrival rate at which a handshake stays within a promised time.
+    """Highest arrival rate at which a handshake stays within a time limit.
 
     Args:
         within_s: the promise.

@@ -27,6 +27,15 @@ class Range(NamedTuple):
         """The figure times a factor that is not negative."""
         return Range(self.low * factor, self.mean * factor, self.high * factor)
 
+    def scaled(self, factor: float, spread: float) -> Range:
+        """The figure times a factor that may itself be off, ×/÷ ``spread``, whatever the figure is."""
+        if self.low <= 0.0:
+            return self.times(factor).widened(spread)
+        apart = math.log(spread)
+        down, up = math.log(self.mean / self.low), math.log(self.high / self.mean)
+        mean = self.mean * factor
+        return Range(mean * math.exp(-math.hypot(down, apart)), mean, mean * math.exp(math.hypot(up, apart)))
+
     def widened(self, factor: float) -> Range:
         """The figure with its range at least × and ÷ ``factor`` about the mean."""
         return Range(min(self.low, self.mean / factor), self.mean, max(self.high, self.mean * factor))

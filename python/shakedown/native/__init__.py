@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def extension() -> ModuleType:
-    """The extension module; where it is missing, the error says how to get it."""
+    """The extension module; if it is missing, the error explains how to build it."""
     try:
         from shakedown import _core
     except ImportError as error:
@@ -125,21 +125,29 @@ def build() -> Build:
 def measure(
     handshake: HandshakeId, options: Options, progress: Callable[[int], None] | None = None
 ) -> Measurement:
-    """Runs a suite's handshake in memory and says what each part of it cost.
+    """Runs a suite's handshake in memory and measures each part of it.
 
-    `progress` is called with the number of repetitions done. Ctrl-C stops it. A debug build is refused: its
-    times mean nothing. Raises `InputError` for names that name nothing and options that are no good, the
-    core's `Unsupported` for suites that cannot run here, its `HandshakeFailed` where the handshake failed.
+    `progress` is called with the number of repetitions done. Ctrl-C stops it. A debug build is an error,
+    because its times are meaningless. Raises `InputError` for unknown names and invalid options, the core's
+    `Unsupported` for suites that cannot run here, its `HandshakeFailed` if the handshake failed.
     """
+    import msgspec
+
+    from shakedown.native import counted
     from shakedown.schema import convert
     from shakedown.schema.measured import Measurement
 
     core = _release_build()
+    chosen = _chosen(options, handshake)
+    if options.counter is not None:
+        counted.valgrind()
     with _complaints(handshake.suite):
-        found = core.measure(
-            handshake.suite, options.repeat, options=_chosen(options, handshake), progress=progress
-        )
-    return convert(found, Measurement)
+        found = core.measure(handshake.suite, options.repeat, options=chosen, progress=progress)
+    measured = convert(found, Measurement)
+    if options.counter is None:
+        return measured
+    counts = counted.count_instructions(handshake.suite, chosen)
+    return msgspec.structs.replace(measured, instructions=counts)
 
 
 def presenting(suite: str) -> tuple[Literal["client", "server"], ...]:
@@ -184,20 +192,18 @@ def primitives(
     `filter` holds words, each of which must begin the operation, algorithm or parameters of a primitive.
     `seconds` is the longest time for each key, group or algorithm. With `back_to_back` primitives run in
     loops of nothing else, as in libraries' benchmarks; without, a handshake comes between two rounds.
-    `progress` is told how many keys, groups and algorithms are done, of how many, and which is at work.
-    Raises `InputError` where nothing matches or `seconds` is none.
+    `progress` is called with the number of keys, groups and algorithms that are done, the number of all, and
+    the current one. Raises `InputError` if nothing matches or `seconds` is invalid.
     """
     from shakedown.schema import convert
     from shakedown.schema.primitives import Timing
 
     core = _release_build()
     words = None if filter is None else list(filter)
-    try:
+    with _refused():
         timed = core.primitives(
             filter=words, seconds=float(seconds), back_to_back=back_to_back, progress=progress
         )
-    except ValueError as error:
-        raise InputError(str(error)) from error
     return convert(timed, list[Timing])
 
 
@@ -275,8 +281,8 @@ def eap_serve(
     listening: Callable[[str, str], None],
     stopped: Callable[[ServerTally], None],
 ) -> None:
-    """Serves EAP-TLS until a signal's handler raises; `listening` is told address and suite, `stopped` the
-    tally. `sessions` keeps what can be resumed, as `live.eap_sessions` does; default: memory.
+    """Serves EAP-TLS until a signal's handler raises. `listening` is called with address and suite, `stopped`
+    with the tally. `sessions` stores sessions, as `live.eap_sessions` does; default: memory.
 
     Raises `InputError`.
     """
@@ -334,7 +340,7 @@ def aka_hss(
     listening: Callable[[str], None],
     stopped: Callable[[HssSummary], None],
 ) -> None:
-    """Serves an HSS until a signal's handler raises; `listening` is told the address, `stopped` what it did.
+    """Serves an HSS until a signal's handler raises. Calls `listening` with the address, and `stopped`.
 
     Raises `InputError`.
     """
@@ -360,8 +366,8 @@ def aka_sgsn(
 ) -> None:
     """Serves an SGSN until a signal's handler raises; `store` keeps its state, as `live.sgsn_state` does.
 
-    `listening` is told the addresses for mobiles and for other SGSNs, `stopped` what it did. Raises
-    `InputError`.
+    `listening` is called with the addresses for mobiles and for other SGSNs, `stopped` with the summary.
+    Raises `InputError`.
     """
     from shakedown.schema import convert
     from shakedown.schema.aka import SgsnSummary
@@ -395,10 +401,10 @@ def load(
     options: Mapping[str, object],
     progress: Callable[[LoadProgress], None] | None = None,
 ) -> LoadOutcome:
-    """Loads a server as `Config` in `crates/live/src/load` says; None is what was not given.
+    """Loads a server, with the fields of `Config` in `crates/live/src/load`; None stands for a default.
 
-    `progress` is told about ten times a second how far it is; Ctrl-C ends the run early. Raises `InputError`
-    for what cannot be asked for, the core's `CoreError` where the server cannot be reached.
+    `progress` is called about ten times a second; Ctrl-C ends the run early. Raises `InputError` for invalid
+    options, the core's `CoreError` if the server cannot be reached.
     """
     from shakedown.schema import convert
     from shakedown.schema.live import LoadOutcome, LoadProgress
@@ -439,7 +445,7 @@ def _load(
 
 
 def merge_loads(parts: Sequence[Mapping[str, Any]]) -> LoadOutcome:
-    """The figures of generators that ran beside each other, as if one had counted all times."""
+    """The combined figures of concurrent generators, as if one had counted all times."""
     from shakedown.schema import convert
     from shakedown.schema.live import LoadOutcome
 
@@ -516,8 +522,8 @@ def inspect(
     """Opens a capture and reads it as it is iterated over, in bounded memory: its connections as they end.
 
     Each item has `connection`: an object with messages, flights and bytes; `trace`: what `predict` can use,
-    or None, and then `refused`: why not. After the last, the iterator's `summary` says what the file held,
-    and `problem` why reading ended before the end of the file, else None. `progress` is called with the
+    or None, and then `refused`: the reason. After the last, the iterator's `summary` describes the file, and
+    `problem` is why reading ended before the end of the file, else None. `progress` is called with the
     number of bytes read. Ctrl-C stops it. Raises `InputError` where nothing could be read.
     """
     core = extension()
@@ -531,7 +537,7 @@ def inspect(
 def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
     """The suite's name with the keys of user-supplied certificates, and remarks on them.
 
-    Raises `NoUseError` where the suite has no use for them, `InputError` where something is wrong with them.
+    Raises `NoUseError` if the suite cannot use them, `InputError` if they are invalid.
     """
     core = extension()
     try:
@@ -547,7 +553,7 @@ def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
 def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
     """Makes, issues or describes certificates: `request["do"]` is show, make, issue, profiles or profile.
 
-    Fields and answers are those of `Request` and `Response` in `crates/certs/src/request.rs`; fields that are
+    Fields and results are those of `Request` and `Response` in `crates/certs/src/request.rs`; fields that are
     None are left out, and what was made comes as a list of one. Raises `InputError` with the core's one line.
     """
     core = extension()
@@ -563,7 +569,7 @@ _threads: int | None = None
 
 
 def use_threads(count: int) -> None:
-    """From now on simulations of this process share so many threads, where a call does not say otherwise."""
+    """Sets the number of threads that this process's simulations share, unless a call sets its own."""
     global _threads
     _threads = count
 
@@ -603,18 +609,14 @@ def replay(spec: Mapping[str, object]) -> dict[str, Any]:
     """
     import json
 
-    core = extension()
-    if not hasattr(core, "replay"):
-        raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
-    try:
-        return cast("dict[str, Any]", json.loads(core.replay(json.dumps(spec))))
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    with _refused():
+        return cast("dict[str, Any]", json.loads(extension().replay(json.dumps(spec))))
 
 
-def _spec_text(spec: Mapping[str, object]) -> str:
-    """A simulation as JSON. Times of arrival are written some at a time: as objects, millions would take many
-    times their text.
+def simulation_text(spec: Mapping[str, object]) -> str:
+    """A simulation as the core reads it, JSON.
+
+    Times of arrival are written some at a time: as objects, millions would take many times their text.
     """
     import json
     from array import array
@@ -630,18 +632,54 @@ def _spec_text(spec: Mapping[str, object]) -> str:
     return f"{before}{place[:-1]}{','.join(written)}]{after}"
 
 
+def simulation_pieces(text: str, threads: int) -> tuple[int, int, int]:
+    """The first of a simulation's replications, how many they are, and into how many parts each is cut for so
+    many threads: parts have servers, clients and cells of their own. Raises `InputError` for what cannot be.
+    """
+    with _refused():
+        return cast("tuple[int, int, int]", extension().simulate_pieces(text, threads))
+
+
+def simulated_piece(text: str, replication: int, part: tuple[int, int] | None = None) -> str:
+    """The outcome of one replication, or of a part of it (its number, and of how many), for `merged`."""
+    with _refused():
+        return cast(str, extension().simulate_piece(text, replication, part))
+
+
+def merged(pieces: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """The report and the outcome of all pieces of a simulation, in any order."""
+    import msgspec
+
+    with _refused():
+        answer = extension().simulate_merge(pieces)
+    parts = msgspec.json.decode(answer, type=dict[str, msgspec.Raw])
+    return cast("dict[str, Any]", msgspec.json.decode(parts["report"])), bytes(parts["outcome"]).decode()
+
+
+def longer_simulation(text: str, outcome: str, spent: int) -> str | None:
+    """What is simulated after an outcome of a simulation, with so many events in all so far; None where it is
+    precise enough, or no events are left.
+    """
+    with _refused():
+        return cast("str | None", extension().simulate_longer(text, outcome, spent))
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """What the core refuses as `InputError`."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
 def _simulated(
     spec: Mapping[str, object], progress: Callable[[int, int], None] | None, threads: int | None
 ) -> str:
-    core = extension()
-    if not hasattr(core, "simulate"):
-        raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
     count = _threads if threads is None else threads
     options = {} if count is None else {"threads": count}
-    try:
-        return cast("str", core.simulate(_spec_text(spec), progress, **options))
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    with _refused():
+        return cast("str", extension().simulate(simulation_text(spec), progress, **options))
 
 
 def simulate_endpoints(
@@ -651,7 +689,7 @@ def simulate_endpoints(
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """The same with a suite's own endpoints in place of the recorded handshake: real protocol engines over
-    simulated links and TCP, charged by the recorded messages' prices.
+    simulated links and TCP, charged by the recorded messages' costs.
 
     Besides what `simulate` returns: the stacks, `replayed` (the report of a replay with another seed),
     `distance` (Kolmogorov and Smirnov's, between the times of both) and `critical`, at 1 %. Raises
@@ -660,13 +698,11 @@ def simulate_endpoints(
     import json
 
     core = extension()
-    if not hasattr(core, "simulate_endpoints"):
-        raise ShakedownError('the native core is older than this program; "make build" rebuilds it')
     chosen = _chosen(options, handshake)
     try:
         with _complaints(handshake.suite):
             text = core.simulate_endpoints(
-                handshake.suite, _spec_text(spec), options=chosen, progress=progress
+                handshake.suite, simulation_text(spec), options=chosen, progress=progress
             )
     except ValueError as error:
         if isinstance(error, core.CoreError):
@@ -686,7 +722,7 @@ def _release_build() -> ModuleType:
 
 @contextmanager
 def _complaints(suite: str) -> Iterator[None]:
-    """What the core says of names and options, as our own errors."""
+    """The core's errors about names and options, converted to the package's."""
     core = extension()
     try:
         yield
@@ -698,7 +734,8 @@ def _complaints(suite: str) -> Iterator[None]:
 
 def _chosen(options: Options, handshake: HandshakeId | None) -> dict[str, object] | None:
     """The options that were given, as the core takes them; None where there are none."""
-    given: dict[str, object] = {key: value for key, value in options.given().items() if key != "repeat"}
+    apart = ("repeat", "counter", "server_software")  # this and its tickets: `Options.issuing`
+    given: dict[str, object] = {key: value for key, value in options.given().items() if key not in apart}
     if handshake is not None:
         stacks = {"client_stack": handshake.client_stack, "server_stack": handshake.server_stack}
         given |= {side: name for side, name in stacks.items() if name is not None}
@@ -706,8 +743,28 @@ def _chosen(options: Options, handshake: HandshakeId | None) -> dict[str, object
 
 
 def _with_suggestion(message: str, suite: str) -> str:
-    """The core's line, with the nearest name it could have been, where a slip of the hand explains it."""
+    """The core's line; first of all the suite that was meant, where a slip of the hand explains it."""
+    from shakedown.native.suite_names import meant
+
     if "did you mean" in message or "impossible" in message:
         return message
+    refused = _not_run_here(suite)
+    if refused:
+        return refused
+    found = meant(suite)
+    if found:
+        return f'suite "{suite[:80]}": did you mean "{found}"?'
     known = (entry["suite"] for entry in extension().suites(False))
-    return message + did_you_mean(suite.lower(), known, cutoff=0.8)
+    hint = did_you_mean(suite.lower(), known, cutoff=0.8).removeprefix("; ")
+    head, colon, rest = message.partition(": ")
+    return f"{head}: {hint} {rest}" if hint and colon else message
+
+
+def _not_run_here(suite: str) -> str:
+    """The error for a known protocol that no stack supports."""
+    protocol = suite.partition("/")[0]
+    running = dict.fromkeys(one for stack in stacks() for one in stack.client)
+    known = {entry["suite"].partition("/")[0] for entry in extension().suites(True)}
+    if protocol not in known or protocol in running:
+        return ""
+    return f"{suite[:80]}: no stack here runs {protocol}; accepted: {' '.join(running)}"

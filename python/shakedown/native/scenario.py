@@ -1,4 +1,4 @@
-"""Scenarios: what a figure is about, frozen and hashable, whatever kind of figure it is.
+"""Scenarios: frozen, hashable descriptions of what a figure is about, for all kinds of figures.
 
 A handshake's identity, where its sides run, over which bearer, under which load, with which options.
 An experiment is a list of them.
@@ -6,9 +6,8 @@ An experiment is a list of them.
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,44 +15,54 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from shakedown.errors import InputError
-from shakedown.files.limits import MAX_FRAGMENT_BYTES, MAX_REPEAT, MAX_TICKETS, MAX_UNIX_S
+from shakedown.files.limits import (
+    MAX_FRAGMENT_BYTES,
+    MAX_LIVE_CLIENTS,
+    MAX_LIVE_S,
+    MAX_LIVE_STARTS,
+    MAX_LIVE_TRACES,
+    MAX_LIVE_WORKERS,
+    MAX_REPEAT,
+    MAX_TICKETS,
+    MAX_UNIX_S,
+)
 from shakedown.schema.base import MAX_NUMBER, SIDES, Carrier, Kind, Object, Side
+from shakedown.schema.options import option
 
 DEFAULT_REPEAT = 30
 DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
 
 WITH_CHAIN = {"chain": ("key", "ca"), "client_chain": ("client_key", "client_ca", "client_password")}
-"""Each side's chain among the options, and what has no use without it."""
-
-
-def _meta(about: str, *, table: str = "", form: str = "", metavar: str = "", **bounds: int) -> Any:  # noqa: ANN401 - msgspec.Meta
-    """What command line, experiment file and documentation say of an option.
-
-    `table` is the experiment's table where it stands (none: the file's top), `form` what its text is: a
-    `time`, a `file`, or the `name or file` of a profile.
-    """
-    extra = {"table": table, "form": form, "metavar": metavar}
-    return msgspec.Meta(description=about, extra=extra, **bounds)  # type: ignore[call-overload]  # ge and le
+"""Each side's chain among the options, and the options that need it."""
 
 
 class Options(Object, frozen=True, kw_only=True):
-    """What `measure` takes beside the suite: the one definition of its options.
+    """The options of `measure`, defined once.
 
     The command line, experiment files and the Python API read it; a new option is a line here, and what the
     core does with it.
     """
 
-    repeat: Annotated[int, _meta("Handshakes per suite.", metavar="N", ge=1, le=MAX_REPEAT)] = DEFAULT_REPEAT
+    repeat: Annotated[int, option("Handshakes per suite.", metavar="N", ge=1, le=MAX_REPEAT)] = DEFAULT_REPEAT
     seed: (
         Annotated[
-            int, _meta("Seed of the randomness that is not cryptographic.", metavar="N", ge=0, le=MAX_NUMBER)
+            int, option("Seed of the non-cryptographic random numbers.", metavar="N", ge=0, le=MAX_NUMBER)
+        ]
+        | None
+    ) = None
+    counter: (
+        Annotated[
+            Literal["instructions"],
+            option(
+                "Also count instructions, by valgrind: the same count in every run (seed 1 without --seed)."
+            ),
         ]
         | None
     ) = None
     now: (
         Annotated[
             int,
-            _meta(
+            option(
                 "Verification time of certificates.  [default: a fixed day; today for user-supplied ones]",
                 form="time",
                 ge=0,
@@ -63,21 +72,40 @@ class Options(Object, frozen=True, kw_only=True):
         | None
     ) = None
     tickets: (
-        Annotated[int, _meta("TLS 1.3 tickets that the server sends.", metavar="N", ge=0, le=MAX_TICKETS)]
+        Annotated[
+            int,
+            option(
+                "Tickets that the server issues.  [default: its software's in TLS 1.3, else 0]",
+                metavar="N",
+                ge=0,
+                le=MAX_TICKETS,
+            ),
+        ]
+        | None
+    ) = None
+    server_software: (
+        Annotated[
+            str,
+            option(
+                "Software of the server: its tickets.  [default: openssl, which issues two]",
+                form="server software",
+                metavar="NAME|FILE.toml",
+            ),
+        ]
         | None
     ) = None
     carrier: (
         Annotated[
             Literal["bare", "eap"],
-            _meta("What carries the handshake: nothing, or EAP-TLS in fragments.  [default: bare]"),
+            option("Transport: none (bare), or fragments of EAP-TLS.  [default: bare]"),
         ]
         | None
     ) = None
     fragment: (
         Annotated[
             int,
-            _meta(
-                "TLS bytes in an EAP packet, of either side.  [default: 1398]",
+            option(
+                "TLS bytes in an EAP packet.  [default: 1398]",
                 metavar="BYTES",
                 ge=1,
                 le=MAX_FRAGMENT_BYTES,
@@ -88,8 +116,8 @@ class Options(Object, frozen=True, kw_only=True):
     profile: (
         Annotated[
             str,
-            _meta(
-                'Certificate profile; "certs profiles" lists those that come along.',
+            option(
+                'Certificate profile; "certs profiles" lists the shipped ones.',
                 form="name or file",
                 metavar="NAME|FILE.toml",
             ),
@@ -99,8 +127,8 @@ class Options(Object, frozen=True, kw_only=True):
     certificate_form: (
         Annotated[
             Literal["wtls", "x509"],
-            _meta(
-                "WTLS: form of the generated certificates; user-supplied ones have theirs.  [default: wtls]",
+            option(
+                "WTLS: form of generated certificates.  [default: wtls]",
                 table="wtls",
             ),
         ]
@@ -108,36 +136,45 @@ class Options(Object, frozen=True, kw_only=True):
     ) = None
     private_curves: Annotated[
         bool,
-        _meta(
-            "WTLS: private numbers for curves without one, whose parameters are otherwise sent in full.",
+        option(
+            "WTLS: private numbers for curves without a number (else sent in full).",
             table="wtls",
         ),
     ] = False
     chain: (
         Annotated[
-            str, _meta("The server's chain, leaf first.  [default: generated]", table="server", form="file")
+            str, option("The server's chain, leaf first.  [default: generated]", table="server", form="file")
         ]
         | None
     ) = None
     key: (
-        Annotated[str, _meta("Its private key, if not in the same file.", table="server", form="file")] | None
+        Annotated[
+            str, option("The server's private key, if not in the same file.", table="server", form="file")
+        ]
+        | None
     ) = None
     ca: (
         Annotated[
-            str, _meta("The root that clients trust, if not at the chain's end.", table="server", form="file")
+            str,
+            option("The root that clients trust, if not at the chain's end.", table="server", form="file"),
         ]
         | None
     ) = None
     client_chain: (
-        Annotated[str, _meta("The client's chain, in mutual suites.", table="client", form="file")] | None
+        Annotated[str, option("The client's chain, in mutual suites.", table="client", form="file")] | None
     ) = None
-    client_key: Annotated[str, _meta("Its private key.", table="client", form="file")] | None = None
-    client_ca: Annotated[str, _meta("The root that servers trust.", table="client", form="file")] | None = (
+    client_key: (
+        Annotated[
+            str, option("The client's private key, if not in the same file.", table="client", form="file")
+        ]
+        | None
+    ) = None
+    client_ca: Annotated[str, option("The root that servers trust.", table="client", form="file")] | None = (
         None
     )
-    password: Annotated[str, _meta("Password of these files.", form="secret")] | None = None
+    password: Annotated[str, option("Password of these files.", form="secret")] | None = None
     client_password: (
-        Annotated[str, _meta("Password of the client's files, where it is another.", form="secret")] | None
+        Annotated[str, option("Password of the client's files, where it is another.", form="secret")] | None
     ) = None
 
     def __repr__(self) -> str:
@@ -163,12 +200,23 @@ class Options(Object, frozen=True, kw_only=True):
         return tuple(Path(one) for one in named if one is not None)
 
     def unpaired(self) -> tuple[str, str] | None:
-        """An option that has no use without a chain, and which chain is missing; None where all fit."""
+        """An option that needs a chain, and the missing chain; None if all fit."""
         for chain, others in WITH_CHAIN.items():
             for other in others:
                 if getattr(self, other) and not getattr(self, chain):
                     return other, chain
         return None
+
+    def issuing(self, suite: str) -> Options:
+        """The same for a suite, with the tickets of TLS 1.3 that the server's software issues."""
+        from shakedown.profiles.registry import load_software
+        from shakedown.profiles.software import DEFAULT_SOFTWARE
+
+        software = load_software(self.server_software or DEFAULT_SOFTWARE)
+        if self.tickets is not None or not suite.startswith("tls1.3/") or self.carrier == "eap":
+            return self
+        tickets = software.tickets_of(resumption="/resumed" in suite)
+        return msgspec.structs.replace(self, tickets=tickets)
 
     def checked(self) -> Options:
         """The same, once they go together, with the verification time that they ask for.
@@ -182,24 +230,6 @@ class Options(Object, frozen=True, kw_only=True):
         if self.now is None and self.user_supplied:
             return msgspec.structs.replace(self, now=int(time.time()))
         return self
-
-
-def options_of(given: Mapping[str, object]) -> Options:
-    """Options from keywords; None is left out, paths become text. Raises `InputError`."""
-    from shakedown.errors import did_you_mean
-    from shakedown.schema.base import convert
-
-    known = {field.name for field in msgspec.structs.fields(Options)}
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"; accepted: {', '.join(sorted(known))}"
-            raise InputError(f"unknown option {name}{hint}")
-    plain = {
-        key: str(value) if isinstance(value, os.PathLike) else value
-        for key, value in given.items()
-        if value is not None
-    }
-    return convert(plain, Options)
 
 
 class HandshakeId(Object, frozen=True, kw_only=True):
@@ -221,8 +251,8 @@ DEFAULT_PERCENTILE = 99.0
 class Load(Object, frozen=True, kw_only=True):
     """An arrival process: rates at which handshakes arrive at the server (one a figure), and its workers.
 
-    With `within_s`, the workers that each rate needs are asked for: `percentile` per cent of handshakes are
-    to be done within that time. `battery_j` is what a client's battery holds, where not its profile says it.
+    With `within_s`, the workers that each rate needs are computed: `percentile` per cent of the handshakes
+    are ready within that time. `battery_j` is the energy of a client's battery; None: that of its profile.
     """
 
     rates_per_s: tuple[float, ...] = (0.0,)
@@ -250,53 +280,242 @@ class Mix(Object, frozen=True, kw_only=True):
 
 
 class Fleet(Object, frozen=True, kw_only=True):
-    """Many clients of a server in virtual time: when they arrive, how patient they are, how they are served.
+    """Many clients of a server in virtual time: arrivals, timeouts, retries, and service.
 
     `arrivals` is as `shakedown.simulation.arrivals` reads it. What is None has a default that goes with it.
-    `endpoints`: protocol engines shake hands in virtual time in place of a replay. `mix`: clients of several
-    kinds in place of one.
+    `retry`: pauses between attempts, as `shakedown.simulation.retry` reads them. `servers`: how many, each
+    with the workers and limits; `balance`: which of them a connection goes to. `admission`: connections that
+    each begins in a time, as `shakedown.simulation.admission` reads it; `autoscale`: when servers start and
+    stop, as `shakedown.simulation.autoscaling` reads it. `sessions`: their lifetime and the time between a
+    client's connections, as `shakedown.simulation.sessions` reads it, from which `resumption` follows.
+    `precision` and `max_events`:
+    how long a steady load is simulated, where `clients` does not say it.
+    `endpoints`: protocol stacks run in virtual time instead of a replay. `mix`: clients of several kinds
+    instead of one. `cells`: over which the clients are spread; None: each client has its own link.
+    `clients_per_cell`: how many of them share one, from which `cells` follows.
     """
 
     arrivals: str
-    clients: int | None = None
-    timeout_s: float | None = None
-    retries: int | None = None
-    resumption: float = 0.0
-    from_idle: bool = False
-    discipline: Literal["fifo", "ps"] = "fifo"
-    max_handshakes: int | None = None
-    accept_queue: int | None = None
-    replications: int | None = None
+    clients: (
+        Annotated[
+            int,
+            option(
+                "Clients that are counted.",
+                metavar="N",
+                default="at a rate as the precision needs; storm: 10,000; file: all",
+            ),
+        ]
+        | None
+    ) = None
+    timeout_s: (
+        Annotated[
+            float,
+            option(
+                "Timeout of one attempt.",
+                form="duration",
+                default="the transport's; with retries 30s",
+            ),
+        ]
+        | None
+    ) = None
+    retries: (
+        Annotated[int, option("Attempts after the first.", metavar="N", default="0; 10 with +backoff")] | None
+    ) = None
+    retry: (
+        Annotated[
+            str,
+            option(
+                "Pauses between attempts: base=1s,factor=2,max=60s,jitter=full.",
+                metavar="SPEC",
+                default="1s, constant",
+            ),
+        ]
+        | None
+    ) = None
+    precision: (
+        Annotated[
+            float,
+            option(
+                "At a rate: relative half-width of each figure's 95 % interval.",
+                form="share",
+                metavar="SHARE",
+                default="5%",
+            ),
+        ]
+        | None
+    ) = None
+    max_events: (
+        Annotated[
+            int,
+            option("Limit of events; figures that need more are marked.", metavar="N", default="100,000,000"),
+        ]
+        | None
+    ) = None
+    servers: Annotated[int, option("Identical servers behind a load balancer.", metavar="N")] = 1
+    balance: Annotated[
+        Literal["round-robin", "least-connections", "hash", "cell"],
+        option("How the balancer selects a server."),
+    ] = "round-robin"
+    resumption: Annotated[
+        float,
+        option("Share of clients that resume a session.", form="share", metavar="SHARE", ge=0.0, le=1.0),
+    ] = 0.0
+    sessions: (
+        Annotated[
+            str,
+            option(
+                "In place of a share: lifetime=2h,interval=1h,away=30min of returning clients.",
+                metavar="SPEC",
+                default="none",
+            ),
+        ]
+        | None
+    ) = None
+    from_idle: Annotated[bool, option("Radios are idle at first and have to be set up.")] = False
+    discipline: Annotated[
+        Literal["fifo", "ps"],
+        option("Order of service: first come, first served, or processor sharing."),
+    ] = "fifo"
+    max_handshakes: (
+        Annotated[int, option("Limit of handshakes in progress at the server.", metavar="N", default="any")]
+        | None
+    ) = None
+    accept_queue: (
+        Annotated[int, option("Limit of connections that wait for a worker.", metavar="N", default="any")]
+        | None
+    ) = None
+    admission: (
+        Annotated[
+            str,
+            option(
+                "Token bucket of each server: rate=100/s,burst=20,refuse=reset (or alert, silence).",
+                metavar="SPEC",
+                default="any number of connections",
+            ),
+        ]
+        | None
+    ) = None
+    autoscale: (
+        Annotated[
+            str,
+            option(
+                "Servers start and stop: max=10,up=80%,down=30%,queue=5,step=1,interval=15s,startup=60s,"
+                "cooldown=5min.",
+                metavar="SPEC",
+                default="their number is fixed",
+            ),
+        ]
+        | None
+    ) = None
+    replications: (
+        Annotated[
+            int,
+            option(
+                "Runs that share the clients; several give intervals.",
+                metavar="N",
+                default="25 at a rate; 10 with clients",
+            ),
+        ]
+        | None
+    ) = None
     endpoints: bool = False
     mix: Mix | None = None
-
-
-DEFAULT_UTILISATION = 0.3
-DEFAULT_LIVE_S = 10.0
+    cells: (
+        Annotated[
+            int,
+            option("Cells that clients share.", metavar="N", default="each client has its own link"),
+        ]
+        | None
+    ) = None
+    clients_per_cell: (
+        Annotated[
+            int,
+            option(
+                "Limit of clients in a cell; sets the number of cells.",
+                metavar="N",
+                default="clients divided by cells",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Live(Object, frozen=True, kw_only=True):
     """A load on a real server on this machine's loopback.
 
-    `rate_per_s` None: the rate at which what was measured fills `utilisation` of the workers' time; of no
-    meaning in a closed loop. `compare`: the same modelled and simulated, beside it, and with `endpoints` by
-    the protocol engines in virtual time. `trace_count`: handshakes that are sampled on both sides in a load
+    `rate_per_s` None: the rate at which the measured work gives the workers' `utilisation`; meaningless in a
+    closed loop. `compare`: also modelled and simulated figures, and with `endpoints` those of protocol
+    stacks in virtual time. `trace_count`: handshakes that are sampled on both sides in a load
     of their own, and in one for each device of `emulate_device`.
     """
 
-    rate_per_s: float | None = None
-    utilisation: float = DEFAULT_UTILISATION
-    arrivals: Literal["poisson", "deterministic", "closed"] = "poisson"
-    duration_s: float = DEFAULT_LIVE_S
-    count: int | None = None
-    clients: int = 16
-    resumption: float = 0.0
-    timeout_s: float = 10.0
-    workers: int = 1
-    compare: bool = False
-    endpoints: bool = False
-    trace_count: int = 0
-    emulate_device: tuple[str, ...] = ()
+    rate_per_s: (
+        Annotated[
+            float,
+            option('new connections per second: `"100/s"`', form="rate", default="each of `rates`"),
+        ]
+        | None
+    ) = None
+    utilisation: Annotated[
+        float,
+        option(
+            "without any rate: the workers' utilisation by the measured work of the handshake",
+            form="share",
+            ge=0.01,
+            le=1.0,
+        ),
+    ] = 0.3
+    arrivals: Annotated[
+        Literal["poisson", "deterministic", "closed"],
+        option(
+            '`"poisson"`, `"deterministic"`, or `"closed"`: a client\'s next begins when its last is over'
+        ),
+    ] = "poisson"
+    duration_s: Annotated[
+        float,
+        option(
+            'how long connections are started: `"10s"`', form="duration", default="10 s", gt=0, le=MAX_LIVE_S
+        ),
+    ] = 10.0
+    count: (
+        Annotated[int, option("limit of connections", default="any number", ge=1, le=MAX_LIVE_STARTS)] | None
+    ) = None
+    clients: Annotated[int, option("clients, each with a session of its own", ge=1, le=MAX_LIVE_CLIENTS)] = 16
+    resumption: Annotated[
+        float,
+        option(
+            "share of the connections that resume",
+            form="share",
+            default="0; all in suites that resume",
+            ge=0.0,
+            le=1.0,
+        ),
+    ] = 0.0
+    timeout_s: Annotated[
+        float,
+        option("timeout of a connection", form="duration", default="10 s", gt=0, le=MAX_LIVE_S),
+    ] = 10.0
+    workers: Annotated[
+        int,
+        option("the server's threads", default="the experiment's `workers`", ge=1, le=MAX_LIVE_WORKERS),
+    ] = 1
+    compare: Annotated[bool, option("`true`: also the modelled and simulated figures")] = False
+    endpoints: Annotated[bool, option("`true`: with `compare`, also the protocol stacks in virtual time")] = (
+        False
+    )
+    trace_count: Annotated[
+        int,
+        option(
+            "handshakes sampled on both sides, in a separate load without a queue",
+            default="none",
+            ge=1,
+            le=MAX_LIVE_TRACES,
+        ),
+    ] = 0
+    emulate_device: Annotated[
+        tuple[str, ...],
+        option("a device, or an array of devices, for which the client is slowed down"),
+    ] = ()
 
 
 class CaptureFile(Object, frozen=True, kw_only=True):
@@ -307,9 +526,9 @@ class CaptureFile(Object, frozen=True, kw_only=True):
 
 
 class Scenario(Object, frozen=True, kw_only=True):
-    """What a figure is about. What a kind of figure has no use for is None.
+    """What a figure is about. Fields that a kind of figure does not use are None.
 
-    `asked` is what its kind alone knows: a `Fleet`, a `Live` load.
+    `asked` is specific to the kind: a `Fleet`, a `Live` load.
     """
 
     kind: Kind
@@ -359,7 +578,7 @@ class Fleets(Object, frozen=True, kw_only=True):
 
 
 class Places(Object, frozen=True, kw_only=True):
-    """Where an experiment prices its handshakes; empty where it asks for no prices."""
+    """Where an experiment estimates its handshakes; empty where it asks for no estimates."""
 
     devices: tuple[str, ...] = ()
     server_device: str | None = None

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.errors import InputError
-from shakedown.schema.arguments import check, checked
+from shakedown.schema.arguments import checked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,8 +37,8 @@ def parse_address(text: str) -> str:
     port = int(port_text) if port_text.isascii() and port_text.isdigit() and len(port_text) < 6 else -1
     if not 0 <= port <= MAX_PORT or (colon and not host) or (":" in host and not bracketed):
         raise InputError(
-            f'"{text[:80]}" is no address; accepted: HOST:PORT as 127.0.0.1:4433 or [::1]:4433, or a PORT of '
-            "this machine alone; port 0 is any that is free"
+            f'"{text[:80]}" is not an address; accepted: HOST:PORT as 127.0.0.1:4433 or [::1]:4433, or a '
+            "PORT of this machine alone; port 0 is any that is free"
         )
     try:
         found = socket.getaddrinfo(host or "127.0.0.1", port, type=socket.SOCK_STREAM)
@@ -146,10 +146,6 @@ class Server:
             raise
 
 
-_LIMITS = {"payload_when": "str | None", "queue_times": "bool | None"}
-"""Types of a server's limits that are neither times nor whole numbers."""
-
-
 @checked
 def start(
     suites: Sequence[str],
@@ -157,21 +153,15 @@ def start(
     *,
     stack: str | None = None,
     options: Options | None = None,
-    metrics: str | None = None,
-    client_ca: str | Path | None = None,
-    traces_out: str | Path | None = None,
     replace: bool = False,
-    **limits: object,
+    **given: object,
 ) -> Server:
     """Starts a server of `suites` at `listen` (HOST:PORT).
 
-    `limits` are `workers`, `payload_bytes`, `payload_when` (request or handshake), `handshake_timeout_s`,
-    `idle_timeout_s`, `drain_timeout_s`, `max_handshakes`, `max_connections`, `sample`, `queue_times` and
-    `max_passages` (of messages' ways through the queue, for each worker, until they are taken); None is the
-    default. `client_ca` is the root of the certificates that clients present. `traces_out` is a log of
-    sampled handshakes, which others read while it grows: it has its name as soon as the server listens, and a
-    file that is there is replaced then, where `replace` says so, and never added to. Raises `InputError`,
-    also where the address is taken or a suite cannot be served.
+    `given` are fields of `ServerOptions`; None is the default. `traces_out` is a log of sampled handshakes,
+    which others read while it grows: it has its name as soon as the server listens, and a file that is there
+    is replaced then, where `replace` says so, and never added to. Raises `InputError`, also where the address
+    is taken or a suite cannot be served.
     """
     import msgspec
 
@@ -179,26 +169,26 @@ def start(
     from shakedown.files.read import check_readable
     from shakedown.files.write import Destination
     from shakedown.native.scenario import Options
+    from shakedown.schema.options import ServerOptions, options_of
 
-    for name, value in limits.items():
-        kind = _LIMITS.get(name, "float | None" if name.endswith("_s") else "int | None")
-        check(name, value, kind)
-    given = (options or Options()).checked()
-    if given.now is None:
+    wanted = options_of(ServerOptions, given)
+    sides = (options or Options()).checked()
+    if sides.now is None:
         # Servers on a network live today, not on the laboratory's fixed day.
-        given = msgspec.structs.replace(given, now=int(time.time()))
-    chosen = {key: value for key, value in given.given().items() if key != "repeat"}
+        sides = msgspec.structs.replace(sides, now=int(time.time()))
+    chosen = {key: value for key, value in sides.given().items() if key != "repeat"}
     if stack is not None:
         chosen["stack"] = stack
-    for file in (given.chain, given.key, given.ca):
+    for file in (sides.chain, sides.key, sides.ca):
         if file is not None:
             check_readable(file)
-    request: dict[str, object] = {"listen": parse_address(listen)}
-    if metrics is not None:
-        request["metrics"] = parse_address(metrics)
-    if client_ca is not None:
-        request["client_ca"] = str(client_ca)
-    request |= {key: value for key, value in limits.items() if value is not None}
+    request: dict[str, object] = {
+        name: value for name, value in msgspec.structs.asdict(wanted).items() if value not in (None, False)
+    }
+    request["listen"] = parse_address(listen)
+    client_ca, traces_out = wanted.client_ca, wanted.traces_out
+    if wanted.metrics is not None:
+        request["metrics"] = parse_address(wanted.metrics)
     names = [native.canonical(suite) for suite in suites]
     core = native.extension()
     log = None if traces_out is None else Destination(Path(traces_out), replace=replace)
@@ -210,7 +200,7 @@ def start(
         if log is not None:
             log.commit()
     except (core.InvalidOption, core.Unsupported, core.InvalidSuite) as error:
-        if client_ca is not None and str(client_ca) in str(error):
+        if client_ca is not None and client_ca in str(error):
             check_readable(client_ca)
         raise InputError(str(error)) from error
     finally:

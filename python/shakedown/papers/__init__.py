@@ -1,4 +1,4 @@
-"""The five founding papers, reproduced: tables, figures and claims, from their own inputs and measured here.
+"""The five papers, reproduced: tables, figures and claims, from their own inputs and measured here.
 
     from shakedown import papers
     (palm,) = papers.reproduce(["wtls-palm"])
@@ -42,7 +42,7 @@ def names(name: str) -> list[str]:
     if name not in MODULES:
         accepted = [*MODULES, ALL]
         raise InputError(
-            f'"{name}" is no paper{did_you_mean(name, accepted)}; accepted: {", ".join(accepted)}'
+            f'"{name}" is not a paper{did_you_mean(name, accepted)}; accepted: {", ".join(accepted)}'
         )
     return [name]
 

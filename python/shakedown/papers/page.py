@@ -34,15 +34,31 @@ def index(reproductions: Sequence[Reproduction]) -> str:
                 counts_text(list(one.claims().values())),
                 counts_text(one.cells()),
                 counts_text(one.modern_rerun()),
+                counts_text(one.cells("measured")),
                 f"{len(drawings) - waiting}" + (f", {waiting} waiting" if waiting else ""),
             ]
         )
-    table = markdown_table(["paper", "claims", "cells of tables", "claims, modern rerun", "figures"], rows)
+    every = [row for one in reproductions for row in one.rows]
+    rows.append(
+        [
+            "all",
+            counts_text([row for one in reproductions for row in one.claims().values()]),
+            counts_text([row for one in reproductions for row in one.cells()]),
+            counts_text([row for one in reproductions for row in one.modern_rerun()]),
+            counts_text([row for one in reproductions for row in one.cells("measured")]),
+            "",
+        ]
+    )
+    table = markdown_table(
+        ["paper", "claims", "cells of tables", "claims, modern rerun", "cells, modern rerun", "figures"], rows
+    )
     replication = reproductions[0].replication
     return _render(
         "index.md",
         {
             "table": table,
+            "comparisons": len(every),
+            "counts": Counter(row.verdict for row in every),
             "replication": replication,
             "rule": RULE,
             "measured": _provenance(replication.machine, replication.date),

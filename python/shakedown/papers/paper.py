@@ -10,7 +10,7 @@ from shakedown.papers import verdicts
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.load import PaperData
 from shakedown.papers.replication import Replication, Transfers
-from shakedown.papers.rows import Kind, Row
+from shakedown.papers.rows import MEASURED_HERE, Kind, Row
 from shakedown.papers.verdicts import Check
 
 
@@ -110,7 +110,9 @@ def reproduce(
     rows += paper.cells(data)
     cells = [paper.measured_cells(data, one) for one in variants]
     rows += [
-        verdicts.together_row(row, [one[number] for one in cells])
+        verdicts.together_row(
+            replace(row, kind="measured", depends_on=MEASURED_HERE), [one[number] for one in cells]
+        )
         for number, row in enumerate(paper.measured_cells(data, replication))
     ]
     modern = [paper.modern_rerun(data, one) for one in variants]
@@ -130,9 +132,6 @@ def _rerun_row(
 ) -> Row:
     claim = data.claims[modern_rerun.claim_id]
     reason = replication.why_not(modern_rerun.suites)
-    if reason:
-        return verdicts.rerun_row(
-            slug, claim, modern_rerun.quantity, verdicts.untestable(reason, "measured")(claim)
-        )
-    finding = verdicts.together(modern_rerun.check()(claim), [one.check()(claim) for one in others])
-    return verdicts.rerun_row(slug, claim, modern_rerun.quantity, finding)
+    every = [verdicts.untestable(reason)] if reason else [one.check() for one in (modern_rerun, *others)]
+    whole, *varied = (verdicts.measured(check)(claim) for check in every)
+    return verdicts.rerun_row(slug, claim, modern_rerun.quantity, verdicts.together(whole, varied))

@@ -14,6 +14,9 @@ UNDECIDED: Verdict = "undecided"
 UNTESTABLE: Verdict = "cannot be tested"
 VERDICTS: tuple[Verdict, ...] = (AGREES, DIFFERS, UNDECIDED, UNTESTABLE)
 
+MEASURED_HERE = "handshakes measured here"
+"""What a verdict on something measured depends on."""
+
 PRIMITIVE_OFF = 0.05
 """By what share a public-key primitive's cost differs between runs, relative to the others'."""
 
@@ -21,23 +24,25 @@ COMMON_OFF = 0.12
 """The same of all other work of one side in one suite, and of a transfer."""
 
 RULE = f"""\
-A verdict compares one figure with one statement. The unit is that of the statement's text; all
-statements of a section count alike. The tolerance was set before anything was computed. For a printed
-figure it is the paper's own digits or spread: half of the last printed digit, or all of it where the paper
-cuts digits off. Words that leave room ("about", "similar", "equal"), figures read off a curve and sums of
-figures that are themselves rounded have the tolerance that stands with them (±); it was noted when the
-statement was collected, and so was that above a table whose cells follow from each other. A bound is
-exact where the paper says "at least" or "every", and holds to its printed digits elsewhere.
-What is measured here is measured in several rounds, all suites in turn, and of each part of a handshake
-the least time counts, for whatever else a machine does only adds; a primitive costs the same in every suite
-of a protocol that uses it in the same message. The interval holds what follows from
-either half of the rounds alone, and from costs that are off as far as they are between a quiet run and a
-loaded one: each public-key primitive by {PRIMITIVE_OFF:.0%} either way, a side's other work in each suite by
-{COMMON_OFF:.0%}. The statement *agrees* or *differs* only if all of the interval does; else it is
-*undecided*. A statement *cannot be tested* if it is an input of the computation itself, a figure of a device
-or person that is not available here, or a statement without a bound; one that compares two machines needs two
-machines, or published figures of both. Tables of times and of their shares are their devices': what the same
-handshakes give here stands beside them with its interval, and without a verdict."""
+A verdict compares one figure with one statement of a paper, in the unit of the statement.
+
+- **Tolerance.** It was set before anything was computed. For a printed figure it is half of the last printed
+  digit, a whole digit if the paper truncates, or the paper's own spread. Some statements are vague ("about",
+  "similar", "equal"), read from a curve, or sums of rounded figures. Their tolerance was noted when the
+  statement was collected, and is printed with it (±) or above its table. A bound is exact if the paper says
+  "at least" or "every"; otherwise it holds to its printed digits.
+- **Measurement.** Suites are measured alternately in several rounds. For each part of a handshake the
+  shortest time counts, because other work on the machine can only add time. A primitive has the same cost in
+  all suites of a protocol that use it in the same message.
+- **Interval.** It contains the results of each half of the rounds alone, and the results with changed costs:
+  each public-key primitive by ±{PRIMITIVE_OFF:.0%}, the other work of each side and suite by
+  ±{COMMON_OFF:.0%}. These are the differences between an idle and a busy machine.
+- **Verdict.** A statement *agrees* or *differs* only if the whole interval does. Otherwise it is
+  *undecided*.
+- **Not tested.** A statement *cannot be tested* if it is an input of the computation, if it is about a device
+  or person that is not available, or if it has no bound. A comparison of two machines needs both machines, or
+  published figures of both. Times measured on the papers' devices, and shares of such times, have no verdict:
+  the same handshakes on the present machine are printed beside them, with their intervals."""
 """How verdicts are reached, as the pages print it."""
 
 
@@ -80,7 +85,7 @@ class Row:
     def __post_init__(self) -> None:
         """Say what the verdict depends on where the row does not."""
         if not self.depends_on:
-            words = "handshakes measured here" if self.kind == "measured" else "the paper's own figures"
+            words = MEASURED_HERE if self.kind == "measured" else "the paper's own figures"
             object.__setattr__(self, "depends_on", words)
 
     def as_object(self) -> dict[str, Any]:

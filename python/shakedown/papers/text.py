@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from shakedown.papers.paper import Reproduction
 from shakedown.papers.rows import DIFFERS, UNTESTABLE, VERDICTS, Row
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
-_STYLES = {"agrees": "green", "differs": "bold yellow", "undecided": "yellow", "cannot be tested": "dim"}
+from shakedown.reporting.columns import ALWAYS, USUAL, Column, label
 
 
 def figure_text(value: float | str | None) -> str:
@@ -23,83 +17,62 @@ def figure_text(value: float | str | None) -> str:
     return value if isinstance(value, str) else f"{value:.5g}"
 
 
-def claims_table(reproduction: Reproduction) -> Table:
+CLAIMS = (
+    label("claim", "claim"),
+    label("what", "what", prose=True),
+    label("printed", "printed", prose=True),
+    label("here", "here", prose=True),
+    label("unit", "unit", rank=USUAL),
+    label("verdict", "verdict"),
+)
+
+
+def claim_rows(reproduction: Reproduction) -> Iterator[dict[str, str]]:
     """Every claim: what was printed, what follows, the verdict."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        box=SIMPLE_HEAD,
-        title=f"{reproduction.data.title}: claims",
-        title_justify="left",
-        title_style="bold",
-        pad_edge=False,
-    )
-    table.add_column("claim", no_wrap=True)
-    table.add_column("what", ratio=5)
-    table.add_column("printed", ratio=2)
-    table.add_column("here", ratio=3)
-    table.add_column("unit")
-    table.add_column("verdict", no_wrap=True)
     for claim, row in reproduction.claims().items():
-        verdict = (
-            row.verdict
-            if row.kind == "modelled" or row.verdict == UNTESTABLE
-            else f"{row.verdict} (measured)"
-        )
-        table.add_row(
-            claim,
-            Text(row.quantity),
-            Text(figure_text(row.published)),
-            Text(figure_text(row.replication)),
-            row.unit,
-            Text(verdict, style=_STYLES[row.verdict]),
-        )
-    return table
+        modelled = row.kind == "modelled" or row.verdict == UNTESTABLE
+        yield {
+            "claim": claim,
+            "what": row.quantity,
+            "printed": figure_text(row.published),
+            "here": figure_text(row.replication),
+            "unit": row.unit,
+            "verdict": row.verdict if modelled else f"{row.verdict} (measured)",
+        }
 
 
-def differences(reproduction: Reproduction) -> Text:
+def differences(reproduction: Reproduction) -> Iterator[str]:
     """The claims that differ, each with the reason."""
-    from rich.text import Text
-
-    text = Text()
     differing = [row for row in reproduction.claims().values() if row.verdict == DIFFERS]
     if differing:
-        text.append("What differs, and why\n", style="bold")
-    for row in differing:
-        text.append(f"  {row.claim_id}", style="bold yellow")
-        text.append(f"  {row.quantity}: {row.reason}\n")
-    return text
+        yield "what differs, and why:"
+    yield from (f"  {row.claim_id}  {row.quantity}: {row.reason}" for row in differing)
 
 
-def summary_table(reproductions: Sequence[Reproduction]) -> Table:
+SUMMARY_TITLE = "agrees / differs / undecided / cannot be tested"
+SUMMARY = (
+    label("paper", "paper"),
+    label("claims", "claims"),
+    label("cells", "cells"),
+    label("rerun", "modern rerun"),
+    Column(key="drawn", name="figures drawn", rank=ALWAYS),
+    Column(key="waiting", name="waiting", rank=ALWAYS),
+)
+
+
+def summary_rows(reproductions: Sequence[Reproduction]) -> Iterator[dict[str, object]]:
     """Verdicts by paper, and how many figures are drawn."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(
-        box=SIMPLE_HEAD,
-        title="Claims, cells of result tables, and their modern rerun: agrees / differs / "
-        "undecided / cannot be tested",
-        title_justify="left",
-        title_style="bold",
-        pad_edge=False,
-    )
-    for column in ("paper", "claims", "cells", "modern rerun", "figures drawn", "waiting"):
-        table.add_column(column, justify="left" if column == "paper" else "right", no_wrap=True)
     for one in reproductions:
         drawings = one.drawings()
         waiting = sum(1 for drawing in drawings if drawing.waits_for)
-        table.add_row(
-            one.paper.slug,
-            counts_text(list(one.claims().values())),
-            counts_text(one.cells()),
-            counts_text(one.modern_rerun()),
-            str(len(drawings) - waiting),
-            str(waiting),
-        )
-    return table
+        yield {
+            "paper": one.paper.slug,
+            "claims": counts_text(list(one.claims().values())),
+            "cells": counts_text(one.cells()),
+            "rerun": counts_text(one.modern_rerun()),
+            "drawn": len(drawings) - waiting,
+            "waiting": waiting,
+        }
 
 
 def counts_text(rows: Sequence[Row]) -> str:

@@ -7,8 +7,8 @@ neighbours than tables in a cache. So the primitives keep their cost relative to
 `PRIMITIVE_OFF`, whichever suite they are in, and what a side does besides within `COMMON_OFF`; a verdict on
 something measured holds only if it does for all these variants.
 
-Both figures are the spread between repeated runs, quiet and loaded, as `python -m tools.compare_verdicts`
-prints it: the greatest 95th percentile of any two, rounded up to whole per cent; no verdict enters them.
+Both figures are the spread between repeated runs, quiet and loaded: the greatest 95th percentile of any two,
+the machine's pace taken out, rounded up to whole per cent; no verdict enters them.
 """
 
 from __future__ import annotations

@@ -112,17 +112,22 @@ def allowance(tolerance: str, published: float, text: str) -> float:
     return float(words)
 
 
-def number(replication: float, reason: str, kind: Kind = "modelled") -> Check:
+def measured(check: Check) -> Check:
+    """The same of handshakes measured here, whose verdict holds only if it does for all variants."""
+    return lambda claim: replace(check(claim), kind="measured")
+
+
+def number(replication: float, reason: str) -> Check:
     """A single figure (or the only range) of the claim, against ours."""
-    return numbers([replication], reason, kind)
+    return numbers([replication], reason)
 
 
-def numbers(replication: Sequence[float], reason: str, kind: Kind = "modelled") -> Check:
+def numbers(replication: Sequence[float], reason: str) -> Check:
     """Several figures, in the claim's order."""
-    return spans([(value, value) for value in replication], reason, kind)
+    return spans([(value, value) for value in replication], reason)
 
 
-def spans(replication: Sequence[tuple[float, float]], reason: str, kind: Kind = "modelled") -> Check:
+def spans(replication: Sequence[tuple[float, float]], reason: str) -> Check:
     """Several ranges: the ends of each against the ends published, or both ends inside a published point's
     tolerance.
 
@@ -144,7 +149,7 @@ def spans(replication: Sequence[tuple[float, float]], reason: str, kind: Kind = 
             shown = tidy_number(replication[0][0])
         else:
             shown = "; ".join(_span(low, high) for low, high in replication)
-        return Finding(shown, tidy_number(worst), AGREES if agree else DIFFERS, reason, kind)
+        return Finding(shown, tidy_number(worst), AGREES if agree else DIFFERS, reason)
 
     return check
 
@@ -157,7 +162,7 @@ def _apart(low: float, high: float, ours_low: float, ours_high: float) -> list[t
     return [(ours_low - low, low), (ours_high - high, high)]
 
 
-def within(low: float, high: float, reason: str, kind: Kind = "modelled") -> Check:
+def within(low: float, high: float, reason: str) -> Check:
     """Our range must lie inside the published range, each end with the claim's tolerance."""
 
     def check(claim: Claim) -> Finding:
@@ -166,12 +171,12 @@ def within(low: float, high: float, reason: str, kind: Kind = "modelled") -> Che
         agree = -below <= allowance(claim.tolerance, least, claim.value)
         agree = agree and above <= allowance(claim.tolerance, most, claim.value)
         worst = below if -below > above else above
-        return Finding(_span(low, high), tidy_number(worst), AGREES if agree else DIFFERS, reason, kind)
+        return Finding(_span(low, high), tidy_number(worst), AGREES if agree else DIFFERS, reason)
 
     return check
 
 
-def holds(condition: bool, replication: float | str, reason: str, kind: Kind = "modelled") -> Check:
+def holds(condition: bool, replication: float | str, reason: str) -> Check:
     """An order or a threshold: it holds or it does not.
 
     Where both the claim's value and ours are numbers, the difference is told too.
@@ -184,14 +189,14 @@ def holds(condition: bool, replication: float | str, reason: str, kind: Kind = "
             low, high = values[0]
             difference = tidy_number(replication - min(max(replication, low), high))
         shown = replication if isinstance(replication, str) else tidy_number(replication)
-        return Finding(shown, difference, AGREES if condition else DIFFERS, reason, kind)
+        return Finding(shown, difference, AGREES if condition else DIFFERS, reason)
 
     return check
 
 
-def untestable(reason: str, kind: Kind = "modelled") -> Check:
+def untestable(reason: str) -> Check:
     """Nothing decides it."""
-    return lambda _: Finding(None, None, UNTESTABLE, reason, kind)
+    return lambda _: Finding(None, None, UNTESTABLE, reason)
 
 
 def claim_row(slug: str, claim: Claim, finding: Finding) -> Row:
@@ -222,8 +227,6 @@ def rerun_row(slug: str, claim: Claim, quantity: str, finding: Finding) -> Row:
         item=f"claim {claim.id} (modern rerun)",
         claim_id=None,
         quantity=quantity,
-        kind="measured",
-        depends_on="handshakes measured here",
     )
 
 
@@ -238,7 +241,6 @@ def cell_row(
     replication: float | None,
     tolerance: str,
     reason: str,
-    kind: Kind = "modelled",
 ) -> Row:
     """The row of a table's cell; its paper is named where all rows of one are together (`paper.reproduce`).
 
@@ -246,16 +248,14 @@ def cell_row(
     """
     published = float(printed)
     if replication is None or math.isnan(replication):
-        return replace(input_row(item, quantity, unit, printed, reason), kind=kind, depends_on="")
+        return input_row(item, quantity, unit, printed, reason)
     agree = abs(replication - published) <= allowance(tolerance, published, printed) + 1e-12
     return replace(
         input_row(item, quantity, unit, printed, reason),
         replication=tidy_number(replication),
         difference=tidy_number(replication - published),
         tolerance=tolerance,
-        kind=kind,
         verdict=AGREES if agree else DIFFERS,
-        depends_on="",
     )
 
 

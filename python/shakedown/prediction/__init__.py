@@ -1,1 +1,1 @@
-"""Recorded traces priced on devices, carried over bearers, queued at servers."""
+"""Recorded traces estimated on devices, carried over bearers, queued at servers."""

@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.models.distribution import Distribution
 from shakedown.models.handshake import highest_rate_per_s, least_workers, promise_kept
+from shakedown.models.ranges import Range
 from shakedown.models.waiting import Service
+from shakedown.native.suite_names import listed
+from shakedown.prediction.bounds import bounds, least, most
+from shakedown.prediction.figures import weakest
 from shakedown.prediction.library import TraceLibrary, opened
-from shakedown.prediction.predict import Row, check_model, each, loaded_times
+from shakedown.prediction.predict import Row, check_model, each, loaded_times, wait_range
+from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import (
     DEFAULT_BEARER,
     DEFAULT_DEVICE,
@@ -25,11 +29,10 @@ from shakedown.prediction.scenario import (
     scenario,
 )
 from shakedown.prediction.trace import Trace
-from shakedown.schema.arguments import checked, profile_name, several
-from shakedown.schema.base import in_objects
-from shakedown.schema.predictions import Capacity, FailedCapacity
-
-"""More workers than this are not searched."""
+from shakedown.profiles.registry import Names, places
+from shakedown.schema.arguments import checked, profile_name
+from shakedown.schema.base import Basis, builtins, convert
+from shakedown.schema.predictions import Calibration
 
 
 @checked
@@ -37,27 +40,32 @@ def capacity_rows(
     suites: str | Sequence[str],
     *,
     within_s: float,
-    device: str | Path = DEFAULT_DEVICE,
-    server_device: str | Path = DEFAULT_SERVER_DEVICE,
-    bearer: str | Path = DEFAULT_BEARER,
+    device: Names = DEFAULT_DEVICE,
+    server_device: Names = DEFAULT_SERVER_DEVICE,
+    bearer: Names = DEFAULT_BEARER,
     percentile: float | None = None,
     server_workers: int = 1,
     rate_per_s: float | None = None,
     traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
+    server_software: str | Path | None = None,
     scale_from: str | Path | None = None,
+    calibrations: Sequence[Calibration] = (),
 ) -> list[Row]:
-    """Find the highest rate at which the whole handshake stays within a promise: one row a suite, as
-    `shakedown.schema.predictions.Capacity` has it.
+    """Find the highest rate at which the whole handshake stays within a promise: one row a suite and
+    place, as `shakedown.schema.predictions.Capacity` has it.
 
     Args:
-        suites: a suite's name, or several.
-        within_s: the promised time until the client is ready.
-        device, server_device, bearer: profile names or paths.
+        suites: a suite's name, or a list of names and patterns.
+        within_s: limit of the time until the client is ready.
+        device, server_device, bearer: a profile's name or path, or a list of them and of patterns.
         percentile: share in per cent of handshakes that must be ready within it; default: their mean must.
         server_workers: the server's workers.
         rate_per_s: the rate for which the least number of workers is wanted too.
-        traces: where recorded handshakes come from, as of `predict`.
+        traces, server_software: where recorded handshakes come from, and what the server runs, as of
+            `predict`.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        calibrations: of running servers, as `calibrate` returns them; a suite's takes the place of the
+            server's modelled work, which then says only how it is shared among messages.
 
     Raises:
         InputError: naming what was wrong and what is accepted.
@@ -69,19 +77,27 @@ def capacity_rows(
     if rate_per_s is not None and not (math.isfinite(rate_per_s) and rate_per_s > 0.0):
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, above 0")
     check_model("default", server_workers)
-    library = opened(traces)
-    device, server_device, bearer = map(profile_name, (device, server_device, bearer))
+    library = opened(traces, server_software)
     scale_from = profile_name(scale_from)
+    names = listed(suites)
+    found = convert(builtins(calibrations), tuple[Calibration, ...], "calibrations")
+    calibrated = {one.suite: one for one in found}
 
-    def one(suite: str) -> tuple[Scenario, Row]:
-        found = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
-        return found, capacity_row(found, within_s, percentile, server_workers, rate_per_s)
+    def rows_at(device: str, server_device: str, bearer: str) -> list[Row]:
+        def one(suite: str) -> tuple[Scenario, Row]:
+            found = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
+            known = calibrated.get(found.trace.suite)
+            if known is not None:
+                took = known.server_s
+                measured = found.server.measured(Range(took.lower, took.estimate, took.upper))
+                found = replace(found, server=measured)
+            row = capacity_row(found, within_s, percentile, server_workers, rate_per_s)
+            return found, row if known is None else row | {"calibration": builtins(known)}
 
-    place = {"server_device": server_device, "device": device, "bearer": bearer}
-    return [pair[1] for pair in each(several(suites), one, place)]
+        place = {"server_device": server_device, "device": device, "bearer": bearer}
+        return [pair[1] for pair in each(names, one, place)]
 
-
-capacity = in_objects("capacity", capacity_rows, Capacity, FailedCapacity)
+    return [found for place in places(device, server_device, bearer) for found in rows_at(*place)]
 
 
 def capacity_row(
@@ -89,41 +105,63 @@ def capacity_row(
 ) -> Row:
     """One row of ``capacity``."""
     case = _Case(one, within_s, percentile)
-    rate, low, high = (case.rate(end, workers) for end in ("mean", "high", "low"))
-    unknown = bool(one.server.unpriced or one.client.unpriced)
-    service_s = one.service_s.mean
+    basis, missing = known_basis([one.client, one.server]), one.missing
+    rate, fewest, highest = (case.rate(end, workers) for end in ("mean", "high", "low"))
+    service = one.service_s
+    # However long clients work themselves, the rate stands on the server's cost.
+    serving = weakest((basis, known_basis([one.server])))
     found: Row = {
         "suite": one.trace.suite,
         "server_device": one.server_device.name,
+        "server_software": one.software,
         "device": one.device.name,
         "bearer": one.bearer.name,
         "within_s": within_s,
         "percentile": percentile,
         "workers": workers,
-        "rate_per_s": rate,
-        "utilisation": None if rate is None else rate * service_s / workers,
-        "rate_range_per_s": [0.0 if unknown else low, high],
+        "rate_per_s": None
+        if rate is None
+        else most(highest, serving, missing)
+        if missing
+        else bounds(Range(fewest or 0.0, rate, highest or math.inf), serving),
+        "utilisation": None if rate is None or missing else rate * service.mean / workers,
         "basis": one.basis,
-        "unpriced": [*one.client.unpriced, *one.server.unpriced],
+        "without_cost": [*one.client.without_cost, *one.server.without_cost],
         "extrapolated": [*one.client.figures, *one.server.figures],
-        "limit_per_s": workers / service_s if service_s > 0.0 else None,
-        "unloaded_s": case.unloaded_s,
-        **_times_at(one, rate, workers),
+        "limit_per_s": limit(one, workers),
+        "unloaded_s": least(case.unloaded_s().low, basis, missing)
+        if missing
+        else bounds(case.unloaded_s(), basis),
+        **_times_at(one, None if missing else rate, workers),
     }
     if rate_per_s is not None:
-        [(needed, least, most)] = workers_needed(one, within_s, percentile, [rate_per_s])
+        [(needed, fewer, more)] = workers_needed(one, within_s, percentile, [rate_per_s])
         found["asked_rate_per_s"] = rate_per_s
-        found["workers_needed"] = needed
-        found["workers_range"] = [least, most]
+        found["workers_needed"] = None if needed is None else _workers(needed, fewer, more, basis, missing)
     return found
+
+
+def _workers(needed: int, fewer: int | None, more: int | None, basis: Basis, missing: Sequence[str]) -> Row:
+    if missing:
+        return least(fewer, basis, missing)
+    return {"estimate": needed, "lower": fewer, "upper": more, "basis": basis, "missing": []}
+
+
+def limit(one: Scenario, workers: int) -> Row | None:
+    """The rate at which a server's queue saturates; None where no cost of it is known."""
+    service, basis = one.service_s, known_basis([one.server])
+    if service.low <= 0.0:
+        return None
+    if one.server.missing:
+        return most(workers / service.low, basis, one.server.missing)
+    return bounds(Range(*(workers / end for end in reversed(service))), basis)
 
 
 def _times_at(one: Scenario, rate_per_s: float | None, workers: int) -> Row:
     """Ready and done at a rate; none where there is no rate, or no steady state at it."""
     if not rate_per_s:
         return {"ready_s": None, "done_s": None}
-    wait_s = float(one.wait_s("default", np.array([rate_per_s]), workers)[0])
-    return loaded_times(one, "default", rate_per_s, workers, wait_s if math.isfinite(wait_s) else None)
+    return loaded_times(one, "default", rate_per_s, workers, wait_range(one, "default", rate_per_s, workers))
 
 
 Workers = tuple[int | None, int | None, int | None]
@@ -137,9 +175,8 @@ def workers_needed(
     where part of the work has no figure.
     """
     case = _Case(one, within_s, percentile)
-    unknown = bool(one.server.unpriced or one.client.unpriced)
     mean, low = (case.workers(end, rates_per_s) for end in ("mean", "low"))
-    high = [None] * len(rates_per_s) if unknown else case.workers("high", rates_per_s)
+    high = [None] * len(rates_per_s) if one.missing else case.workers("high", rates_per_s)
     return list(zip(mean, low, high, strict=True))
 
 
@@ -150,14 +187,16 @@ class _Case:
         self.one, self.within_s, self.percentile = one, within_s, percentile
         self.ready = one.unloaded()[0]
 
-    @property
-    def unloaded_s(self) -> float:
+    def unloaded_s(self) -> Range:
         """The time without a queue that the promise is compared with: the mean, or the percentile."""
-        return self.ready.mean if self.percentile is None else self.ready.quantile(self.percentile / 100.0)
+        ends = [self._at(end)[0] for end in ("low", "mean", "high")]
+        if self.percentile is None:
+            return Range(*(ready.mean for ready in ends))
+        return Range(*(ready.quantile(self.percentile / 100.0) for ready in ends))
 
     def _at(self, end: str) -> tuple[Distribution, Service]:
         one = self.one
-        shift = sum(getattr(side.total, end) - side.total.mean for side in (one.client, one.server))
+        shift = sum(getattr(side.total, end) - side.total.mean for side in one.work)
         return self.ready.shifted(shift), one.service(getattr(one.service_s, end))
 
     def rate(self, end: str, workers: int) -> float | None:

@@ -1,38 +1,37 @@
-"""What a connection costs a server and a client here beyond the handshake in memory, measured over loopback.
+"""The CPU time of a connection beyond the handshake in memory, for server and client, measured over loopback.
 
-A server of ours serves real handshakes on one processor to a client of ours on another, which always has
-some under way. The server shares its processor with processes that do nothing, so that its clients are never
-too slow for it: a server that has to be woken for every message takes half as long again. What the kernel
-says that each side's thread ran, by connection, less what the same handshake takes that side in memory, is
-the connection: accept, reads, writes and close with the kernel's TCP behind them, the TLS library's object,
-and the event loop. And the handshake itself takes longer than in memory, where nothing comes between: the
-kernel and other connections leave code and data cold. Long and short handshakes tell the two apart. On
-loopback the kernel does part of the receiver's work in the sender's name, as it does for any server on one
-machine with its clients.
+Shakedown's server runs on one processor and its load generator on another, with `CLIENTS` connections in
+progress. Other processes keep the server's processor from sleeping: a server that has to be woken for every
+message needs half as much CPU time again.
 
-What each KiB adds, the kernel's copying, is measured apart, with sockets that carry no TLS.
+For each side, the CPU time of its threads per connection (by the kernel's scheduler) less the CPU time of
+the same handshake in memory has two parts. A fixed part: accept, read, write and close, the kernel's TCP,
+the TLS library's connection object, and the event loop. And a part proportional to the handshake, which is
+slower than in memory because the kernel and other connections evict its code and data from the caches.
+Handshakes of different lengths separate the two parts. On loopback the kernel accounts part of the
+receiver's work to the sender, as for any server on the same machine as its clients.
+
+The cost of a KiB (the kernel's copying) is measured separately, with sockets without TLS.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import resource
 import socket
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
-from pathlib import Path
 
+from shakedown.native.processors import pin, placed, processors, ran_s, threads
 from shakedown.prediction.cpu_contention import busy_neighbours, shared
 from shakedown.schema.base import SIDES, Side
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A suite to serve, how many tickets with it, and whose client it is: one that keeps the server busy."""
+    """A suite to serve, its number of tickets, and the stack of its clients."""
 
     suite: str
     tickets: int = 0
@@ -45,30 +44,30 @@ PLANS = (
     Plan("tls1.3/x25519/ed25519/server", 2, client_stack="rustls"),
     Plan("tls1.3/x25519/rsa3072/server", 2, client_stack="rustls"),
 )
-"""Cheap handshakes, next to which the connection shows, and one that takes long. Their client is of the
-stack that takes less.
+"""Short handshakes, of which the connection is a large part, and a long one. Their clients use the faster
+stack.
 """
 CLIENTS = 16
-"""Connections that the client keeps under way."""
+"""Connections in progress."""
 SECONDS = 0.3
 BEGINNING_S = 0.02
 ROUNDS = 8
 REPEAT = 40
 CONNECTIONS = 500
 FLIGHTS = (250, 1200, 90, 250)
-"""Bytes of a usual handshake's flights, from client and server in turn."""
+"""Bytes of a typical handshake's flights, from client and server alternately."""
 LARGE_FLIGHTS = (1250, 65200, 90, 250)
-"""The same with a chain of 64 KiB more: what the kernel's copying adds."""
+"""The same with 64 KiB more of certificates, to measure the kernel's copying."""
 MIN_RANGE = 1.5
-"""By what share a handshake takes longer is told by those whose times differ by this factor."""
+"""The slope is computed from pairs of handshakes whose times differ by at least this factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A suite that was served; times in microseconds, by side.
+    """Measured CPU times of a suite, in microseconds, by side.
 
     Attributes:
-        kib: moved by a handshake.
+        kib: size of a handshake.
         took_us: a connection with its handshake.
         alone_us: the handshake in memory.
     """
@@ -84,12 +83,12 @@ def connection_cost(
     *,
     plans: Sequence[Plan] = PLANS,
 ) -> dict[str, float]:
-    """Microseconds a connection, by side, as the table ``[connection]`` of a profile.
+    """Measures the table ``[connection]`` of a profile: microseconds per connection, by side.
 
     Args:
-        seconds: for how long each suite is served in each of the rounds.
-        progress: told how much is done, of how much.
-        plans: what is served.
+        seconds: duration for each suite in each round.
+        progress: called with the number of completed steps, and of all steps.
+        plans: the suites to serve.
     """
     total = ROUNDS * len(plans) + 1
     progress(0, total)
@@ -102,7 +101,7 @@ def connection_cost(
 
 
 def fitted(found: Sequence[Sequence[Served]], copying_us: float) -> dict[str, float]:
-    """The table ``[connection]`` of what was served, by suite and round, and of what a KiB adds."""
+    """The table ``[connection]`` from the measured times, by suite and round, and from the cost of a KiB."""
     cost = {"per_kib_us": copying_us}
     for side in SIDES:
         points = []
@@ -122,9 +121,9 @@ def fitted(found: Sequence[Sequence[Served]], copying_us: float) -> dict[str, fl
 
 
 def _usual(times_us: Iterable[float]) -> float:
-    """The lower quartile: a machine that others share is slower at times, and the least is luck."""
+    """The lower quartile: a shared machine is slower at times, and the minimum depends on chance."""
     ordered = sorted(times_us)
-    return ordered[len(ordered) // 4]
+    return ordered[(len(ordered) + 1) // 4]
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -140,30 +139,29 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def served(plan: Plan, seconds: float) -> Served:
-    """Serve a suite: what a connection takes each side beyond the handshake in memory."""
+    """Serves a suite and measures the CPU time of each side, over loopback and in memory."""
     from shakedown import native
     from shakedown.native import serving
     from shakedown.native.scenario import HandshakeId, Options
 
     name = native.canonical(plan.suite)
     options = Options(repeat=REPEAT, tickets=plan.tickets)
-    # The client is a neighbour who works: so is somebody while the handshake is measured in memory.
+    # The other processor is busy while the handshake runs in memory, as it is with the client over loopback.
     with busy_neighbours():
         alone = native.measure(HandshakeId(suite=name, client_stack=plan.client_stack), options)
-    others = _threads()
-    processors = _processors()
+    others, there = threads(), processors()
     with (
         serving.start([name], "127.0.0.1:0", workers=1, options=options) as server,
-        shared(processors[0]),
-        _placed(processors[-1]),
+        shared(there[0]),
+        placed(there[-1:]),
     ):
-        workers = _threads() - others
+        workers = threads() - others
         for worker in workers:
-            _pin(processors[0], worker)
+            pin(there[0], worker)
 
         def load(duration_s: float) -> tuple[int, float, float]:
-            """Connections, and both sides' CPU time for them, in microseconds."""
-            before_us = sum(map(_ran_us, workers))
+            """Number of connections, and the server's and the client's CPU time for them, in microseconds."""
+            before_s = ran_s(workers)
             outcome = native.load(
                 {
                     "target": server.address,
@@ -175,10 +173,9 @@ def served(plan: Plan, seconds: float) -> Served:
                 name,
                 {"client_stack": plan.client_stack},
             )
-            ran_us = sum(map(_ran_us, workers)) - before_us
-            return outcome.completed, ran_us, 1e6 * outcome.generator_cpu_s
+            return outcome.completed, 1e6 * (ran_s(workers) - before_s), 1e6 * outcome.generator_cpu_s
 
-        # What comes before the first connection that is counted, as sessions to resume, is in both.
+        # Both runs include the work before the first counted connection, such as getting sessions to resume.
         first, whole = load(BEGINNING_S), load(BEGINNING_S + seconds)
     completed = max(whole[0] - first[0], 1)
     return Served(
@@ -188,31 +185,8 @@ def served(plan: Plan, seconds: float) -> Served:
     )
 
 
-def _threads() -> set[int]:
-    """This process's threads."""
-    with contextlib.suppress(OSError):
-        return {int(one.name) for one in Path("/proc/self/task").iterdir()}
-    return set()
-
-
-def _ran_us(thread: int) -> float:
-    """CPU time of a thread of this process as the scheduler counts it."""
-    return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0]) * 1e-3
-
-
-@contextlib.contextmanager
-def _placed(processor: int) -> Iterator[None]:
-    """This thread, and those that it starts, on one processor."""
-    before = os.sched_getaffinity(0)
-    _pin(processor)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
 def per_kib_us() -> float:
-    """Microseconds that a KiB adds to a server, by sockets that carry small and large flights."""
+    """Microseconds per KiB of the server, from small and large flights over sockets."""
     small = min(_kernel_us(FLIGHTS, CONNECTIONS) for _ in range(ROUNDS))
     large = min(_kernel_us(LARGE_FLIGHTS, CONNECTIONS // 2) for _ in range(ROUNDS))
     kib = (sum(LARGE_FLIGHTS) - sum(FLIGHTS)) / 1024.0
@@ -220,19 +194,19 @@ def per_kib_us() -> float:
 
 
 def _kernel_us(flights: tuple[int, ...], connections: int) -> float:
-    """The server's kernel microseconds a connection, without TLS."""
+    """The server's kernel time per connection in microseconds, without TLS."""
     context = get_context("fork")
     ours, theirs = context.Pipe()
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-    processors = _processors()
+    there = processors()
     process = context.Process(
-        target=_serve, args=(listener, theirs, flights, connections, processors[0]), daemon=True
+        target=_serve, args=(listener, theirs, flights, connections, there[0]), daemon=True
     )
     process.start()
     address = listener.getsockname()
     listener.close()
     try:
-        with _placed(processors[-1]):
+        with placed(there[-1:]):
             _connect(address, flights, connections)
         return float(ours.recv()) if ours.poll(60) else float("nan")
     finally:
@@ -244,7 +218,7 @@ def _kernel_us(flights: tuple[int, ...], connections: int) -> float:
 def _serve(
     listener: socket.socket, pipe: Pipe, flights: tuple[int, ...], connections: int, processor: int
 ) -> None:
-    _pin(processor)
+    pin(processor)
     request, reply, confirmation, answer = flights
     chunk, last = bytes(reply), bytes(answer)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_stime
@@ -275,14 +249,3 @@ def _take(peer: socket.socket, size: int) -> None:
     left = size
     while left > 0:
         left -= len(peer.recv(left)) or left
-
-
-def _pin(processor: int, thread: int = 0) -> None:
-    """A thread on one processor, where that is allowed."""
-    with contextlib.suppress(OSError):
-        os.sched_setaffinity(thread, {processor})
-
-
-def _processors() -> list[int]:
-    """Those that this thread may use."""
-    return sorted(os.sched_getaffinity(0))

@@ -1,27 +1,38 @@
-"""The client's energy for one handshake: processor and radio, by state, with ranges.
+"""The client's energy for one handshake: the handshake itself, and what waking the radio and its tail add.
 
 Bytes are those on the link, headers and acknowledgements included. Parts that the profiles do not give are
-named: the sum is then a lower bound.
+named; a sum that lacks one has no estimate.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shakedown.models.energy import LinkBytes, radio_energy_j
 from shakedown.models.ranges import Range, combined, exactly, within
-from shakedown.prediction.prices import Price
+from shakedown.prediction.figures import weakest
+from shakedown.prediction.prices import Price, known_basis
 from shakedown.profiles import Bearer, Device
+from shakedown.schema.base import Basis
+from shakedown.schema.predictions import MATTERS
 
-UNPRICED_WORK = "the processor's work that has no figure"
-"""What an energy lacks where a part of the client's work is unpriced."""
+WORK_WITHOUT_COST = "a part of the processor's work"
+"""What an energy lacks where a part of the client's work has no cost."""
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Joules by part, None where unknown; `missing` says what is not in them, `tail_text` whether the radio's
-    inactivity tail is: None where that is missing.
+    """Joules by part, None where unknown.
+
+    Attributes:
+        processor, radio: of the handshake itself: computing, sending, receiving, waiting.
+        setup, tail: of the radio before the first byte and after the last.
+        missing, wake_tail_missing: what is not in the first two, and in the last two.
+        at_most_j: what the missing parts of the first two take at most.
+        terms: what set-up and tail are assumed to be, in words.
+        basis, wake_tail_basis: the weakest that the known parts stand on.
     """
 
     processor: Range | None
@@ -29,29 +40,46 @@ class Energy:
     setup: Range | None
     tail: Range | None
     missing: tuple[str, ...]
-    tail_text: str | None = None
+    wake_tail_missing: tuple[str, ...]
+    terms: str
+    basis: Basis
+    wake_tail_basis: Basis
+    at_most_j: float = 0.0
+
+    @property
+    def handshake(self) -> Range:
+        """The handshake itself, as far as it is known, with what else it takes at most in its range."""
+        known = _sum({"processor": self.processor, "radio": self.radio})
+        return known._replace(high=known.high + self.at_most_j)
 
     @property
     def known(self) -> bool:
-        """Whether any part is known."""
-        return self.processor is not None or self.radio is not None
+        """Whether what is missing of the handshake itself is too little to matter."""
+        return self.at_most_j <= MATTERS * _sum({"processor": self.processor, "radio": self.radio}).mean
 
     @property
-    def total(self) -> Range | None:
-        """The sum of the known parts, None where there is none."""
-        parts = {"processor": self.processor, "radio": self.radio, "setup": self.setup, "tail": self.tail}
-        found = {name: part for name, part in parts.items() if part is not None}
-        if not self.known:
-            return None
-        # Set-up, sending and tail are one radio's: wrong together.
-        radio = [part for name, part in found.items() if name != "processor"]
-        causes = {"processor": found["processor"]} if "processor" in found else {}
-        if radio:
-            whole = radio[0]
-            for part in radio[1:]:
-                whole = whole.plus(part)
-            causes["radio"] = whole
-        return combined(causes)
+    def wake_tail(self) -> Range:
+        """What waking the radio and its inactivity tail add, as far as it is known."""
+        known = _plus([self.setup, self.tail]) or exactly(0.0)
+        return known._replace(high=math.inf) if self.wake_tail_missing else known
+
+    @property
+    def total(self) -> Range:
+        """The sum of the known parts. Set-up, sending and tail are one radio's: wrong together."""
+        whole = _sum({"processor": self.processor, "radio": _plus([self.radio, self.setup, self.tail])})
+        return whole._replace(high=whole.high + self.at_most_j)
+
+
+def _sum(parts: dict[str, Range | None]) -> Range:
+    return combined({name: part for name, part in parts.items() if part is not None})
+
+
+def _plus(parts: Sequence[Range | None]) -> Range | None:
+    whole: Range | None = None
+    for part in parts:
+        if part is not None:
+            whole = part if whole is None else whole.plus(part)
+    return whole
 
 
 def client_energy(
@@ -62,35 +90,64 @@ def client_energy(
     elapsed_s: float | None,
     *,
     from_idle: bool = False,
+    server: Price | None = None,
 ) -> Energy:
     """Energy of one handshake at the client.
 
     Args:
         sent: what the handshake puts on the link, None where unknown.
         device, bearer: whose power.
-        client: the client's price.
+        client: the client's cost.
         elapsed_s: how long the handshake takes, None where there is no steady state.
         from_idle: the radio is set up first, which takes energy as it takes time.
+        server: the server's cost; work without a cost is not in the time.
     """
     missing: list[str] = []
     if elapsed_s is None:
-        missing.append("waiting in a queue that has no steady state")
+        missing.append("the wait in an unstable queue")
     processor = _processor(device, client, elapsed_s, missing)
-    radio, setup, tail = _radio(sent, bearer, elapsed_s, from_idle, missing)
-    return Energy(processor, radio, setup, tail, tuple(missing), _tail_text(bearer, radio))
+    radio = _radio(sent, bearer, elapsed_s, from_idle, missing)
+    around: list[str] = []
+    setup, tail = _around(bearer, around, from_idle=from_idle)
+    at_most_j = math.inf if missing else 0.0
+    listening_w = (bearer.energy.idle_w or 0.0) * bearer.energy.spread
+    power = device.power
+    if client.without_cost:
+        missing.append(WORK_WITHOUT_COST)
+        at_most_j += client.without_cost_high_s * ((power.active_w or 0.0) * power.spread + listening_w)
+    if server is not None and server.without_cost:
+        missing.append("the wait for a part of the server's work")
+        at_most_j += server.without_cost_high_s * ((power.idle_w or 0.0) * power.spread + listening_w)
+    return Energy(
+        processor=processor,
+        radio=radio,
+        setup=setup,
+        tail=tail,
+        missing=tuple(missing),
+        wake_tail_missing=tuple(around),
+        terms=terms(bearer, from_idle=from_idle),
+        basis=weakest([known_basis([client]), _power_basis(device), _power_basis(bearer)]),
+        wake_tail_basis=_power_basis(bearer),
+        at_most_j=at_most_j,
+    )
+
+
+def _power_basis(profile: Device | Bearer) -> Basis:
+    """What a profile's powers stand on."""
+    usual = isinstance(profile, Device) and profile.power is not profile.energy
+    assumed = usual or any(key.partition(".")[0] == "energy" for key in profile.assumed)
+    return "assumed" if assumed else "measured"
 
 
 def _processor(device: Device, client: Price, elapsed_s: float | None, missing: list[str]) -> Range | None:
-    power = device.energy
+    power = device.power
     computing = client.with_connection
+    if device.energy.active_w is None and client.primitive_energy_j is not None:
+        missing.append("the processor's work outside primitives")
+        return within(client.primitive_energy_j, device.spread)
     if power.active_w is None:
-        if client.primitive_energy_j is not None:
-            missing.append("the processor's work outside primitives")
-            return within(client.primitive_energy_j, device.spread)
-        missing.append("the processor: its power is not known")
+        missing.append("the processor's power")
         return None
-    if client.unpriced:
-        missing.append(UNPRICED_WORK)
     busy = computing.times(power.active_w)
     waiting_s = max(0.0, (elapsed_s or computing.mean) - computing.mean)
     if power.idle_w is None:
@@ -115,7 +172,7 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
 
 def _radio(
     sent: LinkBytes | None, bearer: Bearer, elapsed_s: float | None, from_idle: bool, missing: list[str]
-) -> tuple[Range | None, Range | None, Range | None]:
+) -> Range | None:
     power = bearer.energy
     # What the radio spends while it is set up is its set-up's energy.
     setup_s = bearer.setup_s if from_idle else 0.0
@@ -134,31 +191,47 @@ def _radio(
         unknown = "no handshake gets through there"
         why = bearer.assumed.get("energy", "its profile gives no power") if sent else unknown
         missing.append(f"sending and receiving over {bearer.name} ({why})")
-        return None, None, None
-    if power.idle_w is None and power.send_j_per_byte is None:
+        return None
+    if power.idle_w is None:
         missing.append("the radio while it waits")
+    return within(found, power.spread)
+
+
+def _around(bearer: Bearer, missing: list[str], *, from_idle: bool) -> tuple[Range | None, Range | None]:
+    """Set-up and tail."""
+    power = bearer.energy
     setup: Range | None = exactly(0.0)
     if from_idle and bearer.setup_s > 0.0:
         setup = None if power.setup_j is None else within(power.setup_j, power.spread)
         if setup is None:
-            missing.append("the radio's set-up")
-    tail = None
+            missing.append(f"the radio's set-up over {bearer.name}")
+    if 0.0 in (power.tail_w, power.tail_s):
+        return setup, exactly(0.0)
     if power.tail_w is None or power.tail_s is None:
-        missing.append("the radio's inactivity tail")
-    else:
-        tail = within(power.tail_w * power.tail_s, power.spread)
-    return within(found, power.spread), setup, tail
+        missing.append(f"the radio's inactivity tail over {bearer.name}")
+        return setup, None
+    return setup, within(power.tail_w * power.tail_s, power.spread)
 
 
-def _tail_text(bearer: Bearer, radio: Range | None) -> str | None:
-    """Whether the inactivity tail is in the radio's energy: `with …`, `without …`; None where
-    unknown.
-    """
+def terms(bearer: Bearer, *, from_idle: bool) -> str:
+    """What is assumed about waking the radio and about its tail: `over lte-m: …`."""
     power = bearer.energy
-    if radio is None or power.tail_w is None or power.tail_s is None:
-        return None
+    if from_idle:
+        waking = f"from idle ({bearer.setup_s:.2g} s on average)"
+        first = waking if bearer.setup_s else f"from idle is as connected ({_why(bearer, 'setup')})"
+    else:
+        joules = "" if power.setup_j is None else f" and {power.setup_j:g} J"
+        first = "connected before"
+        first += f" (waking: {bearer.setup_s:.2g} s on average{joules})" if bearer.setup_s else ""
+    if power.tail_w is None or power.tail_s is None:
+        last = "tail unknown"
+    elif power.tail_w * power.tail_s == 0.0:
+        last = "no tail"
+    else:
+        last = f"tail of {power.tail_s:g} s at {power.tail_w:g} W"
     why = bearer.assumed.get("energy.tail_s")
-    because = f" ({why})" if why else ""
-    if power.tail_w * power.tail_s == 0.0:
-        return f"without an inactivity tail over {bearer.name}{because}"
-    return f"with the inactivity tail over {bearer.name}: {power.tail_s:g} s at {power.tail_w:g} W{because}"
+    return f"over {bearer.name}: {first}, {last}{f' ({why})' if why else ''}"
+
+
+def _why(bearer: Bearer, aspect: str) -> str:
+    return bearer.assumed.get(aspect, "its profile gives no set-up")

@@ -18,10 +18,10 @@ from typing import Any, cast
 from urllib.parse import quote, unquote
 
 from shakedown.errors import InputError, did_you_mean, os_reason
-from shakedown.files.drafts import remove_left_over_of
 from shakedown.files.limits import MAX_TRACES_BYTES, MIB, parse_json, read_bytes
 from shakedown.files.write import write_durably
 from shakedown.prediction.trace import Trace, parse_trace
+from shakedown.profiles.software import DEFAULT_SOFTWARE, ServerSoftware
 
 INDEX_KEY = "shakedown_traces"
 SHIPPED = Path(__file__).parent.parent / "data" / "traces.json"
@@ -33,6 +33,7 @@ class TraceLibrary:
 
     Args:
         path: a file that takes the place of the shipped library, or None.
+        software: the server's, whose tickets the traces are given; None: as they were recorded.
         own: folder of the traces that were recorded for this user.
         record: makes the trace of a suite (an object of ``measure --json``), or None where that is not
             wanted.
@@ -44,6 +45,7 @@ class TraceLibrary:
         self,
         path: Path | None = None,
         *,
+        software: ServerSoftware | None = None,
         own: Path | None = None,
         record: Callable[[str], Mapping[str, Any]] | None = None,
         canonical: Callable[[str], str] | None = None,
@@ -52,6 +54,7 @@ class TraceLibrary:
         """Open the library; nothing is read before it is asked for."""
         self._path = path or SHIPPED
         self._given = path is not None
+        self._software = software
         self._own = own
         self._record = record
         self._canonical = canonical
@@ -59,6 +62,7 @@ class TraceLibrary:
         self._cache: dict[str, Trace] = {}
         self._entries: dict[str, Mapping[str, Any]] = {}
         self._several: Counter[str] = Counter()
+        self._failed: dict[str, Exception] = {}
 
     def __getitem__(self, suite: str) -> Trace:
         """Return the trace of a suite.
@@ -78,8 +82,16 @@ class TraceLibrary:
         if entry is None:
             entry = self._recorded(name)
         trace = parse_trace(entry, f"trace of {name}")
+        if self._software is not None:
+            if note := self._software.note(trace.suite):
+                self._say(note)
+            trace = trace.served_by(self._software)
         self._cache[suite] = self._cache[name] = trace
         return trace
+
+    def __contains__(self, suite: str) -> bool:
+        """Whether the library's own file has the trace of a suite, by its canonical name."""
+        return suite in self._index
 
     @cached_property
     def _index(self) -> dict[str, tuple[int, int]]:
@@ -138,6 +150,8 @@ class TraceLibrary:
         except InputError as error:
             self._say(f"{error}; made again")
             return None
+        if self._software and suite.startswith("tls1.3/") and not _has_tickets(entry):
+            return None  # recorded by a version that left tickets out
         if self._given:
             self._say(f"{self._path}: no trace of {suite}; taken from what was recorded before")
         return entry
@@ -146,14 +160,19 @@ class TraceLibrary:
         if self._record is None:
             hint = did_you_mean(suite, self._index)
             raise InputError(f'no trace of "{suite}" in {self._path}{hint}')
+        if suite in self._failed:
+            raise self._failed[suite]
         where = f"{self._path}: no trace of {suite}" if self._given else f"no recorded trace of {suite}"
         self._say(f"{where}: recording it once")
-        entry = self._record(suite)
+        try:
+            entry = self._record(suite)
+        except Exception as error:
+            self._failed[suite] = error
+            raise
         path = self._own_path(suite)
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                remove_left_over_of([path])
                 write_durably(path, json.dumps(entry).encode(), replace=True)
             except OSError as error:
                 self._say(f"the trace of {suite} cannot be kept: {path}: {os_reason(error)}")
@@ -169,19 +188,35 @@ class TraceLibrary:
         return entry
 
 
-def opened(traces: TraceLibrary | Mapping[str, Trace] | str | Path | None) -> TraceLibrary:
-    """A library as functions take it: itself, traces by suite, a file's, or the shipped one."""
+def opened(
+    traces: TraceLibrary | Mapping[str, Trace] | str | Path | None,
+    server_software: str | Path | None = None,
+) -> TraceLibrary:
+    """A library as functions take it: itself, traces by suite, a file's, or the shipped one.
+
+    Raises `InputError` for a server's software beside a library, which has its own.
+    """
     if traces is None or isinstance(traces, str | Path):
-        return open_library(None if traces is None else Path(traces))
+        return open_library(None if traces is None else Path(traces), server_software=server_software)
+    if server_software is not None:
+        raise InputError("server_software goes with traces of a file, or the shipped ones")
     # A library is asked for suites by name and nothing else.
     return cast(TraceLibrary, traces)
 
 
-def open_library(path: Path | None = None, say: Callable[[str], None] = lambda line: None) -> TraceLibrary:
+def open_library(
+    path: Path | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    *,
+    server_software: str | Path | None = None,
+) -> TraceLibrary:
     """Return the library as commands use it: ``path`` or the shipped one, the user's own, then recording
     here.
+
+    Handshakes are with a server's software, by name or path: `DEFAULT_SOFTWARE`, but in a given file
+    as they were recorded. Raises `InputError` for one that there is not.
     """
-    from shakedown.profiles import user_data_dir
+    from shakedown.profiles import load_software, user_data_dir
 
     def record(suite: str) -> Mapping[str, Any]:
         from shakedown import native
@@ -189,7 +224,8 @@ def open_library(path: Path | None = None, say: Callable[[str], None] = lambda l
         from shakedown.schema import builtins
         from shakedown.schema.trace import bare
 
-        measured = native.measure(HandshakeId(suite=suite), Options(repeat=RECORD_REPEAT))
+        options = Options(repeat=RECORD_REPEAT).issuing(suite)
+        measured = native.measure(HandshakeId(suite=suite), options)
         for notice in native.take_notices():
             say(notice)
         return cast("Mapping[str, Any]", builtins(bare(measured)))
@@ -199,7 +235,10 @@ def open_library(path: Path | None = None, say: Callable[[str], None] = lambda l
 
         return native.canonical(suite)
 
-    return TraceLibrary(path, own=user_data_dir() / "traces", record=record, canonical=canonical, say=say)
+    chosen = server_software or (DEFAULT_SOFTWARE if path is None else None)
+    software = None if chosen is None else load_software(str(chosen))
+    own = user_data_dir() / "traces"
+    return TraceLibrary(path, software=software, own=own, record=record, canonical=canonical, say=say)
 
 
 def write_library(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
@@ -249,6 +288,10 @@ def _bytes_of(entry: Mapping[str, Any]) -> str:
     return f"{total:,} bytes" if isinstance(total, int) else "no total of bytes"
 
 
+def _has_tickets(entry: Mapping[str, Any]) -> bool:
+    return any(one.get("name") == "NewSessionTicket" for one in entry.get("messages", ()))
+
+
 def _read_whole(text: bytes, path: Path) -> list[Mapping[str, Any]]:
     stripped = text.strip()
     if stripped.startswith(b"["):
@@ -265,3 +308,19 @@ def _json(text: bytes, path: Path, line: int | None) -> Any:  # noqa: ANN401 - J
         return parse_json(text, f"{path}:{line}" if line else str(path))
     except InputError as error:
         raise InputError(f"{error}; accepted: objects of measure --json") from None
+
+
+def resumed_of(suite: str) -> str:
+    """The suite by which a client of this one resumes. Raises `InputError` where there is none."""
+    from shakedown import native
+
+    about = native.describe(suite)
+    if about.get("is_resumption"):
+        raise InputError(f"{suite}: resumes already; accepted with a share of resumption: a full handshake")
+    head, _, last = suite.rpartition("/")
+    for name in (f"{suite}/resumed", f"{head}/resumed/{last}"):
+        try:
+            return native.canonical(name)
+        except InputError:
+            continue
+    raise InputError(f"{suite}: its sessions are not resumed; accepted with it: a share of resumption of 0")

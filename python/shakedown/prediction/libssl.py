@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from shakedown.errors import InputError
+from shakedown.profiles.costs import Triple
+from shakedown.schema.base import Side
 
 _WANT_READ = 2
 _BUFFER_BYTES = 65_536
@@ -27,6 +29,9 @@ _MIN_VERSION, _MAX_VERSION, _GROUPS, _SESSION_CACHE = 123, 124, 92, 44
 _VERSIONS = {"tls1.2": 0x0303, "tls1.3": 0x0304}
 _ROUNDS = 20
 _WARM_UP = 5
+KEYS = {"x25519": b"X25519", "x448": b"X448", "p256": b"P-256", "p384": b"P-384", "p521": b"P-521"}
+"""Keys of a key exchange, as libcrypto calls them: `openssl speed` does not time making one."""
+_KEYGENS = 300
 
 
 class LibraryError(InputError):
@@ -45,14 +50,6 @@ class Plan:
     root: Path
     tickets: int = 0
     resumed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Took:
-    """Medians in microseconds: each side's handshake."""
-
-    client_us: float
-    server_us: float
 
 
 def libssl_of(program: str) -> str:
@@ -136,8 +133,26 @@ class Libssl:
         finally:
             self._call("SSL_CTX_free", context)
 
-    def measure(self, plan: Plan, count: int) -> Took:
-        """Make a handshake so many times.
+    def keygen(self, name: str) -> dict[Triple, float]:
+        """Microseconds for a key of a key exchange; nothing where the library is older than OpenSSL 3.0."""
+        make, free = (getattr(self._library, one, None) for one in ("EVP_PKEY_Q_keygen", "EVP_PKEY_free"))
+        if make is None or free is None:
+            return {}
+        make.restype = ctypes.c_void_p
+        curve = KEYS[name]
+        kind = (b"EC", curve) if curve.startswith(b"P-") else (curve,)
+        times = []
+        for _ in range(_KEYGENS):
+            begun = time.perf_counter_ns()
+            key = make(None, None, *kind)
+            times.append((time.perf_counter_ns() - begun) * 1e-3)
+            if not key:
+                return {}
+            free(ctypes.c_void_p(key))
+        return {("keygen", "ecdh", name): statistics.median(times)}
+
+    def measure(self, plan: Plan, count: int) -> dict[Side, float]:
+        """Make a handshake so many times: the median microseconds of each side's calls.
 
         Raises:
             LibraryError: where it does not come about, or is not resumed though it should.
@@ -154,7 +169,8 @@ class Libssl:
                     found.append((client_us, server_us))
             if session is not None:
                 self._call("SSL_SESSION_free", session)
-        return Took(*(statistics.median(figures) for figures in zip(*found, strict=True)))
+        client_us, server_us = (statistics.median(figures) for figures in zip(*found, strict=True))
+        return {"client": client_us, "server": server_us}
 
     def _once(
         self, client: int, server: int, session: int | None, idle_us: float, *, keep: bool = False

@@ -15,7 +15,7 @@ from shakedown.errors import InputError
 from shakedown.models.distribution import Distribution
 from shakedown.models.energy import LinkBytes
 from shakedown.prediction.prices import Price
-from shakedown.prediction.spec import bearer_spec, handshake_spec
+from shakedown.prediction.spec import bearer_spec, handshake_spec, tcp_spec
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer
 
@@ -29,7 +29,7 @@ class Exchange:
 
     Attributes:
         ready: until the client may send application data, the connection included.
-        done: until both sides are through.
+        done: until both sides have finished.
         failed: probability that a side gives up; the times are those of the others.
         link_bytes: mean bytes on the link: headers, acknowledgements, and what is sent again.
         p99_interval_s: between which times the 99th percentile of ``ready`` lies (95 %), in seconds; both the
@@ -64,9 +64,8 @@ def exchange(
     Raises:
         InputError: for what cannot be replayed, or where no handshake gets through.
     """
-    return replayed(
-        {"handshake": handshake, "bearer": bearer_spec(bearer, from_idle=from_idle) | changes}, bearer.name
-    )
+    link = bearer_spec(bearer, from_idle=from_idle) | changes
+    return replayed({"handshake": handshake, "bearer": link, "tcp": tcp_spec(bearer)}, bearer.name)
 
 
 def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:

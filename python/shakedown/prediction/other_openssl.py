@@ -1,10 +1,10 @@
 """The profile of this machine for a server that runs another OpenSSL than the one that measures here.
 
-Two things are asked of the other library, both apart from any server: what its own `openssl speed` gives for
-public-key operations, next to ours in loops of the same kind; and what a few handshakes in memory take,
-through its libssl. What of these its public-key operations do not explain, next to the same of ours, says by
-how much its other work differs: all symmetric calls, the decoding of keys, and the work on messages take as
-many times as long as they do here, on either side.
+Public-key operations are those of the other library: every key type and size that its `openssl speed` offers
+is a figure of its own, and what that leaves out (making keys) is timed in its libcrypto. What the other
+library offers no figure of is not in the profile, so that a prediction which needs it scales a neighbour and
+says so. All other work, of symmetric primitives and of the stack, is ours times a factor, which handshakes in
+memory through its libssl tell, next to ours in turn.
 """
 
 from __future__ import annotations
@@ -14,36 +14,48 @@ import re
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
-from shakedown.prediction.libssl import LibraryError, Libssl, Plan, Took, libssl_of
-from shakedown.prediction.prices import price
-from shakedown.prediction.trace import Trace, parse_trace
+from shakedown.prediction.libssl import KEYS, LibraryError, Libssl, Plan, libssl_of
 from shakedown.profiles.costs import Triple
-from shakedown.profiles.device import Device
 from shakedown.profiles.importers.common import Primitives
 from shakedown.profiles.importers.openssl import read_openssl_speed
-from shakedown.profiles.overhead import handshake_kind
-from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+from shakedown.profiles.overhead import handshake_kind, is_public_key
 from shakedown.schema.base import SIDES, Side
 
-SPEED = ("rsa2048", "ecdsap256", "ecdsap384", "ecdhp256", "ecdhp384", "ecdhx25519", "ed25519")
-"""What `openssl speed` is asked for."""
-HANDSHAKES = (
-    ("tls1.2/rsa/rsa2048/server/ticket", 0, "X25519:P-256", "AES128-GCM-SHA256"),
-    ("tls1.3/x25519/ed25519/server", 0, "X25519", "TLS_AES_128_GCM_SHA256"),
-    ("tls1.3/x25519/ed25519/server/aes256-gcm", 2, "X25519", "TLS_AES_256_GCM_SHA384"),
-    ("tls1.3/x25519/p256@rsa2048/server", 2, "X25519:P-256", "TLS_AES_128_GCM_SHA256"),
-    ("tls1.3/x25519/p384/server", 2, "X25519:P-384", "TLS_AES_128_GCM_SHA256"),
-    ("tls1.2/ecdhe_ecdsa+x25519/p256/server", 0, "X25519:P-256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
-    ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", 0, "X25519", "ECDHE-RSA-AES128-GCM-SHA256"),
+Key = TypeVar("Key")
+
+SPEED = (
+    *("rsa1024", "rsa2048", "rsa3072", "rsa4096", "dsa1024", "dsa2048"),
+    *("ecdsap224", "ecdsap256", "ecdsap384", "ecdsap521", "ed25519"),
+    *("ecdhp224", "ecdhp256", "ecdhp384", "ecdhp521", "ecdhx25519", "ecdhx448"),
+    *("ffdh2048", "ffdh3072", "-kem-algorithms", "-signature-algorithms"),
 )
-"""Suites that are measured through the other libssl, first one without public-key operations: with so many
-tickets; groups and cipher as OpenSSL calls them.
-"""
+"""What `openssl speed` is asked for; what a version does not know, it skips."""
+
+
+class Handshake(NamedTuple):
+    """A suite that is measured through the other libssl: group and cipher as OpenSSL calls them."""
+
+    suite: str
+    tickets: int
+    group: str
+    cipher: str
+
+
+HANDSHAKES = (
+    Handshake("tls1.2/rsa/rsa2048/server/ticket", 0, "X25519:P-256", "AES128-GCM-SHA256"),
+    Handshake("tls1.2/ecdhe_ecdsa+x25519/p256/server", 0, "X25519:P-256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+    Handshake("tls1.2/ecdhe_rsa+x25519/rsa2048/server", 0, "X25519", "ECDHE-RSA-AES128-GCM-SHA256"),
+    Handshake("tls1.3/x25519/ed25519/server", 2, "X25519", "TLS_AES_128_GCM_SHA256"),
+    Handshake("tls1.3/x25519/p256@rsa2048/server", 2, "X25519:P-256", "TLS_AES_128_GCM_SHA256"),
+    Handshake("tls1.3/x25519/p256/server/aes256-gcm", 2, "X25519:P-256", "TLS_AES_256_GCM_SHA384"),
+)
 CLIENTS_WORK = {
     ("ClientHello", "generate"),
     ("ServerHello", "process"),
@@ -60,249 +72,182 @@ CLIENTS_WORK = {
 BOTH = {"ChangeCipherSpec", "Finished"}
 """What both sides make and read: its factor is between."""
 REPEAT = 60
-ROUNDS = 5
-"""Ours and the other library's in turn, so often, and so many handshakes each time."""
-SECONDS, OUR_SECONDS, SPEED_ROUNDS = 1, 0.3, 2
+MIN_ROUNDS, MAX_ROUNDS = 3, 9
+STEADY = 1.05
+"""Rounds end where figures are within this factor of their medians."""
 PUBLIC_KEY_SHARE = 0.9
 """A handshake of which public-key operations take more than this says little of the rest."""
 
 
 @dataclass(frozen=True, slots=True)
-class Factors:
-    """How the other library compares: how many times as long its work takes.
+class OtherOpenssl:
+    """What another OpenSSL takes on this machine.
 
     Attributes:
-        version: of the other library.
-        calls: public-key operations.
-        symmetric: symmetric work.
-        work: the stack's own work, reading of keys included, by kind of handshake and side.
+        version: the library's.
+        calls: its public-key operations, in microseconds.
+        work: how many times as long as ours its other work takes, by kind of handshake and side.
+        unsteady: by what factor its figures lie about their medians from round to round: 90 % of them.
     """
 
     version: str
     calls: Mapping[Triple, float]
-    symmetric: float
     work: Mapping[tuple[str, Side], float]
-
-    def call(self, triple: Triple) -> float:
-        """A call, by its own figure, its algorithm's, or all."""
-        operation, algorithm, parameters = triple
-        alike = {"keygen": "derive", "encrypt": "verify", "decrypt": "sign"}
-        found = self.calls.get(triple, self.calls.get((alike.get(operation, ""), algorithm, parameters)))
-        if found is not None:
-            return found
-        family = [ratio for (_, one, _), ratio in self.calls.items() if one == algorithm]
-        return statistics.median(family or self.calls.values() or [1.0])
+    unsteady: float
 
     def stack(self, protocol: str, side: Side | None) -> float:
-        """The stack's own work in a kind of handshake, on a side; of either where it is None."""
-        kinds = {kind for kind, _ in self.work}
+        """The factor of other work in a kind of handshake, on a side; of either where it is None."""
         plain = protocol.split(",")[0]
-        if protocol != plain and protocol not in kinds:
-            return self.symmetric
-        kind = protocol if protocol in kinds else plain if plain in kinds else None
-        found = [
-            ratio
-            for (one, where), ratio in self.work.items()
-            if (kind is None or one == kind) and (side is None or where == side)
+        nearest = [
+            [
+                ratio
+                for (kind, at), ratio in self.work.items()
+                if kind in kinds and (side is None or at == side)
+            ]
+            for kinds in ({protocol}, {plain}, {kind for kind, _ in self.work})
         ]
-        return statistics.fmean(found) if found else 1.0
+        return statistics.fmean(next(filter(None, nearest), [1.0]))
 
 
 def measure_other(
-    program: str,
-    device: Device,
-    progress: Callable[[int, int, str], None] = lambda done, total, name: None,
-) -> Factors:
-    """Compare the OpenSSL of a program with the one that the profile of this machine was measured with.
+    program: str, progress: Callable[[int, int, str], None] = lambda done, total, name: None
+) -> OtherOpenssl:
+    """Measure the OpenSSL of a program: until its figures are steady, or for `MAX_ROUNDS`.
 
     Args:
         program: the command line tool of the other OpenSSL.
-        device: the profile of this machine.
         progress: told what is done, of how much, and what comes next.
 
     Raises:
         LibraryError: where the library cannot be used.
     """
-    total = len(HANDSHAKES) + 1
-    progress(0, total, "openssl speed")
-    calls = _calls(program)
     library = Libssl(libssl_of(program))
-    symmetric = 1.0
+    total = len(SPEED) + len(KEYS) + len(HANDSHAKES)
+    found: dict[Triple, list[float]] = {}
+    for number, name in enumerate((*SPEED, *KEYS)):
+        progress(number, total, name)
+        found |= _steady(partial(library.keygen, name) if name in KEYS else partial(_speed, program, name))
+    if not found:
+        raise LibraryError(f"{program} speed -mr: no figures; accepted: OpenSSL's program, 1.1.1 or later")
+    calls = {triple: statistics.median(times_us) for triple, times_us in found.items()}
     ratios: dict[tuple[str, Side], list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for number, (suite, tickets, group, cipher) in enumerate(HANDSHAKES):
-            progress(1 + number, total, suite)
-            trace = _trace(suite, tickets)
-            kind = _kind(trace)
-            plan = _plan(suite, tickets, group, cipher, Path(folder) / str(number))
-            for _ in range(ROUNDS):
-                ours = _ours(suite, tickets)
-                theirs = library.measure(plan, REPEAT)
-                for side in SIDES:
-                    known = Factors("", calls, symmetric, {})
-                    ratio = _ratio(trace, side, device, ours, theirs, known)
-                    if ratio is not None:
-                        ratios.setdefault((kind, side), []).append(ratio)
-            if not number:
-                symmetric = statistics.median(ratio for found in ratios.values() for ratio in found)
-    work = {where: statistics.median(found) for where, found in ratios.items()}
-    return Factors(_version(program), calls, symmetric, work)
+        for number, handshake in enumerate(HANDSHAKES):
+            progress(len(SPEED) + len(KEYS) + number, total, handshake.suite)
+            plan = _plan(handshake, Path(folder) / str(number))
+            for where, figures in _steady(partial(_ratios, handshake, library, plan, calls)).items():
+                ratios.setdefault(where, []).extend(figures)
+    work = {where: statistics.median(one) for where, one in ratios.items()}
+    off = sorted(map(_unsteady, (*found.values(), *ratios.values())))
+    done = subprocess.run([program, "version"], capture_output=True, text=True, check=False)
+    version = re.match(r"(\S+ \S+)", done.stdout)
+    return OtherOpenssl(version[1] if version else program, calls, work, off[(9 * len(off)) // 10])
+
+
+def _steady(measure: Callable[[], Mapping[Key, float]]) -> dict[Key, list[float]]:
+    """Figures of rounds, as many as it takes until they agree; one alone where it has none."""
+    found: dict[Key, list[float]] = {}
+    for number in range(MAX_ROUNDS):
+        for key, figure in measure().items():
+            found.setdefault(key, []).append(figure)
+        if not found or (number + 1 >= MIN_ROUNDS and max(map(_unsteady, found.values())) <= STEADY):
+            break
+    return found
+
+
+def _unsteady(figures: Sequence[float]) -> float:
+    """The factor within which half of the figures lie about their median."""
+    middle = statistics.median(figures)
+    return statistics.median(max(one / middle, middle / one) for one in figures)
 
 
 def adjusted(
-    primitives: Primitives, overhead: Mapping[str, list[dict[str, Any]]], factors: Factors
+    primitives: Primitives, overhead: Mapping[str, list[dict[str, Any]]], other: OtherOpenssl
 ) -> tuple[Primitives, dict[str, list[dict[str, Any]]]]:
     """What a profile of this machine says, as it is with the other library: times in microseconds."""
-    calls: Primitives = {
-        triple: {key: value * _factor(triple, factors) for key, value in cost.items()}
-        for triple, cost in primitives.items()
-    }
-    rows = {name: [_adjusted_row(row, factors) for row in found] for name, found in overhead.items()}
+    calls: Primitives = {triple: {"time_us": time_us} for triple, time_us in other.calls.items()}
+    factor = other.stack("", None)
+    for triple, cost in primitives.items():
+        if not is_public_key(triple[0]):
+            calls[triple] = {key: value * factor for key, value in cost.items()}
+    rows = {name: [one for row in found if (one := _row(row, other))] for name, found in overhead.items()}
     return calls, rows
 
 
-def _factor(triple: Triple, factors: Factors) -> float:
-    if _is_public_key(triple):
-        return factors.call(triple)
-    return factors.stack("", None) if triple[0] == "import" else factors.symmetric
-
-
-def _adjusted_row(row: Mapping[str, Any], factors: Factors) -> dict[str, Any]:
-    """A row of the overhead's tables; the stack of another protocol is no OpenSSL."""
+def _row(row: Mapping[str, Any], other: OtherOpenssl) -> dict[str, Any] | None:
+    """A row of the overhead's tables; None where it is a public-key operation, which has one figure."""
     protocol = row.get("protocol", "")
     if "operation" in row:
-        triple = (row["operation"], row["algorithm"], row.get("parameters", ""))
-        factor = 1.0 if protocol else _factor(triple, factors)
+        if is_public_key(row["operation"]) and not protocol:
+            return None
+        factor = 1.0 if protocol else other.stack("", None)  # the stack of another protocol is no OpenSSL
     elif "side" in row:
-        factor = factors.stack(protocol, row["side"])
+        factor = other.stack(protocol, row["side"])
     elif row["name"] in BOTH:
-        factor = factors.stack(protocol, None)
+        factor = other.stack(protocol, None)
     else:
-        name = row["name"].split(",")[0]
-        factor = factors.stack(protocol, "client" if (name, row["work"]) in CLIENTS_WORK else "server")
+        clients = (row["name"].split(",")[0], row["work"]) in CLIENTS_WORK
+        factor = other.stack(protocol, "client" if clients else "server")
     return {key: value * factor if isinstance(value, float) else value for key, value in row.items()}
 
 
-def _is_public_key(triple: Triple) -> bool:
-    return triple[0] not in SYMMETRIC_OPERATIONS and triple[0] != "import"
+def _ratios(
+    handshake: Handshake, library: Libssl, plan: Plan, calls: Mapping[Triple, float]
+) -> dict[tuple[str, Side], float]:
+    """The other library's work beside public-key operations over ours, by kind of handshake and side.
 
-
-def _kind(trace: Trace) -> str:
-    public_keys = any(_is_public_key(one.triple) for one in trace.operations)
-    return handshake_kind(trace.protocol, public_keys=public_keys)
-
-
-def _ours(suite: str, tickets: int) -> Took:
-    """The same handshake by the library in here, now."""
-    from shakedown import native
-    from shakedown.native.scenario import HandshakeId, Options
-
-    options = Options(repeat=REPEAT, tickets=tickets)
-    found = native.measure(HandshakeId(suite=native.canonical(suite)), options).handshake
-    return Took(found.client_us.median, found.server_us.median)
-
-
-def _ratio(
-    trace: Trace, side: Side, device: Device, ours: Took, theirs: Took, factors: Factors
-) -> float | None:
-    """The other library's work beside public-key operations and, where there are any, symmetric work, over
-    ours; None where these are nearly all.
-
-    What the profile says of them is taken at the speed that the machine has now.
+    None where these operations are nearly all, or one of them has no figure.
     """
-    usual_s = price(trace, side, device).total.mean
-    own = [
-        (one, device.costs[one.triple])
-        for one in trace.operations
-        if one.side == side and one.triple in device.costs
-    ]
-    ours_s, theirs_s = (
-        (took.client_us if side == "client" else took.server_us) * 1e-6 for took in (ours, theirs)
-    )
-    now = ours_s / usual_s
-    calls = [(one.triple, one.count * cost.mean_s) for one, cost in own if _is_public_key(one.triple)]
-    symmetric_s = math.fsum(
-        cost.time_s(one.count, one.size_bytes) for one, cost in own if one.triple[0] in SYMMETRIC_OPERATIONS
-    )
-    if not any(_is_public_key(one.triple) for one in trace.operations):
-        return theirs_s / ours_s
-    apart_s = now * (math.fsum(seconds for _, seconds in calls) + symmetric_s)
-    their_apart_s = now * (
-        math.fsum(seconds * factors.call(triple) for triple, seconds in calls)
-        + symmetric_s * factors.symmetric
-    )
-    if apart_s > PUBLIC_KEY_SHARE * ours_s or theirs_s <= their_apart_s:
-        return None
-    return (theirs_s - their_apart_s) / (ours_s - apart_s)
-
-
-def _calls(program: str) -> dict[Triple, float]:
-    """By how many times operations take longer than ours, both in loops of nothing else and in turn."""
-    from shakedown import native
-
-    ratios: dict[Triple, list[float]] = {}
-    for name in SPEED * SPEED_ROUNDS:
-        command = [program, "speed", "-mr", "-seconds", str(SECONDS), name]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise LibraryError(f"{program}: {error.strerror}; accepted: OpenSSL's program") from error
-        for triple, theirs in read_openssl_speed(done.stdout).primitives.items():
-            if "time_us" not in theirs or triple[0] not in ("sign", "verify", "derive"):
-                continue
-            timed = native.primitives(filter=list(triple), seconds=OUR_SECONDS, back_to_back=True)
-            ours = [one for one in timed if (one.operation, one.algorithm, one.parameters) == triple]
-            if ours and ours[0].us.median > 0.0:
-                ratios.setdefault(triple, []).append(theirs["time_us"] / ours[0].us.median)
-    if not ratios:
-        raise LibraryError(f"{program} speed -mr: no figures; accepted: OpenSSL's program, 1.1.1 or later")
-    return {triple: statistics.median(found) for triple, found in ratios.items()}
-
-
-def _version(program: str) -> str:
-    done = subprocess.run([program, "version"], capture_output=True, text=True, check=False)
-    found = re.match(r"(\S+ \S+)", done.stdout)
-    return found[1] if found else program
-
-
-def _trace(suite: str, tickets: int) -> Trace:
-    """The suite's messages and operations, as they are here."""
     from shakedown import native
     from shakedown.native.scenario import HandshakeId, Options
-    from shakedown.schema import builtins
 
-    name = native.canonical(suite)
-    return parse_trace(
-        builtins(native.measure(HandshakeId(suite=name), Options(repeat=3, tickets=tickets))), name
-    )
+    options = Options(repeat=REPEAT, tickets=handshake.tickets)
+    ours = native.measure(HandshakeId(suite=native.canonical(handshake.suite)), options)
+    theirs_us = library.measure(plan, REPEAT)
+    public = [one for one in ours.operations if is_public_key(one.operation)]
+    kind = handshake_kind(ours.suite.split("/", 1)[0], public_keys=bool(public))
+    found: dict[tuple[str, Side], float] = {}
+    for side in SIDES:
+        own = [one for one in public if one.side == side]
+        called = [calls.get((one.operation, one.algorithm, one.parameters or ""), math.nan) for one in own]
+        whole_us = ours.handshake.of(side).median
+        rest_us = whole_us - sum(one.us for one in own)
+        their_rest_us = theirs_us[side] - sum(
+            us * (one.count or 1) for us, one in zip(called, own, strict=True)
+        )
+        if rest_us > (1.0 - PUBLIC_KEY_SHARE) * whole_us and their_rest_us > 0.0:
+            found[kind, side] = their_rest_us / rest_us
+    return found
 
 
-def _plan(suite: str, tickets: int, group: str, cipher: str, folder: Path) -> Plan:
+def _speed(program: str, name: str) -> dict[Triple, float]:
+    """Public-key operations in microseconds, as `openssl speed` has them."""
+    try:
+        done = subprocess.run(
+            [program, "speed", "-mr", "-seconds", "1", name], capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise LibraryError(f"{program}: {error.strerror}; accepted: OpenSSL's program") from error
+    found = read_openssl_speed(done.stdout).primitives
+    return {triple: cost["time_us"] for triple, cost in found.items() if "time_us" in cost}
+
+
+def _plan(handshake: Handshake, folder: Path) -> Plan:
     """The suite for the other libssl, with a chain of new keys."""
-    import time
-
     from shakedown import native
 
-    about = native.describe(suite)
+    about = native.describe(handshake.suite)
     folder.mkdir()
     keys = about["keys"] if isinstance(about["keys"], str) else "@".join(about["keys"])
-    native.certs(
-        {
-            "do": "make",
-            "now": int(time.time()),
-            "keys": keys,
-            "out": folder,
-            "side": "server",
-            "profile": "lab",
-        }
-    )
+    request = {"do": "make", "keys": keys, "out": folder, "side": "server", "profile": "lab"}
+    native.certs({"now": int(time.time()), **request})
     return Plan(
         about["protocol"],
-        group,
-        cipher,
+        handshake.group,
+        handshake.cipher,
         folder / "chain.pem",
         folder / "key.pem",
         folder / "ca.pem",
-        tickets=tickets,
+        tickets=handshake.tickets,
         resumed=about["mode"] in ("ticket", "resumed"),
     )

@@ -1,8 +1,8 @@
 """What a handshake costs elsewhere: the question behind ``predict``.
 
-A recorded handshake is priced on two devices, sent over a bearer and queued at the server: by the ``default``
-model (own pricing; the network's model, as distributions; M/G/c per handshake), or by one of the literature,
-each a module of `shakedown.prediction.literature`.
+A recorded handshake gets its costs on two devices, is sent over a bearer and queued at the server: by the
+``default`` model (the cost model; the network's model, as distributions; M/G/c per handshake), or by
+one of the literature, each a module of `shakedown.prediction.literature`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from shakedown.errors import InputError, ShakedownError, did_you_mean, without_name
 from shakedown.files.limits import MAX_WORKERS
 from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
-from shakedown.models.ranges import Range, ratio
+from shakedown.models.ranges import Range, exactly, ratio
+from shakedown.native.suite_names import listed
+from shakedown.prediction.bounds import bounds, most
 from shakedown.prediction.eap import Carried, carried, exchanged
-from shakedown.prediction.library import TraceLibrary, opened
+from shakedown.prediction.energy import Energy
+from shakedown.prediction.figures import weakest
+from shakedown.prediction.library import TraceLibrary, opened, resumed_of
+from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import (
     DEFAULT_BEARER,
     DEFAULT_DEVICE,
@@ -32,9 +38,8 @@ from shakedown.prediction.scenario import (
     scenario,
 )
 from shakedown.prediction.trace import Trace
-from shakedown.schema.arguments import checked, profile_name, several
-from shakedown.schema.base import in_objects
-from shakedown.schema.predictions import FailedPrediction, Prediction
+from shakedown.profiles.registry import Names, places
+from shakedown.schema.arguments import checked, profile_name
 
 __all__ = [
     "DEFAULT_BEARER",
@@ -42,7 +47,6 @@ __all__ = [
     "DEFAULT_SERVER_DEVICE",
     "MODELS",
     "Scenario",
-    "predict",
     "predict_rows",
     "row",
     "scenario",
@@ -59,13 +63,14 @@ Row = dict[str, Any]
 def predict_rows(
     suites: str | Sequence[str],
     *,
-    device: str | Path = DEFAULT_DEVICE,
-    server_device: str | Path = DEFAULT_SERVER_DEVICE,
-    bearer: str | Path = DEFAULT_BEARER,
-    rate_per_s: float = 0.0,
+    device: Names = DEFAULT_DEVICE,
+    server_device: Names = DEFAULT_SERVER_DEVICE,
+    bearer: Names = DEFAULT_BEARER,
+    rate_per_s: float | Sequence[float] = 0.0,
     model: str = "default",
     server_workers: int = 1,
     traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
+    server_software: str | Path | None = None,
     scale_from: str | Path | None = None,
     carrier: str = "bare",
     fragment_bytes: int | None = None,
@@ -73,19 +78,21 @@ def predict_rows(
     battery_j: float | None = None,
     from_idle: bool = False,
 ) -> list[Row]:
-    """Predict handshakes: one row a suite, as `shakedown.schema.predictions.Prediction` says.
+    """Predict handshakes: one row a suite, place and rate, as `shakedown.schema.predictions.Prediction` says.
 
     A suite that cannot be predicted has a row that says why (``FailedPrediction``), where others can; alone,
     it is an error.
 
     Args:
-        suites: a suite's name, or several.
-        device, server_device, bearer: profile names or paths.
-        rate_per_s: handshakes per second that arrive at the server, in every model.
+        suites: a suite's name, or a list of names and patterns.
+        device, server_device, bearer: a profile's name or path, or a list of them and of patterns.
+        rate_per_s: handshakes per second that arrive at the server, in every model; one rate, or several.
         model: one of ``MODELS``.
         server_workers: the server's workers (default model only).
         traces: where recorded handshakes come from: a file of ``measure --json`` or ``inspect --traces-out``;
             default: the shipped library.
+        server_software: what the server runs, a profile's name or path, which decides on its tickets and
+            writes; default: openssl, or what a file of traces recorded.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
         carrier: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
         fragment_bytes: TLS bytes in an EAP packet; default 1398.
@@ -98,41 +105,76 @@ def predict_rows(
     """
     inside_eap = _carrier(carrier, fragment_bytes, radius_hop_s, model)
     check_model(model, server_workers)
-    if not (math.isfinite(rate_per_s) and rate_per_s >= 0.0):
-        raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, 0 or more")
+    rates = [float(one) for one in rate_per_s] if isinstance(rate_per_s, Sequence) else [rate_per_s]
+    for rate in rates:
+        if not (math.isfinite(rate) and rate >= 0.0):
+            raise InputError(f"rate is {rate}; accepted: handshakes per second, 0 or more")
     if battery_j is not None and not (math.isfinite(battery_j) and battery_j > 0.0):
         raise InputError(f"battery is {battery_j}; accepted: joules, above 0")
-    library = opened(traces)
-    device, server_device, bearer = map(profile_name, (device, server_device, bearer))
+    library = opened(traces, server_software)
     scale_from = profile_name(scale_from)
 
-    def one(suite: str) -> tuple[Scenario, Row]:
-        found = scenario(
-            suite,
-            device,
-            server_device,
-            bearer,
-            traces=library,
-            scale_from=scale_from,
-            inside_eap=inside_eap,
-            from_idle=from_idle,
-        )
-        if battery_j is not None:
-            found = with_battery(found, battery_j)
-        return found, row(found, model, rate_per_s, server_workers)
+    def rows_at(device: str, server_device: str, bearer: str, rate: float) -> list[Row]:
+        def priced(suite: str) -> Scenario:
+            found = scenario(
+                suite,
+                device,
+                server_device,
+                bearer,
+                traces=library,
+                scale_from=scale_from,
+                inside_eap=inside_eap,
+                from_idle=from_idle,
+            )
+            return found if battery_j is None else with_battery(found, battery_j)
 
-    place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
-    found = each(several(suites), one, place)
-    compare([(pair[0], pair[1]) for pair in found if pair[0] is not None])
-    return [pair[1] for pair in found]
+        def one(suite: str) -> tuple[Scenario, Row]:
+            found = priced(suite)
+            made = row(found, model, rate, server_workers)
+            if model == "default" and inside_eap is None:
+                resumed = _resumed(found.trace.suite, library)
+                made["resumption_saves_j"] = resumed and _saved(
+                    [found, priced(resumed)], rate, server_workers
+                )
+            return found, made
+
+        place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
+        found = each(names, one, place)
+        compare([(pair[0], pair[1]) for pair in found if pair[0] is not None])
+        return [pair[1] for pair in found]
+
+    names = listed(suites)
+    where = places(device, server_device, bearer)
+    return [found for place in where for rate in rates for found in rows_at(*place, rate)]
 
 
-predict = in_objects("predict", predict_rows, Prediction, FailedPrediction)
+def _resumed(suite: str, library: TraceLibrary) -> str | None:
+    """The suite by which clients of one resume, where they do and the library has it."""
+    try:
+        resumed = resumed_of(suite)
+    except InputError:
+        return None
+    return resumed if resumed in library else None
+
+
+def _saved(pair: Sequence[Scenario], rate_per_s: float, workers: int) -> Row:
+    """How much less energy the handshake itself takes the client where it resumes a session."""
+    spent = []
+    for found in pair:
+        wait = wait_range(found, "default", rate_per_s, workers)
+        spent.append(found.energy(None if wait is None else found.unloaded()[1].mean + wait.mean))
+    full, again = spent
+    basis, missing = weakest((full.basis, again.basis)), dict.fromkeys((*full.missing, *again.missing))
+    if not (full.known and again.known):
+        return most(None, basis, list(missing))
+    # What is assumed of powers and work is wrong in both alike.
+    apart = [here - there for here, there in zip(full.handshake, again.handshake, strict=True)]
+    return bounds(Range(min(apart), apart[1], max(apart)), basis, list(missing), known=True)
 
 
 def with_battery(found: Scenario, battery_j: float) -> Scenario:
     """A scenario whose client has a battery of so many joules."""
-    energy = replace(found.device.energy, battery_j=battery_j)
+    energy = structs.replace(found.device.energy, battery_j=battery_j)
     return replace(found, device=replace(found.device, energy=energy))
 
 
@@ -191,13 +233,12 @@ def compare(rows: Sequence[tuple[Scenario | None, Row]]) -> None:
             continue
         if first is None:
             first = found
-        elif not (
-            first.client.unpriced or first.server.unpriced or found.client.unpriced or found.server.unpriced
-        ):
+        elif not (first.missing or found.missing):
             mine, theirs = ({**one.client.parts, **_server_parts(one)} for one in (found, first))
             if sum(part.mean for part in theirs.values()) > 0.0 < sum(part.mean for part in mine.values()):
                 low, mean, high = ratio(mine, theirs)
-                one["ratio_to_first"] = {"mean": mean, "low": low, "high": high}
+                basis = known_basis([*found.work, *first.work])
+                one["ratio_to_first"] = bounds(Range(low, mean, high), basis)
 
 
 def _server_parts(found: Scenario) -> dict[str, Range]:
@@ -214,12 +255,11 @@ def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
 
 def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) -> list[Row]:
     """A row of ``predict`` for each rate; what does not depend on the rate is found once, and shared."""
-    ready, done = one.unloaded(model)
+    done = one.unloaded(model)[1]
     rates = np.asarray(rates_per_s, dtype=np.float64)
     waits = one.wait_s(model, rates, workers).tolist()
     used = queueing.utilisation(rates, _service_s(one, model), workers).tolist()
-    ranges = _ranges_s(one, model, rates, workers, ready)
-    client, server = one.client.total, one.server.total
+    waits_low, waits_high = (_waits_at(one, model, rates, workers, end) for end in ("low", "high"))
     same: Row = {
         "suite": one.trace.suite,
         "device": one.device.name,
@@ -227,20 +267,20 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         "bearer": one.bearer.name,
         "kind": "modelled",
         "model": model,
-        "client_s": client.mean,
-        "server_s": server.mean,
+        "client_s": bounds(one.client.whole, known_basis([one.client]), one.client.missing),
+        "server_s": bounds(one.server.whole, known_basis([one.server]), one.server.missing),
         # Both sides may work at once, on messages of one flight: then their work is longer than the rest.
-        "transmission_s": max(0.0, done.mean - client.mean - server.mean),
+        "transmission_s": max(0.0, done.mean - one.work_s),
         "extrapolated": [*one.client.figures, *one.server.figures],
         "workers": workers,
         "basis": one.basis,
-        "unpriced": [*one.client.unpriced, *one.server.unpriced],
-        "client_range_s": _ends(client, unknown=bool(one.client.unpriced)),
-        "server_range_s": _ends(server, unknown=bool(one.server.unpriced)),
+        "without_cost": [*one.client.without_cost, *one.server.without_cost],
         "connection_s": {"client": one.client.connection_s, "server": one.server.connection_s},
         "failed": one.exchange.failed if model == "default" else 0.0,
         "carrier": "bare" if one.eap is None else "eap",
         "eap": None if one.eap is None else _inside_eap(one, one.eap),
+        "server_software": one.software,
+        "unused_key_share_s": one.unused_s,
         "handshake_bytes": one.handshake_bytes._asdict(),
         "wire_bytes": one.link_bytes and one.link_bytes._asdict(),
     }
@@ -248,12 +288,14 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
     for number, rate_per_s in enumerate(rates_per_s):
         wait_s = waits[number]
         steady = math.isfinite(wait_s)
+        queued = one.server.missing if rate_per_s > 0.0 else ()
+        basis = known_basis([one.server])
+        wait = Range(waits_low[number], wait_s, math.inf if queued else waits_high[number])
         mine: Row = {
             "rate_per_s": rate_per_s,
-            "queue_s": wait_s if steady else None,
-            "utilisation": used[number],
-            "range_s": ranges[number],
-            **loaded_times(one, model, rate_per_s, workers, wait_s if steady else None),
+            "queue_s": bounds(wait, basis, queued) if steady else None,
+            "utilisation": bounds(_used(one, used[number], queued), basis, queued),
+            **loaded_times(one, model, rate_per_s, workers, wait if steady else None),
             **_energy(one, done.mean + wait_s if steady else None),
             "ratio_to_first": None,
         }
@@ -264,26 +306,41 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
 
 _KEYS = (
     "suite", "device", "server_device", "bearer", "rate_per_s", "kind", "model", "client_s", "server_s",
-    "transmission_s", "queue_s", "utilisation", "energy_j", "range_s", "extrapolated", "workers",
-    "basis", "unpriced", "ready_s", "done_s", "p99_interval_s", "client_range_s", "server_range_s",
-    "connection_s", "energy_parts_j", "energy_missing", "energy_tail", "handshakes_per_charge",
-    "ratio_to_first", "failed", "carrier", "eap", "handshake_bytes", "wire_bytes",
+    "transmission_s", "queue_s", "utilisation", "energy_j", "wake_tail_j", "resumption_saves_j",
+    "extrapolated", "workers", "basis", "without_cost", "ready_s", "done_s", "p99_interval_s",
+    "connection_s", "energy_parts_j", "energy_terms", "handshakes_per_charge",
+    "ratio_to_first", "failed", "carrier", "eap", "server_software",
+    "unused_key_share_s", "handshake_bytes", "wire_bytes",
 )  # fmt: skip
 """Keys of a row, in order."""
 
 
-def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wait_s: float | None) -> Row:
+def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wait: Range | None) -> Row:
     """Ready and done with the queue's wait; none without a steady state."""
-    if wait_s is None:
+    if wait is None:
         return {"ready_s": None, "done_s": None}
-    wait = one.wait(rate_per_s, workers) if model == "default" else None
-    delay = wait or Distribution.exactly(wait_s)
+    queue = one.wait(rate_per_s, workers) if model == "default" else None
+    delay = queue or Distribution.exactly(wait.mean)
     # Without the wait's spread nothing is to be added up, and all points are kept.
     ready, done = one.unloaded(model)
     points = one.few_points(model) if len(delay.values_s) > 1 else (ready, done)
     last = points[1].plus(delay)
     first = last if points[0] is points[1] else points[0].plus(delay)
-    return {"ready_s": times(first, ready.mean + wait_s), "done_s": times(last, done.mean + wait_s)}
+    ends = _interval_s(one, model, wait, ready)
+    later_s = done.mean - ready.mean
+    stands: Row = {"basis": known_basis([one.client, one.server]), "missing": list(one.missing)}
+    return {
+        name: {
+            "mean": plain.mean + wait.mean,
+            "p50": found.p50,
+            "p95": found.p95,
+            "p99": found.p99,
+            "lower": ends[0] + shift_s,
+            "upper": None if ends[1] is None else ends[1] + shift_s,
+            **stands,
+        }
+        for name, found, plain, shift_s in (("ready_s", first, ready, 0.0), ("done_s", last, done, later_s))
+    }
 
 
 def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float] | None:
@@ -294,32 +351,33 @@ def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float]
     return [ready["p99"] + end_s - p99_s for end_s in one.exchange.p99_interval_s]
 
 
-def times(found: Distribution, mean_s: float) -> dict[str, float]:
-    """A distribution as JSON has it; the mean exactly, as the sum of the parts' means."""
-    return {"mean": mean_s, "p50": found.p50, "p95": found.p95, "p99": found.p99}
-
-
 def _energy(one: Scenario, done_s: float | None) -> Row:
     """The client's energy where a handshake takes so long."""
     energy = one.energy(done_s)
-    joules, missing = energy.total, energy.missing
     parts = {
         "processor": energy.processor,
         "radio": energy.radio,
         "setup": energy.setup,
         "tail": energy.tail,
     }
+    battery_j = one.device.energy.battery_j
     return {
-        "energy_j": None
-        if joules is None
-        else {"mean": joules.mean, "low": joules.low, "high": None if missing else joules.high},
+        "energy_j": bounds(energy.handshake, energy.basis, energy.missing, known=energy.known),
+        "wake_tail_j": bounds(energy.wake_tail, energy.wake_tail_basis, energy.wake_tail_missing),
+        "resumption_saves_j": None,
         "energy_parts_j": {name: None if part is None else part.mean for name, part in parts.items()},
-        "energy_missing": list(missing),
-        "energy_tail": energy.tail_text,
-        "handshakes_per_charge": None
-        if joules is None or one.device.energy.battery_j is None or joules.mean <= 0.0
-        else one.device.energy.battery_j / joules.mean,
+        "energy_terms": energy.terms,
+        "handshakes_per_charge": None if battery_j is None else _per_charge(battery_j, energy),
     }
+
+
+def _per_charge(battery_j: float, energy: Energy) -> Row:
+    """How many handshakes a battery lasts for."""
+    total, missing = energy.total, (*energy.missing, *energy.wake_tail_missing)
+    if energy.wake_tail_missing or total.low <= 0.0 or not math.isfinite(total.high):
+        return most(None, energy.basis, missing)
+    lasts = Range(*(battery_j / end for end in reversed(total)))
+    return bounds(lasts, energy.basis, missing, known=energy.known)
 
 
 def _inside_eap(one: Scenario, how: Carried) -> Row:
@@ -340,33 +398,47 @@ def _service_s(one: Scenario, model: str) -> float:
     return one.service_s.mean if model == "default" else one.server.total.mean
 
 
-def _ends(figure: Range, *, unknown: bool) -> list[float | None]:
-    return [figure.low, None if unknown else figure.high]
+def _used(one: Scenario, mean: float, missing: Sequence[str]) -> Range:
+    """A utilisation, over the range of the service time."""
+    service = one.service_s
+    found = service.times(mean / service.mean) if service.mean > 0.0 else exactly(mean)
+    return found._replace(high=math.inf) if missing else found
 
 
-def _ranges_s(
-    one: Scenario, model: str, rates_per_s: Floats, workers: int, ready: Distribution
-) -> list[list[float | None]]:
-    """What 90 % of handshakes lie within at each rate, the device figures' uncertainty included.
+def _waits_at(one: Scenario, model: str, rates_per_s: Floats, workers: int, end: str) -> list[float]:
+    """The mean wait at each rate with the service time at an end of its range; infinite if unstable."""
+    service = one.service_s
+    factor = getattr(service, end) / service.mean if service.mean > 0.0 else 1.0
+    waits_s = one.wait_s(model, rates_per_s, workers, factor)
+    return [wait if math.isfinite(wait) else math.inf for wait in waits_s.tolist()]
+
+
+def wait_range(one: Scenario, model: str, rate_per_s: float, workers: int) -> Range | None:
+    """The mean wait at a rate, over the range of the service time; None without a steady state."""
+    rate = np.array([rate_per_s])
+    mean_s = float(one.wait_s(model, rate, workers)[0])
+    if not math.isfinite(mean_s):
+        return None
+    low, high = (_waits_at(one, model, rate, workers, end)[0] for end in ("low", "high"))
+    return Range(low, mean_s, high)
+
+
+def _interval_s(one: Scenario, model: str, wait: Range, ready: Distribution) -> tuple[float, float | None]:
+    """What 90 % of handshakes lie within, the device figures' uncertainty included.
 
     The spread of handshakes and the uncertainty of the figures are independent: distances from the mean add
     as the root of their squares. The wait is taken at the ends of the server's range.
     """
-    sides = (one.client, one.server)
-    client, server = (side.with_connection if model == "default" else side.total for side in sides)
-    interval = ready.interval(INTERVAL)
-    columns: list[list[float | None]] = []
-    for end, side in (("low", 0), ("high", 1)):
-        if side and (one.client.unpriced or one.server.unpriced):
-            columns.append([None] * len(rates_per_s))
-            continue
-        factor = getattr(one.service_s, end) / one.service_s.mean if one.service_s.mean > 0.0 else 1.0
-        waits_s = one.wait_s(model, rates_per_s, workers, factor).tolist()
-        figures = math.hypot(getattr(client, end) - client.mean, getattr(server, end) - server.mean)
-        away = math.hypot(figures, interval[side] - ready.mean)
-        edge = max(0.0, ready.mean + (away if side else -away))
-        columns.append([edge + wait_s if math.isfinite(wait_s) else None for wait_s in waits_s])
-    return [list(ends) for ends in zip(*columns, strict=True)]
+    sides = [side.with_connection if model == "default" else side.total for side in one.work]
+    low, high = ready.interval(INTERVAL)
+    down = math.hypot(low - ready.mean, *(side.low - side.mean for side in sides))
+    lower = max(0.0, ready.mean - down) + wait.low
+    up = math.hypot(high - ready.mean, *(side.high - side.mean for side in sides))
+    upper = ready.mean + up + wait.high
+    for side in (one.client, one.server):
+        if side.without_cost:
+            upper += side.whole.high - side.total.low
+    return lower, upper if math.isfinite(upper) else None
 
 
 def check_model(model: str, workers: int) -> None:

@@ -1,34 +1,32 @@
 """Pricing a recorded handshake on a device: its primitives, its stack's own work, and a TCP connection.
 
 Each part stands on the device's own figure, on one scaled from its others, on an assumption, or on nothing:
-then it is named in `unpriced`, and the sum is a lower bound. Nothing unknown counts as zero.
+then it is named in `without_cost`, and the sum is a lower bound. Nothing unknown counts as zero.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.models.ranges import Range, combined, exactly, within
-from shakedown.prediction.extrapolation import Basis, call_figure, own_figure, weakest
+from shakedown.prediction.figures import call_figure, library_figure, own_figure, weakest
 from shakedown.prediction.stack_work import StackWork, reference
 from shakedown.prediction.symmetric import Part, symmetric_parts
 from shakedown.prediction.trace import Message, Operation, Trace
 from shakedown.profiles.costs import Cost, Triple
 from shakedown.profiles.device import Device
 from shakedown.profiles.overhead import is_public_key, message_key, message_kind
+from shakedown.profiles.software import AS_OURS
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
-from shakedown.schema.base import Side
+from shakedown.schema.base import Basis, Side
+from shakedown.schema.predictions import MATTERS
 
 CLOCK_SPREAD = 2.0
 """How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
-MATTERS = 0.05
-"""Parts that are, at the upper ends of their ranges, a smaller share of the total than this do not decide
-what the total stands on.
-"""
 WIDE_SHARE = 0.5
 """Figures with a range wider than ×/÷ 4 count where their upper ends are at most so much of all else."""
 
@@ -45,7 +43,8 @@ class Price:
         bases: mean seconds by what they stand on.
         upper_bases: the same at the upper ends of their ranges.
         figures: rows naming every figure that is not the device's own.
-        unpriced: rows naming what has no figure; the total is then a lower bound.
+        without_cost: rows naming what has no figure; the total is then a lower bound.
+        without_cost_high_s: what all of that takes at most, infinite where nothing bounds it.
         connection: seconds of a TCP connection, kernel included; not in the total.
         connection_sd_s: its standard deviation from connection to connection.
         primitive_energy_j: the sum of the primitives' own energies, or None if any is missing.
@@ -58,7 +57,8 @@ class Price:
     bases: dict[Basis, float] = field(default_factory=dict)
     upper_bases: dict[Basis, float] = field(default_factory=dict)
     figures: list[dict[str, Any]] = field(default_factory=list)
-    unpriced: list[dict[str, Any]] = field(default_factory=list)
+    without_cost: list[dict[str, Any]] = field(default_factory=list)
+    without_cost_high_s: float = 0.0
     connection: Range | None = None
     connection_sd_s: float = 0.0
     primitive_energy_j: float | None = None
@@ -67,6 +67,12 @@ class Price:
     def total(self) -> Range:
         """Seconds, with the 90 % range: causes combine as independent."""
         return combined(self.parts)
+
+    @property
+    def whole(self) -> Range:
+        """The same, with what has no cost in its high end."""
+        total = self.total
+        return total._replace(high=total.high + self.without_cost_high_s)
 
     @property
     def with_connection(self) -> Range:
@@ -81,8 +87,51 @@ class Price:
 
     @property
     def basis(self) -> Basis:
-        """What the total stands on: the weakest that matters, `unknown` where anything has no price."""
+        """What the total stands on: the weakest that matters, `unknown` where anything has no cost."""
         return basis_of([self])
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What has no cost, in words: `server verify ecdsa p256`."""
+        return tuple(
+            dict.fromkeys(
+                " ".join(filter(None, (one["side"], one["operation"], one["algorithm"], one["parameters"])))
+                for one in self.without_cost
+            )
+        )
+
+    def at_low(self) -> Price:
+        """The same work at the low end of its range, which has none itself: nothing of it takes less."""
+        total = self.total
+        share = total.low / total.mean if total.mean > 0.0 else 1.0
+        return replace(
+            self,
+            parts={"least": exactly(total.low)},
+            sd_s=self.sd_s * share,
+            message_s={at: seconds * share for at, seconds in self.message_s.items()},
+            message_sd_s={at: seconds * share for at, seconds in self.message_sd_s.items()},
+            connection=None if self.connection is None else exactly(self.connection.low),
+        )
+
+    def measured(self, whole: Range) -> Price:
+        """The same work, measured as a whole with the connection: what is modelled shares it out."""
+        modelled = self.with_connection
+        scale = whole.mean / modelled.mean if modelled.mean > 0.0 else 0.0
+        connection_s = self.connection_s * scale
+        return replace(
+            self,
+            parts={"calibration": Range(*(max(0.0, end - connection_s) for end in whole))},
+            sd_s=self.sd_s * scale,
+            message_s={at: seconds * scale for at, seconds in self.message_s.items()},
+            message_sd_s={at: seconds * scale for at, seconds in self.message_sd_s.items()},
+            bases={"own": whole.mean},
+            upper_bases={"own": whole.high},
+            figures=[],
+            without_cost=[],
+            without_cost_high_s=0.0,
+            connection=exactly(connection_s),
+            connection_sd_s=self.connection_sd_s * scale,
+        )
 
     def _add(self, part: Part, at: int | None) -> None:
         self.parts[part.cause] = (
@@ -94,9 +143,12 @@ class Price:
 
 
 def basis_of(prices: Sequence[Price]) -> Basis:
-    """What a sum of prices stands on: the weakest that matters, `unknown` where anything has no price."""
-    if any(one.unpriced for one in prices):
-        return "unknown"
+    """What a sum of costs stands on: the weakest that matters, `unknown` where anything has no cost."""
+    return "unknown" if any(one.without_cost for one in prices) else known_basis(prices)
+
+
+def known_basis(prices: Sequence[Price]) -> Basis:
+    """What the estimated part of a sum stands on: the weakest that matters."""
     whole = math.fsum(seconds for one in prices for seconds in one.bases.values())
     upper: dict[Basis, float] = {}
     for one in prices:
@@ -106,7 +158,7 @@ def basis_of(prices: Sequence[Price]) -> Basis:
 
 
 def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> Price:
-    """Price one side of a handshake on a device.
+    """Estimate one side of a handshake on a device.
 
     Args:
         trace: the recorded handshake.
@@ -130,7 +182,7 @@ def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = 
 
 
 class _Pricing:
-    """One side's work, priced part by part."""
+    """One side's work, estimated part by part."""
 
     def __init__(self, trace: Trace, side: Side, device: Device) -> None:
         self.trace, self.side, self.device = trace, side, device
@@ -140,6 +192,7 @@ class _Pricing:
         self.variances: dict[int | None, float] = {}
         self.wide: list[tuple[Operation, list[Part]]] = []
         self.names = {message.index: message.name for message in trace.messages}
+        self.software = trace.software if side == "server" else None
         public_s = self._public_s() if device.overhead.cooling.messages else 0.0
         self.slower_stack = device.overhead.cooling.of_messages(public_s)
         self.slower_symmetric = device.overhead.cooling.of_symmetric(public_s)
@@ -155,13 +208,13 @@ class _Pricing:
         return found
 
     def _own(self, operation: Operation) -> Cost | None:
-        """What this device's profile says of an operation where it stands: in this protocol and message."""
+        """This device's figure for an operation in this protocol and message."""
         name = "" if operation.message is None else self.names.get(operation.message, "")
         placed = self.device.overhead.primitive(self.trace.protocol, name, operation.triple)
         return placed or self.device.costs.get(operation.triple)
 
     def run(self) -> Price:
-        """Price everything."""
+        """Estimate everything."""
         with_energy = any(cost.energy_j is not None for cost in self.device.costs.values())
         energy_j: float | None = 0.0 if with_energy else None
         for operation in self.trace.operations:
@@ -187,6 +240,8 @@ class _Pricing:
         own = self._own(operation)
         if own is not None and own is not self.device.costs.get(operation.triple):
             figure = own_figure(self.device, operation.triple, own)
+        if self.software is not None and self.software.library is not None:
+            figure = library_figure(self.device, operation.triple, figure, self.software.library)
         if figure.time is None:
             self._missing(operation, figure.method)
             return None
@@ -221,7 +276,8 @@ class _Pricing:
                 self._add_all(operation, parts)
                 continue
             wide = max(part.wide for part in parts)
-            self._missing(operation, f"by the clock it is uncertain by ×/÷ {wide:.1f}")
+            taken_s = math.fsum(part.time.high for part in parts)
+            self._missing(operation, f"by the clock it is uncertain by ×/÷ {wide:.1f}", taken_s)
 
     def _import(self, operation: Operation) -> None:
         own = self._own(operation)
@@ -262,7 +318,7 @@ class _Pricing:
             if cost is None:
                 cost = reference().message(protocol, kind, verb, public_keys=cold)
                 if cost is None:
-                    self._unpriced_stack(message, verb)
+                    self._stack_without_cost(message, verb)
                     continue
                 seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
                 part = self._assumed(seconds)
@@ -301,15 +357,30 @@ class _Pricing:
             self.price.connection = exactly(0.0)
             return
         kib = (self.trace.size_bytes("client") + self.trace.size_bytes("server")) / 1024.0
+        factor = AS_OURS if self.software is None else self.software.connection
         own = self.device.connection.of(self.side, kib, self.price.total.mean)
         if own is not None:
-            self.price.connection = within(own, self.device.spread)
-            self.price.connection_sd_s = self.device.connection.sd_s
+            self.price.connection = within(own, self.device.spread).scaled(*factor)
+            self.price.connection_sd_s = self.device.connection.sd_s * factor.times
             return
         shown = reference().connection
         seconds = shown[f"{self.side}_s"] + shown["per_kib_s"] * kib
         colder = self.price.total.times(shown.get(f"{self.side}_cold", 0.0))
-        self.price.connection = self.work.network.of(seconds).plus(colder)
+        self.price.connection = self.work.network.of(seconds).plus(colder).scaled(*factor)
+
+    def _of_software(self, part: Part) -> Part:
+        """Work other than public-key operations, with the server software's tickets."""
+        software = self.software
+        if software is None or software.work == AS_OURS:
+            return part
+        method = f"{software.name}'s work beside public-key operations: × {software.work.times:g}"
+        return replace(
+            part,
+            cause=f"{software.name}: work",
+            time=part.time.scaled(*software.work),
+            basis=weakest((part.basis, "scaled")),
+            method="; ".join(filter(None, (part.method, method))),
+        )
 
     def _vary(self, variance_s2: float, at: int | None) -> None:
         self.variances[at] = self.variances.get(at, 0.0) + variance_s2
@@ -317,12 +388,14 @@ class _Pricing:
     def _stack_part(self, part: Part, at: int | None) -> None:
         if part.time.high <= 0.0:
             return
+        part = self._of_software(part)
         self.price._add(part, at)
         if part.method:
             self._note(("stack", "", "", part.basis), part, 1)
 
-    def _unpriced_stack(self, message: Message, verb: str) -> None:
-        self.price.unpriced.append(
+    def _stack_without_cost(self, message: Message, verb: str) -> None:
+        self.price.without_cost_high_s = math.inf
+        self.price.without_cost.append(
             {
                 "side": self.side,
                 "operation": "stack",
@@ -337,6 +410,8 @@ class _Pricing:
         """Adds a part; whether it is among those that are not the device's own, with so many calls."""
         if part.time.high <= 0.0 and part.basis != "own":
             return False
+        if not is_public_key(operation.triple[0]):
+            part = self._of_software(part)
         self.price._add(part, operation.message)
         noted = bool(part.method) and part.time.high > 0.0
         if noted:
@@ -368,13 +443,14 @@ class _Pricing:
         row["time_s"] += part.time.mean
         row["range_s"] = [row["range_s"][0] + part.time.low, row["range_s"][1] + part.time.high]
 
-    def _missing(self, operation: Operation, reason: str) -> None:
+    def _missing(self, operation: Operation, reason: str, high_s: float = math.inf) -> None:
+        self.price.without_cost_high_s += high_s
         name, algorithm, parameters = operation.triple
-        for row in self.price.unpriced:
+        for row in self.price.without_cost:
             if (row["operation"], row["algorithm"], row["parameters"]) == operation.triple:
                 row["count"] += operation.count
                 return
-        self.price.unpriced.append(
+        self.price.without_cost.append(
             {
                 "side": self.side,
                 "operation": name,
@@ -387,7 +463,7 @@ class _Pricing:
 
 
 def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
-    """Another device's price, times the ratio of the clocks: every figure of it is a guess."""
+    """Another device's cost, times the ratio of the clocks: every figure of it is a guess."""
     ratio = scale_from.clock_hz / device.clock_hz
     whole = found.total.times(ratio).widened(CLOCK_SPREAD)
     method = f"clock: {scale_from.name}'s figures × {ratio:.4g}"
@@ -413,7 +489,8 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
         bases={"assumed": whole.mean},
         upper_bases={"assumed": whole.high},
         figures=rows,
-        unpriced=found.unpriced,
+        without_cost=found.without_cost,
+        without_cost_high_s=found.without_cost_high_s * ratio * CLOCK_SPREAD,
         connection=None if found.connection is None else found.connection.times(ratio).widened(CLOCK_SPREAD),
         connection_sd_s=found.connection_sd_s * ratio,
     )

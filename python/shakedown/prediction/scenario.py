@@ -1,4 +1,4 @@
-"""A recorded handshake between two devices over a bearer, priced once for any rate, number of workers
+"""A recorded handshake between two devices over a bearer, estimated once for any rate, number of workers
 and model.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
 from shakedown.prediction import eap
 from shakedown.prediction.eap import Carried
 from shakedown.prediction.energy import Energy, client_energy
-from shakedown.prediction.extrapolation import Basis
+from shakedown.prediction.figures import call_figure
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.literature import LITERATURE, load_model
 from shakedown.prediction.network import Exchange, carry
 from shakedown.prediction.prices import Price, basis_of, price
 from shakedown.prediction.trace import Trace
-from shakedown.profiles import Bearer, Device, load_bearer, load_device
-from shakedown.schema.base import SIDES, Side
+from shakedown.profiles import Bearer, Device, load_bearer, load_device, load_software
+from shakedown.schema.base import SIDES, Basis, Side
 
 Thing = TypeVar("Thing", covariant=True)
 
@@ -39,9 +39,16 @@ _WAIT_SHARES = 1.0 - np.concatenate([np.linspace(1.0, 0.1, 46)[1:], np.geomspace
 _WORK_BINS = 48
 
 
+class Work(NamedTuple):
+    """What both sides' work costs."""
+
+    client: Price
+    server: Price
+
+
 @dataclass(frozen=True)
 class Scenario:
-    """A recorded handshake between two devices over a bearer, priced.
+    """A recorded handshake between two devices over a bearer, estimated.
 
     `from_idle`: the radio is set up first.
     """
@@ -56,29 +63,56 @@ class Scenario:
     from_idle: bool = False
 
     @property
+    def software(self) -> str | None:
+        """The server's software; None: the recorded server's, which is not known."""
+        return None if self.trace.software is None else self.trace.software.name
+
+    @property
+    def unused_s(self) -> float | None:
+        """What the recorded client's unused key share would add here; None: it had none, or no figure."""
+        known = [call_figure(self.device, one.triple).mean_s for one in self.trace.unused]
+        return math.fsum(one for one in known if one) if known and all(known) else None
+
+    @property
     def basis(self) -> Basis:
-        """What the two prices stand on: the weakest that matters to their sum."""
+        """What the two costs stand on: the weakest that matters to their sum."""
         return basis_of([self.client, self.server])
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What work of both sides has no cost."""
+        return (*self.client.missing, *self.server.missing)
+
+    @cached_property
+    def work(self) -> Work:
+        """Both sides' work as times are computed from it: of a side whose work has parts without a cost, the
+        least that the others take.
+        """
+        return Work(*(one.at_low() if one.without_cost else one for one in (self.client, self.server)))
 
     @cached_property
     def exchange(self) -> Exchange:
         """The handshake over the network, without a queue."""
         if self.eap is not None:
-            return eap.carry(
-                self.trace, self.client, self.server, self.bearer, self.eap, from_idle=self.from_idle
-            )
-        return carry(self.trace, self.client, self.server, self.bearer, from_idle=self.from_idle)
+            return eap.carry(self.trace, *self.work, self.bearer, self.eap, from_idle=self.from_idle)
+        return carry(self.trace, *self.work, self.bearer, from_idle=self.from_idle)
+
+    @property
+    def work_s(self) -> float:
+        """Mean work of both sides, the connection's left out."""
+        return math.fsum(one.total.mean for one in self.work)
 
     @cached_property
     def service_s(self) -> Range:
         """A server worker's time for one handshake: the handshake's, and the connection's."""
-        return self.server.with_connection
+        return self.work.server.with_connection
 
     @property
     def service_sd_s(self) -> float:
         """Its deviation from handshake to handshake, the connection's included."""
-        apart_s = 0.0 if self.server.connection is None else self.server.connection_sd_s
-        return math.hypot(self.server.sd_s, apart_s)
+        server = self.work.server
+        apart_s = 0.0 if server.connection is None else server.connection_sd_s
+        return math.hypot(server.sd_s, apart_s)
 
     def service(self, mean_s: float) -> Service:
         """The service time as a distribution, at a mean within its range."""
@@ -88,8 +122,7 @@ class Scenario:
     def transmission(self, model: str) -> Distribution:
         """Time on the network under a model, both sides' work left out."""
         if model == "default":
-            work_s = self.client.total.mean + self.server.total.mean
-            return self.exchange.done.shifted(-min(work_s, self.exchange.done.mean))
+            return self.exchange.done.shifted(-min(self.work_s, self.exchange.done.mean))
         return load_model(model).transmission(self)
 
     def unloaded(self, model: str = "default") -> tuple[Distribution, Distribution]:
@@ -119,9 +152,8 @@ class Scenario:
         if model == "default":
             ready, done = self.exchange.ready, self.exchange.done
         else:
-            work_s = self.client.total.mean + self.server.total.mean
-            ready = done = self.transmission(model).shifted(work_s)
-        spread = work_spread(self.client.sd_s, self.server.sd_s)
+            ready = done = self.transmission(model).shifted(self.work_s)
+        spread = work_spread(*(one.sd_s for one in self.work))
         spread_done = done.plus(spread)
         return (spread_done if ready is done else ready.plus(spread)), spread_done
 
@@ -131,7 +163,7 @@ class Scenario:
         """
         if model == "default":
             return waits_s(rates_per_s, self.service_s.mean * factor, self.service_sd_s * factor, workers)
-        mean_s = self.server.total.mean * factor
+        mean_s = self.work.server.total.mean * factor
         wait = load_model(model).wait_s(self, rates_per_s, factor)
         return np.where(queueing.utilisation(rates_per_s, mean_s, workers) < 1.0, wait, np.nan)
 
@@ -165,7 +197,13 @@ class Scenario:
     def energy(self, elapsed_s: float | None) -> Energy:
         """Energy of the client for one handshake, by part."""
         return client_energy(
-            self.link_bytes, self.device, self.bearer, self.client, elapsed_s, from_idle=self.from_idle
+            self.link_bytes,
+            self.device,
+            self.bearer,
+            self.client,
+            elapsed_s,
+            from_idle=self.from_idle,
+            server=self.server,
         )
 
 
@@ -177,7 +215,7 @@ def waits_s(rates_per_s: Floats, mean_s: float, sd_s: float, workers: int) -> Fl
 
 @lru_cache(maxsize=64)
 def _waits_s(rates_per_s: tuple[float, ...], mean_s: float, sd_s: float, workers: int) -> Floats:
-    """Mean waits at a server, whatever devices and bearers its clients have; not to be written to."""
+    """Mean waits at a server, independent of clients' devices and bearers; cached, so not to be changed."""
     found = queueing.mgc_wait_s(np.array(rates_per_s), mean_s, sd_s, workers)
     found.flags.writeable = False
     return found
@@ -185,7 +223,7 @@ def _waits_s(rates_per_s: tuple[float, ...], mean_s: float, sd_s: float, workers
 
 @lru_cache(maxsize=MAX_RATES)
 def _wait(rate_per_s: float, mean_s: float, sd_s: float, workers: int) -> Distribution | None:
-    """The wait at a server, whatever devices and bearers its clients have."""
+    """The wait at a server, independent of its clients' devices and bearers."""
     found = mgc_wait(rate_per_s, spread_service(mean_s, sd_s), workers)
     return None if found is None else wait_distribution(found)
 
@@ -235,7 +273,7 @@ class _Same(Generic[Thing]):
 
 @lru_cache(maxsize=64)
 def _priced(trace: _Same[Trace], side: Side, device: _Same[Device], scale: _Same[Device | None]) -> Price:
-    """A side's price, whatever the bearer and the other side; not to be written to."""
+    """A side's cost, independent of the bearer and the other side; cached, must not be changed."""
     return price(trace.thing, side, device.thing, scale.thing)
 
 
@@ -250,7 +288,7 @@ def scenario(
     inside_eap: Carried | None = None,
     from_idle: bool = False,
 ) -> Scenario:
-    """Load and price one scenario, bare or inside EAP, where no TCP connection costs anything.
+    """Load and estimate one scenario, bare or inside EAP, where no TCP connection costs anything.
 
     Raises:
         InputError: for unknown names, bad files, or devices without primitives.
@@ -266,8 +304,10 @@ def scenario(
     trace = library[suite]
     if trace.inside_eap and inside_eap is None:
         raise InputError(
-            f"{suite}: was recorded inside EAP, and is priced there alone; accepted with it: over eap"
+            f"{suite}: was recorded inside EAP, and is estimated there alone; accepted with it: over eap"
         )
+    if inside_eap is not None and not trace.inside_eap:
+        trace = trace.served_by(load_software("none"))  # EAP servers issue tickets only where set up to
     prices = [
         _priced(_Same(trace), "client", _Same(client), _Same(None if client.priced else scale)),
         _priced(_Same(trace), "server", _Same(server), _Same(None if server.priced else scale)),

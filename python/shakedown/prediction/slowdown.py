@@ -39,13 +39,18 @@ def slowed(
     """The client's time as `predict` has it for a device's profile, and that over its median in memory here.
 
     Raises `InputError` for a device that is unknown or faster than this machine, and for a suite that
-    cannot be priced; the core's errors where it cannot be run.
+    cannot be estimated; the core's errors where it cannot be run.
     """
     from shakedown import native
     from shakedown.prediction.predict import predict_rows
 
     (row,) = predict_rows([suite], device=device)
-    there_s = float(row["client_s"])
+    there_s = row["client_s"]["estimate"]
+    if there_s is None:
+        raise InputError(
+            f"{device} has no figure for {', '.join(row['client_s']['missing'])}; accepted: a suite that can "
+            "be estimated on the device in full"
+        )
     options = Options(repeat=REPEAT, client_chain=client_chain, client_key=client_key)
     measured = native.measure(HandshakeId(suite=suite, client_stack=client_stack), options)
     here_s = measured.handshake.client_us.median * 1e-6

@@ -1,4 +1,4 @@
-"""Priced handshakes and bearers as the simulator's core reads them (`PricedHandshake` and `BearerSpec` of
+"""Estimated handshakes and bearers as the simulator's core reads them (`PricedHandshake` and `BearerSpec` of
 `crates/sim` and `crates/link`).
 """
 
@@ -9,11 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from shakedown.errors import InputError
 from shakedown.prediction.prices import Price
 from shakedown.prediction.trace import Message, Trace
-from shakedown.profiles.bearer import Bearer, BearerDirection, BearerEnergy
+from shakedown.profiles.bearer import Bearer, BearerDirection
 from shakedown.schema.base import Side, opposite
+from shakedown.schema.profiles import BearerEnergy
 
 WRITE_BYTES = 4096
 """OpenSSL's buffer: full, it is handed to TCP; what is left of a record that is longer goes at once."""
@@ -62,7 +65,7 @@ WTLS = Timers(3.0, 48.0, 5, server_timer=False, answers_duplicates=True, fragmen
 def handshake_spec(
     trace: Trace, client: Price, server: Price, bearer: Bearer, *, spread: bool
 ) -> dict[str, Any]:
-    """A priced handshake: each message with what it costs its sender and its receiver.
+    """An estimated handshake: each message with what it costs its sender and its receiver.
 
     Work outside any message, and the connection's, come before a side's first work. With ``spread`` work
     varies from handshake to handshake, else it is always its mean.
@@ -95,7 +98,8 @@ def handshake_spec(
         for message in trace.messages
     ]
     if not trace.datagrams:
-        return stream_spec(trace.suite, messages)
+        software = trace.software
+        return stream_spec(trace.suite, messages, software.write_bytes or None if software else WRITE_BYTES)
     work_s = client.total.mean + server.total.mean
     timers = hosts_timers(WTLS if trace.protocol == "wtls" else DTLS, trace.messages, bearer, work_s)
     return datagram_spec(trace.suite, messages, timers)
@@ -228,15 +232,20 @@ def bearer_spec(bearer: Bearer, *, from_idle: bool = False) -> dict[str, Any]:
     }
 
 
+def tcp_spec(bearer: Bearer) -> dict[str, Any]:
+    """How both hosts do TCP over a bearer, for the core; the rest is as Linux has it."""
+    return structs.asdict(bearer.tcp)
+
+
 def _radio(power: BearerEnergy) -> dict[str, float | None]:
-    """The radio's power by state."""
+    """The radio's power by state; set-up and tail are accounted apart (`prediction.energy`)."""
     return {
         "send_w": power.send_w,
         "receive_w": power.receive_w,
         "idle_w": power.idle_w,
         "send_j_per_byte": power.send_j_per_byte,
         "receive_j_per_byte": power.receive_j_per_byte,
-        "setup_j": power.setup_j,
-        "tail_w": power.tail_w,
-        "tail_s": power.tail_s,
+        "setup_j": 0.0,
+        "tail_w": 0.0,
+        "tail_s": 0.0,
     }

@@ -10,12 +10,13 @@ import math
 from dataclasses import dataclass
 
 from shakedown.models.ranges import Range, exactly
-from shakedown.prediction.extrapolation import Basis, Figure, call_figure
-from shakedown.prediction.ratios import WIDEST
+from shakedown.prediction.cost_model import WIDEST
+from shakedown.prediction.figures import Figure, call_figure
 from shakedown.prediction.stack_work import StackWork, reference
 from shakedown.prediction.trace import Operation
 from shakedown.profiles.costs import Cost
 from shakedown.profiles.device import Device
+from shakedown.schema.base import Basis
 
 BLOCK_BYTES = {"sha384": 128, "sha512": 128}
 DIGEST_BYTES = {"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
@@ -72,7 +73,7 @@ def hashed_kib(operation: Operation, digest: str) -> float:
 def symmetric_parts(
     device: Device, work: StackWork, operation: Operation, *, own: Cost | None, slower: float = 1.0
 ) -> list[Part] | Figure:
-    """The parts of an operation's time, or an unknown figure where something of it has no price.
+    """The parts of an operation's time, or an unknown figure where something of it has no cost.
 
     `own` is what the device's profile says of it, `slower` by how much that is more in this handshake.
     """

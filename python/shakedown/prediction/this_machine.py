@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shakedown.prediction.other_openssl import Factors, adjusted
+from shakedown.prediction.other_openssl import OtherOpenssl, adjusted
+from shakedown.profiles.device import DEFAULT_SPREAD
 from shakedown.profiles.importers.joined import joined
 from shakedown.profiles.importers.measured import REJECTION_LOOPS, as_primitives, summarise
 from shakedown.profiles.profile_text import About, profile_toml
@@ -21,6 +22,10 @@ REPEAT = 20
 VARYING = 20
 """How many times as often suites of ML-DSA are measured: signing is a rejection loop."""
 
+OTHER_SPREAD = 1.15
+"""How far off a prediction with another OpenSSL's figures may be: set by what nginx took, of which 13 cases
+of 15 lay within the range that it gives (docs/validation/capacity-check.md).
+"""
 _GROUPS = ("x25519", "p256", "p384", "ffdhe2048", "mlkem768", "x25519mlkem768")
 _KEYS = ("rsa2048", "p256", "p384", "ed25519", "mldsa44", "mldsa65", "mldsa87")
 TICKETED = {
@@ -159,11 +164,13 @@ def profile_of(
     connection: dict[str, float] | None,
     *,
     title: str | None = None,
-    other: Factors | None = None,
+    other: OtherOpenssl | None = None,
+    change: float = 1.0,
 ) -> str:
     """The profile of this machine, as TOML: primitives as in handshakes where some measured one has them.
 
-    With `other`, it is that of another OpenSSL on this machine.
+    With `other`, it is that of another OpenSSL on this machine. `change` is the factor by which the machine's
+    speed changed meanwhile: the figures are no surer than that.
     """
     from shakedown import native
     from shakedown.schema import builtins
@@ -182,7 +189,13 @@ def profile_of(
     stack = found.stack or library
     if other is not None:
         primitives, overhead = adjusted(primitives, overhead, other)
-        source.append(f"openssl speed and handshakes in memory of {other.version}, next to {library}")
+        factors = ", ".join(
+            f"{kind} {side} {ratio:.2f}" for (kind, side), ratio in sorted(other.work.items())
+        )
+        source.append(
+            f"public-key operations: openssl speed and libcrypto of {other.version}; other work: that of "
+            f"{library}, times the factor that handshakes in memory through its libssl tell: {factors}"
+        )
         library = stack = other.version
         build = f"as installed, {architecture}"
     about = About(
@@ -194,6 +207,7 @@ def profile_of(
         build=build,
         date=datetime.now(tz=UTC).date().isoformat(),
         source=tuple(source),
+        spread=max(max(OTHER_SPREAD, other.unsteady) if other else DEFAULT_SPREAD, change),
         core=_core(architecture),
         implementation={
             "curves": "assembler",

@@ -6,76 +6,68 @@ A trace is one object of ``measure --json``, or of ``inspect --traces-out``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import structs
 
 from shakedown.errors import InputError
-from shakedown.schema.base import Amount, Count, Side, Text, convert
+from shakedown.profiles.software import ServerSoftware
+from shakedown.schema.base import MAX_NUMBER, Amount, Count, Side, Text, convert
+from shakedown.schema.trace import Triple
+
+_DATAGRAM_PROTOCOLS = ("dtls1.2", "dtls1.3", "wtls")
 
 
-class _Message(msgspec.Struct, frozen=True, rename={"sender": "from"}):
-    """What of a message is priced; the rest of it does not matter."""
+class Message(msgspec.Struct, frozen=True, rename={"sender": "from", "size_bytes": "bytes"}):
+    """A handshake message: who sent it, its flight (None for tickets), its bytes on the wire; `unit` is the
+    datagram or write that carried it, None where unknown.
+    """
 
     index: Count
     sender: Side
     name: Text
     flight: Count | None
-    bytes: Amount
+    size_bytes: Annotated[float, msgspec.Meta(ge=0, le=MAX_NUMBER)]
     unit: Count | None = None
 
 
-class _Operation(msgspec.Struct, frozen=True):
-    """What of an operation is priced."""
+class Operation(msgspec.Struct, frozen=True, rename={"calls": "count"}):
+    """A public-key call, or one message's symmetric work of one kind."""
 
     side: Side
     message: Count | None
     operation: Text
     algorithm: str
     parameters: str | None
-    count: Amount | None = None
+    calls: Count | None = None
     bytes: Amount | None = None
+
+    @property
+    def count(self) -> int:
+        """How many calls, one where it is not said."""
+        return 1 if self.calls is None else self.calls
+
+    @property
+    def size_bytes(self) -> float:
+        """Over how many bytes."""
+        return self.bytes or 0
+
+    @property
+    def triple(self) -> Triple:
+        """Operation, algorithm, parameters."""
+        return self.operation, self.algorithm, self.parameters or ""
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """What of an object of ``measure --json`` is priced."""
+    """What of an object of ``measure --json`` is estimated."""
 
     suite: Text
-    messages: Annotated[tuple[_Message, ...], msgspec.Meta(min_length=1)]
-    operations: tuple[_Operation, ...]
+    messages: Annotated[tuple[Message, ...], msgspec.Meta(min_length=1)]
+    operations: tuple[Operation, ...]
     carrier: str | None = None
-
-
-_DATAGRAM_PROTOCOLS = ("dtls1.2", "dtls1.3", "wtls")
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A handshake message: who sent it, its flight (None for tickets), its bytes on the wire; `unit` is the
-    datagram or write that carried it, None where unknown.
-    """
-
-    index: int
-    sender: Side
-    name: str
-    flight: int | None
-    size_bytes: float
-    unit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A public-key call, or one message's symmetric work of one kind, as (operation, algorithm,
-    parameters).
-    """
-
-    side: Side
-    message: int | None
-    triple: tuple[str, str, str]
-    count: int
-    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +83,16 @@ class Trace:
     """What one handshake of a suite is made of; times of the machine that recorded it are left behind.
 
     `inside_eap`: it was recorded inside EAP-TLS, so that its hellos have no session IDs for middleboxes.
+    `software`: the server's; None: that of the recorded server, which is not known.
+    `unused`: operations that the recorded stack did and the handshake has no use for.
     """
 
     suite: str
     messages: tuple[Message, ...]
     operations: tuple[Operation, ...]
     inside_eap: bool = False
+    software: ServerSoftware | None = None
+    unused: tuple[Operation, ...] = ()
 
     @cached_property
     def flights(self) -> tuple[Flight, ...]:
@@ -112,8 +108,34 @@ class Trace:
         return tuple(Flight(run[0].sender, sum(m.size_bytes for m in run)) for run in runs)
 
     def size_bytes(self, sender: Side) -> float:
-        """Bytes that one side sends in the handshake's flights."""
-        return sum(flight.size_bytes for flight in self.flights if flight.sender == sender)
+        """Bytes that one side sends, tickets included."""
+        return sum(message.size_bytes for message in self.messages if message.sender == sender)
+
+    def served_by(self, software: ServerSoftware) -> Trace:
+        """The handshake with a server's software: with as many tickets of TLS 1.3 as that issues.
+
+        Further tickets are as the last one that was recorded. Raises `InputError` where there is none.
+        """
+        if self.protocol != "tls1.3":
+            return replace(self, software=software)
+        resumption = all(message.name != "Certificate" for message in self.messages)
+        wanted = software.tickets_of(resumption=resumption)
+        tickets = [message for message in self.messages if message.flight is None]
+        if wanted > len(tickets) and not tickets:
+            raise InputError(
+                f"{self.suite}: its trace has no ticket, and {software.name} issues {wanted}; accepted: a "
+                "trace with tickets, or --server-software none"
+            )
+        left_out = {message.index for message in tickets[wanted:]}
+        messages = [message for message in self.messages if message.index not in left_out]
+        operations = [one for one in self.operations if one.message not in left_out]
+        for index in range(len(self.messages), len(self.messages) + wanted - len(tickets)):
+            last = tickets[-1].index
+            messages.append(structs.replace(tickets[-1], index=index))
+            operations += [
+                structs.replace(one, message=index) for one in self.operations if one.message == last
+            ]
+        return replace(self, messages=tuple(messages), operations=tuple(operations), software=software)
 
     @cached_property
     def protocol(self) -> str:
@@ -136,18 +158,15 @@ def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
         found = convert(entry, _Entry, where)
     except InputError as error:
         raise InputError(f"{error}; accepted: objects of measure --json") from None
-    messages = tuple(
-        Message(one.index, one.sender, one.name, one.flight, float(one.bytes), one.unit)
-        for one in found.messages
-    )
-    operations = tuple(
-        Operation(
-            one.side,
-            one.message,
-            (one.operation, one.algorithm, one.parameters or ""),
-            1 if one.count is None else int(one.count),
-            int(one.bytes or 0),
-        )
-        for one in found.operations
-    )
-    return Trace(found.suite, messages, operations, found.carrier == "eap")
+    unused = tuple(one for one in found.operations if _is_unused(one, found.suite))
+    used = tuple(one for one in found.operations if one not in unused)
+    return Trace(found.suite, found.messages, used, found.carrier == "eap", unused=unused)
+
+
+def _is_unused(operation: Operation, suite: str) -> bool:
+    """Whether the handshake has no use for an operation of its stack's.
+
+    A client that offers ``psk_ke`` alone needs no key share, and libssl cannot be told to leave it out.
+    """
+    bare_psk = suite == "tls1.3/psk" or suite.startswith("tls1.3/psk/")
+    return bare_psk and operation.side == "client" and operation.operation == "keygen"

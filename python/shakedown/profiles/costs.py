@@ -15,7 +15,6 @@ _FORMS = (
     "time_UNIT, or mean_UNIT with sd_UNIT or with min_UNIT and max_UNIT, "
     "or base_UNIT, round_UNIT and rounds_mean"
 )
-_COMMON = ("operation", "algorithm", "parameters", "energy_j", "source", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +53,19 @@ def read_primitive(table: Table, clock_hz: float, sources: int) -> tuple[Triple,
         raise table.fail(fault)
     table.where += f" ({' '.join(triple).strip()})"
     note = table.text("note", "")
-    energy_j = table.number("energy_j") if "energy_j" in table else None
-    source = table.number("source", maximum=sources, minimum=1) if "source" in table else 0.0
+    energy_j = table.maybe("energy_j")
+    source = table.maybe("source", maximum=sources, minimum=1) or 0.0
     if source != int(source):
         raise table.fail(f"source is {source}; accepted: the number of one of the profile's sources")
     if triple[0] in SYMMETRIC_OPERATIONS:
         per_call_s = table.number("per_call_us", 0.0) * 1e-6
         per_kib_s = table.number("per_kib_us", 0.0) * 1e-6
-        table.finish([*_COMMON, "per_call_us", "per_kib_us"])
+        table.finish()
         if per_call_s == per_kib_s == 0.0:
             raise table.fail("no cost; accepted: per_call_us, per_kib_us or both")
         return triple, Cost(per_call_s, 0.0, per_call_s, per_call_s, per_kib_s, energy_j, int(source), note)
     mean_s, sd_s, low_s, high_s = _distribution(table, clock_hz)
-    table.finish([*_COMMON[:3], _FORMS, *_COMMON[3:]])
+    table.finish(_FORMS)
     if mean_s == 0.0 and not note:
         raise table.fail("the time is 0; accepted: above 0, or a note that says why the call costs nothing")
     return triple, Cost(mean_s, sd_s, low_s, high_s, 0.0, energy_j, int(source), note)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -97,15 +96,9 @@ class DelayProfile:
         return {"kind": "quantiles", "points": [list(point) for point in self.points]}
 
 
-def parse_delay(table: Table, given: Mapping[str, Any], key: str) -> DelayProfile:
-    """Read a delay in milliseconds: a table of one of the shapes, or a bare number (fixed).
-
-    Args:
-        table: the table being read, which is told that the key was.
-        given: its raw values.
-        key: which of them.
-    """
-    value = given.get(key)
+def parse_delay(table: Table, key: str) -> DelayProfile:
+    """Read a delay in milliseconds: a table of one of the shapes, or a bare number (fixed)."""
+    value = table.peek(key)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return DelayProfile.constant(table.number(key) * 1e-3)
     if value is None or not isinstance(value, dict):

@@ -6,13 +6,14 @@ The file format is described in ``docs/reference/device-profile.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shakedown.errors import did_you_mean
 from shakedown.profiles.costs import Cost, Triple, read_primitive
-from shakedown.profiles.overhead import Connection, Overhead, read_connection, read_overhead
-from shakedown.profiles.tables import Table
+from shakedown.profiles.overhead import Connection, MessageWork, Overhead, read_connection, read_overhead
+from shakedown.profiles.tables import Table, plain, plain_fields
+from shakedown.schema.profiles import DeviceCore, DeviceEnergy, DeviceImplementation, DeviceTotal
 
 __all__ = ["Cost", "Device", "Triple", "parse_device"]
 
@@ -38,47 +39,15 @@ _LIBRARIES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Core:
-    """What the processor has: word size in bits (0 unknown), multiplier, vector unit."""
+POWER_SPREAD = 1.25
+"""How far, ×/÷, powers may be off, where a profile does not say."""
+MICROCONTROLLER = DeviceEnergy(0.33e-9, 1e-4, None, 3.0)
+"""What a microcontroller draws where its profile does not say: watts a hertz computing, watts waiting.
 
-    word_bits: int = 0
-    multiplier: str = ""
-    vector: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Implementation:
-    """How a build computes, by family: in C, in assembler, by instructions for it, or in an accelerator."""
-
-    curves: str = ""
-    integers: str = ""
-    lattices: str = ""
-    symmetric: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceEnergy:
-    """Power while computing and while waiting, in watts, and the battery in joules; None where unknown.
-
-    ``spread`` is how far, ×/÷, the powers may be off.
-    """
-
-    active_w: float | None = None
-    idle_w: float | None = None
-    battery_j: float | None = None
-    spread: float = 1.25
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """A figure published for a whole handshake on this device, not used for pricing."""
-
-    quantity: str
-    value: float
-    unit: str
-    suite: str = ""
-    note: str = ""
+Data sheets give 42 (nRF91), 52 (nRF52840), 54 (CC2340), 91 (STM32L496), 139 (STM32L053), 168 (ESP32-C3) and
+214 µA/MHz (STM32L152): 94 in the geometric mean, here at 3.3 V and rounded up; asleep from 3 µA to 0.8 mA.
+"""
+FASTEST_MICROCONTROLLER_HZ = 1e9
 
 
 @dataclass(frozen=True)
@@ -102,11 +71,11 @@ class Device:
     overhead: Overhead
     energy: DeviceEnergy
     costs: Mapping[Triple, Cost]
-    totals: tuple[Total, ...]
+    totals: tuple[DeviceTotal, ...]
+    core: DeviceCore
+    implementation: DeviceImplementation
     assumed: Mapping[str, str] = field(default_factory=dict)
     variant: str = ""
-    core: Core = Core()
-    implementation: Implementation = Implementation()
     connection: Connection = field(default_factory=Connection)
     spread: float = DEFAULT_SPREAD
     reference: bool = True
@@ -121,6 +90,15 @@ class Device:
         return bool(self.costs)
 
     @property
+    def power(self) -> DeviceEnergy:
+        """What it draws: by its profile, or as microcontrollers do; unknown of other processors."""
+        usual = MICROCONTROLLER
+        small = self.core.word_bits in (8, 32) and self.clock_hz <= FASTEST_MICROCONTROLLER_HZ
+        if self.energy.active_w is not None or not small or usual.active_w is None:
+            return self.energy
+        return DeviceEnergy(usual.active_w * self.clock_hz, usual.idle_w, self.energy.battery_j, usual.spread)
+
+    @property
     def board(self) -> str:
         """The profile's name without the variant's."""
         return self.name.partition(":")[0]
@@ -133,17 +111,9 @@ class Device:
 
     def summary(self) -> dict[str, Any]:
         """What ``devices --json`` says of the device, its primitives only counted."""
+        told = ("name", "title", "chip", "clock_hz", "library", "build", "date", "source", "note", "assumed")
         return {
-            "name": self.name,
-            "title": self.title,
-            "chip": self.chip,
-            "clock_hz": self.clock_hz,
-            "library": self.library,
-            "build": self.build,
-            "date": self.date,
-            "source": list(self.source),
-            "note": self.note,
-            "assumed": dict(self.assumed),
+            **{key: plain(getattr(self, key)) for key in told},
             "primitives": len(self.costs),
             "variant": self.variant,
             "variants": [one.name for one in self.variants],
@@ -151,54 +121,37 @@ class Device:
 
     def as_json(self) -> dict[str, Any]:
         """The whole profile, times in seconds."""
-        primitives = [
-            {"operation": operation, "algorithm": algorithm, "parameters": parameters, **asdict(cost)}
-            for (operation, algorithm, parameters), cost in sorted(self.costs.items())
-        ]
-        overhead = {
-            "known": self.overhead.known,
-            "stack": self.overhead.stack,
-            "per_handshake_s": self.overhead.per_handshake_s,
-            "per_message_s": self.overhead.per_message_s,
-            "per_byte_s": self.overhead.per_byte_s,
-            "sd_s": self.overhead.sd_s,
-            "messages": [
-                {"protocol": protocol, "name": name, "work": work, "key": key, **asdict(cost)}
-                for (protocol, name, work, key), cost in sorted(self.overhead.messages.items())
-            ],
-            "handshakes": [
-                {"protocol": protocol, "side": side, **asdict(cost)}
-                for (protocol, side), cost in sorted(self.overhead.handshakes.items())
-            ],
-            "primitives": [
-                {
-                    "protocol": protocol,
-                    "message": message,
-                    "operation": triple[0],
-                    "algorithm": triple[1],
-                    "parameters": triple[2],
-                    "mean_s": cost.mean_s,
-                    "per_kib_s": cost.per_kib_s,
-                }
-                for (protocol, message, triple), cost in sorted(self.overhead.primitives.items())
-            ],
-            "cooling": asdict(self.overhead.cooling),
+        overhead = self.overhead
+        placed = {
+            (protocol, message, *triple): MessageWork(cost.mean_s, 0.0, cost.per_kib_s)
+            for (protocol, message, triple), cost in overhead.primitives.items()
         }
+        work = {
+            **plain_fields(overhead),
+            "messages": _rows(overhead.messages, ("protocol", "name", "work", "key")),
+            "handshakes": _rows(overhead.handshakes, ("protocol", "side")),
+            "primitives": [
+                {key: value for key, value in row.items() if key != "sd_s"}
+                for row in _rows(placed, ("protocol", "message", *_TRIPLE))
+            ],
+        }
+        told = ("core", "implementation", "spread", "reference", "overhead", "connection", "energy", "totals")
         return {
             **self.summary(),
-            "core": asdict(self.core),
-            "implementation": asdict(self.implementation),
-            "spread": self.spread,
-            "reference": self.reference,
-            "overhead": overhead,
-            "connection": asdict(self.connection),
-            "energy": asdict(self.energy),
-            "primitives": primitives,
-            "totals": [asdict(total) for total in self.totals],
+            **{key: plain(getattr(self, key)) for key in told},
+            "overhead": work,
+            "primitives": _rows(self.costs, _TRIPLE),
         }
 
 
-_BUILD_KEYS = ["clock_hz", "library", "build", "date", "source", "note", "spread", "reference"]
+_TRIPLE = ("operation", "algorithm", "parameters")
+
+
+def _rows(costs: Mapping[Any, object], names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Costs with their keys by name, sorted."""
+    return [
+        {**dict(zip(names, key, strict=True)), **plain_fields(cost)} for key, cost in sorted(costs.items())
+    ]
 
 
 def parse_device(document: Mapping[str, Any], where: str) -> Device:
@@ -214,54 +167,25 @@ def parse_device(document: Mapping[str, Any], where: str) -> Device:
     top = Table(document, where)
     if top.number("schema") != SCHEMA:
         raise top.fail(f"schema is {document['schema']!r}; accepted: {SCHEMA}")
-    assumed = top.assumptions()
-    name = top.text("name")
-    title, chip = top.text("title"), top.text("chip")
-    clock_hz = _clock_hz(top)
-    variant = top.text("variant", "")
-    library, build, date = top.text("library", ""), top.text("build", ""), top.text("date")
-    source, note = top.texts("source"), top.text("note", "")
-    spread, reference = _trust(top)
-    core, implementation = _core(top.table("core")), _implementation(top.table("implementation"))
-    overhead, connection = (
-        read_overhead(top.table("overhead"), clock_hz),
-        read_connection(top.table("connection")),
-    )
-    energy = _energy(top.table("energy"))
-    costs = _costs(top, clock_hz, len(source))
-    totals = tuple(_total(table) for table in top.tables("total"))
-    builds = top.tables("variants")
-    top.finish(
-        [
-            *("schema", "name", "title", "chip", "variant", *_BUILD_KEYS, "assumed"),
-            *("core", "implementation", "overhead", "connection", "energy", "primitive", "total", "variants"),
-        ]
-    )
-    if costs and not (library and build):
-        raise top.fail("library and build are missing; a profile with primitives names both")
+    assumed = {key: " ".join(texts) for key, texts in top.about("assumed").items()}
+    name, title, chip = top.text("name"), top.text("title"), top.text("chip")
     device = Device(
         name=name,
         title=title,
         chip=chip,
-        clock_hz=clock_hz,
-        library=library,
-        build=build,
-        date=date,
-        source=source,
-        note=note,
-        overhead=overhead,
-        energy=energy,
-        costs=costs,
-        totals=totals,
+        **_build(top),
+        connection=read_connection(top.table("connection")),
+        energy=_energy(top.table("energy")),
+        totals=tuple(_total(table) for table in top.tables("total")),
         assumed=assumed,
-        variant=variant,
-        core=core,
-        implementation=implementation,
-        connection=connection,
-        spread=spread,
-        reference=reference,
+        variant=top.text("variant", ""),
+        core=_core(top.table("core")),
     )
-    if builds and not variant:
+    builds = top.tables("variants")
+    top.finish()
+    if device.costs and not (device.library and device.build):
+        raise top.fail("library and build are missing; a profile with primitives names both")
+    if builds and not device.variant:
         raise top.fail("variant is missing; a profile with [[variants]] names its own build")
     return replace(device, variants=_variants(builds, device))
 
@@ -273,31 +197,14 @@ def _variants(tables: list[Table], device: Device) -> tuple[Device, ...]:
         name = table.text("name")
         if name in found:
             raise table.fail(f"duplicate variant {name!r}; accepted: a name of its own")
-        clock_hz = _clock_hz(table, device.clock_hz)
-        library, build, date = table.text("library"), table.text("build"), table.text("date")
-        source, note = table.texts("source"), table.text("note", "")
-        spread, reference = _trust(table)
-        implementation = _implementation(table.table("implementation"))
-        overhead = read_overhead(table.table("overhead"), clock_hz)
-        costs = _costs(table, clock_hz, len(source))
-        table.finish(["name", *_BUILD_KEYS, "implementation", "overhead", "primitive"])
+        build = _build(table, device.clock_hz)
+        for key in ("library", "build"):
+            if not build[key]:
+                raise table.fail(f"{key} is missing")
+        table.finish()
+        title = f"{device.title}, {name}"
         found[name] = replace(
-            device,
-            name=f"{device.name}:{name}",
-            title=f"{device.title}, {name}",
-            clock_hz=clock_hz,
-            library=library,
-            build=build,
-            date=date,
-            source=source,
-            note=note,
-            overhead=overhead,
-            costs=costs,
-            totals=(),
-            variant=name,
-            implementation=implementation,
-            spread=spread,
-            reference=reference,
+            device, name=f"{device.name}:{name}", title=title, totals=(), variant=name, **build
         )
     return tuple(one for name, one in found.items() if name != device.variant)
 
@@ -314,13 +221,23 @@ def variant_names(device: Device) -> list[str]:
     return [device.variant, *(one.variant for one in device.variants)] if device.variants else []
 
 
-def _clock_hz(table: Table, default: float | None = None) -> float:
-    return table.number("clock_hz", default, minimum=SLOWEST_HZ, maximum=FASTEST_HZ)
-
-
-def _trust(table: Table) -> tuple[float, bool]:
-    spread = table.number("spread", DEFAULT_SPREAD, minimum=1.0)
-    return spread, table.flag("reference", default=True)
+def _build(table: Table, clock_hz: float | None = None) -> dict[str, Any]:
+    """What is a build's own: how it was made, and its figures."""
+    clock_hz = table.number("clock_hz", clock_hz, minimum=SLOWEST_HZ, maximum=FASTEST_HZ)
+    source = table.texts("source")
+    return {
+        "clock_hz": clock_hz,
+        "library": table.text("library", ""),
+        "build": table.text("build", ""),
+        "date": table.text("date"),
+        "source": source,
+        "note": table.text("note", ""),
+        "spread": table.number("spread", DEFAULT_SPREAD, minimum=1.0),
+        "reference": table.flag("reference", default=True),
+        "implementation": _implementation(table.table("implementation")),
+        "overhead": read_overhead(table.table("overhead"), clock_hz),
+        "costs": _costs(table, clock_hz, len(source)),
+    }
 
 
 def _costs(table: Table, clock_hz: float, sources: int) -> dict[Triple, Cost]:
@@ -333,43 +250,33 @@ def _costs(table: Table, clock_hz: float, sources: int) -> dict[Triple, Cost]:
     return costs
 
 
-def _core(table: Table) -> Core:
+def _core(table: Table) -> DeviceCore:
     bits = table.number("word_bits", 0.0)
     if bits not in (0, 8, 16, 32, 64):
         raise table.fail(f"word_bits is {bits:g}; accepted: 8, 16, 32, 64")
-    core = Core(int(bits), _choice(table, "multiplier", MULTIPLIERS), _choice(table, "vector", VECTORS))
-    table.finish(["word_bits", "multiplier", "vector"])
+    core = DeviceCore(int(bits), table.text("multiplier", "", MULTIPLIERS), table.text("vector", "", VECTORS))
+    table.finish()
     return core
 
 
-def _implementation(table: Table) -> Implementation:
-    keys = ["curves", "integers", "lattices", "symmetric"]
-    found = Implementation(*(_choice(table, key, KINDS) for key in keys))
-    table.finish(keys)
+def _implementation(table: Table) -> DeviceImplementation:
+    names = DeviceImplementation.__struct_fields__
+    found = DeviceImplementation(*(table.text(name, "", KINDS) for name in names))
+    table.finish()
     return found
 
 
-def _choice(table: Table, key: str, accepted: tuple[str, ...]) -> str:
-    return table.text(key, accepted=accepted) if key in table else ""
-
-
 def _energy(table: Table) -> DeviceEnergy:
-    keys = ["active_w", "idle_w", "battery_j"]
-    active, idle, battery = (table.number(key, above=0) if key in table else None for key in keys)
-    spread = table.number("spread", DeviceEnergy().spread, minimum=1.0)
-    table.finish([*keys, "spread"])
+    active, idle, battery = (table.maybe(key, above=0) for key in ("active_w", "idle_w", "battery_j"))
+    spread = table.number("spread", POWER_SPREAD, minimum=1.0)
+    table.finish()
     return DeviceEnergy(active, idle, battery, spread)
 
 
-def _total(table: Table) -> Total:
-    total = Total(
-        table.text("quantity"),
-        table.number("value"),
-        table.text("unit"),
-        table.text("suite", ""),
-        table.text("note", ""),
-    )
-    table.finish(["quantity", "value", "unit", "suite", "note"])
+def _total(table: Table) -> DeviceTotal:
+    what, value, unit = table.text("quantity"), table.number("value"), table.text("unit")
+    total = DeviceTotal(what, value, unit, table.text("suite", ""), table.text("note", ""))
+    table.finish()
     return total
 
 

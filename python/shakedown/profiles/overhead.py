@@ -183,44 +183,42 @@ def read_overhead(table: Table, clock_hz: float) -> Overhead:
         key = (protocol, name, one.text("work", accepted=WORKS), one.text("key", ""))
         if key in messages:
             raise one.fail(f"duplicate message {' '.join(key).strip()}; accepted: one entry a kind")
-        messages[key] = _work(one, ["protocol", "name", "work", "key"])
+        messages[key] = _work(one)
     handshakes: dict[tuple[str, str], MessageWork] = {}
     for one in table.tables("handshake"):
         side = (one.text("protocol"), one.text("side", accepted=SIDES))
         if side in handshakes:
             raise one.fail(f"duplicate handshake {' '.join(side)}; accepted: one entry a side")
-        handshakes[side] = _work(one, ["protocol", "side"])
+        handshakes[side] = _work(one)
     primitives: dict[PrimitiveKey, Cost] = {}
     for one in table.tables("primitive"):
         place = (one.text("protocol", ""), one.text("message", ""))
         triple, cost = read_primitive(one, clock_hz, 0)
         primitives[(*place, triple)] = cost
     cooling = _cooling(table.table("cooling"))
-    table.finish([*keys, "stack", "message", "handshake", "primitive", "cooling"])
+    table.finish()
     return Overhead(base_s, message_s, byte_s, sd_s, stack, messages, handshakes, primitives, cooling, known)
 
 
 def _cooling(table: Table) -> Cooling:
-    keys = ("messages", "symmetric")
-    messages, symmetric = (table.number(key, 0.0, maximum=1.0) for key in keys)
+    messages, symmetric = (table.number(key, 0.0, maximum=1.0) for key in ("messages", "symmetric"))
     from_s, at_s = (table.number(key, 1e6, above=0.0) * 1e-6 for key in ("from_us", "at_us"))
-    table.finish([*keys, "from_us", "at_us"])
+    table.finish()
     return Cooling(messages, symmetric, from_s, at_s)
 
 
-def _work(table: Table, read: list[str]) -> MessageWork:
-    keys = ["mean_us", "sd_us", "per_kib_us"]
+def _work(table: Table) -> MessageWork:
     mean_s = table.number("mean_us") * 1e-6
     sd_s, per_kib_s = table.number("sd_us", 0.0) * 1e-6, table.number("per_kib_us", 0.0) * 1e-6
-    table.finish([*read, *keys])
+    table.finish()
     return MessageWork(mean_s, sd_s, per_kib_s)
 
 
 def read_connection(table: Table) -> Connection:
     """Read ``[connection]``. Raises `InputError` naming the key and what is accepted."""
-    times, shares = ["server_us", "client_us", "sd_us", "per_kib_us"], ["server_cold", "client_cold"]
-    server, client = (table.number(key) * 1e-6 if key in table else None for key in times[:2])
-    sd_s, per_kib_s = (table.number(key, 0.0) * 1e-6 for key in times[2:])
-    cold = [table.number(key, 0.0) for key in shares]
-    table.finish([*times, *shares])
-    return Connection(server, client, sd_s, per_kib_s, *cold)
+    server_us, client_us = (table.maybe(key) for key in ("server_us", "client_us"))
+    server_s, client_s = (None if us is None else us * 1e-6 for us in (server_us, client_us))
+    sd_s, per_kib_s = (table.number(key, 0.0) * 1e-6 for key in ("sd_us", "per_kib_us"))
+    cold = [table.number(key, 0.0) for key in ("server_cold", "client_cold")]
+    table.finish()
+    return Connection(server_s, client_s, sd_s, per_kib_s, *cold)

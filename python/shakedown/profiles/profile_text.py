@@ -23,6 +23,7 @@ class About:
     date: str
     source: tuple[str, ...]
     note: str = ""
+    spread: float | None = None
     core: Mapping[str, str | int] | None = None
     implementation: Mapping[str, str] | None = None
 
@@ -50,6 +51,8 @@ def profile_toml(
     }
     if about.note:
         head["note"] = quoted(about.note)
+    if about.spread is not None:
+        head["spread"] = f"{about.spread:.3g}"
     lines = [f"{key} = {value}" for key, value in head.items()]
     for title, table in (("core", about.core), ("implementation", about.implementation)):
         if table:

@@ -1,23 +1,38 @@
-"""Finding profiles: the ones shipped with the package and the user's own.
+"""Finds profiles: those shipped with the package, and the user's.
 
-The user's profiles stand in ``$XDG_DATA_HOME/shakedown/devices`` and ``…/bearers`` (``~/.local/share`` by
+The user's profiles are in ``$XDG_DATA_HOME/shakedown/devices`` and ``…/bearers`` (``~/.local/share`` by
 default).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from shakedown.errors import InputError, did_you_mean, os_reason
-from shakedown.profiles.bearer import Bearer, parse_bearer
+from shakedown.files.patterns import expanded, is_pattern, one_name
+from shakedown.profiles.bearer import (
+    CONGESTION_CONTROLS,
+    HOST_LIMITS,
+    MAX_LOSS,
+    Bearer,
+    parse_bearer,
+)
 from shakedown.profiles.device import Device, parse_device, unknown_variant, variant_of
+from shakedown.profiles.software import ServerSoftware, parse_software
+from shakedown.schema.arguments import profile_name
+from shakedown.schema.units import parse_share
 
 THIS_MACHINE = "this-machine"
-Profile = TypeVar("Profile", Device, Bearer)
+Profile = TypeVar("Profile", Device, Bearer, ServerSoftware)
 _PACKAGE = Path(__file__).parent
 
 
@@ -38,13 +53,55 @@ def device_names() -> list[str]:
 
 
 def existing_device_names() -> list[str]:
-    """The same, without ``this-machine`` where it has no profile yet."""
+    """The same, without ``this-machine`` if it has no profile yet."""
     return [name for name in device_names() if name != THIS_MACHINE or this_machine_path().exists()]
 
 
 def bearer_names() -> list[str]:
     """Return the names of every bearer profile, shipped and own, sorted."""
     return sorted(_paths("bearers"))
+
+
+def matching(words: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names that equal a word, match a pattern or contain a word; a word without a match is kept."""
+    found: dict[str, None] = {}
+    for word in words:
+        some = expanded(word, names, "profile")
+        if some == [word] and word not in names:
+            some = [name for name in names if word in name] or [word]
+        found |= dict.fromkeys(some)
+    return list(found)
+
+
+Names = str | Path | Sequence[str | Path]
+"""A profile's name or path, or several; names in a list may be patterns."""
+
+
+def places(device: Names, server_device: Names, bearer: Names) -> list[tuple[str, str, str]]:
+    """All combinations of the named devices, server devices and bearers. Raises `InputError`."""
+    return list(
+        product(
+            listed(device, existing_device_names, "device"),
+            listed(server_device, existing_device_names, "device"),
+            listed(bearer, bearer_names, "bearer"),
+        )
+    )
+
+
+def listed(names: Names, known: Callable[[], list[str]], what: str) -> list[str]:
+    """The names: a single one unchanged; in a list, patterns are expanded. Raises `InputError`."""
+    if isinstance(names, Path):
+        return [profile_name(names)]
+    if isinstance(names, str):
+        return [names if "/" in names or names.endswith(".toml") else one_name(names, what)]
+    found: dict[str, None] = {}
+    for name in names:
+        text, colon, change = profile_name(name).partition(":")
+        some = expanded(text, known(), what) if isinstance(name, str) and is_pattern(text) else [text]
+        found |= dict.fromkeys(f"{one}{colon}{change}" for one in some)
+    if not found:
+        raise InputError(f"no {what} is named; accepted: one or more")
+    return list(found)
 
 
 def load_device(name: str) -> Device:
@@ -73,23 +130,73 @@ def load_device(name: str) -> Device:
 
 
 def load_bearer(name: str) -> Bearer:
-    """Load and validate a bearer profile by name or path; errors as ``load_device``."""
-    return _load("bearers", "bearer", name, parse_bearer)
+    """Load and validate a bearer profile by name or path; errors as ``load_device``.
+
+    ``BEARER:loss=2%,congestion=bbr,initial-window=20`` is the same network with another loss rate in both
+    directions, congestion control or initial window; each is optional, as are the other numbers of `HostTcp`.
+    """
+    profile, colon, changes = name.rpartition(":")
+    if not colon or "/" in changes:
+        return _load("bearers", "bearer", name, parse_bearer)
+    bearer = replace(_load("bearers", "bearer", profile, parse_bearer), name=name)
+    for change in changes.split(","):
+        bearer = _changed(bearer, change)
+    return bearer
+
+
+def changed_bearer(name: str, **changes: str | None) -> str:
+    """A bearer's name with these changes added, as `load_bearer` reads it; None changes nothing."""
+    added = ",".join(f"{key.replace('_', '-')}={text}" for key, text in changes.items() if text is not None)
+    changed = ":" in name.rpartition("/")[2]
+    return f"{name}{',' if changed else ':'}{added}" if added else name
+
+
+_HOST_NUMBERS = {key.replace("_", "-"): (key, *limits) for key, limits in HOST_LIMITS.items()}
+
+
+def _changed(bearer: Bearer, change: str) -> Bearer:
+    key, _, text = change.partition("=")
+    if key == "loss":
+        with suppress(InputError):
+            loss = parse_share(text)
+            if loss <= MAX_LOSS:
+                return replace(bearer, up=replace(bearer.up, loss=loss), down=replace(bearer.down, loss=loss))
+    elif key == "congestion" and text in CONGESTION_CONTROLS:
+        return replace(bearer, tcp=structs.replace(bearer.tcp, congestion=text))
+    elif key in _HOST_NUMBERS and text.isdecimal():
+        name, least, most = _HOST_NUMBERS[key]
+        if least <= int(text) <= most:
+            return replace(bearer, tcp=structs.replace(bearer.tcp, **{name: int(text)}))
+    numbers = (f"{key}={least} to {most:,}" for key, (_, least, most) in _HOST_NUMBERS.items())
+    raise InputError(
+        f"bearer {bearer.name!r}: {change!r}; accepted: loss=0% to loss={MAX_LOSS:.0%}, "
+        f"congestion={'|'.join(CONGESTION_CONTROLS)}, {', '.join(numbers)}"
+    )
+
+
+def software_names() -> list[str]:
+    """Return the names of every profile of server software, shipped and own, sorted."""
+    return sorted(_paths("server_software"))
+
+
+def load_software(name: str) -> ServerSoftware:
+    """Load and validate a profile of server software by name or path; errors as ``load_device``."""
+    return _load("server_software", "server software", name, parse_software)
 
 
 def shipped_names(kind: str) -> list[str]:
-    """Return the names of the ``devices`` or ``bearers`` that the package ships."""
+    """Return the names of the ``devices``, ``bearers`` or ``server_software`` that the package ships."""
     return sorted(_shipped(kind))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def _shipped(kind: str) -> dict[str, Path]:
-    """The package's own, which stay as they are; not to be written to."""
+    """The package's profiles. They are cached, so the result must not be changed."""
     return {path.stem: path for path in sorted((_PACKAGE / kind).glob("*.toml"))}
 
 
 def _own(kind: str) -> list[Path]:
-    """The user's, sorted; looked for each time, for any may have come meanwhile."""
+    """The user's profiles, sorted; not cached, because files may be added at any time."""
     try:
         with os.scandir(user_data_dir() / kind) as entries:
             return sorted(Path(entry.path) for entry in entries if entry.name.endswith(".toml"))
@@ -116,13 +223,14 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
         paths = _paths(folder)
         if name not in paths:
             hint = did_you_mean(name, paths)
-            raise InputError(f"unknown {word} {name!r}; accepted: {', '.join(sorted(paths))}{hint}")
+            listed = f'names that "shakedown {folder}" lists' if hint else ", ".join(sorted(paths))
+            raise InputError(f"unknown {word} {name!r}{hint}{'' if hint else ';'} accepted: {listed}")
         path = paths[name]
     try:
         found = path.stat()
     except OSError as error:
         raise InputError(f"{path}: {os_reason(error)}; accepted: a readable {word} profile") from None
-    # Copied over, moved here, or read by a relative path from another folder: another file.
+    # A file that was replaced, or another file under the same relative path, has another stamp.
     stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     profile: Profile = _read(path, stamp, parse)
     if not as_path and profile.name != name:

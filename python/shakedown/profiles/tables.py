@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
+from shakedown.schema.base import Object, builtins
 
 LARGEST, LEAST = 1e18, 1e-18
 """Sizes beyond which no figure of a profile is: sums and squares of what is between are numbers still."""
 
 
 class Table:
-    """A TOML table being read; ``where`` names file and table in every complaint."""
+    """A TOML table being read; ``where`` names file and table in every complaint.
+
+    What is asked for is what is accepted: a key that nothing asked for is unknown.
+    """
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         """Start reading ``values``."""
         self._values = dict(values)
+        self._asked: dict[str, None] = {}
         self.where = where
 
     def fail(self, message: str) -> InputError:
@@ -29,11 +35,12 @@ class Table:
 
     def text(self, key: str, default: str | None = None, accepted: Iterable[str] = ()) -> str:
         """Read a string; without ``default`` it must be there; with ``accepted`` it must be one of them."""
+        given = key in self._values
         value = self._take(key, default)
         if not isinstance(value, str):
             raise self.fail(f"{key} is {value!r}; accepted: a string")
         choices = list(accepted)
-        if choices and value not in choices:
+        if choices and given and value not in choices:
             raise self.fail(
                 f"{key} is {value!r}; accepted: {', '.join(choices)}{did_you_mean(value, choices)}"
             )
@@ -63,9 +70,28 @@ class Table:
             raise self.fail(f"{key} is {value!r}; accepted: {accepted}")
         return float(value)
 
+    def maybe(self, key: str, **limits: float) -> float | None:
+        """Read a number as `number` does, None where it is not given."""
+        self._asked[key] = None
+        return self.number(key, None, **limits) if key in self._values else None
+
+    def whole(
+        self, key: str, default: int | None = None, *, minimum: float = 0.0, maximum: float | None = None
+    ) -> int:
+        """Read a whole number."""
+        value = self.number(key, default, minimum=minimum, maximum=maximum)
+        if value != int(value):
+            raise self.fail(f"{key} is {value!r}; accepted: a whole number")
+        return int(value)
+
+    def maybe_whole(self, key: str, minimum: float = 0.0) -> int | None:
+        """Read a whole number, None where it is not given."""
+        self._asked[key] = None
+        return self.whole(key, minimum=minimum) if key in self._values else None
+
     def flag(self, key: str, *, default: bool) -> bool:
         """Read a truth value."""
-        value = self._values.pop(key, default)
+        value = self._take(key, default)
         if not isinstance(value, bool):
             raise self.fail(f"{key} is {value!r}; accepted: true or false")
         return value
@@ -81,50 +107,89 @@ class Table:
 
     def table(self, key: str) -> Table:
         """Read a sub-table, empty if it is not there."""
-        value = self._values.pop(key, {})
+        value = self._take(key, {})
         if not isinstance(value, dict):
             raise self.fail(f"{key} is {value!r}; accepted: a table [{key}]")
         return Table(value, f"{self.where}: [{key}]")
 
+    def maybe_table(self, key: str) -> Table | None:
+        """Read a sub-table, None where it is not given."""
+        self._asked[key] = None
+        return self.table(key) if key in self._values else None
+
     def tables(self, key: str) -> list[Table]:
         """Read an array of tables, empty if it is not there."""
-        value = self._values.pop(key, [])
+        value = self._take(key, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise self.fail(f"{key} is not an array of tables; accepted: [[{key}]]")
         return [Table(item, f"{self.where}: {key} {index}") for index, item in enumerate(value, 1)]
 
-    def assumptions(self) -> dict[str, str]:
-        """Read ``[assumed]``: why each key that it names has its value, though no source gives it.
+    def about(self, key: str, aspects: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+        """Read a table with a text, or several, on each of some aspects or keys: where its value is from.
 
         A key within a table is named with a dot, as in ``"energy.idle_w"``. To be read before the others.
         """
-        table = self.table("assumed")
-        reasons = {key: table.text(key) for key in list(table._values)}
-        for key, reason in reasons.items():
-            if not reason:
-                raise table.fail(f"{key} is empty; accepted: why the value is assumed")
-            place: object = self._values
-            for part in key.split("."):
-                if not isinstance(place, dict) or part not in place:
-                    choices = list(self._values)
-                    hint = did_you_mean(key, choices)
-                    raise table.fail(f"{key!r} is not in the profile; accepted: {', '.join(choices)}{hint}")
-                place = place[part]
-        return reasons
+        given, table = dict(self._values), self.table(key)
+        found: dict[str, tuple[str, ...]] = {}
+        for name, value in table._values.items():
+            if name not in aspects and not _holds(given, name):
+                choices = aspects or [one for one in given if one != key]
+                hint = did_you_mean(name, choices)
+                raise table.fail(f"{name!r} is not in the profile; accepted: {', '.join(choices)}{hint}")
+            texts = [value] if isinstance(value, str) else value
+            if not isinstance(texts, list) or not texts or not all(isinstance(t, str) and t for t in texts):
+                raise table.fail(f"{name} is {value!r}; accepted: a non-empty string, or a list of them")
+            found[name] = tuple(texts)
+        return found
 
-    def drop(self, key: str) -> None:
-        """Count a key as read."""
-        self._values.pop(key, None)
+    def peek(self, key: str) -> Any:  # noqa: ANN401 - TOML values have any type
+        """What is given for a key, which is still to be read; None where nothing is."""
+        return self._values.get(key)
 
-    def finish(self, accepted: Iterable[str]) -> None:
-        """Complain of the first unknown key."""
+    def finish(self, more: str = "") -> None:
+        """Complain of the first unknown key; `more` words stand for keys that it may have instead."""
+        accepted = [*self._asked, *([more] if more else [])]
         for key in self._values:
-            names = list(accepted)
-            raise self.fail(f"unknown key {key!r}; accepted: {', '.join(names)}{did_you_mean(key, names)}")
+            hint = did_you_mean(key, accepted)
+            raise self.fail(f"unknown key {key!r}; accepted: {', '.join(accepted)}{hint}")
 
     def _take(self, key: str, default: object) -> Any:  # noqa: ANN401 - TOML values have any type
+        self._asked[key] = None
         if key in self._values:
             return self._values.pop(key)
         if default is None:
             raise self.fail(f"{key} is missing")
         return default
+
+
+def _holds(values: Mapping[str, Any], key: str) -> bool:
+    """Whether a key is given; within a table it is named with a dot."""
+    place: object = values
+    for part in key.split("."):
+        if not isinstance(place, dict) or part not in place:
+            return False
+        place = place[part]
+    return True
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - JSON has any type
+    """A part of a profile as JSON has it: by its own `as_json`, else field by field, with its `kind`."""
+    if hasattr(value, "as_json"):
+        return value.as_json()
+    if isinstance(value, Object):
+        return builtins(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {**_kind(value), **plain_fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def plain_fields(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass's instance
+    """A part of a profile field by field."""
+    return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+
+
+def _kind(value: object) -> dict[str, str]:
+    """What a class of several that may stand in one place is called."""
+    return {"kind": value.kind} if isinstance(getattr(type(value), "kind", None), str) else {}  # type: ignore[attr-defined]

@@ -109,6 +109,11 @@ class Results:
         return fleets.fleet_kinds(self.source)
 
     @cached_property
+    def fleet_kind_series(self) -> pl.DataFrame:
+        """Their time series, one interval a row."""
+        return fleets.fleet_kind_series(self.source)
+
+    @cached_property
     def loads(self) -> pl.DataFrame:
         """Loads on real servers, one a row."""
         return loads.loads(self.source)

@@ -145,13 +145,26 @@ def operations(table: pl.DataFrame) -> pl.DataFrame:
     return wide(rows, (*IDENTITY, "item", *MESSAGE, *OPERATION), names, side="")
 
 
+_BOUNDED = (
+    ("client", "client", "_s"),
+    ("server", "server", "_s"),
+    ("queue", "queue", "_s"),
+    ("utilisation", "utilisation", ""),
+    ("energy", "energy", "_j"),
+    ("wake-tail", "wake_tail", "_j"),
+    ("handshakes_per_charge", "handshakes_per_charge", ""),
+)
+"""Figures of predictions with their bounds: quantity, and how its columns begin and end."""
+
+
 @over_parts("modelled", labelled)
 def predictions(table: pl.DataFrame) -> pl.DataFrame:
     """Predictions, one a row, in seconds; null where there is no steady state.
 
-    `low_s` and `high_s` hold 90 % of handshakes; `ready_p99_s` and its like are percentiles; `basis` says
-    what the time stands on, `missing` how much of the work has no figure, `workers_needed` how many workers
-    keep the experiment's promise.
+    `ready_low_s` and `ready_high_s` hold 90 % of handshakes; `ready_p99_s` and its like are percentiles;
+    `basis` says what the time stands on, `missing` how much of the work has no figure, `workers_needed` how
+    many workers meet the experiment's `within`. Figures without an estimate are null, and their `…_low…` is
+    what bounds them; times with `missing` are lower bounds.
     """
     quantity = pl.col("quantity")
     parts = table.filter((pl.col("kind") == "modelled") & (quantity == "predicted.missing"))
@@ -159,30 +172,28 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
     rows = (
         table.lazy()
         .filter((pl.col("kind") == "modelled") & quantity.str.starts_with("predicted."))
-        .filter(~quantity.str.contains("extrapolated|unpriced") & (quantity != "predicted.missing"))
+        .filter(~quantity.str.contains("extrapolated|without_cost") & (quantity != "predicted.missing"))
     )
     names: Names = {
-        **{(f"predicted.{part}", None, None): f"{part}_s" for part in
-           ("client", "server", "transmission", "queue")},
-        ("predicted.ready", None, "low"): "low_s",
-        ("predicted.ready", None, "high"): "high_s",
-        **{(f"predicted.{side}", None, end): f"{side}_{end}_s"
-           for side in ("client", "server") for end in ("low", "high")},
+        ("predicted.transmission", None, None): "transmission_s",
+        ("predicted.ready", None, "low"): "ready_low_s",
+        ("predicted.ready", None, "high"): "ready_high_s",
+        ("predicted.done", None, "low"): "done_low_s",
+        ("predicted.done", None, "high"): "done_high_s",
+        **{(f"predicted.{name}", None, end): f"{column}{'' if end is None else f'_{end}'}{unit}"
+           for name, column, unit in _BOUNDED for end in (None, "low", "high")},
         **{(f"predicted.{end}", None, statistic): f"{end}_{statistic}_s"
            for end in ("ready", "done") for statistic in ("mean", "p50", "p95", "p99")},
-        ("predicted.utilisation", None, None): "utilisation",
         ("predicted.workers", None, None): "workers_needed",
         ("predicted.workers", None, "low"): "workers_needed_low",
         ("predicted.workers", None, "high"): "workers_needed_high",
-        ("predicted.energy", None, None): "energy_j",
-        ("predicted.energy", None, "low"): "energy_low_j",
-        ("predicted.energy", None, "high"): "energy_high_j",
-        ("predicted.handshakes_per_charge", None, None): "handshakes_per_charge",
     }  # fmt: skip
     texts = {
         "predicted.basis": "basis",
+        "predicted.energy.basis": "energy_basis",
+        "predicted.wake-tail.basis": "wake_tail_basis",
         "predicted.energy.missing": "energy_missing",
-        "predicted.energy.tail": "energy_tail",
+        "predicted.energy.terms": "energy_terms",
     }
     by = ("scenario", "capture", "connection", "rate_per_s")
     view = wide(rows, PLACE, names, texts=texts, by=by)
@@ -192,9 +203,9 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
 
 
 @over_parts("modelled")
-def unpriced(table: pl.DataFrame) -> pl.DataFrame:
-    """Scenarios without a price, with the `reason`."""
-    return table.filter(pl.col("quantity") == "predicted.unpriced").select(*PLACE, reason="text")
+def without_cost(table: pl.DataFrame) -> pl.DataFrame:
+    """Scenarios without a cost, with the `reason`."""
+    return table.filter(pl.col("quantity") == "predicted.without_cost").select(*PLACE, reason="text")
 
 
 @over_parts("modelled")
@@ -207,7 +218,7 @@ def missing(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("modelled")
 def extrapolated(table: pl.DataFrame) -> pl.DataFrame:
-    """Work whose price is not the device's own: `where` it is done, `how` the price was found, `source`."""
+    """Work whose cost is not the device's own: `where` it is done, `how` the cost was found, `source`."""
     rows = table.filter(pl.col("quantity").str.starts_with("predicted.extrapolated"))
     keys = ("scenario", "suite", "device", "server_device", "bearer", "capture", "connection", *OPERATION)
     names: Names = {
@@ -257,8 +268,10 @@ def captures(table: pl.DataFrame) -> pl.DataFrame:
     view = wide(rows, keys, names, texts={f"capture.{name}": name for name in ("keylog", "problem")})
     total = rows.filter(pl.col("quantity").is_in(["capture.connections", "capture.uncounted"]))
     total = total.group_by("scenario").agg(pl.col("value").sum().cast(pl.Int64).alias("connections"))
-    unpriced_suites = rows.filter(pl.col("quantity") == "capture.unpriced")
-    listed = unpriced_suites.group_by("scenario", maintain_order=True).agg(pl.col("text").alias("unpriced"))
+    suites_without_cost = rows.filter(pl.col("quantity") == "capture.without_cost")
+    listed = suites_without_cost.group_by("scenario", maintain_order=True).agg(
+        pl.col("text").alias("without_cost")
+    )
     view = view.join(total, on="scenario", how="left", maintain_order="left")
     return view.join(listed, on="scenario", how="left", maintain_order="left")
 

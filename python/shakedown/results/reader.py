@@ -1,4 +1,4 @@
-"""Reading a results folder: every part is checked by the manifest, and damage is one clear line."""
+"""Reads a results folder: checks every part against the manifest, and reports damage in one line."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Pa
 MAX_REASON = 160
 MAX_PART_NOTE = 200
 
-# How a part's note of itself begins, see `ResultsWriter.add`.
+# The beginning of the metadata in a part's footer, see `ResultsWriter.add`.
 PART_NOTE = b'{"schema": '
 
-# Polars panics where it reads some files that were not written by it, and its panics are no `Exception`s.
+# Polars panics on some damaged files, and its panics are not of class `Exception`.
 POLARS_ERRORS = pl.exceptions.PolarsError, pl.exceptions.PanicException
 
 
 def load_manifest(folder: Path, *, again: bool = False) -> tuple[Manifest, bool]:
-    """A folder's manifest, with the parts that are listed so far, and whether the last of them may be
-    missing.
+    """A folder's manifest with the parts listed so far, and whether the file of the last part may be missing.
 
-    Raises `InputError` where it is none, or damaged.
+    Raises `InputError` if the manifest is missing or damaged.
     """
     path = folder / MANIFEST
     found = _read(folder)
@@ -52,7 +51,7 @@ def load_manifest(folder: Path, *, again: bool = False) -> tuple[Manifest, bool]
     parts, failures = load_journal(journal)
     if not journal.exists():
         if not again:
-            # Its run may have ended between the two readings.
+            # The run may have ended between reading the manifest and the journal.
             return load_manifest(folder, again=True)
         if any(PART_NAME.fullmatch(path.name) for path in folder.iterdir()):
             raise InputError(f"{journal}: is missing: it lists the parts of a run that has not ended")
@@ -60,9 +59,9 @@ def load_manifest(folder: Path, *, again: bool = False) -> tuple[Manifest, bool]
 
 
 def listed_parts(folder: Path) -> Sequence[Part]:
-    """What may be removed where results are replaced, those of another schema version included.
+    """The parts to remove when results are replaced, also those of another schema version.
 
-    Raises `InputError` where the folder holds no results, or damaged ones of this version.
+    Raises `InputError` if the folder has no results, or damaged results of this version.
     """
     found = _read(folder)
     if found.get("schema") == SCHEMA_VERSION:
@@ -82,7 +81,7 @@ def listed_parts(folder: Path) -> Sequence[Part]:
 
 
 def _read(folder: Path) -> dict[str, object]:
-    """What a folder's manifest holds, of whatever schema version."""
+    """The content of a folder's manifest, of any schema version."""
     path = folder / MANIFEST
     if not folder.exists():
         raise InputError(f"{folder}: there is no such folder; accepted: a folder that run has written")
@@ -99,13 +98,13 @@ def _read(folder: Path) -> dict[str, object]:
 
 
 def load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
-    """Parts and failures that are listed while a run goes on. Raises `InputError` for other lines."""
+    """The parts and failures listed by a run in progress. Raises `InputError` for other lines."""
     parts: list[Part] = []
     failures: list[Failure] = []
     if not path.is_file():
         return parts, failures
     lines = read_bytes(path, MAX_MANIFEST_BYTES, "list of parts").split(b"\n")
-    # What follows the last line's end was cut off in the middle of being written.
+    # Text after the last line break is a line whose writing was interrupted.
     so_far = ""
     for number, line in enumerate(lines[:-1], start=1):
         where = f"{path}, line {number}: damaged"
@@ -121,9 +120,7 @@ def load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
 
 
 def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[Parts, list[Part]]:
-    """All parts of the table, and those that are there. Raises `InputError` where one is missing or not its
-    own.
-    """
+    """The contents of the parts, and those that exist. Raises `InputError` if one is missing or damaged."""
     heights: list[int] = []
     contents: list[bytes] = []
     there: list[Part] = []
@@ -148,7 +145,7 @@ def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[P
 
 
 def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, int]:
-    """A part as it is, and its rows; it can be decoded."""
+    """A part's bytes and its number of rows, after a check that it can be decoded."""
     content = read_bytes(path, MAX_PART_BYTES, "part")
     if digest(content) != part.sha256:
         raise InputError(f"{path}: {_what_is_wrong(content, part, provenance)}")
@@ -162,8 +159,8 @@ def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, int]:
 
 
 def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:
-    """Why a part is not the one that the manifest lists, as far as it tells itself."""
-    # Looked up as text in the footer: polars panics, and prints where, when it reads some damaged files.
+    """Why a part is not the one that the manifest lists, from the part's own metadata."""
+    # Searched as text in the footer, because polars panics and prints a backtrace for some damaged files.
     note = content[content.rfind(PART_NOTE) :][:MAX_PART_NOTE].decode("utf-8", "replace")
     try:
         about, _ = json.JSONDecoder().raw_decode(note)
@@ -179,7 +176,7 @@ def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:
 
 @contextmanager
 def _damage_told(path: Path) -> Iterator[None]:
-    """Whatever is wrong with a file becomes one clear line that names it."""
+    """Converts any error of reading a file to one line that names the file."""
     try:
         yield
     except (*POLARS_ERRORS, ValueError, KeyError, IndexError, TypeError) as error:
@@ -188,10 +185,10 @@ def _damage_told(path: Path) -> Iterator[None]:
 
 
 def missing(manifest: Manifest, there: Sequence[Part]) -> list[Planned]:
-    """What the run meant to write and did not, failures apart."""
+    """The planned parts that are neither written nor failed."""
     done = {(part.kind, part.about) for part in there}
     known = done | {(one.kind, one.suite) for one in manifest.failures}
-    # A price is missing only where there is a handshake to be priced.
+    # An estimate is missing only if its handshake was measured.
     return [
         one
         for one in manifest.planned

@@ -66,6 +66,18 @@ class Quantity(NamedTuple):
     about: str
 
 
+IDENTITY_COLUMNS = (
+    "suite",
+    "client_stack",
+    "client_stack_version",
+    "server_stack",
+    "server_stack_version",
+    "carrier",
+    "credentials",
+)
+"""Those of a handshake's identity."""
+
+
 def identity_columns(one: Identified) -> Row:
     """A handshake's identity as columns."""
     return {

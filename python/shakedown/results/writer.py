@@ -25,15 +25,14 @@ import msgspec
 import polars as pl
 
 from shakedown.errors import InputError, ShakedownError, os_failure, os_reason
-from shakedown.files.drafts import remove_left_over
 from shakedown.files.owned import remove_page
-from shakedown.files.write import digest, digest_of, flush_folder, write_durably
+from shakedown.files.write import DRAFT, digest, digest_of, flush_folder, remove_left_over, write_durably
 from shakedown.results.lock import FolderLock
 from shakedown.schema.base import builtins, encode, encode_pretty
 from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 MANIFEST, JOURNAL = "manifest.json", "parts.jsonl"
 PART_KEY = "shakedown"
@@ -149,21 +148,10 @@ class ResultsWriter:
 
     def _make_room(self, replace: bool) -> None:
         """Refuses a folder that holds anything else, or removes what an older run of ours wrote there."""
+        # What a run left that was killed before its first file had its name.
+        remove_left_over(self.folder / MANIFEST)
         there = sorted(path.name for path in self.folder.iterdir())
-        if there and all(name.startswith(f".{MANIFEST}.") for name in there):
-            # It may be what a run left that was killed before its first file had its name.
-            remove_left_over(self.folder, MANIFEST.__eq__)
-            there = sorted(path.name for path in self.folder.iterdir())
         if not there:
-            return
-        if JOURNAL in there and MANIFEST not in there and self._is_left_over(there):
-            if not replace:
-                raise InputError(
-                    f"{self.folder} holds what is left of results that were being removed; "
-                    "accepted: another folder, or --force"
-                )
-            for name in there:
-                (self.folder / name).unlink()
             return
         if MANIFEST not in there:
             raise InputError(
@@ -177,23 +165,13 @@ class ResultsWriter:
             raise InputError(f"{self.folder} holds results already; accepted: another folder, or --force")
         remove_page(self.folder / "report.html")
         remove_parts(self.folder, old)
-        remove_left_over(self.folder, lambda name: name == MANIFEST or PART_NAME.fullmatch(name) is not None)
+        for draft in self.folder.glob(f".part-*{DRAFT}"):
+            name = draft.name[1 : -len(DRAFT)]
+            if PART_NAME.fullmatch(name):
+                remove_left_over(self.folder / name)
         # The manifest goes last: until then the folder is known to be ours, whatever ends this.
         (self.folder / JOURNAL).unlink(missing_ok=True)
         (self.folder / MANIFEST).unlink()
-
-    def _is_left_over(self, there: Sequence[str]) -> bool:
-        """Whether a folder holds but a list of parts that are gone: removed was once the manifest first."""
-        from shakedown.results.reader import load_journal
-
-        journal = self.folder / JOURNAL
-        if len(there) > 1 or journal.is_symlink() or not journal.is_file():
-            return False
-        try:
-            parts, failures = load_journal(journal)
-        except InputError:
-            return False
-        return bool(parts or failures) or journal.stat().st_size == 0
 
     def _manifest(self) -> bytes:
         sealed = msgspec.structs.replace(self.manifest, sha256=manifest_digest(builtins(self.manifest)))

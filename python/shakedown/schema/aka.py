@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from shakedown.schema.base import Amount, Count, Object, Text
-from shakedown.schema.predictions import BytesEachWay, UnpricedPart
+from shakedown.schema.predictions import BytesEachWay, PartWithoutCost
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -59,15 +59,16 @@ class ResumptionPolicy(Object, frozen=True, kw_only=True):
 
 
 class AttachesPriced(Object, frozen=True, kw_only=True):
-    """A side's computing in the handshake: its mean, what the prices stand on, and what has none.
+    """A side's computing in the handshake: its mean, what the costs stand on, and what has none.
 
-    With anything `unpriced` the times are lower bounds, and so are those of the attaches.
+    With work `without_cost` the times are lower bounds, of the least that the other work takes, and so are
+    those of the attaches.
     """
 
     full_s: Amount
     resumed_s: Amount
     basis: Text
-    unpriced: tuple[UnpricedPart, ...]
+    without_cost: tuple[PartWithoutCost, ...]
 
 
 class AttachRun(Object, frozen=True, kw_only=True):

@@ -24,11 +24,15 @@ _WORDS = {
     "Path": "a path",
     "Sequence[str]": "a list of strings",
     "Sequence[int]": "a list of whole numbers",
+    "Sequence[float]": "a list of numbers",
+    "Names": "a string or a path or a list of both",
     "Callable": "a function",
     "Experiment": "an Experiment",
     "Results": "Results",
     "Sequence[Kind]": "a list of kinds of clients",
+    "Sequence[str | Path]": "a list of strings or paths",
     "Generators": "Generators",
+    "Sequence[Calibration]": "a list of Calibrations",
     "TraceLibrary": "a TraceLibrary",
     "Mapping[str, Trace]": "traces by suite",
 }
@@ -126,6 +130,8 @@ def _is(value: object, kind: str) -> bool:
             return isinstance(value, PathLike)
         case "Callable":
             return callable(value)
+    if kind == "Names":
+        return _is(value, "str") or _is(value, "Path") or _is(value, "Sequence[str | Path]")
     if kind.startswith("Mapping["):
         return isinstance(value, Mapping)
     if kind.startswith("Sequence["):
@@ -133,7 +139,7 @@ def _is(value: object, kind: str) -> bool:
         return (
             isinstance(value, Collection)
             and not isinstance(value, str | bytes | Mapping)
-            and all(_is(one, inner) for one in value)
+            and all(any(_is(one, part) for part in inner.split(" | ")) for one in value)
         )
     # A class whose module need not be loaded to tell.
     return any(one.__name__ == kind for one in type(value).__mro__)

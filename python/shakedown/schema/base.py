@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
 from threading import Lock
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -41,9 +40,11 @@ Kind = Text
 
 MAX_SHOWN_TEXT = 60
 
-P = ParamSpec("P")
 T = TypeVar("T")
-U = TypeVar("U")
+
+
+html_of: Callable[[object], str | None] | None = None
+"""How notebooks display objects: `api` sets it, for tables are made above the schema."""
 
 
 class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,6 +54,9 @@ class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         fields = msgspec.structs.fields(self)
         shown = (f"{one.name}={_brief(getattr(self, one.name))}" for one in fields)
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str | None:
+        return None if html_of is None else html_of(self)
 
 
 def _brief(value: object) -> str:
@@ -65,21 +69,6 @@ def _brief(value: object) -> str:
         return f"{value:.6g}"
     text = repr(value)
     return text if len(text) <= MAX_SHOWN_TEXT else f"{text[: MAX_SHOWN_TEXT - 1]}…"
-
-
-def in_objects(
-    name: str, rows_of: Callable[P, list[dict[str, Any]]], kind: type[T], failed: type[U]
-) -> Callable[P, list[T | U]]:
-    """A function's rows as objects of the schema, those with an error as objects of their own, for callers in
-    Python.
-    """
-
-    @wraps(rows_of)
-    def objects(*args: P.args, **kwargs: P.kwargs) -> list[T | U]:
-        return [convert(row, failed if "error" in row else kind) for row in rows_of(*args, **kwargs)]
-
-    objects.__name__ = objects.__qualname__ = name
-    return objects
 
 
 def builtins(value: object) -> Any:  # noqa: ANN401 - JSON has any type
@@ -107,6 +96,25 @@ def _finite(value: object) -> None:
     elif isinstance(value, list | tuple):
         for item in value:
             _finite(item)
+
+
+Basis = Literal["own", "measured", "scaled", "assumed", "unknown"]
+"""What a figure stands on, best first; `unknown`: on nothing."""
+
+
+class Bounds(Object, frozen=True, kw_only=True):
+    """A figure with its uncertainty: the estimate, and the interval that holds it nine times in ten.
+
+    With anything `missing` there is no estimate, unless it is too little to matter and in the interval:
+    `lower` and `upper` are then what the known parts alone bound, null where they do not. `basis` is the
+    weakest that matters of what the known parts stand on.
+    """
+
+    estimate: Number | None
+    lower: Number | None
+    upper: Number | None
+    basis: Basis
+    missing: tuple[str, ...] = ()
 
 
 _described: set[Any] = set()

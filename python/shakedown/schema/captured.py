@@ -176,7 +176,7 @@ class Capture(Object, frozen=True, kw_only=True):
     """A capture as an experiment keeps it: some connections in full, all of them counted, one trace a suite.
 
     `problem` says why reading ended before the file did; `uncounted` connections are of more kinds than are
-    counted apart, `unpriced` suites more than are priced.
+    counted apart, `without_cost` suites more than are estimated.
     """
 
     capture: str
@@ -188,7 +188,7 @@ class Capture(Object, frozen=True, kw_only=True):
     kinds: tuple[ConnectionKind, ...]
     uncounted: Count
     traces: tuple[KeptTrace, ...]
-    unpriced: tuple[str, ...]
+    without_cost: tuple[str, ...]
 
 
 PRINTED = {

@@ -25,7 +25,7 @@ class Times(Object, frozen=True, kw_only=True):
 
 
 class RatesPerS(Object, frozen=True, kw_only=True):
-    """Starts a second that were asked for (null in a closed loop), and completed connections a second."""
+    """New connections per second: asked for (null in a closed loop) and completed."""
 
     planned: Amount | None
     achieved: Amount
@@ -194,7 +194,7 @@ class ComparedFigure(Object, frozen=True, kw_only=True):
 class Comparison(Object, frozen=True, kw_only=True):
     """The same handshake modelled, simulated and live, at the rate that was achieved.
 
-    Modelled and simulated are priced with the times measured in memory on this machine, over the bearer
+    Modelled and simulated are estimated with the times measured in memory on this machine, over the bearer
     `loopback`, and with what a connection costs beyond that (`connection_s`, by side) where this machine's
     profile knows it; null: it does not, or there is no connection, and the kernel's work is in the live
     figures alone. `server-busy` is the stack's time by the clock on the wall, interruptions included.

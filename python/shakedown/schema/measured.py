@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from shakedown.schema.base import CLASSES, Amount, Class, Count, Number, Object, Side, Text
+from shakedown.schema.base import CLASSES, SIDES, Amount, Class, Count, Number, Object, Side, Text
 from shakedown.schema.identity import StackId
 from shakedown.schema.trace import Message, Operation, Trace
 
@@ -144,6 +144,45 @@ class EapExchange(Object, frozen=True, kw_only=True):
     eap_bytes: Count
 
 
+class CountedMessage(Object, frozen=True, kw_only=True):
+    """Instructions of a message's sender (generate) and receiver (process): medians."""
+
+    generate: Count
+    process: Count
+
+
+class CountedOperation(Object, frozen=True, kw_only=True, rename={"class_": "class"}):
+    """Instructions of an operation: the median."""
+
+    side: Side
+    message: Count | None
+    operation: Text
+    algorithm: str
+    parameters: str | None
+    class_: Class
+    instructions: Count
+
+
+class InstructionCounts(Object, frozen=True, kw_only=True):
+    """Instructions of a handshake as callgrind counts them, on a processor with the features that it knows.
+
+    `messages` are those of the measurement, in order. `coverage` is what is attributed to the two sides over
+    what the thread executed. `seed` is what all draws followed; null where a stack follows none, and counts
+    vary from run to run.
+    """
+
+    client: Spread
+    server: Spread
+    messages: tuple[CountedMessage, ...]
+    operations: tuple[CountedOperation, ...]
+    coverage: Number
+    seed: Count | None
+
+    def of(self, side: Side) -> Spread:
+        """One side's."""
+        return self.client if side == "client" else self.server
+
+
 class Measurement(Trace, frozen=True, kw_only=True):
     """One suite, measured."""
 
@@ -163,6 +202,7 @@ class Measurement(Trace, frozen=True, kw_only=True):
     accounting: Accounting
     bytes_vary: bool
     seed: Count | None
+    instructions: InstructionCounts | UnsetType = UNSET
     transfers: tuple[Transfer, ...] | UnsetType = UNSET
     eap: EapExchange | UnsetType = UNSET
 
@@ -185,6 +225,31 @@ class Measurement(Trace, frozen=True, kw_only=True):
                 split[operation.class_] += operation.mean_us
         split["common"] = self.handshake.of(side).mean - split["key"] - split["signature"]
         return split
+
+    def without_samples(self) -> Measurement:
+        """The measurement with medians and means alone, not every repetition's figures."""
+        replace = msgspec.structs.replace
+        handshake = {f"{side}_us": replace(self.handshake.of(side), samples=UNSET) for side in SIDES}
+        transfers = self.transfers
+        if transfers is not UNSET:
+            transfers = tuple(
+                replace(
+                    one,
+                    client_us=replace(one.client_us, samples=UNSET),
+                    server_us=replace(one.server_us, samples=UNSET),
+                )
+                for one in transfers
+            )
+        return replace(
+            self,
+            handshake=replace(self.handshake, **handshake),
+            unattributed_us=replace(self.unattributed_us, client_samples=UNSET, server_samples=UNSET),
+            messages=tuple(
+                replace(one, generate_samples_us=UNSET, process_samples_us=UNSET) for one in self.messages
+            ),
+            operations=tuple(replace(one, samples_us=UNSET) for one in self.operations),
+            transfers=transfers,
+        )
 
 
 PRINTED = {

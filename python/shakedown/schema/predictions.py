@@ -1,8 +1,8 @@
 """What `predict --json` and `capacity --json` print: one suite in one scenario. Times are seconds.
 
 Every figure is modelled. `basis` says what the device figures stand on, the weakest that matters: the
-device's
-`own`, `scaled` from its others, `assumed`, or `unknown`. With anything `unpriced` the sums are lower bounds.
+device's `own`, `scaled` from its others, `assumed`, or `unknown`. A figure that depends on work without a
+cost names that in its `missing`: it has no estimate, and its bounds come from the least work that is known.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from shakedown.schema.base import Amount, Carrier, Count, Number, Object, Side, Text
+from shakedown.schema.base import Amount, Basis, Bounds, Carrier, Count, Number, Object, Side, Text
 
-Basis = Literal["own", "scaled", "assumed", "unknown"]
-Ends = tuple[Number | None, Number | None]
+MATTERS = 0.05
+"""Parts that are, at the upper ends of their ranges, a smaller share of the total than this do not decide
+what the total stands on.
+"""
 
 
 class Times(Object, frozen=True, kw_only=True):
-    """A distribution of times over handshakes."""
+    """A distribution of times over handshakes.
+
+    `lower` and `upper` hold 90 % of handshakes, the device figures' uncertainty included. With anything
+    `missing`, each statistic is a lower bound: that of the least work that is known.
+    """
 
     mean: Number
     p50: Number
     p95: Number
     p99: Number
-
-
-class Uncertain(Object, frozen=True, kw_only=True):
-    """A figure and its 90 % range; `high` is null where a part has no figure, and `mean` then a least
-    value.
-    """
-
-    mean: Number
-    low: Number
-    high: Number | None
+    lower: Number | None
+    upper: Number | None
+    basis: Basis
+    missing: tuple[str, ...] = ()
 
 
 class GuessedFigure(Object, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class GuessedFigure(Object, frozen=True, kw_only=True):
     range_s: tuple[Number, Number]
 
 
-class UnpricedPart(Object, frozen=True, kw_only=True):
+class PartWithoutCost(Object, frozen=True, kw_only=True):
     """What has no figure, and why."""
 
     side: Side
@@ -107,13 +107,18 @@ class InsideEap(Object, frozen=True, kw_only=True):
 class Prediction(Object, frozen=True, kw_only=True):
     """One row of `predict`; null where there is no steady state.
 
-    `ready_s` is until the client may send data, `done_s` until both sides are through: the sum of client,
-    server, transmission and queue. `range_s` holds 90 % of handshakes' times until ready, the device figures'
-    uncertainty included. `p99_interval_s` is the interval (95 %) of the 99th percentile of `ready_s` that the
-    number of replayed handshakes leaves; both ends are the same where nothing varies, and literature's models
-    have none. `ratio_to_first` compares with the first suite asked for: what both assume is wrong in both
-    alike. `energy_tail` says whether the radio's inactivity tail is in the energy, and how much of it; null
-    where it is missing.
+    `ready_s` is until the client may send data, `done_s` until both sides have finished: the sum of client,
+    server, transmission and queue. `p99_interval_s` is the interval (95 %) of the 99th percentile of
+    `ready_s` that the number of replayed handshakes leaves; both ends are the same where nothing varies, and
+    literature's models have none. `ratio_to_first` compares with the first suite asked for: what both assume
+    is wrong in both alike.
+    `energy_j` is the client's for the handshake itself, `wake_tail_j` what waking the radio and its
+    inactivity tail add, `resumption_saves_j` how much less the handshake itself takes where it resumes a
+    session; `energy_terms` says what is assumed of the radio before and after. `handshakes_per_charge`
+    counts the first two.
+    `server_software` is what the server runs, which decides on its tickets; null where the traces recorded a
+    server that is not known. `unused_key_share_s` is what a key share would add to the client that the stack
+    sends and the suite does not use; it is in no other figure, and null where there is none.
     `handshake_bytes` are the messages', as `measure` has them; `wire_bytes` all that goes over the bearer
     on average: headers, acknowledgements, what is sent again. Null where no handshake gets through, of which
     the literature's models know nothing.
@@ -126,31 +131,31 @@ class Prediction(Object, frozen=True, kw_only=True):
     rate_per_s: Number
     kind: Literal["modelled"]
     model: Text
-    client_s: Number
-    server_s: Number
+    client_s: Bounds
+    server_s: Bounds
     transmission_s: Number
-    queue_s: Number | None
-    utilisation: Number
-    energy_j: Uncertain | None
-    range_s: Ends
+    queue_s: Bounds | None
+    utilisation: Bounds
+    energy_j: Bounds
+    wake_tail_j: Bounds
+    resumption_saves_j: Bounds | None
     extrapolated: tuple[GuessedFigure, ...]
     workers: Count
     basis: Basis
-    unpriced: tuple[UnpricedPart, ...]
+    without_cost: tuple[PartWithoutCost, ...]
     ready_s: Times | None
     done_s: Times | None
     p99_interval_s: tuple[Number, Number] | None
-    client_range_s: Ends
-    server_range_s: Ends
     connection_s: Connections
     energy_parts_j: EnergyParts
-    energy_missing: tuple[str, ...]
-    energy_tail: str | None
-    handshakes_per_charge: Number | None
-    ratio_to_first: Uncertain | None
+    energy_terms: Text
+    handshakes_per_charge: Bounds | None
+    ratio_to_first: Bounds | None
     failed: Number = 0.0
     carrier: Carrier = "bare"
     eap: InsideEap | None = None
+    server_software: Text | None = None
+    unused_key_share_s: Number | None = None
     handshake_bytes: BytesEachWay
     wire_bytes: BytesEachWay | None
 
@@ -172,39 +177,68 @@ class FailedPrediction(Failed, frozen=True, kw_only=True):
 
 
 class Promise(Object, frozen=True, kw_only=True):
-    """The highest rate that keeps a promise: `ready` stays within `within_s`, mean or percentile."""
+    """The highest rate that keeps a promise: `ready` stays within `within_s`, mean or percentile.
+
+    `rate_per_s` is 0 if the promise cannot be kept, null where no server cost is known. With work that has
+    no cost it is an upper bound. `limit_per_s` is where the queue saturates.
+    """
 
     suite: Text
     server_device: Text
+    server_software: Text | None = None
     device: Text
     bearer: Text
     within_s: Number
     percentile: Number | None
     workers: Count
-    rate_per_s: Number | None
+    rate_per_s: Bounds | None
     utilisation: Number | None
-    limit_per_s: Number | None
+    limit_per_s: Bounds | None
     basis: Basis
-    unpriced: tuple[UnpricedPart, ...]
+    without_cost: tuple[PartWithoutCost, ...]
+
+
+class MeasuredTime(Object, frozen=True, kw_only=True):
+    """Seconds, with what holds them nine times in ten."""
+
+    estimate: Amount
+    lower: Amount
+    upper: Amount
+
+
+class Calibration(Object, frozen=True, kw_only=True):
+    """What a running server takes for a connection of a suite (`server_s`, s), from loads of it.
+
+    `method`: the CPU time of its `processes` here; or, where it runs elsewhere, workers by the rate that it
+    reached. The interval holds all rounds, and what a machine differs from itself at another time.
+    """
+
+    target: Text
+    suite: Text
+    method: Literal["process", "rate"]
+    processes: tuple[Text, ...]
+    server_s: MeasuredTime
+    rounds: Count
+    handshakes: Count
+    warnings: tuple[Text, ...] = ()
 
 
 class Capacity(Promise, frozen=True, kw_only=True):
-    """One row of `capacity`: `rate_per_s` is 0 if the promise cannot be kept.
+    """One row of `capacity`.
 
-    With anything of the server `unpriced`, the rate is an upper bound. `workers_needed` answers
-    `--rate`: null where no number of workers up to 100,000 keeps the promise. `unloaded_s` is
-    ready without load, on the mean or at the percentile: where it is above the promise, no rate keeps that.
-    `ready_s` and `done_s` are the times at that rate, null where there is none.
+    `workers_needed` answers `--rate`: null where no number of workers up to 100,000 keeps the promise.
+    `unloaded_s` is ready without load, on the mean or at the percentile: where it is above the promise, no
+    rate keeps that. `ready_s` and `done_s` are the times at that rate, null where there is none.
+    `calibration` is the running server's work, where that took the place of the modelled.
     """
 
-    rate_range_per_s: Ends
     ready_s: Times | None
     done_s: Times | None
     extrapolated: tuple[GuessedFigure, ...]
-    unloaded_s: Number
-    workers_needed: Count | UnsetType | None = UNSET
-    workers_range: tuple[Count | None, Count | None] | UnsetType = UNSET
+    unloaded_s: Bounds
+    workers_needed: Bounds | UnsetType | None = UNSET
     asked_rate_per_s: Number | UnsetType = UNSET
+    calibration: Calibration | UnsetType = UNSET
 
 
 class FailedCapacity(Failed, frozen=True, kw_only=True):

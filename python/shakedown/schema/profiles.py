@@ -4,7 +4,7 @@ second, energies joules; null is unknown.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from shakedown.schema.base import Amount, Count, Object, Side, Text
 
@@ -99,16 +99,16 @@ class DeviceConnection(Object, frozen=True, kw_only=True):
     client_cold: Amount
 
 
-class DeviceCore(Object, frozen=True, kw_only=True):
-    """The processor, as far as costs are scaled by it."""
+class DeviceCore(Object, frozen=True):
+    """The processor, as far as costs are scaled by it; 0 bits are unknown."""
 
     word_bits: Count
     multiplier: str
     vector: str
 
 
-class DeviceImplementation(Object, frozen=True, kw_only=True):
-    """How the library computes, by kind of work."""
+class DeviceImplementation(Object, frozen=True):
+    """How the library computes, by kind of work: in C, assembler, by instructions, or in an accelerator."""
 
     curves: str
     integers: str
@@ -116,8 +116,10 @@ class DeviceImplementation(Object, frozen=True, kw_only=True):
     symmetric: str
 
 
-class DeviceEnergy(Object, frozen=True, kw_only=True):
-    """Power, and what the battery holds."""
+class DeviceEnergy(Object, frozen=True):
+    """Power while computing and while waiting, and what the battery holds; `spread` is how far, ×/÷, the
+    powers may be off.
+    """
 
     active_w: Amount | None
     idle_w: Amount | None
@@ -125,8 +127,8 @@ class DeviceEnergy(Object, frozen=True, kw_only=True):
     spread: Amount
 
 
-class DeviceTotal(Object, frozen=True, kw_only=True):
-    """A whole handshake that a source published."""
+class DeviceTotal(Object, frozen=True):
+    """A whole handshake that a source published; not used for pricing."""
 
     quantity: Text
     value: Amount
@@ -215,7 +217,10 @@ class BearerWay(Object, frozen=True, kw_only=True):
 
 
 class BearerEnergy(Object, frozen=True, kw_only=True):
-    """The client's radio."""
+    """The client's radio: power by state (`idle_w`: connected), or energy a byte; energy of the set-up from
+    idle; power and time for which it stays connected after the last byte (0: it does not); `spread` is the
+    factor by which another radio of the kind may draw more or less.
+    """
 
     send_w: Amount | None
     receive_w: Amount | None
@@ -228,12 +233,43 @@ class BearerEnergy(Object, frozen=True, kw_only=True):
     spread: Amount
 
 
-class ThesisBearer(Object, frozen=True, kw_only=True):
-    """The bearer as the thesis models it."""
+class HostTcp(Object, frozen=True):
+    """How both hosts do TCP over a bearer; the defaults are Linux's.
+
+    `initial_window`: segments of the first window (RFC 6928). `syn_linear_timeouts`: SYNs sent again a second
+    apart, before the pause doubles; 0 on hosts other than Linux since 6.5. `syn_retries`: SYNs sent again
+    after those; `synack_retries`: SYN-ACKs sent again (``net.ipv4.tcp_…``).
+    """
+
+    congestion: Literal["cubic", "reno", "bbr"] = "cubic"
+    initial_window: Count = 10
+    syn_linear_timeouts: Count = 4
+    syn_retries: Count = 6
+    synack_retries: Count = 5
+
+
+class ThesisBearer(Object, frozen=True):
+    """The bearer as the thesis (Bayoglu 2004, 3.84) models it: the one-way delay τ, its deviation, and what a
+    handshake has on the channel beyond its messages.
+    """
 
     traversal_s: Amount
     traversal_sd_s: Amount
     overhead_bytes: Count
+
+
+class Cell(Object, frozen=True, kw_only=True):
+    """What clients of a bearer share where they are in the same cell, and how they get in, by the keys of
+    the profile; rates that are null are a client's.
+    """
+
+    medium: Text
+    up_bits_per_s: Amount | None
+    down_bits_per_s: Amount | None
+    half_duplex: bool
+    scheduler: Literal["first-come", "round-robin", "proportional"]
+    entry: dict[str, Any] | None
+    contention: dict[str, Any] | None
 
 
 class BearerProfile(Object, frozen=True, kw_only=True):
@@ -256,7 +292,9 @@ class BearerProfile(Object, frozen=True, kw_only=True):
     link_encryption: Literal["none", "wep", "ccmp"]
     applicable_messages: Count | None
     thesis: ThesisBearer | None
+    tcp: HostTcp
     energy: BearerEnergy
+    cell: Cell | None
     source: dict[str, tuple[str, ...]]
     assumed: dict[str, str]
 

@@ -1,7 +1,8 @@
 """What `simulate --json` prints: one fleet of clients, replayed in virtual time. Times are seconds.
 
-Every figure is simulated: recorded handshakes, priced on devices, over links, transports and a server's
-queue. With anything `unpriced` the times are lower bounds.
+Every figure is simulated: recorded handshakes, estimated on devices, over links, transports and a server's
+queue. Where work has no cost, the simulation runs with the least that is known of that side's work; figures
+that depend on it name it in `missing`, and are lower bounds.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from shakedown.schema.base import Amount, Count, Number, Object, Text
-from shakedown.schema.predictions import Basis, Failed, GuessedFigure, Promise, UnpricedPart
+from shakedown.schema.base import Amount, Basis, Bounds, Count, Number, Object, Text
+from shakedown.schema.predictions import Failed, GuessedFigure, PartWithoutCost, Promise
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -20,7 +21,9 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 class Spread(Object, frozen=True, kw_only=True):
     """A distribution over clients; null where there are none.
 
-    `margin` is half of the mean's 95 % confidence interval over replications, null with fewer than two.
+    `margin` is half of the mean's 95 % confidence interval over replications, null with fewer than two and
+    where none is known; `p50_margin` and the others are the same of the percentiles. With anything `missing`,
+    each statistic is a lower bound; null if nothing bounds it.
     """
 
     n: Count
@@ -32,19 +35,61 @@ class Spread(Object, frozen=True, kw_only=True):
     p95: Number | None
     p99: Number | None
     max: Number | None
+    p50_margin: Number | None = None
+    p90_margin: Number | None = None
+    p95_margin: Number | None = None
+    p99_margin: Number | None = None
+    missing: tuple[str, ...] = ()
 
 
-class Interval(Object, frozen=True, kw_only=True):
-    """What happened in a part of the time: counts, and means over the interval and replications."""
+class Precision(Object, frozen=True, kw_only=True):
+    """How well the figures of a steady load are known: mean, median, p95 and p99 of `ready_s` (of each kind
+    of client, too), mean of `queue_wait_s`, and `utilisation`. `max` grows with the number of clients and
+    has no precision.
 
-    start_s: Number
+    `asked` and `reached` are half the width of the 95 % interval as a share of the figure (of a wait, or of a
+    hundredth of the mean `ready_s` where that is more); `reached` is that of the figure `widest`, null with
+    fewer than two replications. `is_settled`: warm-up and replications are long beside the memory of the
+    server's queue, and the data show no trend after the warm-up. `is_met`: settled, and as precise as asked.
+    """
+
+    asked: Number
+    reached: Number | None
+    widest: str
+    is_settled: bool
+    is_met: bool
+
+
+class ClientInterval(Object, frozen=True, kw_only=True):
+    """Clients in a part of the time: counts, and means over the interval and replications.
+
+    `in_flight` have arrived and are neither ready nor gone: `pausing` between attempts, `seeking` access to
+    their cell, `at_server` in its queues or in work, or else `under_way`.
+    """
+
     arrived: Number
     completed: Number
     failed: Number
-    retries: Number
     in_flight: Number
+    pausing: Number
+    seeking: Number
+    at_server: Number
+    under_way: Number
+
+
+class Interval(ClientInterval, frozen=True, kw_only=True):
+    """What happened in a part of the time, to all clients and at the servers.
+
+    `servers` are those in service, `starting` those that are being started; null where their number is fixed.
+    """
+
+    start_s: Number
+    retries: Number
+    refused: Number
     waiting: Number
     busy_workers: Number
+    servers: Number | None
+    starting: Number | None
 
 
 class Traffic(Object, frozen=True, kw_only=True):
@@ -57,8 +102,72 @@ class Traffic(Object, frozen=True, kw_only=True):
     dropped: dict[str, Count]
 
 
+class Admission(Object, frozen=True, kw_only=True):
+    """The token bucket of each server, which begins full, and connections that it let in and refused: SYNs,
+    datagrams, or with `alert` handshakes.
+    """
+
+    rate_per_s: Number
+    burst: Count
+    refuse: Literal["reset", "alert", "silence"]
+    admitted: Count
+    refused: Count
+
+
+class Autoscaling(Object, frozen=True, kw_only=True):
+    """Servers that started and stopped, over all replications, and the most in service at once.
+
+    `server_s` is the time of servers in service, `starting_s` of servers being started: of one replication,
+    on average.
+    """
+
+    peak: Count
+    started: Count
+    stopped: Count
+    server_s: Number
+    starting_s: Number
+
+
+class CellInterval(Object, frozen=True, kw_only=True):
+    """What happened in all cells in an interval of the time series; `utilisation` is the share of a cell's
+    time in which it carried bytes. Pairs are up and down.
+    """
+
+    requests: Count
+    admitted: Count
+    refused: Count
+    transmissions: Count
+    collided: Count
+    utilisation: tuple[Number, Number]
+    bytes: tuple[Count, Count]
+
+
+class Access(Object, frozen=True, kw_only=True):
+    """What happened in all cells; pairs are up and down.
+
+    `requests` are accesses of clients whose radios were idle. `transmissions` are preambles and frames that
+    may collide, `collided` those that did, `collisions` how often any did. `attempts` are the preambles of an
+    access that succeeded, `delay_s` its time from the first of them until connected, without the radio's
+    set-up.
+    """
+
+    cells: Count
+    requests: Count
+    admitted: Count
+    refused: Count
+    transmissions: Count
+    collided: Count
+    collisions: Count
+    attempts: Spread
+    delay_s: Spread
+    airtime_s: tuple[Number, Number]
+    bytes: tuple[Count, Count]
+    series: tuple[CellInterval, ...]
+
+
 class ClosedForm(Object, frozen=True, kw_only=True):
-    """The same scenario as `predict` has it, the queue by formula; null without a steady state.
+    """The same scenario as `predict` has it, the queue by formula; null without a steady state, and where
+    work has no cost.
 
     `queue_wait_s` is M/G/c's with whole handshakes as customers; `flights_queue_wait_s` is Pollaczek and
     Khinchine's with each of the server's jobs as a customer of its own (one worker only). `ready_s` has
@@ -102,10 +211,17 @@ class Counted(Object, frozen=True, kw_only=True):
 
     `clients` are those counted, over all replications: `completed` and those in `failed` by cause.
     `ready_s` is from a client's arrival until it may send data, failed attempts and pauses before it
-    included; `done_s` until both sides are through. `queue_wait_s` is a client's waiting for workers, all its
+    included; `done_s` until both sides have finished. `queue_wait_s` is a client's wait for workers, all its
     flights together; `job_wait_s` that of each flight. `unstable`: more work arrives than the workers can do,
-    so that the figures grow with the number of clients. Of a storm, `recovery_s` is when the last client was
-    in.
+    so that the figures grow with the number of clients; null where work without a cost leaves that open.
+    `precision` is null for such a load, for storms, autoscaling and protocol engines. Of a storm,
+    `recovery_s` is when the last client was in. `missing` is all work without a cost: counts, traffic and
+    time series are those of the least work.
+    There are `servers` alike, each with `workers`; `balance` is which of them a connection goes to. With
+    `autoscaling` they are the first, and `utilisation` is that of those in service.
+    `energy_j` is the handshake itself, `wake_tail_j` what waking the radio and its inactivity tail add.
+    `own_links`: clients came at once over a shared medium, no number of `cells` was given, and each had a
+    link of its own: times are then those of an empty cell.
     """
 
     kind: Literal["simulated"]
@@ -121,22 +237,32 @@ class Counted(Object, frozen=True, kw_only=True):
     connect_s: Spread
     queue_wait_s: Spread
     job_wait_s: Spread
-    utilisation: Number
-    offered: Number | None
-    unstable: bool
+    utilisation: Bounds
+    offered: Bounds | None
+    unstable: bool | None
     workers: Count
     discipline: Literal["fifo", "ps"]
+    admission: Admission | None = None
+    autoscaling: Autoscaling | None = None
     energy_j: Spread
-    energy_missing: tuple[str, ...]
+    wake_tail_j: Bounds
+    energy_terms: tuple[str, ...]
+    missing: tuple[str, ...]
     virtual_s: Number
-    recovery_s: Number
+    recovery_s: Bounds
     peak_in_flight: Count
     traffic: Traffic
     from_idle: bool
+    cells: Count | None
+    own_links: bool
+    access: Access | None
     timeout_s: Number | None
     retries: Count
     replications: Count
     warmup_clients: Count
+    precision: Precision | None = None
+    servers: Count = 1
+    balance: Literal["round-robin", "least-connections", "hash", "cell"] = "round-robin"
     seed: Count
     series_s: Number | UnsetType = UNSET
     series: tuple[Interval, ...] | UnsetType = UNSET
@@ -149,11 +275,12 @@ class Simulated(Counted, frozen=True, kw_only=True):
 
     suite: Text
     device: Text
+    server_software: Text | None = None
     bearer: Text
     resumption: Share
     modelled: ClosedForm | None
     basis: Basis
-    unpriced: tuple[UnpricedPart, ...]
+    without_cost: tuple[PartWithoutCost, ...]
     extrapolated: tuple[GuessedFigure, ...]
     endpoints: Endpoints | UnsetType = UNSET
 
@@ -170,8 +297,9 @@ class MixedClients(Object, frozen=True, kw_only=True):
     clients: Count
     failed: Count
     ready_s: Spread
+    series: tuple[ClientInterval, ...] | UnsetType = UNSET
     basis: Basis
-    unpriced: tuple[UnpricedPart, ...]
+    without_cost: tuple[PartWithoutCost, ...]
     extrapolated: tuple[GuessedFigure, ...]
 
 
@@ -196,16 +324,17 @@ class SimulatedCapacity(Promise, frozen=True, kw_only=True):
     """One row of `capacity --simulated`: `rate_per_s` is 0 if the promise cannot be kept, null if nothing
     limits it.
 
-    `ready_s` (until the client may send data), `done_s` (until both sides are through) and `utilisation` are
-    those at that rate, `modelled_rate_per_s` is
-    what `capacity` says by formula.
+    `ready_s` (until the client may send data), `done_s` (until both sides have finished), `utilisation` are
+    those at that rate, known to `precision`, of `clients`; `modelled_rate_per_s` is the formula's. The
+    whole 95 % interval of the figure is below the limit.
     """
 
     kind: Literal["simulated"]
     ready_s: Spread | None
     done_s: Spread | None
-    modelled_rate_per_s: Number | None
+    modelled_rate_per_s: Bounds | None
     clients: Count
+    precision: Precision | None = None
     seed: Count
 
 

@@ -24,7 +24,7 @@ def parse_rate_per_s(text: str | float) -> float:
     value = float(match[1]) / _PER.get(match[2] or "s", math.nan) if match else math.nan
     if not math.isfinite(value):
         raise InputError(
-            f'"{_text(text)[:40]}" is no rate; accepted: a number per second, as 300/s, 20/min, 90/h or 300'
+            f'"{_text(text)[:40]}" is not a rate; accepted: a number per second, as 300/s, 20/min or 90/h'
         )
     if value > MAX_RATE_PER_S or 0.0 < value < MIN_RATE_PER_S:
         raise InputError(
@@ -40,11 +40,22 @@ def parse_duration_s(text: str | float) -> float:
     value = float(match[1]) * _SECONDS.get(match[2] or "s", math.nan) if match else math.nan
     if not math.isfinite(value):
         raise InputError(
-            f'"{_text(text)[:40]}" is no duration; accepted: a number of seconds, as 5s, 250ms, 2min or 5'
+            f'"{_text(text)[:40]}" is not a duration; accepted: a number of seconds, as 5s, 250ms, 2min or 5'
         )
     if value > MAX_DURATION_S:
         raise InputError(f'"{_text(text)[:40]}" is out of range; accepted: {MAX_DURATION_S:g} s at most')
     return value
+
+
+def parse_share(text: str) -> float:
+    """`0.02`, `2%`: a share of one. Raises `InputError`."""
+    try:
+        found = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        found = math.nan
+    if not 0.0 <= found <= 1.0:
+        raise InputError(f'"{text[:20]}" is not a share; accepted: 0 to 1, or 0% to 100%')
+    return found
 
 
 def parse_charge_j(text: str | float) -> float:
@@ -55,7 +66,7 @@ def parse_charge_j(text: str | float) -> float:
         value = float(match[1]) * _JOULES[match[2]] * float(match[3] or 1.0)
     if not (math.isfinite(value) and MIN_CHARGE_J <= value <= MAX_CHARGE_J):
         raise InputError(
-            f'"{_text(text)[:40]}" is no charge; accepted: energy, as 9000J or 2.5Wh, or charge at a '
+            f'"{_text(text)[:40]}" is not a charge; accepted: energy, as 9000J or 2.5Wh, or charge at a '
             f"voltage, as 230mAh@3V, from {MIN_CHARGE_J:g} to {MAX_CHARGE_J:g} J"
         )
     return value

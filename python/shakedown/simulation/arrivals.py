@@ -1,5 +1,5 @@
 """When clients arrive: `poisson:50/s`, `deterministic:50/s`, `bursts:100@2/min`, `storm:10s`,
-`storm:10s+backoff`, `file:PATH`.
+`storm:10s+backoff`, `diurnal:50/s`, `rates:PATH`, `file:PATH`, `log:PATH`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ from typing import Any, Literal
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files.limits import MIB, read_lines
 from shakedown.schema.units import parse_duration_s, parse_rate_per_s
+from shakedown.simulation.rate_curves import Points, diurnal, read_log, read_rates
 
-ArrivalKind = Literal["poisson", "deterministic", "bursts", "storm", "file"]
+ArrivalKind = Literal["poisson", "deterministic", "bursts", "storm", "curve", "file"]
+KINDS = ("poisson", "deterministic", "bursts", "storm", "diurnal", "rates", "file", "log")
+
+FROM_FILE = ("file", "rates", "log")
+"""Kinds whose text is a path."""
 
 MAX_TIMES_BYTES = 256 * MIB
 MAX_BURST = 100_000_000
@@ -25,7 +30,7 @@ BACKOFF = "backoff"
 
 ACCEPTED = (
     "poisson:50/s, deterministic:50/s, bursts:100@2/min (100 at once, twice a minute), storm:10s, "
-    "storm:10s+backoff, file:PATH"
+    "storm:10s+backoff, diurnal:50/s,peak=20h,swing=0.8, rates:PATH, file:PATH, log:PATH"
 )
 
 
@@ -39,6 +44,7 @@ class Arrivals:
         size: clients a burst.
         within_s: the time in which a storm's clients arrive, each anywhere in it.
         backoff: clients that fail try again after pauses that double, and of which all is drawn.
+        points: a curve's seconds and rates a second.
         at_s: a file's times, in rising order; eight bytes each, for there may be millions.
     """
 
@@ -48,11 +54,14 @@ class Arrivals:
     size: int = 1
     within_s: float = 0.0
     backoff: bool = False
+    points: Points = ()
     at_s: Sequence[float] = ()
 
     @property
     def span_s(self) -> float:
-        """From the first arrival to the last of a storm or a file."""
+        """From the first arrival to the last of a storm, a curve or a file."""
+        if self.points:
+            return self.points[-1][0]
         return self.at_s[-1] - self.at_s[0] if self.at_s else self.within_s
 
     @property
@@ -66,6 +75,8 @@ class Arrivals:
             return {"kind": "storm", "within_s": self.within_s}
         if self.kind == "file":
             return {"kind": "times", "at_s": self.at_s}
+        if self.kind == "curve":
+            return {"kind": "curve", "points": self.points}
         assert self.rate_per_s is not None
         if self.kind == "bursts":
             return {"kind": "bursts", "per_s": self.rate_per_s / self.size, "size": self.size}
@@ -79,15 +90,23 @@ def parse_arrivals(text: str, folder: Path | None = None) -> Arrivals:
     written = text.strip()
     kind, colon, rest = written.partition(":")
     kind, rest = kind.strip().lower(), rest.strip()
-    if kind not in ("poisson", "deterministic", "bursts", "storm", "file"):
-        hint = did_you_mean(kind, ("poisson", "deterministic", "bursts", "storm", "file"))
+    if kind not in KINDS:
+        hint = did_you_mean(kind, KINDS)
         raise _wrong(written, f'there is no "{_cut(kind)}"{hint}; accepted: {ACCEPTED}')
     if not colon or not rest:
         raise _wrong(written, f"nothing follows {kind}; accepted: {ACCEPTED}")
     if kind == "storm":
         return _storm(written, rest)
-    if kind == "file":
-        return _file(written, Path(rest) if folder is None else folder / rest)
+    if kind == "diurnal":
+        try:
+            return Arrivals(written, "curve", points=diurnal(rest))
+        except InputError as error:
+            raise _wrong(written, str(error)) from None
+    if kind in FROM_FILE:
+        path = Path(rest) if folder is None else folder / rest
+        if kind == "rates":
+            return Arrivals(written, "curve", points=read_rates(path))
+        return Arrivals(written, "file", at_s=read_log(path)) if kind == "log" else _file(written, path)
     if kind == "bursts":
         return _bursts(written, rest)
     rate = _rate(written, rest)
@@ -180,7 +199,7 @@ def _checked(path: Path, text: bytes, before: int, before_s: float) -> array[flo
         except ValueError:
             at_s = math.nan
         if not (math.isfinite(at_s) and 0.0 <= at_s <= MAX_STORM_S):
-            raise InputError(f'{path}, line {number}: "{_cut(word)}" is no time; {_ACCEPTED_TIMES}')
+            raise InputError(f'{path}, line {number}: "{_cut(word)}" is not a time; {_ACCEPTED_TIMES}')
         if at_s < before_s:
             raise InputError(f"{path}, line {number}: {word} comes after {before_s:g}; {_ACCEPTED_TIMES}")
         times.append(at_s)

@@ -1,4 +1,4 @@
-"""`aka run`: attaches by SSL-based AKA in virtual time, what computing takes drawn from priced handshakes."""
+"""`aka run`: attaches by SSL-based AKA in virtual time, with processing times of estimated handshakes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Attaching:
         core_round_trip_s: a question of an SGSN to another node, answer included; assumed.
         preparation_s: what a mobile does before the handshake, once it is connected; assumed.
         timeout_s: after which a mobile gives up.
-        seed: of everything that is drawn.
+        seed: random seed.
     """
 
     attaches: int = 50
@@ -208,17 +208,17 @@ def attach_live(
 
 def _priced(side: Side, full: Priced, resumed: Priced) -> dict[str, Any]:
     """What a side's computing comes to, and stands on."""
-    prices: list[Price] = [one.client if side == "client" else one.server for one in (full, resumed)]
-    unpriced: list[dict[str, Any]] = []
-    for part in (part for price in prices for part in price.unpriced):
-        if part not in unpriced:
-            unpriced.append(part)
+    prices: list[Price] = [getattr(one.work, side) for one in (full, resumed)]
+    without_cost: list[dict[str, Any]] = []
+    for part in (part for price in prices for part in price.without_cost):
+        if part not in without_cost:
+            without_cost.append(part)
     means = [math.fsum(price.message_s.values()) for price in prices]
     return {
         "full_s": means[0],
         "resumed_s": means[1],
-        "basis": "unknown" if unpriced else prices[0].basis,
-        "unpriced": unpriced,
+        "basis": "unknown" if without_cost else prices[0].basis,
+        "without_cost": without_cost,
     }
 
 

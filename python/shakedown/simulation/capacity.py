@@ -9,19 +9,30 @@ from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
-from shakedown.prediction.capacity import capacity_row
-from shakedown.prediction.predict import each
+from shakedown.prediction.bounds import most, simulated
+from shakedown.prediction.capacity import capacity_row, limit
+from shakedown.prediction.predict import Row, each
+from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
 from shakedown.simulation.deployment import Site
-from shakedown.simulation.fleet import settle
+from shakedown.simulation.fleet import PRECISION, settle
 from shakedown.simulation.simulate import Job, run
 
-CLIENTS = 50_000
-"""Clients at each rate that is tried, in ten replications."""
+MAX_EVENTS, MAX_EVENTS_TRIED = 200_000_000, 100_000_000
+"""At the rate that is answered, and at each that is tried: half a minute of one processor at most."""
 
-PRECISION = 1.01
+REPLICATIONS = 10
+"""Of each run: the fewer there are, the fewer warm-ups, which are long near saturation."""
+
+DOUBT = 0.2
+"""Relative precision with which a rate is tried first."""
+
+SURE, CLOSER = 1.5, 0.1
+"""Margins from the promise at which it is decided; nearer, the rate is simulated more precisely."""
+
+STEP = 1.01
 """The search ends when the rates that keep and break the promise are no further apart."""
 
 NEAR = 0.95
@@ -80,50 +91,82 @@ class _Search:
         self.workers, self.seed = workers, seed
         service_s = one.service_s.mean
         self.limit_per_s = workers / service_s if service_s > 0.0 else None
-        self.modelled_per_s: float | None = capacity_row(one, within_s, percentile, workers)["rate_per_s"]
+        self.modelled = capacity_row(one, within_s, percentile, workers)["rate_per_s"]
+        found = self.modelled or {"estimate": 0.0}
+        self.modelled_per_s: float = found["estimate"] or found["upper"] or 0.0
 
-    def at(self, rate_per_s: float) -> Simulated:
+    def at(self, rate_per_s: float, precision: float) -> Simulated:
         """The fleet at a rate."""
-        settled = settle(Fleet(arrivals=f"poisson:{rate_per_s:.6g}/s", clients=CLIENTS))
+        arrivals = f"poisson:{rate_per_s:.6g}/s"
+        most = MAX_EVENTS if precision <= PRECISION else MAX_EVENTS_TRIED
+        fleet = Fleet(arrivals=arrivals, precision=precision, max_events=most, replications=REPLICATIONS)
+        settled = settle(fleet)
         return run(Job(self.one, None, settled, self.workers, self.seed))
 
-    def keeps(self, found: Simulated) -> bool:
-        """Whether a fleet keeps the promise; who fails has broken it."""
-        spread = found.ready_s
-        value = spread.mean if self.percentile is None else getattr(spread, f"p{self.percentile:.0f}")
+    def keeps(self, rate_per_s: float, precision: float = DOUBT) -> Simulated | None:
+        """The fleet at a rate whose whole interval keeps the promise; None where it may be broken."""
+        while True:
+            found = self.at(rate_per_s, precision)
+            value_s, margin_s = self.promised(found)
+            off = (self.within_s - value_s) / margin_s if margin_s > 0.0 else math.inf
+            known = found.precision is not None and found.precision.is_settled
+            if precision <= CLOSER or (known and abs(off) > SURE):
+                break
+            precision = CLOSER
         may_fail = MAY_FAIL if self.percentile is None else 1.0 - self.percentile / 100.0
         failed = sum(found.failed.values()) / found.clients
-        return value is not None and value <= self.within_s and failed <= may_fail
+        kept = known and value_s + margin_s <= self.within_s and failed <= may_fail
+        return found if kept else None
+
+    def promised(self, found: Simulated) -> tuple[float, float]:
+        """The promise's figure and half the width of its 95 % interval."""
+        spread = found.ready_s
+        if self.percentile is None:
+            value_s, margin_s = spread.mean, spread.margin
+        else:
+            value_s, margin_s = (getattr(spread, f"p{self.percentile:.0f}{end}") for end in ("", "_margin"))
+        return (math.inf if value_s is None else value_s), margin_s or 0.0
 
     def best(self) -> tuple[float | None, Simulated | None]:
         """The highest rate that keeps the promise, and the fleet at it."""
         if self.limit_per_s is None:
             return None, None
-        low_per_s, high_per_s = LOWEST * self.limit_per_s, self.limit_per_s
+        # Nearer to saturation no run of a bearable length tells what becomes of a promise.
+        low_per_s, high_per_s = LOWEST * self.limit_per_s, self.limit_per_s / STEP
         found: Simulated | None = None
         # The formula is seldom far off: begin on both sides of what it says.
-        for guess in (NEAR * (self.modelled_per_s or 0.0), (self.modelled_per_s or 0.0) / NEAR):
+        for guess in (NEAR * self.modelled_per_s, self.modelled_per_s / NEAR):
             if low_per_s < guess < high_per_s:
-                tried = self.at(guess)
-                low_per_s, high_per_s = (guess, high_per_s) if self.keeps(tried) else (low_per_s, guess)
-                found = tried if low_per_s == guess else found
+                tried = self.keeps(guess)
+                low_per_s, high_per_s = (low_per_s, guess) if tried is None else (guess, high_per_s)
+                found = tried or found
         if found is None:
-            found = self.at(low_per_s)
-            if not self.keeps(found):
+            found = self.keeps(low_per_s)
+            if found is None:
                 return 0.0, None
-        while high_per_s > low_per_s * PRECISION:
+        while high_per_s > low_per_s * STEP:
             # Where a promise is loose the answer lies near saturation: search there first.
             middle = (
                 math.sqrt(low_per_s * high_per_s)
                 if low_per_s < high_per_s / 4
                 else (low_per_s + high_per_s) / 2
             )
-            tried = self.at(middle)
-            if self.keeps(tried):
-                low_per_s, found = middle, tried
-            else:
+            tried = self.keeps(middle)
+            if tried is None:
                 high_per_s = middle
+            else:
+                low_per_s, found = middle, tried
+        # What is answered is as precise as any steady load.
+        while (found := self.keeps(low_per_s, PRECISION)) is None:
+            low_per_s /= STEP
         return low_per_s, found
+
+    def bounds(self, rate_per_s: float) -> Row:
+        """A rate; with work that has no cost, it is the most."""
+        basis = known_basis([self.one.client, self.one.server])
+        if self.one.missing:
+            return most(rate_per_s, basis, self.one.missing)
+        return simulated(rate_per_s, basis)
 
     def row(self) -> SimulatedCapacity:
         """The answer."""
@@ -133,20 +176,22 @@ class _Search:
             "suite": one.trace.suite,
             "kind": "simulated",
             "server_device": one.server_device.name,
+            "server_software": one.software,
             "device": one.device.name,
             "bearer": one.bearer.name,
             "within_s": self.within_s,
             "percentile": self.percentile,
             "workers": self.workers,
-            "rate_per_s": rate_per_s,
-            "utilisation": None if found is None else found.utilisation,
+            "rate_per_s": None if rate_per_s is None else self.bounds(rate_per_s),
+            "utilisation": None if found is None else found.utilisation.estimate,
             "ready_s": None if found is None else builtins(found.ready_s),
             "done_s": None if found is None else builtins(found.done_s),
-            "limit_per_s": self.limit_per_s,
-            "modelled_rate_per_s": self.modelled_per_s,
-            "clients": CLIENTS,
+            "limit_per_s": limit(one, self.workers),
+            "modelled_rate_per_s": self.modelled,
+            "clients": 0 if found is None else found.clients,
+            "precision": None if found is None else builtins(found.precision),
             "seed": self.seed,
             "basis": one.basis,
-            "unpriced": [*one.client.unpriced, *one.server.unpriced],
+            "without_cost": [*one.client.without_cost, *one.server.without_cost],
         }
         return convert(plain, SimulatedCapacity)

@@ -24,7 +24,7 @@ class Site:
     Attributes:
         device, server_device, bearer: profile names or paths.
         server_workers: the server's.
-        seed: of everything that is drawn; None: `DEFAULT_SEED`.
+        seed: random seed; None: `DEFAULT_SEED`.
         traces: where recorded handshakes come from; None: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
     """
@@ -48,7 +48,7 @@ class Site:
 
     @property
     def draws(self) -> int:
-        """The seed of everything that is drawn."""
+        """The random seed."""
         return seed_of(self.seed)
 
     @property

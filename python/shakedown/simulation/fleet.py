@@ -7,21 +7,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
+from shakedown.simulation.admission import Admission, parse_admission
 from shakedown.simulation.arrivals import Arrivals, parse_arrivals
+from shakedown.simulation.autoscaling import Autoscaling, parse_autoscaling
+from shakedown.simulation.rate_curves import mean_clients
+from shakedown.simulation.retry import CONSTANT, Backoff, parse_backoff
+from shakedown.simulation.sessions import parse_sessions
 
 DEFAULT_CLIENTS, DEFAULT_STORM_CLIENTS = 100_000, 10_000
 MAX_CLIENTS = 1_000_000_000
 MAX_RETRIES = 1000
+MAX_CELLS = 1_000_000
 MAX_REPLICATIONS = 1000
+MAX_SERVERS = 10_000
+MAX_MAX_EVENTS = 10**15
+
+BALANCE = ("round-robin", "least-connections", "hash", "cell")
 
 YEAR_S = 365.25 * 86_400.0
 MAX_SPAN_S = 100.0 * YEAR_S
 """Virtual time ends after 584 years, and clients that had not come by then would be missing."""
 
-REPLICATIONS = 10
-"""Replications of a steady load, where as many clients can be shared out evenly."""
+REPLICATIONS, REPLICATIONS_TO_PRECISION = 10, 25
+"""Replications of a steady load: where as many clients can be shared out evenly, and where a precision says
+how many there are, for the more there are the better an interval's width is known."""
 
 LEAST_EACH = 100
 """Fewer clients a replication would tell little of a steady state."""
@@ -29,8 +42,13 @@ LEAST_EACH = 100
 WARMUP = 0.25
 """Clients before those counted, as a share of them, so that a steady load is found as later ones find it."""
 
+PRECISION = 0.05
+"""Half the width of the 95 % interval of each figure of a steady load, as a share of the figure."""
+
+MAX_EVENTS = 100_000_000
+"""What all runs of a steady load together take at most: about twenty seconds of one processor."""
+
 BACKOFF_RETRIES, BACKOFF_TIMEOUT_S = 10, 30.0
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 
 SERIES_INTERVALS = 120
 """About how many intervals a storm's time series has."""
@@ -44,6 +62,8 @@ class Settled:
         clients: those counted, over all replications.
         warmup: those before them, in each replication.
         timeout_s: how long a client waits in one attempt; None: as long as its transport bears.
+        precision: half the width of each figure's 95 % interval, as a share of the figure; None for storms.
+        max_events: a steady load is simulated longer until then, within so many events; 0: once.
     """
 
     fleet: Fleet
@@ -53,19 +73,24 @@ class Settled:
     warmup: int
     timeout_s: float | None
     retries: int
+    backoff: Backoff
+    admission: Admission | None
+    autoscaling: Autoscaling | None
+    precision: float | None
+    max_events: int
 
     @property
     def retry(self) -> dict[str, Any] | None:
         """When a client tries again, as the core reads it."""
         if not self.retries:
             return None
-        backoff = self.arrivals.backoff
+        pauses = self.backoff
         return {
             "attempts": self.retries + 1,
-            "delay_s": FIRST_PAUSE_S,
-            "factor": 2.0 if backoff else 1.0,
-            "maximum_s": LONGEST_PAUSE_S,
-            "jitter": 1.0 if backoff else 0.0,
+            "delay_s": pauses.base_s,
+            "factor": pauses.factor,
+            "maximum_s": pauses.max_s,
+            "jitter": pauses.jitter,
         }
 
 
@@ -74,14 +99,27 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
 
     `folder` is where the path of a file of arrivals begins; `arrivals` are the fleet's, if read before.
     """
-    for name in ("clients", "retries", "max_handshakes", "accept_queue", "replications"):
+    whole = (
+        "clients",
+        "retries",
+        "max_handshakes",
+        "accept_queue",
+        "replications",
+        "cells",
+        "clients_per_cell",
+        "max_events",
+        "servers",
+    )
+    for name in whole:
         value: object = getattr(fleet, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise InputError(f"{name.replace('_', ' ')} is {value!r:.40}; accepted: a whole number")
     arrivals = arrivals or parse_arrivals(fleet.arrivals, folder)
     clients = _clients(fleet, arrivals)
     replications = _replications(fleet, arrivals, clients)
-    backoff = arrivals.backoff
+    fleet = _with_resumption(_with_cells(fleet, arrivals, clients // replications), arrivals)
+    backoff = arrivals.backoff or fleet.retry is not None
+    pauses = CONSTANT if not backoff else parse_backoff(fleet.retry) if fleet.retry else Backoff()
     timeout_s = fleet.timeout_s
     if timeout_s is None and (backoff or fleet.retries):
         timeout_s = BACKOFF_TIMEOUT_S
@@ -92,6 +130,8 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
         ("retries", retries, 0, MAX_RETRIES),
         ("max handshakes", fleet.max_handshakes, 1, MAX_CLIENTS),
         ("accept queue", fleet.accept_queue, 0, MAX_CLIENTS),
+        ("servers", fleet.servers, 1, MAX_SERVERS),
+        ("cells", fleet.cells, 1, MAX_CELLS),
     ):
         if value is not None and not least <= value <= most:
             raise InputError(f"{name} is {value}; accepted: a whole number from {least} to {most:,}")
@@ -99,6 +139,10 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
         raise InputError(f"resumption is {fleet.resumption:g}; accepted: a share from 0 to 1")
     if fleet.discipline not in ("fifo", "ps"):
         raise InputError(f'discipline is "{fleet.discipline}"; accepted: fifo, ps (processor sharing)')
+    if fleet.balance not in BALANCE:
+        raise InputError(f'balance is "{fleet.balance}"; accepted: {", ".join(BALANCE)}')
+    if fleet.balance == "cell" and fleet.cells is None:
+        raise InputError('balance is "cell" and there are no cells; accepted: a number of cells, too')
     warmup = math.ceil(WARMUP * clients / replications) if arrivals.steady else 0
     if arrivals.rate_per_s is not None:
         span_s = (clients / replications + warmup) / arrivals.rate_per_s
@@ -107,13 +151,92 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
                 f'clients is {clients:,} and "{arrivals.text}" takes {span_s / YEAR_S:,.0f} years for them; '
                 f"accepted: {MAX_SPAN_S / YEAR_S:,.0f} years at most"
             )
-    return Settled(fleet, arrivals, clients, replications, warmup, timeout_s, retries)
+    admission = None if fleet.admission is None else parse_admission(fleet.admission)
+    precision = _precision(fleet, arrivals)
+    fixed = fleet.clients is not None or fleet.endpoints
+    max_events = 0 if fixed else MAX_EVENTS if fleet.max_events is None else fleet.max_events
+    return Settled(
+        fleet,
+        arrivals,
+        clients,
+        replications,
+        warmup,
+        timeout_s,
+        retries,
+        pauses,
+        admission,
+        _autoscaling(fleet),
+        precision,
+        max_events,
+    )
+
+
+def _with_resumption(fleet: Fleet, arrivals: Arrivals) -> Fleet:
+    """The fleet with the share of clients that resume, where their sessions' lifetime says it."""
+    if fleet.sessions is None:
+        return fleet
+    share = parse_sessions(fleet.sessions).share(arrivals)
+    if fleet.resumption not in (0.0, share):
+        raise InputError(
+            f"resumption is {fleet.resumption:g} and sessions {fleet.sessions!r}; accepted: one of them"
+        )
+    return replace(fleet, resumption=share)
+
+
+def _autoscaling(fleet: Fleet) -> Autoscaling | None:
+    if fleet.autoscale is None:
+        return None
+    if fleet.balance in ("hash", "cell"):
+        raise InputError(
+            f'autoscale is given and balance is "{fleet.balance}"; accepted with it: round-robin, '
+            "least-connections"
+        )
+    return parse_autoscaling(fleet.autoscale, fleet.servers)
+
+
+def _with_cells(fleet: Fleet, arrivals: Arrivals, clients: int) -> Fleet:
+    """The fleet with as many cells as its clients need; `clients` are those of a replication."""
+    each = fleet.clients_per_cell
+    if each is None:
+        return fleet
+    if fleet.cells is not None:
+        raise InputError(f"clients per cell is {each} and cells {fleet.cells}; accepted: one of them")
+    if arrivals.steady:
+        raise InputError(
+            f'clients per cell is {each} and arrivals "{arrivals.text}" say no number of clients; '
+            "accepted: cells, or another arrival process"
+        )
+    if not 1 <= each <= MAX_CLIENTS:
+        raise InputError(f"clients per cell is {each}; accepted: a whole number from 1 to {MAX_CLIENTS:,}")
+    return replace(fleet, cells=math.ceil(clients / each), clients_per_cell=None)
+
+
+def _precision(fleet: Fleet, arrivals: Arrivals) -> float | None:
+    for name, value in (("precision", fleet.precision), ("max events", fleet.max_events)):
+        if value is not None and not arrivals.steady:
+            accepted = "accepted with a rate: poisson, deterministic, bursts"
+            raise InputError(f'{name} is {value:g} and arrivals are "{arrivals.text}"; {accepted}')
+    if fleet.max_events is not None and fleet.clients is not None:
+        raise InputError(
+            f"max events is {fleet.max_events} and clients {fleet.clients}; accepted: one of them"
+        )
+    if fleet.max_events is not None and not 1 <= fleet.max_events <= MAX_MAX_EVENTS:
+        raise InputError(
+            f"max events is {fleet.max_events}; accepted: a whole number from 1 to {MAX_MAX_EVENTS:,}"
+        )
+    if fleet.precision is not None and not 0.001 <= fleet.precision <= 1.0:
+        raise InputError(f"precision is {fleet.precision:g}; accepted: a share from 0.1% to 100%")
+    return (PRECISION if fleet.precision is None else fleet.precision) if arrivals.steady else None
 
 
 def _clients(fleet: Fleet, arrivals: Arrivals) -> int:
     given = fleet.clients
     if given is not None and not 1 <= given <= MAX_CLIENTS:
         raise InputError(f"clients is {given}; accepted: a whole number from 1 to {MAX_CLIENTS:,}")
+    if arrivals.kind == "curve":
+        if given is not None:
+            raise InputError(f'clients is {given} and "{arrivals.text}" says how many; accepted: none given')
+        return max(1, min(MAX_CLIENTS, round(mean_clients(arrivals.points))))
     if arrivals.kind != "file":
         return given or (DEFAULT_CLIENTS if arrivals.steady else DEFAULT_STORM_CLIENTS)
     there = len(arrivals.at_s)
@@ -127,12 +250,15 @@ def _clients(fleet: Fleet, arrivals: Arrivals) -> int:
 def _replications(fleet: Fleet, arrivals: Arrivals, clients: int) -> int:
     given = fleet.replications
     if given is None:
+        if fleet.clients is None and arrivals.steady:
+            return REPLICATIONS_TO_PRECISION
         enough = clients >= REPLICATIONS * LEAST_EACH and clients % REPLICATIONS == 0
         return REPLICATIONS if arrivals.steady and enough else 1
     if not 1 <= given <= MAX_REPLICATIONS:
         raise InputError(f"replications is {given}; accepted: a whole number from 1 to {MAX_REPLICATIONS:,}")
-    if arrivals.kind == "file" and given > 1:
-        raise InputError(f"replications is {given}; accepted with times from a file: 1")
+    if arrivals.kind in ("file", "curve") and given > 1:
+        what = "times from a file" if arrivals.kind == "file" else "a curve"
+        raise InputError(f"replications is {given}; accepted with {what}: 1")
     if clients % given:
         raise InputError(
             f"replications is {given} and clients {clients:,}; accepted: a divisor, so that all have as many"

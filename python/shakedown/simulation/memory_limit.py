@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from shakedown import native
 from shakedown.errors import InputError
 from shakedown.simulation.fleet import Settled
 from shakedown.simulation.spec import Client, mean_work_s
@@ -24,11 +26,21 @@ ENGINE_BYTES = 80_000
 GIB = 1 << 30
 
 
-def check_room(clients: Sequence[Client], settled: Settled, workers: int, *, engines: bool = False) -> None:
-    """Raises `InputError` where the clients that are under way at once do not fit into this machine's
-    memory.
+def check_room(
+    clients: Sequence[Client],
+    settled: Settled,
+    workers: int,
+    spec: Mapping[str, Any] | None = None,
+    *,
+    engines: bool = False,
+) -> None:
+    """Raises `InputError` where the clients that are under way at once do not fit into this machine's memory;
+    of a fleet that is simulated in parts, those of the parts at hand.
     """
-    many = at_once(clients, settled, workers) * min(settled.replications, os.cpu_count() or 1)
+    threads, parts = os.cpu_count() or 1, 1
+    if spec is not None and settled.fleet.servers > 1 and not engines:
+        _, _, parts = native.simulation_pieces(native.simulation_text(spec), threads)
+    many = at_once(clients, settled, workers) * min(settled.replications * parts, threads) / parts
     needed = many * (ENGINE_BYTES if engines else REPLAYED_BYTES)
     free = free_bytes()
     if free is not None and needed > free:
@@ -45,7 +57,7 @@ def at_once(clients: Sequence[Client], settled: Settled, workers: int) -> float:
     arrivals = settled.arrivals
     span_s = each / arrivals.rate_per_s if arrivals.rate_per_s is not None else arrivals.span_s
     rate = each / span_s if span_s > 0.0 else math.inf
-    work_s = mean_work_s(clients, settled) / workers
+    work_s = mean_work_s(clients, settled) / (workers * settled.fleet.servers)
     piled = each * max(0.0, 1.0 - 1.0 / (rate * work_s)) if work_s > 0.0 else 0.0
     alone_s = max(one.full.unloaded()[0].mean for one in clients)
     found = min(each, max(piled, float(min(arrivals.size, each))) + rate * alone_s)

@@ -30,14 +30,15 @@ from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.toml import describe, load_toml
 from shakedown.native.scenario import ClientKind, Fleet
-from shakedown.prediction.library import TraceLibrary
+from shakedown.prediction.library import TraceLibrary, resumed_of
 from shakedown.prediction.trace import Trace
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
 from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
-from shakedown.simulation.simulate import Progress, figures, resumed_of, spread
+from shakedown.simulation.pieces import Pool, in_pieces
+from shakedown.simulation.simulate import Progress, figures, missing_of, spread, stands_on
 from shakedown.simulation.spec import Client, series_width_s, simulation_spec
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
@@ -173,6 +174,7 @@ def simulate_mix(
     site: Site,
     *,
     name: str = "mix",
+    pool: Pool | None = None,
     progress: Progress | None = None,
 ) -> SimulatedMix:
     """Simulate one fleet of several kinds of clients. The same seed gives the same row.
@@ -182,6 +184,7 @@ def simulate_mix(
         fleet: when clients arrive, how many, how patient, how they are served.
         site: the server that all share, and the device and bearer of kinds that name none.
         name: what the row calls the mixture.
+        pool: where pieces of the fleet are simulated; None: in this process.
         progress: called with the clients done, and of how many.
 
     Raises:
@@ -191,21 +194,27 @@ def simulate_mix(
     clients = []
     for kind in kinds:
         with kind.blamed():
-            resumption = kind.share_resuming(fleet)
+            resumption = kind.share_resuming(settled.fleet)
             full = site.priced(kind.suite, kind.device, kind.bearer, from_idle=fleet.from_idle)
             resumed = None
             if resumption > 0.0:
                 resumed = site.priced(resumed_of(full.trace.suite), kind.device, kind.bearer)
             clients.append(Client(full, resumed, kind.weight, resumption))
     return run_mix(
-        clients, settled, name=name, workers=site.server_workers, seed=site.draws, progress=progress
+        clients,
+        settled,
+        name=name,
+        workers=site.server_workers,
+        seed=site.draws,
+        pool=pool,
+        progress=progress,
     )
 
 
 def recorded(
     kinds: Sequence[Kind], fleet: Fleet, library: TraceLibrary, own: Mapping[str, Trace]
 ) -> dict[str, Trace]:
-    """The traces that a mixture is priced from, by the names that its kinds have for them.
+    """The traces that a mixture is estimated from, by the names that its kinds have for them.
 
     Those of `own`, by canonical names, go before the library's. Raises `InputError`.
     """
@@ -227,27 +236,37 @@ def run_mix(
     name: str,
     workers: int,
     seed: int,
+    pool: Pool | None = None,
     progress: Progress | None = None,
 ) -> SimulatedMix:
-    """Simulates kinds of clients that are priced. Raises `InputError`."""
+    """Simulates kinds of clients that are estimated. Raises `InputError`."""
     whole = math.fsum(one.weight for one in clients)
     if not whole > 0.0:
         raise InputError("the weights of all kinds of clients are 0; accepted: at least one above 0")
-    check_room(clients, settled, workers)
     width_s = series_width_s(clients, settled, workers)
     spec = simulation_spec(clients, settled, workers=workers, seed=seed, series_s=width_s)
-    report = native.simulated_report(spec, progress=progress)
+    if pool is None or pool.is_here():
+        check_room(clients, settled, workers, spec)
+    if pool is None:
+        report = native.simulated_report(spec, progress=progress)
+    else:
+        (report,) = pool.results([in_pieces(spec, name, pool.threads())])
+    # All wait in one queue, for one another's work too.
+    servers = [side for one in clients for side in one.sides("server")]
     found = {
         "mix": name,
         "kind": "simulated",
         "server_device": clients[0].full.server_device.name,
-        "kinds": [_part(one, each, whole) for one, each in zip(clients, report["classes"], strict=True)],
-        **figures(report, settled, [one.full for one in clients], workers=workers, seed=seed),
+        "kinds": [
+            _part(one, each, whole, missing_of([*one.sides("client"), *servers]))
+            for one, each in zip(clients, report["classes"], strict=True)
+        ],
+        **figures(report, settled, clients, workers=workers, seed=seed),
     }
     return convert(found, SimulatedMix)
 
 
-def _part(client: Client, report: Mapping[str, Any], whole: float) -> dict[str, Any]:
+def _part(client: Client, report: Mapping[str, Any], whole: float, missing: Sequence[str]) -> dict[str, Any]:
     full = client.full
     return {
         "suite": full.trace.suite,
@@ -258,8 +277,7 @@ def _part(client: Client, report: Mapping[str, Any], whole: float) -> dict[str, 
         "resumption": client.resumption,
         "clients": report["clients"],
         "failed": report["failed"],
-        "ready_s": spread(report["handshake_s"]),
-        "basis": full.basis,
-        "unpriced": [*full.client.unpriced, *full.server.unpriced],
-        "extrapolated": [*full.client.figures, *full.server.figures],
+        "ready_s": spread(report["handshake_s"], missing),
+        **({"series": report["series"]} if report["series"] else {}),
+        **stands_on(client),
     }

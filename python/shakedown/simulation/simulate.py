@@ -1,10 +1,11 @@
-"""`simulate`: recorded handshakes, priced on devices, replayed by a fleet of clients in virtual time."""
+"""`simulate`: recorded handshakes, estimated on devices, replayed by a fleet of clients in virtual time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,28 @@ from msgspec.structs import replace
 from shakedown import native
 from shakedown.errors import InputError
 from shakedown.models import queueing
+from shakedown.models.ranges import Range
 from shakedown.native.scenario import Fleet, HandshakeId, Options
-from shakedown.prediction.energy import UNPRICED_WORK
+from shakedown.prediction.bounds import bounds, simulated
+from shakedown.prediction.energy import terms
+from shakedown.prediction.figures import weakest
+from shakedown.prediction.library import resumed_of
 from shakedown.prediction.predict import each
+from shakedown.prediction.prices import Price, basis_of, known_basis
 from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
-from shakedown.simulation.arrivals import Arrivals
+from shakedown.simulation.arrivals import FROM_FILE, Arrivals
 from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
+from shakedown.simulation.pieces import Pool, Work, in_pieces
 from shakedown.simulation.spec import Client, priced_spec, series_width_s, simulation_spec
 
 Progress = Callable[[int, int], None]
 
-_SPREAD = ("n", "mean", "min", "p50", "p90", "p95", "p99", "max")
+_MARGINS = ("p50_margin", "p90_margin", "p95_margin", "p99_margin")
+_SPREAD = ("n", "mean", "min", "p50", "p90", "p95", "p99", "max", *_MARGINS)
 
 
 def simulate(
@@ -36,6 +44,7 @@ def simulate(
     site: Site,
     *,
     endpoints: Stacks | None = None,
+    pool: Pool | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Simulated | FailedSimulation]:
     """Simulate a fleet of each suite: one row a suite. The same seed gives the same rows.
@@ -47,42 +56,42 @@ def simulate(
         fleet: when clients arrive, how many, how patient, how they are served.
         site: where they are, and the server.
         endpoints: run protocol engines of these stacks, with real cryptography, instead of replaying.
+        pool: where pieces of the fleets are simulated; None: in this process.
         progress: called with the clients done, of how many, and of which suite.
 
     Raises:
         InputError: naming what was wrong and what is accepted.
     """
     settled = settle(fleet if endpoints is None else endpoints.fleet(fleet))
+    works: list[Work[dict[str, Any]]] = []
 
     def one(suite: str) -> tuple[Priced, dict[str, Any]]:
         found = site.priced(suite, from_idle=fleet.from_idle)
-        resumed = site.priced(resumed_of(found.trace.suite)) if fleet.resumption > 0.0 else None
+        resumed = site.priced(resumed_of(found.trace.suite)) if settled.fleet.resumption > 0.0 else None
         labelled = None if progress is None else _labelled(progress, found.trace.suite)
         job = Job(found, resumed, settled, site.server_workers, site.draws)
-        return found, {"row": run(job, endpoints, labelled)}
+        if pool is None:
+            return found, {"row": run(job, endpoints, labelled)}
+        spec = job.spec()
+        if pool.is_here():
+            check_room([job.client], settled, site.server_workers, spec)
+        works.append(in_pieces(spec, found.trace.suite, pool.threads()))
+        return found, {"job": job}
 
+    made = [found for _, found in each(suites, one, site.names)]
+    reports = iter(()) if pool is None else pool.results(works)
     rows: list[Simulated | FailedSimulation] = []
-    for _, found in each(suites, one, site.names):
+    for number, found in enumerate(made, start=1):
+        if "job" in found:
+            found["row"] = row(found["job"], next(reports))
+            if progress is not None:
+                progress(number, number, found["row"].suite)
         rows.append(found["row"] if "row" in found else convert(found, FailedSimulation))
     return rows
 
 
 def _labelled(progress: Callable[[int, int, str], None], label: str) -> Progress:
     return lambda done, total: progress(done, total, label)
-
-
-def resumed_of(suite: str) -> str:
-    """The suite by which a client of this one resumes. Raises `InputError` where there is none."""
-    about = native.describe(suite)
-    if about.get("is_resumption"):
-        raise InputError(f"{suite}: resumes already; accepted with a share of resumption: a full handshake")
-    head, _, last = suite.rpartition("/")
-    for name in (f"{suite}/resumed", f"{head}/resumed/{last}"):
-        try:
-            return native.canonical(name)
-        except InputError:
-            continue
-    raise InputError(f"{suite}: its sessions are not resumed; accepted with it: a share of resumption of 0")
 
 
 ENDPOINT_CLIENTS = 1000
@@ -103,13 +112,20 @@ class Stacks:
         """
         for name, given, accepted in (
             ("resumption", fleet.resumption > 0.0, "0, or a suite that resumes"),
+            ("sessions", fleet.sessions is not None, "none"),
             ("discipline", fleet.discipline != "fifo", "fifo"),
+            ("servers", fleet.servers != 1, "1"),
             ("max handshakes", fleet.max_handshakes is not None, "none"),
             ("accept queue", fleet.accept_queue is not None, "none"),
+            ("admission", fleet.admission is not None, "none"),
+            ("autoscale", fleet.autoscale is not None, "none"),
+            ("cells", fleet.cells is not None, "none"),
+            ("clients per cell", fleet.clients_per_cell is not None, "none"),
         ):
             if given:
                 raise InputError(f"{name} goes with replayed handshakes; accepted with endpoints: {accepted}")
-        if fleet.clients is None and not fleet.arrivals.strip().lower().startswith("file:"):
+        kind = fleet.arrivals.strip().lower().partition(":")[0]
+        if fleet.clients is None and kind not in (*FROM_FILE, "diurnal"):
             return replace(fleet, clients=ENDPOINT_CLIENTS)
         return fleet
 
@@ -124,22 +140,29 @@ class Job:
     workers: int
     seed: int
 
+    @property
+    def client(self) -> Client:
+        """The one kind of client."""
+        return Client(self.priced, self.resumed)
+
     def spec(self) -> dict[str, Any]:
         """What the core reads."""
-        clients = [Client(self.priced, self.resumed)]
+        clients = [self.client]
         width_s = series_width_s(clients, self.settled, self.workers)
         return simulation_spec(clients, self.settled, workers=self.workers, seed=self.seed, series_s=width_s)
 
 
 def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = None) -> Simulated:
-    """Simulates one priced handshake's fleet. Raises `InputError`."""
-    check_room([Client(job.priced, job.resumed)], job.settled, job.workers, engines=endpoints is not None)
+    """Simulates one estimated handshake's fleet. Raises `InputError`."""
+    spec = job.spec()
+    check_room([job.client], job.settled, job.workers, spec, engines=endpoints is not None)
     if endpoints is None:
-        return row(job, native.simulated_report(job.spec(), progress=progress))
+        return row(job, native.simulated_report(spec, progress=progress))
     handshake = HandshakeId(
         suite=job.priced.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
     )
-    found = native.simulate_endpoints(handshake, job.spec(), Options(), progress)
+    options = Options(tickets=sum(one.flight is None for one in job.priced.trace.messages) or None)
+    found = native.simulate_endpoints(handshake, spec, options, progress)
     return row(job, found["report"], found)
 
 
@@ -168,29 +191,42 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
         "kind": "simulated",
         "device": priced.device.name,
         "server_device": priced.server_device.name,
+        "server_software": priced.software,
         "bearer": priced.bearer.name,
-        **figures(report, settled, [priced], workers=job.workers, seed=job.seed),
+        **figures(report, settled, [job.client], workers=job.workers, seed=job.seed),
         "resumption": settled.fleet.resumption,
         "modelled": closed_form(priced, settled.arrivals, job),
-        "basis": priced.basis,
-        "unpriced": [*priced.client.unpriced, *priced.server.unpriced],
-        "extrapolated": [*priced.client.figures, *priced.server.figures],
+        **stands_on(job.client),
     }
     if engines is not None:
         found["endpoints"] = compared(engines)
     return convert(found, Simulated)
 
 
+def stands_on(client: Client) -> dict[str, Any]:
+    """What the work of a kind of client stands on, and what of it has no cost."""
+    sides = client.sides()
+    without_cost = {tuple(one.items()): one for side in sides for one in side.without_cost}
+    return {
+        "basis": basis_of(sides),
+        "without_cost": list(without_cost.values()),
+        "extrapolated": [*client.full.client.figures, *client.full.server.figures],
+    }
+
+
 def figures(
-    report: Mapping[str, Any], settled: Settled, clients: Iterable[Priced], *, workers: int, seed: int
+    report: Mapping[str, Any], settled: Settled, clients: Sequence[Client], *, workers: int, seed: int
 ) -> dict[str, Any]:
     """What is said of any fleet, of one kind of clients or of several."""
-    missing = list(report["energy_missing"])
-    if "processor" not in missing and any(one.client.unpriced for one in clients):
-        missing.append(UNPRICED_WORK)
     fleet, arrivals = settled.fleet, settled.arrivals
-    job_wait, client_wait = report["queue_wait_s"], dict(report["client_wait_s"])
-    client_wait["mean_margin"] = _scaled_margin(job_wait, client_wait)
+    servers = missing_of(side for one in clients for side in one.sides("server"))
+    everything = missing_of(side for one in clients for side in one.sides())
+    # When a client's next flight comes depends on its own work: later, it may wait for more or for less.
+    clients_missing = len(everything) > len(servers)
+    limits = (fleet.max_handshakes, fleet.accept_queue, fleet.admission)
+    limited = any(one is not None for one in limits)
+    basis = known_basis([side for one in clients for side in one.sides()])
+    energy, bounded, wake_tail = _energies(clients)
     found: dict[str, Any] = {
         "arrivals": arrivals.text,
         "rate_per_s": arrivals.rate_per_s,
@@ -198,27 +234,40 @@ def figures(
         "completed": report["completed"],
         "failed": report["failed"],
         "attempts": report["attempts"],
-        "ready_s": spread(report["handshake_s"]),
-        "done_s": spread(report["done_s"]),
-        "connect_s": spread(report["connect_s"]),
-        "queue_wait_s": spread(client_wait),
-        "job_wait_s": spread(job_wait),
-        "utilisation": report["utilisation"],
-        "offered": report["offered"],
-        "unstable": report["unstable"],
+        "ready_s": spread(report["handshake_s"], everything),
+        "done_s": spread(report["done_s"], everything),
+        "connect_s": spread(report["connect_s"], servers if limited else ()),
+        "queue_wait_s": spread(report["client_wait_s"], everything, bounded=not clients_missing),
+        "job_wait_s": spread(report["queue_wait_s"], everything, bounded=not clients_missing),
+        # At a given rate the server's work alone decides; of clients that come once, also how long all take.
+        "utilisation": simulated(report["utilisation"], basis, servers if arrivals.steady else everything),
+        "offered": None if report["offered"] is None else simulated(report["offered"], basis, servers),
+        "unstable": report["unstable"] or (None if servers and report["offered"] is not None else False),
         "workers": workers,
+        "servers": fleet.servers,
+        "balance": fleet.balance,
         "discipline": fleet.discipline,
-        "energy_j": spread(report["energy_j"]),
-        "energy_missing": missing,
+        "admission": _admission(settled, report["admissions"]),
+        "autoscaling": report["scaling"],
+        "energy_j": spread(report["energy_j"], energy, bounded=bounded),
+        "wake_tail_j": wake_tail,
+        "energy_terms": list(
+            dict.fromkeys(terms(one.full.bearer, from_idle=one.full.from_idle) for one in clients)
+        ),
+        "missing": everything,
         "virtual_s": report["virtual_s"],
-        "recovery_s": report["last_ready_s"],
+        "recovery_s": simulated(report["last_ready_s"], basis, everything),
         "peak_in_flight": report["peak_in_flight"],
         "traffic": report["traffic"],
         "from_idle": fleet.from_idle,
+        "cells": fleet.cells,
+        "access": _access(report["access"]),
+        "own_links": _own_links(settled, clients),
         "timeout_s": settled.timeout_s,
         "retries": settled.retries,
         "replications": report["replications"],
-        "warmup_clients": settled.warmup,
+        "warmup_clients": report["warmup_clients"] // report["replications"],
+        "precision": report["precision"],
         "seed": seed,
     }
     if report["series_s"] > 0.0:
@@ -230,16 +279,60 @@ def figures(
     return found
 
 
-def spread(found: Mapping[str, Any]) -> dict[str, Any]:
-    """A distribution of the core's report as a row has it."""
-    return {name: found[name] for name in _SPREAD} | {"margin": found["mean_margin"]}
-
-
-def _scaled_margin(job: Mapping[str, Any], client: Mapping[str, Any]) -> float | None:
-    """A client's waiting is that of its jobs, of which all clients have as many: margins are as the means."""
-    if job["mean_margin"] is None or not job["mean"] or client["mean"] is None:
+def _admission(settled: Settled, found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What each server's bucket is, and what became of connections; None without one."""
+    one = settled.admission
+    if one is None or found is None:
         return None
-    return float(job["mean_margin"] * client["mean"] / job["mean"])
+    return {"rate_per_s": one.rate_per_s, "burst": one.burst, "refuse": one.refuse, **found}
+
+
+def _access(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What happened in cells, as a row has it; None without any."""
+    if found is None:
+        return None
+    return {**found, "attempts": spread(found["attempts"]), "delay_s": spread(found["delay_s"])}
+
+
+def _own_links(settled: Settled, clients: Sequence[Client]) -> bool:
+    """Whether clients that come at once share nothing, though their bearer is a shared medium."""
+    return (
+        settled.fleet.cells is None
+        and not settled.arrivals.steady
+        and any(one.full.bearer.cell is not None for one in clients)
+    )
+
+
+def missing_of(sides: Iterable[Price]) -> list[str]:
+    """What work of any has no cost."""
+    return list(dict.fromkeys(one for side in sides for one in side.missing))
+
+
+def _energies(clients: Sequence[Client]) -> tuple[list[str], bool, dict[str, Any]]:
+    """What the handshake's energy lacks, whether that is little, and what waking and tail add on average over
+    the kinds.
+    """
+    whole = math.fsum(one.weight for one in clients)
+    found = [(one.weight / whole, one.full.energy(one.full.unloaded()[1].mean)) for one in clients]
+    lacking = dict.fromkeys(part for _, energy in found for part in energy.missing)
+    around = list(dict.fromkeys(part for _, energy in found for part in energy.wake_tail_missing))
+    parts = [energy.wake_tail.times(share) for share, energy in found]
+    mean = reduce(Range.plus, parts)
+    bounded = all(energy.known for _, energy in found)
+    return (
+        list(lacking),
+        bounded,
+        bounds(mean, weakest(energy.wake_tail_basis for _, energy in found), around),
+    )
+
+
+def spread(found: Mapping[str, Any], missing: Sequence[str] = (), *, bounded: bool = True) -> dict[str, Any]:
+    """A distribution of the core's report as a row has it; `bounded`: what is missing makes it a lower
+    bound, and not unknown.
+    """
+    known = bounded or not missing
+    row = {name: found[name] if known or name == "n" else None for name in _SPREAD}
+    return {**row, "margin": found["mean_margin"] if known else None, "missing": list(missing)}
 
 
 def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
@@ -247,16 +340,23 @@ def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
     rate = arrivals.rate_per_s
     if arrivals.kind != "poisson" or rate is None or job.resumed is not None:
         return None
-    if job.settled.retries or job.settled.fleet.discipline == "ps":
+    fleet = job.settled.fleet
+    if fleet.admission is not None or fleet.autoscale is not None:
         return None
-    wait_s = float(one.wait_s("default", np.array([rate]), job.workers)[0])
+    if job.settled.retries or fleet.discipline == "ps" or one.missing:
+        return None
+    if fleet.servers > 1 and fleet.balance != "hash":
+        return None
+    # A random split of Poisson arrivals is Poisson at each server.
+    at_each = rate / fleet.servers
+    wait_s = float(one.wait_s("default", np.array([at_each]), job.workers)[0])
     steady = math.isfinite(wait_s)
     ready, _ = one.unloaded()
     return ClosedForm(
         rate_per_s=rate,
-        utilisation=float(queueing.utilisation(rate, one.service_s.mean, job.workers)),
+        utilisation=float(queueing.utilisation(at_each, one.service_s.mean, job.workers)),
         queue_wait_s=wait_s if steady else None,
-        flights_queue_wait_s=flights_wait_s(one, rate) if steady and job.workers == 1 else None,
+        flights_queue_wait_s=flights_wait_s(one, at_each) if steady and job.workers == 1 else None,
         ready_s=ready.mean + wait_s if steady else None,
     )
 

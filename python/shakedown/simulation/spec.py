@@ -1,14 +1,20 @@
-"""What is simulated, as the core reads it: priced handshakes, bearers, arrivals, server."""
+"""What is simulated, as the core reads it: estimated handshakes, bearers, arrivals, server."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shakedown.errors import InputError
+from shakedown.prediction.prices import Price
 from shakedown.prediction.scenario import Scenario as Priced
-from shakedown.prediction.spec import bearer_spec, handshake_spec
+from shakedown.prediction.spec import bearer_spec, handshake_spec, tcp_spec
+from shakedown.profiles.bearer import Bearer
+from shakedown.profiles.cell import RandomAccess
+from shakedown.profiles.tables import plain
+from shakedown.schema.base import SIDES, Side
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
 
@@ -24,6 +30,12 @@ class Client:
     weight: float = 1.0
     resumption: float | None = None
 
+    def sides(self, *which: Side) -> list[Price]:
+        """The work of these sides, or of both, in all of its handshakes."""
+        prices = [one for one in (self.full, self.resumed) if one is not None]
+        both: list[Mapping[Side, Price]] = [{"client": one.client, "server": one.server} for one in prices]
+        return [one[side] for one in both for side in which or SIDES]
+
 
 def simulation_spec(
     clients: Sequence[Client], settled: Settled, *, workers: int, seed: int, series_s: float | None = None
@@ -33,32 +45,52 @@ def simulation_spec(
     each = settled.clients // settled.replications
     return {
         "classes": [_class(one, settled) for one in clients],
-        "clients": each + settled.warmup,
+        "clients": None if settled.arrivals.kind == "curve" else each + settled.warmup,
         "arrivals": settled.arrivals.spec(),
         "server": {
+            "servers": fleet.servers,
+            "balance": fleet.balance,
             "workers": workers,
             "discipline": fleet.discipline,
             "max_handshakes": fleet.max_handshakes,
             "accept_queue": fleet.accept_queue,
+            "scaling": None if settled.autoscaling is None else settled.autoscaling.spec(),
+            "admission": None if settled.admission is None else settled.admission.spec(),
         },
+        "tcp": _tcp(clients),
         "timeout_s": settled.timeout_s,
         "retry": settled.retry,
         "warmup_clients": settled.warmup,
+        "precision": (
+            None
+            if settled.precision is None
+            else {"relative": settled.precision, "max_events": settled.max_events}
+        ),
         "series_s": 0.0 if series_s is None else series_s,
         "seed": seed,
         "replications": settled.replications,
     }
 
 
+def _tcp(clients: Sequence[Client]) -> dict[str, Any]:
+    """How hosts do TCP: in one way, for the server has one."""
+    ways = {one.full.bearer.tcp: one.full.bearer for one in clients}
+    if len(ways) > 1:
+        names = " and ".join(bearer.name for bearer in list(ways.values())[:2])
+        raise InputError(f"the hosts of {names} do TCP differently; accepted: one way for all of a fleet")
+    return tcp_spec(clients[0].full.bearer)
+
+
 def series_width_s(clients: Sequence[Client], settled: Settled, workers: int) -> float:
     """A round width of intervals, so that a storm's whole time makes a readable number of them."""
     if settled.arrivals.steady:
         return 0.0
-    last_s = settled.arrivals.at_s[-1] if settled.arrivals.at_s else settled.arrivals.within_s
+    arrivals = settled.arrivals
+    last_s = arrivals.at_s[-1] if arrivals.at_s else arrivals.span_s
     whole = sum(one.weight for one in clients)
     work_s = sum(one.weight / whole * one.full.service_s.mean for one in clients)
     alone_s = max(one.full.unloaded()[1].p99 for one in clients)
-    expected_s = max(last_s, settled.clients * work_s / workers) + alone_s
+    expected_s = max(last_s, settled.clients * work_s / (workers * settled.fleet.servers)) + alone_s
     return rounded(expected_s / SERIES_INTERVALS)
 
 
@@ -90,11 +122,31 @@ def _class(client: Client, settled: Settled) -> dict[str, Any]:
         "resumed": None if client.resumed is None else priced_spec(client.resumed),
         "resumption": 0.0 if client.resumed is None else share,
         "bearer": bearer_spec(full.bearer, from_idle=full.from_idle),
+        "cell": cell_spec(full.bearer, settled.fleet.cells, from_idle=settled.fleet.from_idle),
     }
 
 
+def cell_spec(bearer: Bearer, cells: int | None, *, from_idle: bool) -> dict[str, Any] | None:
+    """The cells of a bearer's clients; None where each has a link of its own. Raises `InputError`.
+
+    Clients that do not begin idle are in already; a circuit they need all the same.
+    """
+    if cells is None:
+        return None
+    cell = bearer.cell
+    if cell is None:
+        raise InputError(
+            f"cells is {cells} and bearer {bearer.name!r} does not say what a cell's clients share; "
+            "accepted: a profile with a table [cell], or none given"
+        )
+    found = plain(cell)
+    if not from_idle and isinstance(cell.entry, RandomAccess):
+        found["entry"] = None
+    return {"count": cells, "idle_after_s": bearer.energy.tail_s, **found}
+
+
 def priced_spec(one: Priced) -> dict[str, Any]:
-    """A priced handshake whose work varies, with the power of the client's processor."""
-    handshake = handshake_spec(one.trace, one.client, one.server, one.bearer, spread=True)
-    power = one.device.energy
+    """An estimated handshake whose work varies, with the power of the client's processor."""
+    handshake = handshake_spec(one.trace, *one.work, one.bearer, spread=True)
+    power = one.device.power
     return handshake | {"client_cpu_w": power.active_w, "client_idle_w": power.idle_w}

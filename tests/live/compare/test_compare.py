@@ -18,7 +18,7 @@ from shakedown.experiments.figure_kinds import live, load_experiment, reported
 from shakedown.experiments.figure_kinds.live import Loaded
 from shakedown.experiments.figure_kinds.live_comparison import compared
 from shakedown.experiments.runner import run_experiment
-from shakedown.reporting.html import write_report
+from shakedown.reporting.html.write import write_report
 from shakedown.results.folder import load_results
 from shakedown.schema import convert
 from shakedown.schema.live import LiveRun
@@ -298,8 +298,8 @@ def test_slowed_clients_begin_with_the_devices_time_over_the_measured_one(sample
     (predicted,) = shakedown.predict(row.suite, device=SLOW)
     here_us = asked.measured[-1].handshake.client_us.median
     assert "slowdown" not in unslowed
-    assert slowed["client_s"] == predicted.client_s
-    assert slowed["slowdown"] == pytest.approx(predicted.client_s * 1e6 / here_us)
+    assert slowed["client_s"] == predicted.client_s.estimate
+    assert slowed["slowdown"] == pytest.approx(predicted.client_s.estimate * 1e6 / here_us)
     # Later handshakes are slowed by what these clients' own took: by as much as the load says.
     *_, fast_load, slow_load = asked.loads
     assert fast.slowdown is fast_load.load.slowdown is None
@@ -334,7 +334,7 @@ def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
         ("trace_count = 0", "a whole number from 1 to 10,000"),
         ('emulate_device = "raspberry-pi"', "accepted with it: trace_count"),
         ('trace_count = 5\nemulate_device = "nothing"', "key live.emulate_device"),
-        ("trace_count = 5\nemulate_device = 5", "a device, or an array of them"),
+        ("trace_count = 5\nemulate_device = 5", "found 5; accepted: a list of strings"),
     ],
 )
 def test_wrong_keys_of_samples_are_told_with_their_line(tmp_path, line, said):

@@ -118,7 +118,7 @@ def test_no_address_is_one_line(text):
     done = subprocess.run(command(SUITE, "--listen", text), capture_output=True, text=True, timeout=300)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "is no address; accepted: HOST:PORT" in done.stderr
+    assert "is not an address; accepted: HOST:PORT" in done.stderr
 
 
 def test_tls12_clients_are_refused_by_a_tls13_suite():

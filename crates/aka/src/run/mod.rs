@@ -13,9 +13,11 @@
 //! What a side computes for messages outside the handshake (a record's protection each) has no price and takes no time.
 
 mod costs;
+mod plan;
 mod server;
 
 pub use costs::{Steps, Work};
+pub use plan::{Deployed, Outcome, Plan, PlanError};
 pub use server::Server;
 
 use crate::core::{Answer, Query, Unanswered};

@@ -1,7 +1,7 @@
 //! Which handshake made a session, so that the suite of one that resumes it again can be named: it presents no
 //! certificates of its own.
 
-use super::table::Table;
+use super::table::{Table, bounded};
 use crate::message::Seen;
 use crate::packet::Endpoint;
 use crate::suite;
@@ -9,20 +9,26 @@ use crate::tls::{Negotiation, SessionName};
 use crate::wtls::WtlsConnection;
 use shakedown_trace::Suite;
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// Sessions remembered; beyond it, the one unused for longest is forgotten.
-const MAX_SESSIONS: usize = 1 << 16;
+const MAX_SESSIONS: NonZeroUsize = NonZeroUsize::new(1 << 16).expect("above 0");
 
 /// Captures hold few suites beside each other.
 const MAX_MET: usize = 64;
 
 /// Suites by a session's identifier or ticket.
-#[derive(Default)]
 pub(super) struct Sessions {
     suites: Table<u64, Arc<Suite>>,
     /// Suites met lately, so that each is kept once.
     met: VecDeque<Arc<Suite>>,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self { suites: bounded(MAX_SESSIONS), met: VecDeque::new() }
+    }
 }
 
 impl Sessions {
@@ -41,21 +47,12 @@ impl Sessions {
 
     /// Remembers what made a session.
     pub(super) fn learn(&mut self, session: u64, origin: &Arc<Suite>) {
-        if let Some(known) = self.suites.touch(&session) {
-            known.clone_from(origin);
-            return;
-        }
-        while self.suites.len() >= MAX_SESSIONS
-            && let Some(oldest) = self.suites.oldest()
-        {
-            self.suites.remove(&oldest);
-        }
-        self.suites.insert(session, Arc::clone(origin));
+        self.suites.put(session, Arc::clone(origin));
     }
 
     /// What made a session.
     pub(super) fn origin(&mut self, session: u64) -> Option<Arc<Suite>> {
-        self.suites.touch(&session).map(|origin| Arc::clone(origin))
+        self.suites.get(&session).map(Arc::clone)
     }
 
     /// Works out the suite of a TLS or DTLS handshake that is over, once, and remembers the session that it
@@ -196,12 +193,12 @@ mod tests {
     fn sessions_are_forgotten_in_the_order_of_their_use() {
         let suite: Arc<Suite> = Arc::new("tls1.2/psk".parse().unwrap());
         let mut sessions = Sessions::default();
-        for session in 0..MAX_SESSIONS as u64 {
+        for session in 0..MAX_SESSIONS.get() as u64 {
             sessions.learn(session, &suite);
         }
         assert!(sessions.origin(0).is_some());
         sessions.learn(u64::MAX, &suite);
-        assert_eq!(sessions.suites.len(), MAX_SESSIONS);
+        assert_eq!(sessions.suites.len(), MAX_SESSIONS.get());
         assert!(sessions.origin(0).is_some() && sessions.origin(1).is_none());
     }
 }

@@ -101,7 +101,7 @@ fn nothing_appears_before_the_end_or_after_a_failure() {
     let chunks = [Chunk { from: Side::Client, time: Duration::ZERO, bytes: &bytes }];
     let error = writer.connection(&conversation(Transport::Datagram, &chunks)).unwrap_err();
     assert!(matches!(error, WriteError::DatagramTooLarge { bytes: 65_508 }));
-    let temporary = writer.temporary.clone();
+    let temporary = writer.file.get_ref().path().to_path_buf();
     assert!(temporary.exists() && !path.exists());
     drop(writer);
     assert!(!temporary.exists() && !path.exists());
@@ -126,18 +126,15 @@ fn nothing_that_exists_is_replaced_or_followed() {
             matches!(&error, WriteError::Create { source, .. } if source.kind() == ErrorKind::AlreadyExists)
         );
     }
-    // Drafts of others stay, be they links.
     let path = folder.join("new");
-    let theirs = folder.join(format!("new.{}-0.part", std::process::id()));
-    std::os::unix::fs::symlink(&target, &theirs).unwrap();
     let writer = Writer::create(&path).unwrap();
     // The name is taken while the file is made.
     std::fs::write(&path, "later").unwrap();
     assert!(matches!(writer.finish(), Err(WriteError::Write { .. })));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "later");
     assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
-    assert!(theirs.is_symlink() && link.is_symlink() && !target.exists());
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4);
+    assert!(link.is_symlink() && !target.exists());
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -1,8 +1,9 @@
 //! Reads WTLS certificates, and finds out which was issued by which.
 
 use crate::CertsError;
+use shakedown_pki::order::{Link, is_self_signed};
 use shakedown_wtls::SignatureAlgorithm;
-use shakedown_wtls::certificate::{Certificate, CertifiedKey, TrustAnchor};
+use shakedown_wtls::certificate::{Certificate, CertifiedKey, ServiceName, TrustAnchor};
 use shakedown_wtls::codec::{Codec, Reader};
 use shakedown_wtls::crypto::Provider;
 use shakedown_wtls::provider::openssl::OpenSsl;
@@ -42,60 +43,65 @@ pub fn read_certificates(bytes: &[u8], path: &Path) -> Result<Option<Vec<Certifi
     Ok((!certificates.is_empty()).then_some(certificates))
 }
 
-/// True where `certificate` names `issuer` as its issuer, by name or by the hash of its key.
-pub(super) fn names_match(provider: &OpenSsl, certificate: &Certificate, issuer: &Certificate) -> bool {
-    let fields = certificate.fields();
-    fields.issuer == issuer.fields().subject
-        || TrustAnchor::from_certificate(provider, issuer, true).is_ok_and(|anchor| anchor.is(&fields.issuer))
+/// A certificate with the primitives by which its place in a chain is found.
+#[derive(Clone, Copy)]
+pub(super) struct Linked<'a> {
+    provider: &'a OpenSsl,
+    pub(super) certificate: &'a Certificate,
 }
 
-/// True where the signature of `certificate` verifies under the issuer's key.
-pub(super) fn signature_holds(provider: &OpenSsl, certificate: &Certificate, issuer: &Certificate) -> bool {
-    let signing_key = &issuer.fields().public_key;
-    let Ok(key) = signing_key.import(provider, true) else { return false };
-    let hash = provider.digest(shakedown_wtls::HashAlgorithm::Sha1, &[certificate.signed_part()]);
-    let signature = certificate.signature();
-    match (certificate.fields().signature_algorithm, signing_key) {
-        (SignatureAlgorithm::RsaSha, CertifiedKey::Rsa(_)) => {
-            provider.rsa_verify(&key, &hash, signature).is_ok()
+/// Certificates in their order.
+pub(super) fn linked<'a>(provider: &'a OpenSsl, certificates: &'a [Certificate]) -> Vec<Linked<'a>> {
+    certificates.iter().map(|certificate| Linked { provider, certificate }).collect()
+}
+
+impl Link for Linked<'_> {
+    /// By name or by the hash of its key.
+    fn names(&self, issuer: &Self) -> bool {
+        let named = &self.certificate.fields().issuer;
+        *named == issuer.certificate.fields().subject
+            || TrustAnchor::from_certificate(self.provider, issuer.certificate, true)
+                .is_ok_and(|anchor| anchor.is(named))
+    }
+
+    fn is_signed_by(&self, issuer: &Self) -> bool {
+        let Self { provider, certificate } = self;
+        let signing_key = &issuer.certificate.fields().public_key;
+        let Ok(key) = signing_key.import(*provider, true) else { return false };
+        let hash = provider.digest(shakedown_wtls::HashAlgorithm::Sha1, &[certificate.signed_part()]);
+        let signature = certificate.signature();
+        match (certificate.fields().signature_algorithm, signing_key) {
+            (SignatureAlgorithm::RsaSha, CertifiedKey::Rsa(_)) => {
+                provider.rsa_verify(&key, &hash, signature).is_ok()
+            }
+            (SignatureAlgorithm::EcdsaSha, CertifiedKey::Ecdsa(_)) => {
+                provider.ecdsa_verify(&key, &hash, signature).is_ok()
+            }
+            _ => false,
         }
-        (SignatureAlgorithm::EcdsaSha, CertifiedKey::Ecdsa(_)) => {
-            provider.ecdsa_verify(&key, &hash, signature).is_ok()
-        }
-        _ => false,
+    }
+
+    fn subject(&self) -> String {
+        self.certificate.fields().subject.to_string()
+    }
+
+    fn issuer(&self) -> String {
+        self.certificate.fields().issuer.to_string()
+    }
+
+    fn validity_s(&self) -> Option<(i64, i64)> {
+        let fields = self.certificate.fields();
+        Some((fields.valid_not_before_unix_s.into(), fields.valid_not_after_unix_s.into()))
+    }
+
+    /// A root need not say that it is a CA.
+    fn is_no_issuer(&self) -> Option<&'static str> {
+        let is_ca = is_self_signed(self) || is_authority(self.certificate);
+        (!is_ca).then_some("its name does not say that it is a CA (T=ca)")
     }
 }
 
-/// True where `issuer` has issued `certificate`.
-pub(super) fn issued_by(provider: &OpenSsl, certificate: &Certificate, issuer: &Certificate) -> bool {
-    names_match(provider, certificate, issuer) && signature_holds(provider, certificate, issuer)
-}
-
-/// True where a certificate is signed by its own key.
-pub(super) fn is_self_signed(provider: &OpenSsl, certificate: &Certificate) -> bool {
-    issued_by(provider, certificate, certificate)
-}
-
-/// The path from the certificate at `leaf` upwards as far as it goes, as places in `certificates`.
-pub(super) fn path_from(provider: &OpenSsl, certificates: &[Certificate], leaf: usize) -> Vec<usize> {
-    let mut path = vec![leaf];
-    let mut last = leaf;
-    while !is_self_signed(provider, &certificates[last]) {
-        let next = (0..certificates.len()).find(|place| {
-            !path.contains(place) && issued_by(provider, &certificates[last], &certificates[*place])
-        });
-        let Some(next) = next else { break };
-        path.push(next);
-        last = next;
-    }
-    path
-}
-
-/// The place of the leaf: the certificate that issued none of the others; the first of several.
-pub(super) fn leaf_of(provider: &OpenSsl, certificates: &[Certificate]) -> usize {
-    let issued_none = |place: &usize| {
-        let mut others = certificates.iter().enumerate().filter(|(other, _)| other != place);
-        !others.any(|(_, other)| names_match(provider, other, &certificates[*place]))
-    };
-    (0..certificates.len()).find(issued_none).unwrap_or(0)
+/// True where the name says that it is a CA.
+fn is_authority(certificate: &Certificate) -> bool {
+    certificate.fields().subject.as_text().is_some_and(|name| ServiceName::parse(name).is_authority())
 }

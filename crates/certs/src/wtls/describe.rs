@@ -1,6 +1,6 @@
 //! What a WTLS chain is, what it costs, and what a peer would refuse about it.
 
-use super::chain::{is_self_signed, issued_by, leaf_of, names_match, path_from, signature_holds};
+use super::chain::{Linked, linked};
 use super::issue::common_name;
 use super::key::{in_words, is_certified, key_type, private_key};
 use super::read_certificates;
@@ -10,11 +10,12 @@ use openssl::pkey::PKey;
 use openssl::rsa::Rsa;
 use shakedown_pki::credentials::{CredentialFile, Format, read_bytes};
 use shakedown_pki::inspect::{
-    Certificate as Described, Criteria, Description, Key, Part, Reason, Signature, Violation,
+    self, Certificate as Described, Criteria, Description, Key, Part, Reason, Signature, Violation, keys_name,
 };
+use shakedown_pki::order::{Link, is_self_signed, leaf_of, path_from};
 use shakedown_pki::{date, hex, keys};
-use shakedown_trace::suite::{KeyType, Protocol};
-use shakedown_wtls::certificate::{Certificate, CertifiedKey, ServiceName};
+use shakedown_trace::suite::Protocol;
+use shakedown_wtls::certificate::{Certificate, CertifiedKey};
 use shakedown_wtls::codec::Codec;
 use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
 use std::path::Path;
@@ -42,24 +43,23 @@ pub fn describe(
             .iter()
             .position(|certificate| is_certified(&provider, key, &certificate.fields().public_key))
     });
-    let right_order =
-        path_from(&provider, certificates, holder.unwrap_or_else(|| leaf_of(&provider, certificates)));
-    let described: Vec<_> =
-        certificates.iter().map(|certificate| describe_one(&provider, certificate)).collect();
+    let (chain, anchors) = (linked(&provider, certificates), linked(&provider, &anchors));
+    let right_order = path_from(&chain, holder.unwrap_or_else(|| leaf_of(&chain)));
+    let described: Vec<_> = chain.iter().map(describe_one).collect();
     let last = right_order[right_order.len() - 1];
     let sent =
         |place: &&usize| **place == right_order[0] || **place != last || !described[last].is_self_signed;
-    let chain = Chain { provider: &provider, certificates, right_order: &right_order, anchors: &anchors };
-    let mut violations = chain.violations(criteria);
+    let mut violations = violations(&chain, &right_order, &anchors, criteria);
     if let (Some((_, given)), None) = (key, holder) {
         let wanted = &described[right_order[0]].key.name;
         let detail = format!("the private key ({given}) is not that of the leaf ({wanted})");
         violations.push(Violation { reason: Reason::KeyMismatch, place: Some(right_order[0]), detail });
     }
+    let kind = |one: &Linked<'_>| key_type(&one.certificate.fields().public_key);
     Ok(Description {
         format: Format::Wtls,
         bytes_sent: right_order.iter().filter(sent).map(|place| described[*place].bytes).sum(),
-        keys_name: chain.keys_name(),
+        keys_name: keys_name(&chain, &right_order, &anchors, kind, Protocol::Wtls),
         key: None,
         security_level: 0,
         right_order,
@@ -91,10 +91,10 @@ pub(super) fn read_anchors(path: &Path) -> Result<Vec<Certificate>, CertsError> 
     })
 }
 
-fn describe_one(provider: &OpenSsl, certificate: &Certificate) -> Described {
+fn describe_one(linked: &Linked<'_>) -> Described {
+    let certificate = linked.certificate;
     let fields = certificate.fields();
     let bytes = certificate.as_bytes();
-    let is_self_signed = is_self_signed(provider, certificate);
     Described {
         kind: "WTLS",
         version: 1,
@@ -104,8 +104,8 @@ fn describe_one(provider: &OpenSsl, certificate: &Certificate) -> Described {
         not_before: date::print(fields.valid_not_before_unix_s.into()),
         not_after: date::print(fields.valid_not_after_unix_s.into()),
         alternative_names: Vec::new(),
-        is_ca: is_self_signed || is_authority(certificate),
-        is_self_signed,
+        is_ca: linked.is_no_issuer().is_none(),
+        is_self_signed: is_self_signed(linked),
         key: describe_key(&fields.public_key),
         signature: Signature {
             algorithm: fields.signature_algorithm.to_string(),
@@ -118,10 +118,6 @@ fn describe_one(provider: &OpenSsl, certificate: &Certificate) -> Described {
         parts: parts(certificate),
         fingerprint: hex(&openssl::sha::sha256(bytes)),
     }
-}
-
-fn is_authority(certificate: &Certificate) -> bool {
-    certificate.fields().subject.as_text().is_some_and(|name| ServiceName::parse(name).is_authority())
 }
 
 fn describe_key(key: &CertifiedKey) -> Key {
@@ -164,126 +160,28 @@ fn parts(certificate: &Certificate) -> Vec<Part> {
     list.into_iter().map(|(name, bytes)| Part { name: name.into(), bytes }).collect()
 }
 
-/// What is validated.
-struct Chain<'a> {
-    provider: &'a OpenSsl,
-    certificates: &'a [Certificate],
-    right_order: &'a [usize],
-    anchors: &'a [Certificate],
-}
-
-impl Chain<'_> {
-    fn name(&self, place: usize) -> String {
-        self.certificates[place].fields().subject.to_string()
-    }
-
-    /// The keys part of a suite's name: the path's keys, ended by a root's.
-    fn keys_name(&self) -> Option<String> {
-        let kind = |certificate: &Certificate| key_type(&certificate.fields().public_key);
-        let mut kinds = Vec::new();
-        for place in self.right_order {
-            let certificate = &self.certificates[*place];
-            let is_root = is_self_signed(self.provider, certificate);
-            let anchor = self.anchors.iter().find(|anchor| issued_by(self.provider, certificate, anchor));
-            kinds.push(kind(certificate)?);
-            if let Some(anchor) = anchor.filter(|_| !is_root) {
-                kinds.push(kind(anchor)?);
-            }
-            if anchor.is_some() || (is_root && self.anchors.is_empty()) {
-                return Some(chain_name(&kinds));
-            }
-        }
-        None
-    }
-
-    fn violations(&self, criteria: &Criteria) -> Vec<Violation> {
-        let mut list = Vec::new();
-        self.order(&mut list);
-        self.end(&mut list);
-        for (height, &place) in self.right_order.iter().enumerate() {
-            let certificate = &self.certificates[place];
-            let fields = certificate.fields();
-            let mut add = |reason, detail| list.push(Violation { reason, place: Some(place), detail });
-            if criteria.now_unix_s > fields.valid_not_after_unix_s.into() {
-                add(
-                    Reason::Expired,
-                    format!("expired at {}", date::print(fields.valid_not_after_unix_s.into())),
-                );
-            }
-            if criteria.now_unix_s < fields.valid_not_before_unix_s.into() {
-                let from = date::print(fields.valid_not_before_unix_s.into());
-                add(Reason::NotYetValid, format!("not valid before {from}"));
-            }
-            if height > 0 && !is_self_signed(self.provider, certificate) && !is_authority(certificate) {
-                add(
-                    Reason::IssuerIsNoCa,
-                    "has issued another, and its name does not say that it is a CA (T=ca)".into(),
-                );
-            }
-        }
-        let leaf = self.right_order[0];
-        let found = common_name(&self.certificates[leaf]);
-        if let Some(host) = criteria.host.as_ref().filter(|host| found.as_ref() != Some(host)) {
-            let found = found.unwrap_or_else(|| "an unnamed subject".into()).escape_debug().to_string();
-            let detail = format!("is not for '{}' but for {found}", host.escape_debug());
-            list.push(Violation { reason: Reason::WrongName, place: Some(leaf), detail });
-        }
-        list
-    }
-
-    fn order(&self, list: &mut Vec<Violation>) {
-        let on_path = |place: &usize| self.right_order.contains(place);
-        let in_file: Vec<usize> = (0..self.certificates.len()).filter(on_path).collect();
-        if in_file != self.right_order {
-            let right: Vec<String> =
-                self.right_order.iter().map(|place| format!("'{}'", self.name(*place))).collect();
-            let detail = format!("the right order, leaf first: {}", right.join(", "));
-            list.push(Violation { reason: Reason::WrongOrder, place: None, detail });
-        }
-        for place in (0..self.certificates.len()).filter(|place| !on_path(place)) {
-            let (name, leaf) = (self.name(place), self.name(self.right_order[0]));
-            let detail = format!("'{name}' is not on the path from the leaf '{leaf}'");
-            list.push(Violation { reason: Reason::Unrelated, place: Some(place), detail });
-        }
-    }
-
-    /// Whether the path ends where the peer trusts.
-    fn end(&self, list: &mut Vec<Violation>) {
-        let trusted = |place: &usize| {
-            let certificate = &self.certificates[*place];
-            self.anchors.iter().any(|anchor| issued_by(self.provider, certificate, anchor))
-        };
-        if self.right_order.iter().any(trusted) {
-            return;
-        }
-        let place = self.right_order[self.right_order.len() - 1];
-        let last = &self.certificates[place];
-        let mut known = self.certificates.iter().chain(self.anchors);
+/// Everything that a peer would refuse, the chain's order first.
+fn violations(
+    chain: &[Linked<'_>],
+    right_order: &[usize],
+    anchors: &[Linked<'_>],
+    criteria: &Criteria,
+) -> Vec<Violation> {
+    let mut list = Vec::new();
+    inspect::path(chain, right_order, anchors, true, &mut list);
+    for (height, &place) in right_order.iter().enumerate() {
         let mut add = |reason, detail| list.push(Violation { reason, place: Some(place), detail });
-        match known.find(|other| names_match(self.provider, last, other)) {
-            Some(issuer) if !signature_holds(self.provider, last, issuer) => {
-                let issuer = issuer.fields().subject.to_string();
-                add(
-                    Reason::BadSignature,
-                    format!("the signature does not verify under the key of '{issuer}'"),
-                );
-            }
-            // What the peer trusts is unknown: it may be the issuer of the last.
-            _ if self.anchors.is_empty() => {}
-            _ => {
-                let issuer = last.fields().issuer.to_string();
-                add(
-                    Reason::IssuerMissing,
-                    format!("issued by '{issuer}', which is neither in the chain nor trusted"),
-                );
-            }
+        inspect::dates(&chain[place], criteria.now_unix_s, &mut add);
+        if height > 0 {
+            inspect::issuing(&chain[place], &mut add);
         }
     }
-}
-
-/// The keys part of a WTLS suite's name.
-pub(super) fn chain_name(kinds: &[KeyType]) -> String {
-    let lone = kinds.len() == 2 && kinds[0] == kinds[1];
-    let named = if lone { &kinds[..1] } else { kinds };
-    named.iter().map(|kind| kind.name(Protocol::Wtls)).collect::<Vec<_>>().join("@")
+    let leaf = right_order[0];
+    let found = common_name(chain[leaf].certificate);
+    if let Some(host) = criteria.host.as_ref().filter(|host| found.as_ref() != Some(host)) {
+        let found = found.unwrap_or_else(|| "an unnamed subject".into()).escape_debug().to_string();
+        let detail = format!("is not for '{}' but for {found}", host.escape_debug());
+        list.push(Violation { reason: Reason::WrongName, place: Some(leaf), detail });
+    }
+    list
 }

@@ -1,11 +1,11 @@
 //! WTLS chains to order and from the store.
 
-use super::chain::{is_self_signed, issued_by};
+use super::chain::linked;
 use super::key::{Use, certified, curve_of, is_certified, key_type, private_key, randomness};
 use super::{WtlsIdentity, read_certificates};
 use crate::CertsError;
 use shakedown_pki::issue::Place;
-use shakedown_pki::{PkiError, Profile, Role, Store, date, hex, keys};
+use shakedown_pki::{PkiError, Profile, Role, Store, hex, keys, order};
 use shakedown_trace::Side;
 use shakedown_trace::suite::{KeyType, Protocol};
 use shakedown_wtls::Identifier;
@@ -50,7 +50,7 @@ pub fn identity(
             Ok::<_, CertsError>(issued.iter().map(Certificate::to_pem).collect())
         },
     )?;
-    check_validity(&chain, now_unix_s)?;
+    order::check_validity(&linked(&provider, &chain), "WTLS certificate", now_unix_s)?;
     let subject = common_name(&chain[0]).unwrap_or_default();
     let Some(root) = chain.pop() else { return Err(PkiError::ChainTooShort { given: 0 }.into()) };
     Ok(WtlsIdentity { chain, root, key: at(0)?, subject })
@@ -230,30 +230,13 @@ fn read_kept(
     if !is_certified(provider, leaf_key, &chain[0].fields().public_key) {
         return Err("the leaf's certificate is not that of its key".into());
     }
-    let mut links = chain.windows(2);
-    if !links.all(|link| issued_by(provider, &link[0], &link[1]))
-        || !is_self_signed(provider, &chain[chain.len() - 1])
+    let linked = linked(provider, &chain);
+    if !linked.windows(2).all(|pair| order::issued_by(&pair[0], &pair[1]))
+        || !order::is_self_signed(&linked[linked.len() - 1])
     {
         return Err("a signature does not verify".into());
     }
     Ok(chain)
-}
-
-fn check_validity(chain: &[Certificate], now_unix_s: i64) -> Result<(), CertsError> {
-    for certificate in chain {
-        let fields = certificate.fields();
-        let (from_s, to_s) =
-            (i64::from(fields.valid_not_before_unix_s), i64::from(fields.valid_not_after_unix_s));
-        if !(from_s..=to_s).contains(&now_unix_s) {
-            return Err(CertsError::Pki(PkiError::OutsideValidity {
-                what: format!("the WTLS certificate of '{}'", fields.subject),
-                not_before: date::print(from_s),
-                not_after: date::print(to_s),
-                at: date::print(now_unix_s),
-            }));
-        }
-    }
-    Ok(())
 }
 
 /// The common name in a certificate's subject, if it is text and has one.

@@ -27,7 +27,7 @@ pub mod kind {
 
 /// Bytes that are no EAP packet. They are discarded silently (RFC 3748 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum EapError {
     #[error("{bytes} bytes are no EAP packet; accepted: {HEADER_BYTES} or more")]
     TooShort { bytes: usize },

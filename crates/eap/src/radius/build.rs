@@ -6,7 +6,7 @@ use super::{
 
 /// What does not fit a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum BuildError {
     #[error("a value of {bytes} bytes in RADIUS attribute {kind}; accepted: up to {MAX_VALUE_BYTES}")]
     Value { kind: u8, bytes: usize },

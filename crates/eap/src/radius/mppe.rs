@@ -11,7 +11,7 @@ const KEY_BYTES: usize = 32;
 
 /// Keys that do not decrypt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum MppeError {
     #[error("the answer has no {0}")]
     Missing(&'static str),

@@ -4,7 +4,7 @@ use super::{AUTHENTICATOR_BYTES, Authenticator, HEADER_BYTES, MAX_PACKET_BYTES, 
 
 /// Bytes that are no RADIUS packet. Such datagrams are dropped without an answer (RFC 2865 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum PacketError {
     #[error("{bytes} bytes are no RADIUS packet; accepted: {HEADER_BYTES} or more")]
     TooShort { bytes: usize },

@@ -17,7 +17,7 @@ impl fmt::Debug for Secret {
 
 /// Why a packet is not believed. It is dropped without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum AuthenticatorError {
     #[error("the packet has no Message-Authenticator")]
     Missing,

@@ -4,7 +4,7 @@ use super::{MAX_FLIGHT_BYTES, Message};
 
 /// Fragments that cannot be put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum FragmentError {
     #[error("a fragment that others follow has no data")]
     Empty,

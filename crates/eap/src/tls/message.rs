@@ -6,7 +6,7 @@ const START: u8 = 0x20;
 
 /// Bytes that are no EAP-TLS message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum MessageError {
     #[error("an EAP-TLS packet has no flags")]
     NoFlags,

@@ -7,7 +7,7 @@ use shakedown_trace::{CloseReason, Endpoint, Event, ExportError, Negotiated};
 
 /// What the other side must not do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum Violation {
     #[error(transparent)]
     Message(#[from] super::MessageError),

@@ -7,7 +7,7 @@ pub use spec::{BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryp
 use crate::path::Shared;
 use crate::{
     Bound, Delay, Direction, Distribution, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Overhead,
-    Path, Payload, Probability, Purpose, Radio, Rate, RateValue, Silence, Stream, TooLong,
+    Path, Payload, Probability, Purpose, Radio, Rate, RateValue, Silence, Stream,
 };
 use spec::{probability, seconds};
 
@@ -143,12 +143,6 @@ impl TryFrom<&BearerSpec> for Bearer {
 }
 
 impl Bearer {
-    /// Largest network-layer packet.
-    #[must_use]
-    pub fn mtu_bytes(&self) -> u32 {
-        self.mtu_bytes
-    }
-
     /// True where nothing takes any time, is lost, doubled, or changed in length: links are then not needed.
     #[must_use]
     pub fn is_instant(&self) -> bool {
@@ -242,18 +236,6 @@ impl Bearer {
             .unwrap_or_else(|| self.setup.draw(&mut Stream::of(seed, entity, Purpose::SETUP)))
     }
 
-    /// The same without the set-up: a path that many clients share, each of which sets up its own radio.
-    #[must_use]
-    pub fn shared_part(&self) -> Self {
-        let mut bearer = self.clone();
-        bearer.setup = Distribution::constant(Ns::ZERO);
-        bearer.shared = self
-            .shared
-            .filter(|shared| shared.half_duplex.is_some())
-            .map(|shared| Shared { radio: None, ..shared });
-        bearer
-    }
-
     fn way<P: Payload>(&self, way: &Way, seed: u64, entity: u64) -> OneWay<P> {
         let streams = self.streams(way, seed, entity);
         let mut delay = Delay::new(way.delay.clone(), streams.delay.clone()).holding(self.holds);
@@ -270,6 +252,6 @@ impl Bearer {
         let rate = rate.silent(way.silence);
         let overhead = Overhead { inner: rate, bytes: self.overhead_bytes };
         let encapsulation = Encapsulation::counted(self.encryption_bytes, overhead);
-        Mtu::new(self.mtu_bytes, TooLong::Fragment, encapsulation)
+        Mtu::new(self.mtu_bytes, encapsulation)
     }
 }

@@ -247,7 +247,7 @@ fn udp_header() -> u32 {
 
 /// Why a bearer makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum BearerError {
     #[error("{key} is {value}; accepted: above 0 and below 9e15")]
     Rate { key: &'static str, value: f64 },
@@ -365,7 +365,7 @@ impl BearerSpec {
                     self.burst_loss_up,
                 )?,
                 bound: Bound { bytes: bytes(self.queue_bytes_up), units: self.queue_packets },
-                silence: silence(("duty_cycle_up", self.duty_cycle_up), ("pause_up_s", self.pause_up_s))?,
+                silence: self.silences()?[0],
                 purposes: [Purpose::LOSS_UP, Purpose::DUPLICATION_UP, Purpose::DELAY_UP],
             },
             Direction::Down => Way {
@@ -377,13 +377,21 @@ impl BearerSpec {
                     self.burst_loss_down,
                 )?,
                 bound: Bound { bytes: bytes(self.queue_bytes_down), units: self.queue_packets },
-                silence: silence(
-                    ("duty_cycle_down", self.duty_cycle_down),
-                    ("pause_down_s", self.pause_down_s),
-                )?,
+                silence: self.silences()?[1],
                 purposes: [Purpose::LOSS_DOWN, Purpose::DUPLICATION_DOWN, Purpose::DELAY_DOWN],
             },
         })
+    }
+
+    /// The silence after each unit, from the client and to it.
+    ///
+    /// # Errors
+    /// [`BearerError`] where there cannot be such a duty cycle or pause.
+    pub fn silences(&self) -> Result<[Option<Silence>; 2], BearerError> {
+        Ok([
+            silence(("duty_cycle_up", self.duty_cycle_up), ("pause_up_s", self.pause_up_s))?,
+            silence(("duty_cycle_down", self.duty_cycle_down), ("pause_down_s", self.pause_down_s))?,
+        ])
     }
 
     fn delay(&self, key: &'static str, own: Option<&DistributionSpec>) -> Result<Distribution, BearerError> {

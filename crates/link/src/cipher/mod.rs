@@ -36,7 +36,7 @@ pub trait FrameCipher: Send {
 
 /// Why a frame could not be encrypted or decrypted.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum CipherError {
     #[error("the frame has {0} bytes, fewer than its encryption adds")]
     Short(usize),

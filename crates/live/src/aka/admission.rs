@@ -1,13 +1,13 @@
-//! Who may hold a connection to a node: a table of connections with room for so many, and for fewer of one address.
+//! Admission of connections to a node: a table with a limit of connections, and a lower limit for one address.
 //!
-//! A new connection has proved nothing, so connections that have proved nothing yield to new ones: those of the address
-//! that has most of them, if that is more than one and more than one in 32 of all places that no mobile has proved itself
-//! for; among these first those that have said nothing, then those that have asked for something and not shown who they
-//! are, the oldest first in each. A connection whose other end has authenticated itself yields to
-//! none; where there are only such, the new one is turned away. So a flood of silent connections costs a mobile
-//! nothing, as long as its own first message arrives before as many newer connections of its address as that may have;
-//! and a flood from fewer than 32 other addresses costs it nothing at all, nor one from fewer than the places that are
-//! left, less one, where those are fewer.
+//! If the table is full, a new connection displaces an unauthenticated one. Candidates are those of the address with the
+//! most, if these are more than one and more than 1/32 of all places that authenticated mobiles leave; otherwise all
+//! unauthenticated connections. Of the candidates, silent connections are displaced before those with a valid request,
+//! and older ones first. An authenticated connection is never displaced; if there are only such, the new one is rejected.
+//!
+//! Therefore a flood of silent connections from a mobile's own address can displace the mobile only before its first
+//! message. A flood from fewer than 32 other addresses cannot displace it at all, nor one from fewer addresses than the
+//! free places less one, if these are fewer.
 
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -15,24 +15,23 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// A flood from fewer addresses than these takes places from itself alone, as long as there are more places left.
+/// A flood from fewer addresses than these displaces only its own connections, if there are more places left.
 const ADDRESSES_OF_A_FLOOD: usize = 32;
 
-/// Bounds of what the other ends of a listening socket can hold.
+/// Limits on the peers of a listening socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Connections at a time.
     pub connections: usize,
-    /// Of these, as many as one address may have: an IPv4 address, or an IPv6 network of 64 bits.
+    /// Connections at a time of one address: an IPv4 address, or an IPv6 network of 64 bits.
     pub connections_per_address: usize,
-    /// From a connection to the first message that makes sense. Not the whole attach: a mobile over a slow bearer needs
-    /// it for a few hundred bytes, and for one or two of its packets to be lost.
+    /// Timeout from the connection to the first valid message, not to the end of the attach. Over a slow bearer a mobile
+    /// needs it for a few hundred bytes, and for one or two retransmissions.
     pub first_message: Duration,
 }
 
 impl Limits {
-    /// The same for a port that only nodes are meant to reach. There are few of them, and all that they ask may come from
-    /// one address.
+    /// The limits of a port for other nodes. These are few, and all their queries may come from one address.
     pub(super) fn of_nodes(self) -> Self {
         Self { connections_per_address: self.connections, ..self }
     }
@@ -45,29 +44,29 @@ impl Default for Limits {
     }
 }
 
-/// What became of connections, those aside that were served.
+/// Counts of connections that were not served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Refusals {
-    /// Closed when they came, for there was no room.
+    /// Rejected, because the table was full.
     pub turned_away: u64,
-    /// Closed to make room for others, before they had proved anything.
+    /// Displaced by others before they were authenticated.
     pub displaced: u64,
-    /// Closed because no message came in time.
+    /// Closed, because no message arrived in time.
     pub silent: u64,
 }
 
-/// What the other end of a connection has shown so far.
+/// The state of a connection's peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Nothing.
+    /// It has sent nothing.
     Silent,
-    /// It has asked for something that makes sense, as anybody can.
+    /// It has sent a valid request, which needs no authentication.
     Asked,
     /// It has authenticated itself.
     Proved,
 }
 
-/// Who counts as one: an address, or the network that a host of IPv6 has to itself.
+/// The unit to which the limit per address applies: an IPv4 address, or an IPv6 network of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// An address.
@@ -98,11 +97,11 @@ struct Held<C> {
 pub enum Admission<C> {
     /// It is in the table under this number; another has had to go.
     Admitted { number: u64, displaced: Option<C> },
-    /// There is no room.
+    /// The table is full.
     TurnedAway,
 }
 
-/// Connections, by a number that grows: the oldest have the lowest.
+/// Connections by increasing number: the oldest have the lowest.
 pub struct Table<C> {
     limits: Limits,
     held: BTreeMap<u64, Held<C>>,
@@ -112,7 +111,7 @@ pub struct Table<C> {
 }
 
 impl<C> Table<C> {
-    /// An empty one.
+    /// An empty table.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -123,7 +122,7 @@ impl<C> Table<C> {
         }
     }
 
-    /// A connection has come. Where it displaces another, that one is not in the table any more.
+    /// Admits a new connection. If it displaces another, that one is removed from the table.
     pub fn admit(&mut self, origin: Origin, connection: C) -> Admission<C> {
         let same = self.per_origin.get(&origin).copied().unwrap_or(0);
         let displaced = if same >= self.limits.connections_per_address {
@@ -150,8 +149,8 @@ impl<C> Table<C> {
         Admission::Admitted { number, displaced }
     }
 
-    /// The first to go, if any has proved nothing: of the address that has most such connections, where any has many, the
-    /// oldest of those that have shown least.
+    /// The unauthenticated connection to displace, if any: of the address with the most, if any has many, the oldest of
+    /// those in the earliest state.
     fn yielding(&self, among: impl Fn(&Held<C>) -> bool) -> Option<u64> {
         let candidates = || {
             let unproved = |held: &Held<C>| held.standing != Standing::Proved && among(held);
@@ -161,8 +160,7 @@ impl<C> Table<C> {
         for (_, held) in candidates() {
             *of_origin.entry(held.origin).or_default() += 1;
         }
-        // Some mobiles behind one address are no crowd. Those that have proved themselves stay, so the rest share what they
-        // leave.
+        // A few mobiles behind one address are no flood. Authenticated ones stay, so the others share the remaining places.
         let proved = self.held.values().filter(|held| held.standing == Standing::Proved).count();
         let few = (self.limits.connections.saturating_sub(proved) / ADDRESSES_OF_A_FLOOD).max(1);
         let share = |origin: &Origin| of_origin.get(origin).copied().unwrap_or(0).max(few);
@@ -182,21 +180,21 @@ impl<C> Table<C> {
         Some(held.connection)
     }
 
-    /// The system has no room for another connection: one that has proved nothing goes.
+    /// The system cannot accept another connection: an unauthenticated one is removed.
     pub fn relieve(&mut self) -> Option<C> {
         let number = self.yielding(|_| true)?;
         self.refusals.displaced += 1;
         self.remove(number)
     }
 
-    /// The other end of a connection has shown more than before.
+    /// Advances the state of a connection's peer.
     pub fn raise(&mut self, number: u64, standing: Standing) {
         if let Some(held) = self.held.get_mut(&number) {
             held.standing = held.standing.max(standing);
         }
     }
 
-    /// A connection is over.
+    /// Removes a connection that has ended.
     pub fn leave(&mut self, number: u64) {
         self.remove(number);
     }
@@ -303,8 +301,7 @@ mod tests {
         assert_eq!(admitted(&mut table, host(1), 51).1, None, "a place that was left is free");
     }
 
-    /// What the flood is about: as many silent connections as anybody likes, from one address or from all, never keep
-    /// out a mobile that speaks.
+    /// Any number of silent connections, from one address or from many, never keeps out a mobile that sends a request.
     #[test]
     fn a_connection_that_sends_in_time_stays_beside_silent_ones() {
         for spread in [1, u32::MAX] {

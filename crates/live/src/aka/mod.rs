@@ -3,29 +3,29 @@
 
 mod admission;
 mod asking;
+mod deployment;
 mod files;
 mod lab;
 mod mobile;
 mod nodes;
 mod operator;
 mod provision;
-mod simulate;
 mod sockets;
 
 pub use admission::{Limits, Refusals};
+pub use deployment::{Deployment, simulate};
 pub use lab::{Card, Lab, suite_of};
 pub use mobile::{Attached, Attaches, MobileOptions, attach};
 pub use nodes::{HssOptions, HssSummary, Kept, SgsnOptions, SgsnSummary, serve_hss, serve_sgsn};
 pub use operator::Operator;
 pub use provision::{Provisioned, Site, provision};
-pub use simulate::{Deployment, Outcome, Plan, simulate};
 
 use shakedown_stacks::SetupError;
 use std::path::PathBuf;
 
 /// Why nothing could be run. What went wrong with single attaches is in the results.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum AkaError {
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -37,10 +37,8 @@ pub enum AkaError {
     Suite { suite: String, reason: &'static str },
     #[error("OpenSSL could not {what}: {stack}")]
     OpenSsl { what: &'static str, stack: openssl::error::ErrorStack },
-    #[error("the bearer: {0}")]
-    Bearer(#[from] shakedown_link::BearerError),
-    #[error("a time: {0}")]
-    Distribution(#[from] shakedown_link::DistributionError),
+    #[error(transparent)]
+    Plan(#[from] shakedown_aka::run::PlanError),
     #[error("{option}: {given}; accepted: {accepted}")]
     Option { option: &'static str, given: String, accepted: String },
     #[error("{}: {reason}", path.display())]
@@ -68,8 +66,7 @@ impl AkaError {
                 | Self::File { .. }
                 | Self::Listen { .. }
                 | Self::Store(_)
-                | Self::Bearer(_)
-                | Self::Distribution(_)
+                | Self::Plan(_)
                 | Self::Setup(SetupError::Unsupported(_))
         )
     }

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a wait for a node's answer is broken to look at the time.
+/// Interval at which a wait for a node's response checks the time.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The same of a node's own connections. One that is closed wakes its thread at once.
 const PULSE: Duration = Duration::from_millis(200);
-/// How long a write may take, and another node to answer.
+/// Timeout of a write, and of another node's response.
 pub const MAX_ANSWER: Duration = Duration::from_secs(5);
 /// Threads for each place in a table, and for each that an address may have: those of displaced connections take a moment
 /// to end.
@@ -40,7 +40,7 @@ impl Connection {
         Arc::new(Self { stream, over: AtomicBool::new(false) })
     }
 
-    /// Its thread leaves: where it reads or writes at once, where it waits for another node at the next look.
+    /// Its thread ends: at once if it reads or writes, at the next check if it waits for another node.
     fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
         let _ = self.stream.shutdown(Shutdown::Both);
@@ -110,7 +110,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// A connection that has been admitted. It reads and writes as a socket does, and says when it was closed from here.
+/// A connection that has been admitted. It reads and writes like a socket, and reports when this node closed it.
 pub struct Link<'a> {
     connection: Arc<Connection>,
     number: u64,
@@ -179,8 +179,7 @@ impl Port {
                 let patience = self.limits.first_message;
                 let link = Link { connection, number: place.number, table: &place.port.table, patience };
                 if ready(link.stream(), PULSE) {
-                    // What one connection brings about is no other's business: the node goes on, and the panic has been
-                    // printed.
+                    // A panic in one connection must not affect others: the panic is printed, and the node continues.
                     let _ = catch_unwind(AssertUnwindSafe(|| serve(&link)));
                 }
             };
@@ -216,8 +215,8 @@ impl Link<'_> {
         &self.connection.stream
     }
 
-    /// It was closed from here: displaced by another, or with all others. A thread that waits for something
-    /// else than this connection polls this.
+    /// This node closed the connection: displaced by another, or at the end. A thread that waits for something else
+    /// than this connection polls this.
     pub fn is_over(&self) -> bool {
         self.connection.over.load(Ordering::Relaxed)
     }
@@ -280,7 +279,7 @@ pub fn ready(stream: &TcpStream, wait: Duration) -> bool {
 /// Opens a connection and waits until it is there, looking in between whether to stop. `Err(None)`: to stop.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn connect(
     address: SocketAddr,
     timeout: Duration,

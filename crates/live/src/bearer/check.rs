@@ -205,7 +205,7 @@ fn train(plan: &CheckPlan, prober: &mut Prober<'_>, direction: Direction, rate: 
 
 /// What a packet of UDP weighs on the link.
 fn wire_bytes(plan: &LinkPlan, packet_bytes: usize) -> u32 {
-    let headers = plan.headers.ip_bytes + plan.headers.udp_bytes;
+    let headers = plan.bearer.ip_bytes + plan.bearer.udp_bytes;
     let overhead = match plan.bearer.rates_count {
         Layer::Layer2 => plan.bearer.packet_overhead_bytes + plan.bearer.link_encryption.overhead_bytes(),
         Layer::Layer3 => 0,

@@ -418,9 +418,10 @@ fn configure(prepared: &Prepared<'_>) -> Result<(), Failed> {
     let step = |result| at(Step::Configure, result);
     // SAFETY: touches no memory.
     let socket = step(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-    let ask = |what: libc::Ioctl, request: &libc::ifreq| {
+    // The type of a request is the C library's choice.
+    let ask = |what: libc::c_ulong, request: &libc::ifreq| {
         // SAFETY: each of these requests takes a valid ifreq.
-        step(unsafe { libc::ioctl(socket, what, request) }).map(drop)
+        step(unsafe { libc::ioctl(socket, what as _, request) }).map(drop)
     };
     let up = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     let mut loopback = request("lo");
@@ -447,7 +448,7 @@ fn configure(prepared: &Prepared<'_>) -> Result<(), Failed> {
     route.rt_gateway = socket_address(prepared.peer);
     route.rt_flags = libc::RTF_UP | libc::RTF_GATEWAY;
     // SAFETY: the request takes a valid rtentry.
-    step(unsafe { libc::ioctl(socket, libc::SIOCADDRT, &route) })?;
+    step(unsafe { libc::ioctl(socket, libc::SIOCADDRT as _, &route) })?;
     // SAFETY: closed once; there is no other owner.
     unsafe { libc::close(socket) };
     Ok(())

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Why there is no bearer, or no command behind it.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum BearerRunError {
     #[error("no command; accepted: a command and its arguments after --")]
     NoCommand,

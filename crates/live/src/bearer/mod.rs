@@ -29,5 +29,5 @@ pub use check::{CheckPlan, Checked, Figure, check};
 pub use emulator::{Counts, Lateness, Report};
 pub use end::{End, Side, Step};
 pub use error::BearerRunError;
-pub use packet::{Headers, LinkPlan, WaySilence};
+pub use packet::LinkPlan;
 pub use run::{Outcome, RunPlan, run};

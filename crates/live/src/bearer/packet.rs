@@ -6,69 +6,12 @@ use shakedown_link::cipher::{Ccmp, FrameCipher, MacHeader, Wep};
 use shakedown_link::{Bearer, BearerSpec, Direction, Fate, LinkEncryption, Ns, Path, Purpose, Stream, Unit};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Lengths of headers on the link, which may be compressed there.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Headers {
-    /// Of IPv4, whose 20 bytes count so many.
-    pub ip_bytes: u32,
-    /// Of UDP, whose 8 bytes count so many.
-    pub udp_bytes: u32,
-}
-
-impl Default for Headers {
-    fn default() -> Self {
-        Self { ip_bytes: 20, udp_bytes: 8 }
-    }
-}
-
-impl Headers {
-    /// What a packet weighs on the link.
-    fn bytes(self, packet: &[u8]) -> u32 {
-        let is_udp = packet.get(9) == Some(&17);
-        let udp = if is_udp { i64::from(self.udp_bytes) - 8 } else { 0 };
-        let bytes = packet.len() as i64 + i64::from(self.ip_bytes) - 20 + udp;
-        u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
-    }
-}
-
-/// Silence that a sender must keep, by regulation or by protocol.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WaySilence {
-    /// After each packet.
-    pub pause_s: f64,
-    /// Share of the time that may be spent sending, above 0 to 1.
-    pub duty_cycle: f64,
-}
-
-impl Default for WaySilence {
-    fn default() -> Self {
-        Self { pause_s: 0.0, duty_cycle: 1.0 }
-    }
-}
-
-impl WaySilence {
-    fn after(self, sending: Ns) -> Ns {
-        Ns::from_secs_f64(self.pause_s + sending.as_secs_f64() * (1.0 / self.duty_cycle - 1.0))
-    }
-}
-
 /// A bearer as a profile has it, and the seed of everything random in it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkPlan {
-    /// Rates, delays, loss, queues, encryption.
+    /// Rates, delays, loss, queues, headers, silences, encryption.
     pub bearer: BearerSpec,
-    /// Headers as compressed.
-    #[serde(default)]
-    pub headers: Headers,
-    /// Silence after packets from the client.
-    #[serde(default)]
-    pub silence_up: WaySilence,
-    /// Silence after packets to the client.
-    #[serde(default)]
-    pub silence_down: WaySilence,
     /// Names every random draw.
     #[serde(default)]
     pub seed: u64,
@@ -88,8 +31,9 @@ const BEYOND: [u8; 6] = [2, 0, 0, 0, 0, 3];
 /// A link with packets in it.
 pub(super) struct PacketLink {
     path: Path<Vec<u8>>,
-    headers: Headers,
-    silence: [WaySilence; 2],
+    /// Lengths of the headers of IPv4 and UDP on the link, which may be compressed there.
+    ip_bytes: u32,
+    udp_bytes: u32,
     is_encrypted: bool,
     held_bytes: u64,
     /// What the client's side of an encrypted link sends and receives, for a capture.
@@ -110,8 +54,8 @@ impl PacketLink {
         let bearer = Bearer::try_from(&plan.bearer)?;
         let mut link = Self {
             path: bearer.path(plan.seed, 0),
-            headers: plan.headers,
-            silence: [plan.silence_up, plan.silence_down],
+            ip_bytes: plan.bearer.ip_bytes,
+            udp_bytes: plan.bearer.udp_bytes,
             is_encrypted: plan.bearer.link_encryption != LinkEncryption::None,
             held_bytes: 0,
             tapped: None,
@@ -165,21 +109,22 @@ impl PacketLink {
         if self.held_bytes + packet.len() as u64 > MAX_HELD_BYTES {
             return Offered::NoMemory;
         }
-        let unit = Unit::new(self.headers.bytes(packet), self.payload(packet));
-        let silence = self.silence[direction as usize];
-        let before = self.path.way(direction).sender().busy();
+        let unit = Unit::new(self.bytes(packet), self.payload(packet));
         let fate = self.path.offer(direction, at, unit);
-        let sender = self.path.way(direction).sender_mut();
-        let silent = silence.after(sender.busy() - before);
-        if silent > Ns::ZERO && sender.busy() > before {
-            sender.hold_until(sender.free_at() + silent);
-        }
         self.held_bytes += match fate {
             Fate::Accepted => packet.len() as u64,
             Fate::Duplicated => 2 * packet.len() as u64,
             Fate::Dropped(_) => 0,
         };
         Offered::Link(fate)
+    }
+
+    /// What a packet weighs on the link: of its headers, of 20 and 8 bytes, as much as is sent there.
+    fn bytes(&self, packet: &[u8]) -> u32 {
+        let is_udp = packet.get(9) == Some(&17);
+        let udp = if is_udp { i64::from(self.udp_bytes) - 8 } else { 0 };
+        let bytes = packet.len() as i64 + i64::from(self.ip_bytes) - 20 + udp;
+        u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
     }
 
     fn payload(&self, packet: &[u8]) -> Vec<u8> {

@@ -1,7 +1,13 @@
 //! System calls that the standard library has no words for, each behind a safe function.
 
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use nix::errno::Errno;
+use nix::sys::socket::{self, AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{self, Pid};
+use std::io::{self, IoSliceMut};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 /// `-1` as the error that it stands for.
 pub(super) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -10,36 +16,27 @@ pub(super) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 
 /// The monotonic clock, ns.
 pub(super) fn monotonic_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC)
+    clock_ns(ClockId::CLOCK_MONOTONIC)
 }
 
 /// The clock of the day, ns since 1970.
 pub(super) fn realtime_ns() -> u64 {
-    clock_ns(libc::CLOCK_REALTIME)
+    clock_ns(ClockId::CLOCK_REALTIME)
 }
 
-fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec to write to; both clocks exist on every Linux.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// Both clocks exist on every Linux.
+fn clock_ns(clock: ClockId) -> u64 {
+    clock_gettime(clock).map_or(0, |time| Duration::from(time).as_nanos() as u64)
 }
 
 /// A pair of connected sockets that keep message boundaries, closed on exec.
 pub(super) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-    // SAFETY: `ends` has room for the two descriptors.
-    checked(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) })?;
-    // SAFETY: both descriptors were just made and have no other owner.
-    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+    Ok(socket::socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?)
 }
 
 /// Sends a few bytes.
 pub(super) fn send(socket: RawFd, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: the buffer is valid for its length.
-    let sent = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    Ok(socket::send(socket, bytes, MsgFlags::MSG_NOSIGNAL).map(drop)?)
 }
 
 /// Room for one descriptor in a control message, aligned as `cmsghdr` must be.
@@ -59,11 +56,11 @@ pub(super) fn send_with(socket: RawFd, bytes: &[u8], descriptor: Option<RawFd>) 
         // SAFETY: the control buffer is aligned and longer than CMSG_SPACE of one descriptor (24 bytes), so the header and
         // its data lie within it.
         unsafe {
-            message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as usize;
+            message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as _;
             let header = libc::CMSG_FIRSTHDR(&message);
             (*header).cmsg_level = libc::SOL_SOCKET;
             (*header).cmsg_type = libc::SCM_RIGHTS;
-            (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as usize;
+            (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as _;
             libc::CMSG_DATA(header).cast::<RawFd>().write_unaligned(descriptor);
         }
     }
@@ -74,35 +71,23 @@ pub(super) fn send_with(socket: RawFd, bytes: &[u8], descriptor: Option<RawFd>) 
 
 /// Receives a few bytes and the descriptor that came with them, if any. 0 bytes: the other end was closed.
 pub(super) fn receive_with(socket: RawFd, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
-    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let mut control = Control([0; 32]);
-    // SAFETY: all zeros is a valid msghdr.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = control.0.len();
-    let received = loop {
-        // SAFETY: `message` points to buffers that outlive the call.
-        let received = unsafe { libc::recvmsg(socket, &mut message, libc::MSG_CMSG_CLOEXEC) };
-        if received >= 0 {
-            break received as usize;
+    let mut control = nix::cmsg_space!([RawFd; 1]);
+    let mut parts = [IoSliceMut::new(bytes)];
+    loop {
+        match recvmsg::<()>(socket, &mut parts, Some(&mut control), MsgFlags::MSG_CMSG_CLOEXEC) {
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(received) => {
+                let descriptor = received.cmsgs()?.find_map(|message| match message {
+                    ControlMessageOwned::ScmRights(descriptors) => descriptors.first().copied(),
+                    _ => None,
+                });
+                // SAFETY: the kernel has just made the descriptor for us; it has no other owner.
+                let descriptor = descriptor.map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) });
+                return Ok((received.bytes, descriptor));
+            }
         }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    };
-    // SAFETY: the kernel filled the control buffer; a header that is there lies within it.
-    let descriptor = unsafe {
-        let header = libc::CMSG_FIRSTHDR(&message);
-        let is_one = !header.is_null()
-            && (*header).cmsg_level == libc::SOL_SOCKET
-            && (*header).cmsg_type == libc::SCM_RIGHTS;
-        // The descriptor was just made for us by the kernel.
-        is_one.then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned()))
-    };
-    Ok((received, descriptor))
+    }
 }
 
 /// What to wait for at a descriptor.
@@ -113,7 +98,7 @@ pub(super) fn readable(descriptor: RawFd) -> libc::pollfd {
 /// Waits for any of the descriptors, at most so long (`None`: for ever). Interrupted counts as nothing ready.
 pub(super) fn poll(entries: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<bool> {
     let timeout = timeout_ns.map(|ns| libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_sec: (ns / 1_000_000_000) as _,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     });
     let limit = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
@@ -141,7 +126,7 @@ pub(super) struct Punctual {
 impl Punctual {
     pub(super) fn begin() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let real_time = libc::sched_param { sched_priority: 1 };
+        let real_time = priority(1);
         // SAFETY: these calls take numbers, or read a valid sched_param; they concern this thread alone. What is refused
         // changes nothing: the bearer is then as punctual as any program.
         unsafe {
@@ -159,9 +144,16 @@ impl Punctual {
 
 const NICE: libc::c_int = -10;
 
+fn priority(number: libc::c_int) -> libc::sched_param {
+    // SAFETY: all zeros is a valid sched_param; some C libraries' have more fields.
+    let mut found: libc::sched_param = unsafe { std::mem::zeroed() };
+    found.sched_priority = number;
+    found
+}
+
 impl Drop for Punctual {
     fn drop(&mut self) {
-        let ordinary = libc::sched_param { sched_priority: 0 };
+        let ordinary = priority(0);
         // SAFETY: as when it began. A slack of 0 is the process' default.
         unsafe {
             libc::prctl(libc::PR_SET_TIMERSLACK, 0_u64);
@@ -173,16 +165,12 @@ impl Drop for Punctual {
 
 /// Reads once; `None` where nothing is there, or the other end is gone.
 pub(super) fn read(descriptor: BorrowedFd<'_>, buffer: &mut [u8]) -> Option<usize> {
-    // SAFETY: the buffer is valid for its length.
-    let got = unsafe { libc::read(descriptor.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-    usize::try_from(got).ok().filter(|got| *got > 0)
+    unistd::read(descriptor, buffer).ok().filter(|got| *got > 0)
 }
 
 /// Writes once.
 pub(super) fn write(descriptor: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: the buffer is valid for its length.
-    let put = unsafe { libc::write(descriptor.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
-    if put < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    Ok(unistd::write(descriptor, bytes).map(drop)?)
 }
 
 /// Sends a signal.
@@ -193,16 +181,14 @@ pub(super) fn kill(process: libc::pid_t, signal: libc::c_int) -> io::Result<()> 
 
 /// How a child ended, as a shell tells it: its exit status, or 128 and the signal. `None`: it has not.
 pub(super) fn ended(process: libc::pid_t, wait: bool) -> io::Result<Option<i32>> {
-    let mut status = 0;
+    let flags = if wait { WaitPidFlag::empty() } else { WaitPidFlag::WNOHANG };
     loop {
-        // SAFETY: `status` is valid to write to.
-        let found = unsafe { libc::waitpid(process, &mut status, if wait { 0 } else { libc::WNOHANG }) };
-        match checked(found) {
-            Ok(0) => return Ok(None),
-            Ok(_) if libc::WIFEXITED(status) => return Ok(Some(libc::WEXITSTATUS(status))),
-            Ok(_) => return Ok(Some(128 + libc::WTERMSIG(status))),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        match waitpid(Pid::from_raw(process), Some(flags)) {
+            Ok(WaitStatus::Exited(_, status)) => return Ok(Some(status)),
+            Ok(WaitStatus::Signaled(_, signal, _)) => return Ok(Some(128 + signal as i32)),
+            Ok(_) => return Ok(None),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Seconds from when an authentication was due to its end. Percentiles are the least times that so large a share did not
 /// exceed, true to one part in two thousand.
 #[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Times {
     pub mean: f64,
     pub p50: f64,

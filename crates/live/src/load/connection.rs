@@ -330,7 +330,8 @@ impl Connection {
         let tickets_follow = negotiated.protocol == Protocol::Tls13;
         self.phase = if exchange.request.is_some() || exchange.await_first_byte {
             Phase::AwaitingByte
-        } else if exchange.wants_session && tickets_follow {
+        } else if exchange.wants_session && tickets_follow && self.endpoint.session().is_none() {
+            // Some servers, as Go's, send their tickets in the first flight: then it is there already.
             self.session_deadline = Some(now + SESSION_WAIT);
             Phase::AwaitingSession
         } else {

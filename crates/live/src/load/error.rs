@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 /// Why a run could not begin.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum LoadError {
     #[error("target '{target}': {reason}; accepted: HOST:PORT, tls://HOST:PORT, wtls://HOST:PORT")]
     Target { target: String, reason: String },

@@ -1,4 +1,4 @@
-//! What a server is told.
+//! A server's configuration.
 
 use shakedown_stacks::SetupError;
 use shakedown_trace::Suite;
@@ -11,14 +11,14 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PayloadWhen {
-    /// As the answer to a request, or to a first byte that begins none.
+    /// As the response to a request, or to a first byte that does not begin a request.
     #[default]
     Request,
     /// As soon as the handshake is over.
     Handshake,
 }
 
-/// What a server is told.
+/// A server's configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What it negotiates; all over the same transport.
@@ -29,15 +29,15 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// Threads that serve, each with connections of its own.
     pub workers: usize,
-    /// Payload of an answer.
+    /// Payload of a response.
     pub payload_bytes: u64,
     /// When it is sent.
     pub payload_when: PayloadWhen,
     /// How long a handshake may take.
     pub handshake_timeout: Duration,
-    /// How long an established connection may go without a request, or without taking any of an answer.
+    /// Timeout of an established connection without a request, or without reading any of a response.
     pub idle_timeout: Duration,
-    /// How long connections may go on after the server was told to stop.
+    /// Time until connections are closed after the stop signal.
     pub drain_timeout: Duration,
     /// Handshakes in progress, of all workers; beyond, the oldest is given up.
     pub max_handshakes: usize,
@@ -85,7 +85,7 @@ impl Config {
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum ServeError {
     #[error(
         "{stream} runs over TCP and {datagram} over UDP; accepted at one address: suites of one transport"
@@ -96,6 +96,10 @@ pub enum ServeError {
         super::datagrams::MAX_PAYLOAD_BYTES
     )]
     Payload { bytes: u64 },
+    #[error("a time of {seconds} s: {error}")]
+    Time { seconds: f64, error: std::time::TryFromFloatSecsError },
+    #[error("{0}")]
+    ClientCa(String),
     #[error(transparent)]
     Setup(#[from] SetupError),
     #[error("cannot listen on {address}: {}", listening_reason(.error))]
@@ -113,7 +117,11 @@ impl ServeError {
     #[must_use]
     pub fn is_wrong_input(&self) -> bool {
         match self {
-            Self::Payload { .. } | Self::Transports { .. } | Self::Listen { .. } => true,
+            Self::Payload { .. }
+            | Self::Time { .. }
+            | Self::ClientCa(_)
+            | Self::Transports { .. }
+            | Self::Listen { .. } => true,
             Self::Setup(error) => matches!(
                 error,
                 SetupError::Unsupported(_)

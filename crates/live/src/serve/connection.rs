@@ -15,8 +15,8 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-/// Output that waits for the peer, beyond which nothing more is read from it or made for it. One more unit may come on
-/// top: a stack's flight, or a chunk of payload.
+/// Limit of unsent output. Beyond it the server neither reads from the peer nor produces output for it. One more unit
+/// may be added: a stack's flight, or a chunk of payload.
 const MAX_WAITING_BYTES: usize = 64 * 1024;
 /// Payload handed to the stack at once: a full record.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -24,7 +24,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const STEPS_PER_TURN: usize = 8;
 /// How long the end of the peer's side is waited for, so that the system does not cut off what was sent last.
 pub const LINGER: Duration = Duration::from_secs(2);
-/// How long a stopping server waits for the first request of a connection.
+/// Time that a stopping server allows for the first request of a connection.
 const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// What is read and discarded meanwhile.
 const MAX_LINGER_BYTES: usize = 256 * 1024;
@@ -36,7 +36,7 @@ static PAYLOAD: [u8; CHUNK_BYTES] = [b'.'; CHUNK_BYTES];
 pub struct Tools<'a> {
     /// The server's epoch.
     pub epoch: Instant,
-    /// What the server is told.
+    /// The server's configuration.
     pub config: &'a Config,
     /// What is counted.
     pub tally: &'a Tally,
@@ -59,7 +59,7 @@ impl Tools<'_> {
 /// What becomes of a connection after its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It waits for its socket or its deadline.
+    /// The connection waits for its socket or its deadline.
     Wait,
     /// It has more to do at once.
     Again,
@@ -86,7 +86,7 @@ pub struct Connection {
     started: Time,
     /// Its place among handshakes in progress.
     pub place: u64,
-    /// When it is looked at next, whatever happens.
+    /// When it is processed next at the latest.
     pub deadline: Deadline,
     /// When it is given up.
     pub due: Time,
@@ -96,13 +96,13 @@ pub struct Connection {
     pub readable: bool,
     /// The peer has ended its side, or broken the connection: what remains to be read comes to an end.
     pub ending: bool,
-    /// Its writability is being told, too.
+    /// Also registered for writability.
     watches_writable: bool,
     /// Output that the socket has not taken, and how much of it has been.
     waiting: Vec<u8>,
     sent: usize,
     exchange: Exchange,
-    /// Of the answer that is being given.
+    /// State of the response in progress.
     payload_left_bytes: u64,
     close_after: bool,
     /// It has asked for something, and has been given it.
@@ -151,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// Starts to be told of input.
+    /// Registers for input.
     pub fn register(&mut self, registry: &Registry) -> io::Result<()> {
         registry.register(&mut self.stream, self.token, Interest::READABLE)
     }
@@ -161,7 +161,7 @@ impl Connection {
         self.phase == Phase::Handshaking
     }
 
-    /// True where nothing is being asked or answered.
+    /// True if neither a request nor a response is in progress.
     pub fn is_idle(&self) -> bool {
         self.phase == Phase::Established
             && self.waiting.is_empty()
@@ -314,7 +314,7 @@ impl Connection {
         tools.output.clear();
     }
 
-    /// Makes the next piece of an answer. False where there is none to make.
+    /// Produces the next piece of a response. False if there is none.
     fn speak(&mut self, tools: &mut Tools<'_>) -> bool {
         if self.phase != Phase::Established {
             return false;
@@ -480,7 +480,7 @@ impl Connection {
         }
     }
 
-    /// The endpoint says that the connection is over.
+    /// The endpoint has closed the connection.
     fn ended(&mut self, tools: &mut Tools<'_>, reason: &CloseReason) {
         if self.phase == Phase::Handshaking {
             tools.tally.fail(match reason {

@@ -24,7 +24,7 @@ const READS_PER_TURN: usize = 64;
 const INPUT_BYTES: usize = 65_536;
 /// Payload of one datagram.
 const CHUNK_BYTES: u64 = 1_024;
-/// The largest answer over datagrams, which nothing paces.
+/// The largest response over datagrams, which is sent without pacing.
 pub const MAX_PAYLOAD_BYTES: u64 = 64 * CHUNK_BYTES;
 
 static PAYLOAD: [u8; 1_024] = [b'.'; 1_024];
@@ -33,7 +33,7 @@ static PAYLOAD: [u8; 1_024] = [b'.'; 1_024];
 pub struct Parts {
     /// Where time begins.
     pub epoch: Instant,
-    /// What the server is told.
+    /// The server's configuration.
     pub config: Arc<Config>,
     /// Says which handshakes are recorded.
     pub sampler: Option<Arc<Sampler>>,
@@ -45,7 +45,7 @@ pub struct Parts {
     pub max_handshakes: usize,
 }
 
-/// A handshake in progress, as far as this thread knows of it: anybody can begin one.
+/// A handshake in progress; an attacker can begin any number of them.
 struct Begun {
     place: u64,
     at: Duration,
@@ -79,7 +79,7 @@ impl DatagramWorker {
     /// A worker of a socket, and what wakes it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new(
         parts: Parts,
         listener: Box<dyn Listener>,
@@ -110,10 +110,10 @@ impl DatagramWorker {
         Ok((worker, waker))
     }
 
-    /// Serves until it is told to stop and has done so.
+    /// Serves until the stop signal, and until all connections have ended after it.
     ///
     /// # Errors
-    /// What the system says of the poll.
+    /// The system's error if polling fails.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(8);
         let timed = self.parts.config.queue_times;
@@ -192,7 +192,7 @@ impl DatagramWorker {
                 self.readable = false;
                 return;
             }
-            // An answer that could not be delivered is reported here (ECONNREFUSED); it says nothing of the others.
+            // ECONNREFUSED reports that one response could not be delivered; it does not affect the others.
             Err(_) => return,
         };
         self.parts.tally.received_bytes.add(bytes as u64);

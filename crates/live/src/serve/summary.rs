@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Times of one kind, in seconds; null of nothing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Times {
     pub count: u64,
     pub mean: Option<f64>,
@@ -45,7 +45,7 @@ impl Times {
 
 /// Handshakes by how they ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Handshakes {
     pub full: u64,
     pub resumed: u64,

@@ -1,9 +1,9 @@
 //! A thread that serves streams: one poll, one table of connections, and a bound on everything that peers can make it
 //! hold or do.
 //!
-//! Readiness is told once (epoll's edge), so a connection is in the queue until it says that it waits. A turn of the loop
-//! accepts a few connections and lets a few work; then it looks at sockets and deadlines again. Nothing here blocks but
-//! the poll.
+//! Readiness is reported once (epoll's edge trigger), so a connection stays in the queue until it waits again. A turn of
+//! the loop accepts a few connections and processes a few; then it checks sockets and deadlines again. Only the poll
+//! blocks.
 
 use super::config::Config;
 use super::connection::{Connection, Tools, Turn};
@@ -68,7 +68,7 @@ impl Orders {
 pub struct Parts {
     /// Where time begins.
     pub epoch: Instant,
-    /// What the server is told.
+    /// The server's configuration.
     pub config: Arc<Config>,
     /// Makes endpoints.
     pub acceptor: Arc<dyn Acceptor>,
@@ -99,7 +99,7 @@ pub struct Worker {
     accept: Accept,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// When whatever is left is cut.
+    /// When the remaining connections are closed.
     drain_until: Option<Duration>,
     /// Connections that were open at once since memory was given back.
     most_connections: usize,
@@ -108,7 +108,7 @@ pub struct Worker {
 /// Whether there may be connections to accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accept {
-    /// Not until the system says so.
+    /// Not until the system reports one.
     Wait,
     /// There may be.
     Ready,
@@ -161,7 +161,7 @@ impl Worker {
     /// A worker of a listening socket, and what wakes it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new(parts: Parts, mut listener: TcpListener) -> io::Result<(Self, Waker)> {
         let poll = Poll::new()?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
@@ -187,10 +187,10 @@ impl Worker {
         Ok((worker, waker))
     }
 
-    /// Serves until it is told to stop and has done so.
+    /// Serves until the stop signal, and until all connections have ended after it.
     ///
     /// # Errors
-    /// What the system says of the poll.
+    /// The system's error if polling fails.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
         let timed = self.parts.config.queue_times;
@@ -288,7 +288,7 @@ impl Worker {
             return;
         }
         self.drain_until = Some(self.parts.epoch.elapsed() + self.parts.config.drain_timeout);
-        // The system has promised a connection to those that wait to be accepted.
+        // Clients in the accept queue already have a connection.
         self.accept = Accept::Ready;
         for key in self.connections.keys() {
             self.with(key, |connection, tools| connection.drain(tools));
@@ -335,7 +335,7 @@ impl Worker {
                     self.listener = None;
                 }
             }
-            // No descriptors or no memory: somebody has to go first.
+            // No file descriptors or no memory: a connection has to end first.
             _ => {
                 if !self.make_room() {
                     self.pause();
@@ -457,7 +457,7 @@ impl Worker {
                 self.parts.tally.idle_closed.add(1);
                 self.close(entry.1);
             } else {
-                // It takes nothing of an answer, has not finished its request, or does not end its side.
+                // The peer reads nothing of a response, does not complete its request, or does not close its side.
                 if connection.is_established() {
                     self.parts.tally.idle_closed.add(1);
                 }

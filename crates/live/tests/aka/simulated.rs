@@ -1,7 +1,8 @@
 //! Attaches in virtual time.
 
 use crate::lab::suite;
-use shakedown_live::aka::{Plan, simulate};
+use shakedown_aka::run::Plan;
+use shakedown_live::aka::simulate;
 use std::ops::ControlFlow;
 
 fn plan(extra: &str) -> Plan {

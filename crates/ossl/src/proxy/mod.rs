@@ -92,7 +92,7 @@ fn republish(provider: *mut ffi::OSSL_PROVIDER) -> Result<Republished, LibraryEr
     let mut tables = HashMap::new();
     for operation in OPERATIONS {
         let mut no_cache: c_int = 0;
-        // SAFETY: the provider is live; the table it answers with is static.
+        // SAFETY: the provider is live; the table that it returns is static.
         let table = unsafe { ffi::OSSL_PROVIDER_query_operation(provider, operation, &raw mut no_cache) };
         if table.is_null() {
             continue;
@@ -103,7 +103,7 @@ fn republish(provider: *mut ffi::OSSL_PROVIDER) -> Result<Republished, LibraryEr
         while unsafe { !(*entry).algorithm_names.is_null() } {
             // SAFETY: not the end, so a whole entry.
             copies.add(operation, unsafe { *entry })?;
-            // SAFETY: the table goes on until the null entry.
+            // SAFETY: the table ends with the null entry.
             entry = unsafe { entry.add(1) };
         }
         copies.algorithms.push(OSSL_ALGORITHM {
@@ -177,7 +177,7 @@ unsafe fn dispatch_table(table: *const OSSL_DISPATCH) -> Vec<OSSL_DISPATCH> {
     let mut functions = Vec::new();
     let mut entry = table;
     loop {
-        // SAFETY: by the caller's promise this is an entry, at the latest the one that ends the table.
+        // SAFETY: as the caller guarantees, this is an entry, at the latest the one that ends the table.
         let function = unsafe { *entry };
         functions.push(function);
         if function.function_id == 0 {
@@ -215,7 +215,7 @@ unsafe extern "C" fn init<const ORIGINAL: usize>(
     }
     static TABLES: [Functions; 2] = [Functions::of::<0>(), Functions::of::<1>()];
     let Some(republished) = REPUBLISHED[ORIGINAL].get() else { return 0 };
-    // SAFETY: the core passes valid places for the answer; the provider is live.
+    // SAFETY: the core passes valid pointers for the results; the provider is live.
     unsafe {
         *out = TABLES[ORIGINAL].0.as_ptr();
         *provider_context = ffi::OSSL_PROVIDER_get0_provider_ctx(republished.provider);
@@ -228,7 +228,7 @@ unsafe extern "C" fn query_operation<const ORIGINAL: usize>(
     operation: c_int,
     no_cache: *mut c_int,
 ) -> *const OSSL_ALGORITHM {
-    // SAFETY: the core passes a valid place for the answer.
+    // SAFETY: the core passes a valid pointer for the result.
     unsafe { *no_cache = 0 };
     let table = REPUBLISHED[ORIGINAL].get().and_then(|republished| republished.tables.get(&operation));
     table.map_or(std::ptr::null(), |table| table.algorithms.as_ptr())

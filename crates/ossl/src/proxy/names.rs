@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// What a key is, as far as the algorithm's name tells.
+/// The kind of a key, as far as the algorithm's name determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// The size is the key's.
@@ -24,7 +24,7 @@ pub enum Family {
     Fixed(&'static str),
 }
 
-/// The parameters of an algorithm whose name says it all.
+/// The parameters of an algorithm whose name determines them.
 pub fn fixed(name: &str) -> Option<&'static str> {
     // OpenSSL's names differ from ours in dashes and case only.
     const FIXED: [&str; 12] = [
@@ -65,7 +65,7 @@ fn place(family: Family) -> Option<usize> {
     }
 }
 
-/// Notes where to ask about keys of a family. DH and DHX answer alike, as do RSA and RSA-PSS.
+/// Remembers the function that describes keys of a family. DH and DHX share one, as do RSA and RSA-PSS.
 pub fn learn(family: Family, get_params: *const c_void) {
     if let Some(place) = place(family) {
         GET_PARAMS[place].store(get_params.cast_mut(), Ordering::Relaxed);
@@ -87,7 +87,7 @@ pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static st
     if let Family::Fixed(name) = family {
         return Some(name);
     }
-    // SAFETY: the caller promises the key.
+    // SAFETY: the caller guarantees a valid key.
     let Some(kind) = (unsafe { kind(family, key) }) else {
         // SAFETY: as above.
         return unsafe { asked(family, key) };
@@ -104,7 +104,7 @@ pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static st
     })
 }
 
-/// What tells keys of one family apart: numbers that a key gives away at once.
+/// Distinguishes keys of one family by numbers that can be read without much work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A curve or group that OpenSSL has a number for.
@@ -123,7 +123,7 @@ unsafe fn kind(family: Family, key: *mut c_void) -> Option<Kind> {
     }
     let sized = |bits: c_int| (bits > 0).then_some(Kind::Sized(bits, false));
     let numbered = |number: c_int| (number != 0).then_some(Kind::Numbered(number));
-    // SAFETY: by the caller's promise a key of that family, which the default provider keeps as libcrypto's own
+    // SAFETY: as the caller guarantees, a key of that family, which the default provider keeps as libcrypto's own
     // (`providers/implementations/keymgmt`): an RSA, DSA, DH or EC_KEY. A group or modulus that is not there is null, and
     // not looked into.
     unsafe {
@@ -145,7 +145,7 @@ unsafe fn kind(family: Family, key: *mut c_void) -> Option<Kind> {
     }
 }
 
-/// The same by the key management's own answer.
+/// The same by the key management's own function.
 ///
 /// # Safety
 /// As for [`parameters`].
@@ -170,7 +170,7 @@ unsafe fn asked(family: Family, key: *mut c_void) -> Option<&'static str> {
         },
         end(),
     ];
-    // SAFETY: the caller promises the key; each parameter points to a place of ours of the size it says, and the list ends
+    // SAFETY: the caller guarantees a valid key; each parameter points to a place of ours of the size it says, and the list ends
     // with a null key.
     unsafe { get_params(key, asked.as_mut_ptr()) };
     let group =
@@ -339,7 +339,7 @@ impl Construction {
 /// they are for `'a`.
 pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Option<&'a [u8]> {
     let mut param = params;
-    // SAFETY: not null, so a list, by the caller's promise; `param` never moves past the entry with the null key.
+    // SAFETY: not null, so a list, as the caller guarantees; `param` never moves past the entry with the null key.
     while let Some(entry) = unsafe { param.as_ref() }
         && !entry.key.is_null()
     {

@@ -93,7 +93,7 @@ impl<const N: usize, const MAX: usize, D> Slots<N, MAX, D> {
     pub unsafe fn original<F: Copy>(&self, slot: usize, place: usize) -> F {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         let pointer = self.functions[slot][place].load(Ordering::Relaxed);
-        // SAFETY: by the caller's promise the pointer is a function of this type.
+        // SAFETY: as the caller guarantees, the pointer is a function of this type.
         unsafe { std::mem::transmute_copy(&pointer) }
     }
 

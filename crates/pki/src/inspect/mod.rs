@@ -4,7 +4,7 @@ mod parts;
 mod violation;
 
 pub use parts::{Extension, Part};
-pub use violation::{Reason, Violation};
+pub use violation::{Reason, Violation, dates, issuing, path};
 
 use crate::credentials::{CredentialFile, Format, ReadError};
 use crate::date;
@@ -18,6 +18,7 @@ use openssl::pkey::{HasPublic, PKey, PKeyRef, Private, Public};
 use openssl::x509::{X509, X509Ref};
 use serde::Serialize;
 use shakedown_trace::Side;
+use shakedown_trace::suite::{KeyType, Protocol};
 use std::path::{Path, PathBuf};
 
 /// What a peer validates a chain against.
@@ -124,7 +125,7 @@ pub struct Signature {
 
 /// Why a file could not be described.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum InspectError {
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -211,13 +212,14 @@ fn describe_chain(
         format,
     };
     let violations = violation::violations(&chain, criteria);
+    let kind = |certificate: &X509| keys::key_type(&*certificate.public_key().ok()?);
     let last = right_order.last().copied().unwrap_or(0);
     let sent =
         |place: &&usize| **place == right_order[0] || **place != last || !described[last].is_self_signed;
     Ok(Description {
         format,
         bytes_sent: right_order.iter().filter(sent).map(|place| described[*place].bytes).sum(),
-        keys_name: keys_name(certificates, &right_order, anchors),
+        keys_name: keys_name(certificates, &right_order, anchors, kind, Protocol::Tls12),
         key: key.map(|key| describe_key(key)),
         security_level,
         right_order,
@@ -230,9 +232,14 @@ fn holds(certificate: &X509Ref, key: &PKeyRef<Private>) -> bool {
     certificate.public_key().is_ok_and(|public| public.public_eq(key))
 }
 
-/// The keys part of a suite's name: the path's keys, ended by a root's.
-fn keys_name(certificates: &[X509], path: &[usize], anchors: &[X509]) -> Option<String> {
-    let kind = |certificate: &X509| keys::key_type(&*certificate.public_key().ok()?);
+/// The keys part of a suite's name: the path's keys, ended by a root's, as `kind` finds and `name` writes them.
+pub fn keys_name<C: order::Link>(
+    certificates: &[C],
+    path: &[usize],
+    anchors: &[C],
+    kind: impl Fn(&C) -> Option<KeyType>,
+    protocol: Protocol,
+) -> Option<String> {
     let mut kinds = Vec::new();
     for place in path {
         let certificate = &certificates[*place];
@@ -241,7 +248,7 @@ fn keys_name(certificates: &[X509], path: &[usize], anchors: &[X509]) -> Option<
             if !order::is_self_signed(certificate) || kinds.len() == 1 {
                 kinds.push(kind(anchor)?);
             }
-            return Some(keys::chain_name(&kinds));
+            return Some(keys::chain_name(&kinds, protocol));
         }
     }
     let last = &certificates[*path.last()?];
@@ -251,7 +258,7 @@ fn keys_name(certificates: &[X509], path: &[usize], anchors: &[X509]) -> Option<
     if kinds.len() == 1 {
         kinds.push(kinds[0]);
     }
-    Some(keys::chain_name(&kinds))
+    Some(keys::chain_name(&kinds, protocol))
 }
 
 /// What a key is.

@@ -6,10 +6,9 @@ use crate::date;
 use crate::ffi;
 use crate::keys;
 use crate::name;
-use crate::order;
-use crate::store::unix_s;
+use crate::order::{Link, issued_by};
 use openssl::pkey::{PKey, Private};
-use openssl::x509::{X509, X509Ref};
+use openssl::x509::X509;
 use serde::Serialize;
 use shakedown_trace::Side;
 
@@ -75,12 +74,13 @@ pub(super) struct Chain<'a> {
 /// Everything that a peer would refuse, the chain's order first.
 pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violation> {
     let mut list = Vec::new();
-    order_of(chain, &mut list);
-    end_of(chain, &mut list);
+    // An archive has no order of its own.
+    let has_order = chain.format != Format::Pkcs12;
+    path(chain.certificates, chain.right_order, chain.anchors, has_order, &mut list);
     for (height, &place) in chain.right_order.iter().enumerate() {
         let certificate = &chain.certificates[place];
         let mut add = |reason, detail| list.push(Violation { reason, place: Some(place), detail });
-        dates(certificate, criteria, &mut add);
+        dates(certificate, criteria.now_unix_s, &mut add);
         strength(&chain.described[place], criteria, &mut add);
         for extension in &chain.described[place].extensions {
             if extension.critical && !extension.is_understood {
@@ -91,7 +91,16 @@ pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violatio
             }
         }
         if height > 0 {
-            issuing(certificate, height, &mut add);
+            issuing(certificate, &mut add);
+        }
+        // How many it has below itself on the path, the leaf aside.
+        let between = height.saturating_sub(1);
+        let most = certificate.pathlen().and_then(|most| usize::try_from(most).ok());
+        if let Some(most) = most.filter(|most| between > *most) {
+            add(
+                Reason::PathTooLong,
+                format!("allows {most} CA(s) between itself and the leaf; there are {between}"),
+            );
         }
     }
     if let Some(key) = &chain.anchor_key {
@@ -102,61 +111,60 @@ pub(super) fn violations(chain: &Chain<'_>, criteria: &Criteria) -> Vec<Violatio
     list
 }
 
-fn order_of(chain: &Chain<'_>, list: &mut Vec<Violation>) {
-    let name = |place: &usize| format!("'{}'", name::short(&chain.certificates[*place]));
-    let in_file: Vec<usize> =
-        (0..chain.certificates.len()).filter(|place| chain.right_order.contains(place)).collect();
-    // An archive has no order of its own.
-    if chain.format != Format::Pkcs12 && in_file != chain.right_order {
-        let right: Vec<String> = chain.right_order.iter().map(name).collect();
+/// What a peer would refuse about the order of the certificates of a file, if it has one, and about where the path ends.
+pub fn path<C: Link>(
+    certificates: &[C],
+    right_order: &[usize],
+    anchors: &[C],
+    has_order: bool,
+    list: &mut Vec<Violation>,
+) {
+    let name = |place: &usize| format!("'{}'", certificates[*place].subject());
+    let on_path = |place: &usize| right_order.contains(place);
+    if has_order && !(0..certificates.len()).filter(on_path).eq(right_order.iter().copied()) {
+        let right: Vec<String> = right_order.iter().map(name).collect();
         let detail = format!("the right order, leaf first: {}", right.join(", "));
         list.push(Violation { reason: Reason::WrongOrder, place: None, detail });
     }
-    for place in (0..chain.certificates.len()).filter(|place| !chain.right_order.contains(place)) {
-        let detail =
-            format!("{} is not on the path from the leaf {}", name(&place), name(&chain.right_order[0]));
+    for place in (0..certificates.len()).filter(|place| !on_path(place)) {
+        let detail = format!("{} is not on the path from the leaf {}", name(&place), name(&right_order[0]));
         list.push(Violation { reason: Reason::Unrelated, place: Some(place), detail });
     }
-}
-
-/// Whether the path ends where the peer trusts.
-fn end_of(chain: &Chain<'_>, list: &mut Vec<Violation>) {
-    let trusted = |place: &usize| {
-        chain.anchors.iter().any(|anchor| order::issued_by(&chain.certificates[*place], anchor))
-    };
-    if chain.right_order.iter().any(trusted) {
+    let trusted = |place: &usize| anchors.iter().any(|anchor| issued_by(&certificates[*place], anchor));
+    if right_order.iter().any(trusted) {
         return;
     }
-    let Some(&place) = chain.right_order.last() else { return };
-    let last = &chain.certificates[place];
-    let claimed =
-        chain.certificates.iter().chain(chain.anchors).find(|other| order::names_match(last, other));
-    let mut add = |reason, detail| list.push(Violation { reason, place: Some(place), detail });
-    match claimed {
-        Some(issuer) if !order::signature_holds(last, issuer) => {
-            let issuer = name::short(issuer);
-            add(Reason::BadSignature, format!("the signature does not verify under the key of '{issuer}'"));
+    let Some(&place) = right_order.last() else { return };
+    let last = &certificates[place];
+    let (reason, detail) = match certificates.iter().chain(anchors).find(|other| last.names(other)) {
+        Some(issuer) if !last.is_signed_by(issuer) => {
+            let issuer = issuer.subject();
+            (Reason::BadSignature, format!("the signature does not verify under the key of '{issuer}'"))
         }
         // What the peer trusts is unknown: it may be the issuer of the last.
-        _ if chain.anchors.is_empty() => {}
+        _ if anchors.is_empty() => return,
         _ => {
-            let issuer = name::text(last.issuer_name());
-            add(
-                Reason::IssuerMissing,
-                format!("issued by '{issuer}', which is neither in the chain nor trusted"),
-            );
+            let detail = format!("issued by '{}', which is neither in the chain nor trusted", last.issuer());
+            (Reason::IssuerMissing, detail)
         }
+    };
+    list.push(Violation { reason, place: Some(place), detail });
+}
+
+/// What a peer would refuse about a certificate's dates.
+pub fn dates<C: Link>(certificate: &C, now_unix_s: i64, add: &mut impl FnMut(Reason, String)) {
+    let Some((from_s, to_s)) = certificate.validity_s() else { return };
+    if now_unix_s > to_s {
+        add(Reason::Expired, format!("expired at {}", date::print(to_s)));
+    } else if now_unix_s < from_s {
+        add(Reason::NotYetValid, format!("not valid before {}", date::print(from_s)));
     }
 }
 
-fn dates(certificate: &X509Ref, criteria: &Criteria, add: &mut impl FnMut(Reason, String)) {
-    let (Ok(from_s), Ok(to_s)) = (unix_s(certificate.not_before()), unix_s(certificate.not_after())) else {
-        return;
-    };
-    if criteria.now_unix_s > to_s {
-        add(Reason::Expired, format!("expired at {}", date::print(to_s)));
-    } else if criteria.now_unix_s < from_s {
-        add(Reason::NotYetValid, format!("not valid before {}", date::print(from_s)));
+/// What a peer would refuse about a certificate that has issued another.
+pub fn issuing<C: Link>(certificate: &C, add: &mut impl FnMut(Reason, String)) {
+    if let Some(why) = certificate.is_no_issuer() {
+        add(Reason::IssuerIsNoCa, format!("has issued another, and {why}"));
     }
 }
 
@@ -185,30 +193,6 @@ fn strength(certificate: &Certificate, criteria: &Criteria, add: &mut impl FnMut
     if !certificate.is_self_signed && signature.security_bits < wanted {
         let (name, bits) = (&signature.algorithm, signature.security_bits);
         add(Reason::WeakDigest, format!("{name} gives {bits} bits; security level {level} wants {wanted}"));
-    }
-}
-
-/// Checks of a certificate that has `height` certificates of the path below it.
-fn issuing(certificate: &X509, height: usize, add: &mut impl FnMut(Reason, String)) {
-    if !ffi::is_ca(certificate) {
-        add(
-            Reason::IssuerIsNoCa,
-            "has issued another, and its basic constraints do not say that it is a CA".into(),
-        );
-    } else if !ffi::may_sign_certificates(certificate) {
-        add(
-            Reason::IssuerIsNoCa,
-            "has issued another, and its key usage does not allow signing certificates".into(),
-        );
-    }
-    let between = height - 1;
-    if let Some(most) =
-        certificate.pathlen().filter(|most| usize::try_from(*most).is_ok_and(|most| between > most))
-    {
-        add(
-            Reason::PathTooLong,
-            format!("allows {most} CA(s) between itself and the leaf; there are {between}"),
-        );
     }
 }
 

@@ -1,11 +1,12 @@
 //! Parcels that a client and its end of the server send and receive, and timers that send them again.
 
-use super::{Accepted, Body, Client, Parcel, Place, Shared, Transport, side};
+use super::{Accepted, Body, Client, Parcel, Place, Radio, Shared, Traffic, Transport, side};
+use crate::access::{self as cell, Who};
 use crate::datagram::Reaction;
 use crate::handshake::Plan;
 use crate::outcome::Cause;
 use crate::tcp::{ACK, IP_BYTES, Packet, RST, SYN, State, Tcp};
-use shakedown_link::{Direction, Fate, Link, Ns, Unit};
+use shakedown_link::{Direction, Drop, Fate, Link, Ns, Unit};
 
 /// What the server has room for.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +57,12 @@ impl Client {
     /// together in memory and copied at once makes the processor wait.
     #[inline(always)]
     fn put(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
+        if self.cell.is_some() {
+            self.contend(now, direction, bytes, body, shared);
+            return;
+        }
         let Some(path) = &mut self.path else {
-            self.offer_elsewhere(now, direction, bytes, body, shared);
+            self.hand_over(direction, bytes, body, shared);
             return;
         };
         let parcel = Parcel { slot: self.slot, generation: self.generation, body };
@@ -82,26 +87,58 @@ impl Client {
         self.put(now, direction, bytes, body, shared);
     }
 
-    /// Puts a parcel on its way in a cell, or hands it over.
-    fn offer_elsewhere(
-        &mut self,
-        now: Ns,
-        direction: Direction,
-        bytes: u32,
-        body: Body,
-        shared: &mut Shared<'_>,
-    ) {
-        let Some(cell) = self.cell else {
-            self.hand_over(direction, bytes, body, shared);
-            return;
-        };
-        let parcel = Parcel { slot: self.slot, generation: self.generation, body };
+    /// Gives a parcel to the cell.
+    #[inline(never)]
+    fn contend(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
+        let of = &shared.classes[usize::from(self.class)];
+        let (Some(cell), Some(of)) = (self.cell, &of.cell) else { return };
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);
-        shared.touched_cells.push(cell);
-        let fate = shared.cells[cell as usize].offer(direction, now, Unit::new(bytes, parcel));
+        let queued = self.queued[side(direction)] + u64::from(bytes);
+        if !of.holds(direction, queued) {
+            shared.traffic.dropped[Drop::QueueFull as usize] += 1;
+            return;
+        }
+        self.queued[side(direction)] = queued;
+        let who = Who { number: self.number, slot: self.slot, entry: of.entry };
+        let parcel = Parcel { slot: self.slot, generation: self.generation, body };
+        let airtime = of.airtime(direction, bytes);
+        let silence = of.silence(direction, airtime);
+        let packet = cell::Packet { who, direction, bytes, airtime, silence, parcel };
+        let medium = &mut shared.media[cell as usize];
+        shared.touched.push(cell);
+        if self.radio == Radio::Connected {
+            medium.offer(now, packet);
+            return;
+        }
+        medium.hold(packet);
+        if self.radio == Radio::Idle {
+            self.radio = Radio::Asking;
+            medium.request(now, who);
+        }
+    }
+
+    /// Sends a packet in vain from a time on.
+    pub fn spends(&mut self, direction: Direction, from: Ns, link_bytes: u32) {
+        if let Some(path) = &mut self.path {
+            path.spend(direction, from, link_bytes);
+        }
+    }
+
+    /// A packet has left its cell, or was given up there.
+    pub fn is_served(&mut self, direction: Direction, bytes: u32) {
+        self.queued[side(direction)] -= u64::from(bytes);
+    }
+
+    /// Puts a packet that its cell serves onto its path, from a time on.
+    pub fn cross(&mut self, from: Ns, packet: cell::Packet, traffic: &mut Traffic) {
+        let cell::Packet { direction, bytes, parcel, .. } = packet;
+        self.is_served(direction, bytes);
+        let Some(path) = &mut self.path else { return };
+        let fate = path.offer(direction, from, Unit::new(bytes, parcel));
+        self.arrives[side(direction)] = path.due(direction);
         if let Fate::Dropped(cause) = fate {
-            shared.traffic.dropped[cause as usize] += 1;
+            traffic.dropped[cause as usize] += 1;
         }
     }
 
@@ -206,10 +243,28 @@ impl Client {
         self.send_packets(now, Direction::Up, shared);
         match state {
             State::Established if self.connected.is_none() => self.connected = Some(now),
+            State::Reset if self.connected.is_none() => return Err(Cause::Refused),
             State::Reset => return Err(Cause::Reset),
             _ => {}
         }
         Ok(())
+    }
+
+    /// True where a parcel that has come would begin a connection at a server with so much room.
+    pub fn opens(&self, parcel: &Parcel, admits: Admits) -> bool {
+        match &self.transport {
+            Transport::Stream(ends) => {
+                let is_new = matches!(ends[1].state(), State::Listening | State::TimedOut | State::Reset);
+                is_new && parcel.body.is_syn() && admits.connection
+            }
+            _ => self.accepted == Accepted::No && admits.handshake,
+        }
+    }
+
+    /// The server answers a SYN by a reset.
+    pub fn is_reset(&mut self, now: Ns, shared: &mut Shared<'_>) {
+        shared.out.push(Packet { flags: RST | ACK, ack: 1, ..Packet::default() });
+        self.send_packets(now, Direction::Down, shared);
     }
 
     /// A datagram for a server that has no room for another handshake is dropped.

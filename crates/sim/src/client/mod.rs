@@ -12,6 +12,7 @@ pub(crate) use shared::{Shared, Spare, Traffic};
 use crate::datagram;
 use crate::handshake::{Plan, TransportKind};
 use crate::server::JobId;
+use crate::stages::Stage;
 use crate::tcp::{IP_BYTES, Jiffies, State, Tcp};
 use shakedown_link::{Direction, Distribution, Ns, Path, Purpose, Stream};
 
@@ -22,6 +23,7 @@ pub(crate) const KIND: Purpose = Purpose(104);
 pub(crate) const BACKOFF: Purpose = Purpose(105);
 pub(crate) const ARRIVAL: Purpose = Purpose(106);
 pub(crate) const REPLICATION: Purpose = Purpose(107);
+pub(crate) const BALANCE: Purpose = Purpose(110);
 
 /// A time that does not come.
 pub(crate) const NEVER: Ns = Ns::MAX;
@@ -78,6 +80,16 @@ pub(crate) enum Accepted {
     Over,
 }
 
+/// A client's connection to its cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Radio {
+    Idle,
+    /// It has asked for access.
+    Asking,
+    /// It is connected, or is being set up.
+    Connected,
+}
+
 /// One client, from its arrival until it is ready and the server through, or until it gives up.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -89,6 +101,10 @@ pub(crate) struct Client {
     pub is_active: bool,
     pub generation: u32,
     pub attempt: u32,
+    /// What it waited for when that was last noted.
+    pub noted: Option<Stage>,
+    /// The server answers this attempt by an alert.
+    pub refused: bool,
     pub planned: Ns,
     /// When the attempt ends for want of time, or [`NEVER`].
     pub gives_up: Ns,
@@ -98,6 +114,8 @@ pub(crate) struct Client {
     pub ready: Option<Ns>,
     /// The end of what the client's processor is at, or [`NEVER`].
     pub computes_until: Ns,
+    /// The server that its attempt has come to, if it has.
+    pub server: Option<u32>,
     pub job: Option<JobId>,
     pub accepted: Accepted,
     /// Time that its jobs waited for a worker.
@@ -114,6 +132,10 @@ pub(crate) struct Client {
     pub transport: Transport,
     pub path: Option<Box<Path<Parcel>>>,
     pub cell: Option<u32>,
+    /// Whether it is connected to its cell.
+    pub radio: Radio,
+    /// Bytes that wait for its cell, by side that sent them.
+    queued: [u64; 2],
     pub clock: Jiffies,
     /// The network layer's header on its bearer.
     pub ip_bytes: u32,
@@ -134,12 +156,15 @@ impl Client {
             is_active: false,
             generation: 0,
             attempt: 0,
+            noted: None,
+            refused: false,
             planned: Ns::ZERO,
             gives_up: NEVER,
             resumes_at: NEVER,
             connected: None,
             ready: None,
             computes_until: NEVER,
+            server: None,
             job: None,
             accepted: Accepted::No,
             waited: Ns::ZERO,
@@ -150,6 +175,8 @@ impl Client {
             transport: Transport::None,
             path: None,
             cell: None,
+            radio: Radio::Idle,
+            queued: [0; 2],
             clock,
             ip_bytes: IP_BYTES,
         }
@@ -167,6 +194,7 @@ impl Client {
         self.connected = None;
         self.computes_until = NEVER;
         self.gives_up = NEVER;
+        self.server = None;
         self.job = None;
         self.accepted = Accepted::No;
         self.resumes_at = NEVER;
@@ -185,6 +213,7 @@ impl Client {
         self.generation = self.generation.wrapping_add(1);
         self.ip_bytes = plan.ip_bytes;
         self.attempt += 1;
+        self.refused = false;
         self.resumes_at = NEVER;
         self.computes_until = NEVER;
         self.job = None;
@@ -232,7 +261,33 @@ impl Client {
     /// A path for all of its attempts.
     pub fn takes_path(&mut self, path: Option<Box<Path<Parcel>>>) {
         self.path = path;
+        self.radio = Radio::Idle;
+        self.queued = [0; 2];
         self.arrives = [NEVER; 2];
+    }
+
+    /// Its cell lets it in; when its radio is set up.
+    pub fn is_admitted(&mut self, now: Ns) -> Ns {
+        self.radio = Radio::Connected;
+        self.path.as_mut().map_or(now, |path| path.set_up(now))
+    }
+
+    /// Its cell does not let it in: what it had to send is lost.
+    pub fn is_refused(&mut self) {
+        self.radio = Radio::Idle;
+        self.queued = [0; 2];
+    }
+
+    /// It pauses: its radio falls idle at a time, if nothing of it is left in the cell. True where it does.
+    pub fn pauses(&mut self, idle_at: Ns) -> bool {
+        if self.radio != Radio::Connected || self.queued != [0; 2] {
+            return false;
+        }
+        self.radio = Radio::Idle;
+        if let Some(path) = &mut self.path {
+            path.release(idle_at);
+        }
+        true
     }
 
     /// It leaves its path.
@@ -274,6 +329,21 @@ impl Client {
             Transport::Stream(ends) => ends[1].state() == State::Established,
             Transport::Datagram(sides) => sides[1].has(0, 1),
             Transport::Ideal => self.come[1] > 0,
+        }
+    }
+
+    /// What it waits for; `None` where it is ready or gone.
+    pub fn stage(&self) -> Option<Stage> {
+        if !self.is_active || self.ready.is_some() {
+            None
+        } else if self.resumes_at != NEVER {
+            Some(Stage::Pausing)
+        } else if self.job.is_some() || self.accepted == Accepted::Waiting {
+            Some(Stage::AtServer)
+        } else if self.radio == Radio::Asking {
+            Some(Stage::Seeking)
+        } else {
+            Some(Stage::UnderWay)
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is on its way between a client and the server.
 
-use crate::tcp::Packet;
+use crate::tcp::{Packet, SYN};
 use shakedown_link::Payload;
 
 /// Something on its way between a client and the server.
@@ -30,6 +30,13 @@ pub(crate) enum Body {
 pub(crate) struct Place {
     pub flight: u16,
     pub index: u16,
+}
+
+impl Body {
+    /// True of a SYN.
+    pub fn is_syn(&self) -> bool {
+        matches!(self, Self::Tcp(packet) if packet.flags & SYN != 0)
+    }
 }
 
 impl Payload for Parcel {

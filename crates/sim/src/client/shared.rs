@@ -1,7 +1,8 @@
 //! What all clients use in turn, and what those that are gone have left.
 
 use super::{Parcel, Transport};
-use crate::scenario::Flush;
+use crate::access::Medium;
+use crate::scenario::{Class, Flush};
 use crate::tcp::{Jiffies, Packet, Tcp, TcpConfig};
 use shakedown_link::{Bearer, Direction, Path};
 use std::collections::VecDeque;
@@ -12,6 +13,9 @@ pub(crate) struct Traffic {
     pub packets: u64,
     pub bytes: [u64; 2],
     pub dropped: [u64; 4],
+    /// Packets of clients that their cell did not let in, and those that it gave up after collisions.
+    pub refused: u64,
+    pub collided: u64,
     pub resent: u64,
 }
 
@@ -22,7 +26,9 @@ pub(crate) struct Shared<'a> {
     pub tcp: &'a TcpConfig,
     pub flush: Flush,
     pub server_clock: Jiffies,
-    pub cells: Vec<Path<Parcel>>,
+    pub classes: &'a [Class],
+    /// The cells.
+    pub media: Vec<Medium>,
     pub traffic: Traffic,
     pub spare: Spare,
     /// Packets that a TCP has just sent.
@@ -30,7 +36,7 @@ pub(crate) struct Shared<'a> {
     /// What is handed over without a link.
     pub instant: VecDeque<(Direction, Parcel)>,
     /// Cells to which something was given.
-    pub touched_cells: Vec<u32>,
+    pub touched: Vec<u32>,
 }
 
 /// What clients that are gone have left, for others to use: in a steady load nothing is allocated, and what is used next

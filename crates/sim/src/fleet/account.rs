@@ -4,14 +4,18 @@ use super::Fleet;
 use crate::energy::missing_parts;
 use crate::outcome::{Cause, TrafficOutcome};
 use crate::scenario::{Scenario, Setup};
+use crate::server::Server;
 use shakedown_link::Ns;
 
 /// Time integrals of what there is of something, exact.
 #[derive(Debug, Default)]
 pub(super) struct Load {
-    at: Ns,
+    pub at: Ns,
     pub in_flight: u64,
     pub in_system: u64,
+    /// Workers that are busy, and jobs that wait for one, at all servers.
+    busy: u64,
+    pub waiting: u64,
     in_flight_ns: u128,
     in_system_ns: u128,
     pub busy_ns: u128,
@@ -27,21 +31,45 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
+    /// Changes a server's line or what its workers do.
+    #[inline]
+    pub(super) fn at_server<T>(&mut self, server: u32, change: impl FnOnce(&mut Server) -> T) -> T {
+        let server = &mut self.servers[server as usize];
+        let (busy, waiting) = (u64::from(server.busy()), server.waiting() as u64);
+        let answer = change(server);
+        self.load.busy = self.load.busy + u64::from(server.busy()) - busy;
+        self.load.waiting = self.load.waiting + server.waiting() as u64 - waiting;
+        answer
+    }
+
     fn pass(&mut self, now: Ns) {
         let passed = now.since(self.load.at);
-        let busy = u64::from(self.server.busy());
         let load = &mut self.load;
         let span = u128::from(passed.0);
         load.in_flight_ns += u128::from(load.in_flight) * span;
         load.in_system_ns += u128::from(load.in_system) * span;
-        load.busy_ns += u128::from(busy) * span;
+        load.busy_ns += u128::from(load.busy) * span;
         if self.setup.series > Ns::ZERO {
-            let (in_flight, waiting) = (load.in_flight, self.server.waiting() as u64);
-            if in_flight + busy + waiting > 0 {
-                self.outcome.series.hold(load.at, now, in_flight, busy, waiting);
+            let (busy, waiting) = (load.busy, load.waiting);
+            if busy + waiting > 0 {
+                self.outcome.series.hold((load.at, now), busy, waiting);
             }
         }
         load.at = now;
+    }
+
+    /// Notes what a client waits for now, where there is a series.
+    #[inline]
+    pub(super) fn observe(&mut self, now: Ns, slot: u32) {
+        if self.setup.series == Ns::ZERO {
+            return;
+        }
+        let client = &mut self.clients[slot as usize];
+        let stage = client.stage();
+        if stage != client.noted {
+            let change = (std::mem::replace(&mut client.noted, stage), stage);
+            self.stages.moves(&mut self.outcome.series, usize::from(client.class), change, now);
+        }
     }
 
     /// Nothing is due any more.
@@ -59,7 +87,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         self.advance(now);
         // Work that would last beyond the end of time.
-        for job in self.server.left() {
+        let left: Vec<_> = self.servers.iter().flat_map(Server::left).collect();
+        for id in left {
+            let job = self.jobs.get(id);
             self.load.in_system -= 1;
             self.sojourn_ns += u128::from((now - job.since).0);
         }
@@ -78,15 +108,27 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             ..TrafficOutcome::default()
         };
         outcome.count_dropped(traffic.dropped);
+        for (cause, count) in [("no-access", traffic.refused), ("collided", traffic.collided)] {
+            if count > 0 {
+                outcome.traffic.dropped.insert(cause.into(), count);
+            }
+        }
+        outcome.access = std::mem::take(&mut self.access).end(self.shared.media.len() as u64);
         outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.events = self.events;
-        outcome.peak_in_flight = load.peak;
-        outcome.end(replication, self.scenario, self.window, (now, load.busy_ns));
+        outcome.peak_in_flight =
+            if self.setup.parts == 1 { load.peak } else { outcome.series.peak_in_flight() };
+        outcome.parts = self.part.into_iter().filter(|part| part.of > 1).collect();
+        let workers = u128::from(self.scenario.server.all_workers());
+        let scaler = self.scaler.as_ref();
+        outcome.scaling = scaler.map(|scaler| scaler.end(now, &mut outcome.series));
+        let worker_ns = |end: Ns| scaler.map_or(u128::from(end.0) * workers, |scaler| scaler.worker_ns(end));
+        outcome.end(replication, self.scenario, self.window, (now, load.busy_ns), &worker_ns);
     }
 }
 
 /// Server time asked for, per second and worker.
 pub(crate) fn offered(scenario: &Scenario, setup: &Setup) -> Option<f64> {
-    let per_s = scenario.arrivals.rate_per_s()?;
-    Some(per_s * setup.server_mean_s / f64::from(scenario.server.workers))
+    let per_s = scenario.admitted_per_s()?;
+    Some(per_s * setup.server_mean_s / f64::from(scenario.server.all_workers()))
 }

@@ -1,46 +1,97 @@
 //! Clients arrive and begin their attempts.
 
 use super::{Fleet, SOURCE};
-use crate::client::{CLOCK, Client, KIND, NEVER};
+use crate::client::{BALANCE, CLOCK, Client, KIND, NEVER};
+use crate::scenario::Balance;
 use crate::tcp::Jiffies;
 use shakedown_link::{Ns, Stream};
+
+/// A client that comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub at: Ns,
+    number: u64,
+    /// It is the last of all, and another part's.
+    is_passed: bool,
+}
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     pub(super) fn arrive(&mut self, now: Ns) {
         self.advance(now);
-        while self.next_arrival.is_some_and(|next| next <= now) {
-            self.next_arrival = self.arrivals.next();
-            self.admit(now);
+        while let Some(arrival) = self.next_arrival.filter(|next| next.at <= now) {
+            self.window.last = (now, self.load.busy_ns);
+            self.next_arrival = if arrival.is_passed { None } else { self.next_own() };
+            if !arrival.is_passed {
+                self.admit(now, arrival.number);
+            }
         }
         if let Some(next) = self.next_arrival {
-            self.queue.set(SOURCE, next.max(now));
+            self.queue.set(SOURCE, next.at.max(now));
         }
     }
 
-    pub(super) fn admit(&mut self, now: Ns) {
-        let number = self.arrived;
-        self.arrived += 1;
+    /// The next client of the part that is simulated. Others' are passed over: they count only for when the first and the
+    /// last of all came.
+    pub(super) fn next_own(&mut self) -> Option<Arrival> {
+        let mut passed = None;
+        loop {
+            let Some(at) = self.arrivals.next() else { return passed };
+            let number = self.numbered;
+            self.numbered += 1;
+            let Some(part) = self.part else {
+                return Some(Arrival { at, number, is_passed: false });
+            };
+            if self.own_server(number, self.kind(number).0) % part.of == part.number {
+                return Some(Arrival { at, number, is_passed: false });
+            }
+            if number == self.scenario.warmup_clients {
+                self.window.first = Some((at, 0));
+            }
+            passed = Some(Arrival { at, number, is_passed: true });
+        }
+    }
+
+    /// The one server that a client has, where a fleet has parts; else 0.
+    pub(super) fn own_server(&self, number: u64, class: u16) -> u32 {
+        if self.setup.parts == 1 { 0 } else { self.fixed_server(number, class) }
+    }
+
+    /// The server of a client where it is always the same.
+    pub(super) fn fixed_server(&self, number: u64, class: u16) -> u32 {
+        let spec = &self.scenario.server;
+        match &self.setup.classes[usize::from(class)].cell {
+            Some(cell) if spec.balance == Balance::Cell => {
+                let cells = u64::from(self.setup.media[cell.medium].count);
+                (number % cells) as u32 % spec.servers
+            }
+            _ => Stream::of(self.seed, number, BALANCE).below(u64::from(spec.servers)) as u32,
+        }
+    }
+
+    pub(super) fn admit(&mut self, now: Ns, number: u64) {
         self.events += 1;
         let counted = number >= self.scenario.warmup_clients;
         if counted {
             self.window.first.get_or_insert((now, self.load.busy_ns));
             self.outcome.counted += 1;
         }
-        self.window.last = (now, self.load.busy_ns);
         let (class, resumes) = self.kind(number);
-        let slot = self.free.pop().unwrap_or_else(|| {
+        let free = self.own_server(number, class) as usize;
+        let slot = self.free[free].pop().unwrap_or_else(|| {
             let slot = self.clients.len() as u32;
             self.clients.push(Client::new(slot, self.shared.server_clock));
             slot
         });
         let setup = self.setup;
         let of = &setup.classes[usize::from(class)];
-        let cell = (NETWORK && of.cells > 0)
-            .then(|| self.cells_of[usize::from(class)] + (number % u64::from(of.cells)) as u32);
+        let cell = of.cell.as_ref().filter(|_| NETWORK).map(|cell| {
+            let count = u64::from(setup.media[cell.medium].count);
+            self.cells_of[cell.medium] + (number % count) as u32
+        });
         let (seed, server_clock) = (self.seed, self.shared.server_clock);
         let tcp = &self.scenario.tcp;
         let timed = NETWORK && !of.is_instant;
-        let path = (timed && cell.is_none()).then(|| self.shared.spare.path(class, &of.bearer, seed, number));
+        let path = timed.then(|| self.shared.spare.path(class, &of.bearer, seed, number));
         let client = self.client(slot);
         client.renew(number, now);
         client.class = class;
@@ -63,16 +114,10 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         if counted {
             self.outcome.classes[usize::from(class)].counted += 1;
         }
-        if let Some(interval) = self.outcome.series.at(now) {
+        if let Some(interval) = self.outcome.series.class_at(usize::from(class), now) {
             interval.arrived += 1;
         }
-        let setup_time = if NETWORK && of.cells > 0 { of.bearer.setup_time(seed, number) } else { Ns::ZERO };
-        if setup_time > Ns::ZERO {
-            // A cell is shared, but each client sets up its own radio.
-            self.client(slot).resumes_at = now + setup_time;
-        } else {
-            self.begin(now, slot);
-        }
+        self.begin(now, slot);
         self.act(now, slot);
     }
 

@@ -1,7 +1,7 @@
 //! Clients get ready, are through, or fail.
 
 use super::Fleet;
-use crate::client::{Accepted, BACKOFF, NEVER};
+use crate::client::{Accepted, BACKOFF, NEVER, Radio};
 use crate::energy::client_energy;
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns, Stream};
@@ -15,8 +15,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         client.gives_up = NEVER;
         let took = now - client.planned;
         self.flight_ns += u128::from(took.0);
+        self.outcome.trend.record(took.0);
         self.outcome.last_ready_ns = self.outcome.last_ready_ns.max(now.0);
-        if let Some(interval) = self.outcome.series.at(now) {
+        if let Some(interval) = self.outcome.series.class_at(usize::from(client.class), now) {
             interval.completed += 1;
         }
         if client.counted {
@@ -55,7 +56,15 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             self.records.record_energy(&energy);
         }
         client.is_active = false;
+        self.observe(now, slot);
+        self.leaves_server(slot);
+        let client = &mut self.clients[slot as usize];
         if NETWORK {
+            if let (Some(cell), Some(of)) = (client.cell, &setup.classes[usize::from(client.class)].cell)
+                && client.radio == Radio::Connected
+            {
+                self.shared.media[cell as usize].leave(of.entry);
+            }
             self.shared.spare.keep(client.hangs_up());
             if let Some(path) = client.leaves_path() {
                 self.shared.spare.keep_path(client.class, path);
@@ -63,7 +72,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         client.generation = client.generation.wrapping_add(1);
         self.queue.clear(self.first_client + slot);
-        self.free.push(slot);
+        let (number, class) = (client.number, client.class);
+        let free = self.own_server(number, class) as usize;
+        self.free[free].push(slot);
     }
 
     /// An attempt has failed.
@@ -76,6 +87,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         *self.outcome.attempt_failures.entry(cause).or_default() += 1;
         self.abandon(now, slot);
+        self.leaves_server(slot);
         let client = &mut self.clients[slot as usize];
         self.shared.traffic.resent += client.retransmissions();
         self.shared.spare.keep(client.hangs_up());
@@ -92,7 +104,14 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             let entity = client.number << 16 | u64::from(client.attempt);
             let drawn = Stream::of(self.seed, entity, BACKOFF).uniform();
             let pause = pause * (1.0 - retry.jitter * drawn);
-            client.resumes_at = now + Ns::from_secs_f64(pause);
+            let pause = Ns::from_secs_f64(pause);
+            client.resumes_at = now + pause;
+            let of = &self.setup.classes[usize::from(client.class)];
+            if let Some(cell) = of.cell.as_ref().filter(|cell| pause > cell.idle_after)
+                && let Some(number) = client.cell.filter(|_| client.pauses(now + cell.idle_after))
+            {
+                self.shared.media[number as usize].leave(cell.entry);
+            }
             return;
         }
         self.give_up(now, slot, cause);
@@ -102,19 +121,20 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     pub(super) fn abandon(&mut self, now: Ns, slot: u32) {
         let setup = self.setup;
         let client = &mut self.clients[slot as usize];
+        let Some(server) = client.server else { return };
         let plan = Self::plan(setup, client);
         if client.accepted == Accepted::Yes {
-            self.handshakes -= 1;
+            self.servers[server as usize].handshakes -= 1;
         }
         let Some(id) = client.job.take() else {
             client.accepted = Accepted::No;
-            self.accept();
+            self.accept(server);
             return;
         };
         if client.sides[1].busy {
             // In service: its worker finds out when it is done with this piece.
             client.accepted = Accepted::No;
-            self.accept();
+            self.accept(server);
             return;
         }
         let mut left = Ns::ZERO;
@@ -123,8 +143,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             client.sides[1].busy = false;
         }
         client.accepted = Accepted::No;
-        self.server.job(id).orphaned = Some(left);
-        self.accept();
+        self.jobs.get(id).orphaned = Some(left);
+        self.accept(server);
     }
 
     /// A client for which nothing more will happen.
@@ -132,8 +152,10 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.advance(now);
         self.load.in_flight -= 1;
         let client = &self.clients[slot as usize];
-        self.flight_ns += u128::from((now - client.planned).0);
-        if let Some(interval) = self.outcome.series.at(now) {
+        let took = now - client.planned;
+        self.flight_ns += u128::from(took.0);
+        self.outcome.trend.record(took.0);
+        if let Some(interval) = self.outcome.series.class_at(usize::from(client.class), now) {
             interval.failed += 1;
         }
         if client.counted {

@@ -7,26 +7,33 @@ mod records;
 mod service;
 mod turn;
 
+use crate::access::outcome::AccessRecords;
+use crate::access::{Answers, Medium};
 use crate::arrivals::Arrivals;
 use crate::client::{ARRIVAL, CLOCK, Client, Shared, Spare, Traffic};
 use crate::handshake::Plan;
+use crate::limiter::Admissions;
 use crate::metrics::Series;
 use crate::outcome::{ClassOutcome, Outcome, Window};
 use crate::queue::EventQueue;
-use crate::scenario::{Discipline, Scenario, Setup};
-use crate::server::Server;
+use crate::scaling::Scaler;
+use crate::scenario::{Discipline, Part, Scenario, Setup};
+use crate::server::{Jobs, Server};
+use crate::stages::Stages;
+use crate::steady::{Steady, Trend};
 use crate::tcp::Jiffies;
 use account::Load;
 pub(crate) use account::offered;
+use admission::Arrival;
 use records::Records;
 use shakedown_link::{Ns, Stream};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Entities: the source of arrivals, the server's sharing, its workers, the cells, the clients.
+/// Entities: the source of arrivals, autoscaling, the servers' sharing, their workers, the cells, the clients.
 const SOURCE: u32 = 0;
-const SHARING: u32 = 1;
-const FIRST_WORKER: u32 = 2;
+const SCALING: u32 = 1;
+const FIRST_SHARING: u32 = 2;
 
 /// From so many clients in flight on they do not fit a processor's cache, and most of a turn is waiting for memory.
 const MANY: u64 = 500;
@@ -42,25 +49,40 @@ const PROGRESS_TURNS: u32 = 4096;
 pub(crate) struct Fleet<'a, const NETWORK: bool> {
     scenario: &'a Scenario,
     setup: &'a Setup,
+    /// What of it is simulated; `None`: all.
+    part: Option<Part>,
     seed: u64,
     arrivals: Arrivals<'a>,
-    next_arrival: Option<Ns>,
+    next_arrival: Option<Arrival>,
     queue: EventQueue,
     clients: Vec<Client>,
-    free: Vec<u32>,
-    server: Server,
-    /// Handshakes that the application works on, and those that wait to be accepted.
-    handshakes: u32,
-    acceptable: VecDeque<(u32, u32)>,
+    /// Places that are free, for clients of each of the parts: which place one has, and with it the order of what
+    /// happens at one time, does not depend on other parts' clients.
+    free: Vec<Vec<u32>>,
+    servers: Vec<Server>,
+    jobs: Jobs,
+    /// Servers whose next job may start.
+    may_start: Vec<u32>,
+    /// The server that the next connection in turn goes to.
+    in_turn: u32,
+    /// Starts and stops servers; `None`: all are in service.
+    scaler: Option<Scaler>,
     shared: Shared<'a>,
+    first_worker: u32,
     first_cell: u32,
     first_client: u32,
-    /// The first cell of each class.
+    /// The first cell of each medium.
     cells_of: Vec<u32>,
+    /// What a cell has just decided.
+    answers: Answers,
+    access: AccessRecords,
     load: Load,
     outcome: Outcome,
+    /// What clients wait for, where there is a series.
+    stages: Stages,
     records: Records,
-    arrived: u64,
+    /// Clients that came, those of other parts included.
+    numbered: u64,
     /// Sums of what Little's law is checked against.
     flight_ns: u128,
     sojourn_ns: u128,
@@ -74,7 +96,7 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
 }
 
 impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
-    pub fn new(scenario: &'a Scenario, setup: &'a Setup, replication: u32) -> Self {
+    pub fn new(scenario: &'a Scenario, setup: &'a Setup, replication: u32, part: Option<Part>) -> Self {
         let seed = crate::replication_seed(scenario.seed, replication);
         let clock_of = |entity| {
             // Where in a wheel's coarser levels a host's timers fall is as good as random.
@@ -82,18 +104,19 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             Jiffies::new(scenario.tcp.hz, Ns(phase))
         };
         let workers =
-            if scenario.server.discipline == Discipline::Fifo { scenario.server.workers } else { 0 };
-        let first_cell = FIRST_WORKER + workers;
-        let mut cells = Vec::new();
+            if scenario.server.discipline == Discipline::Fifo { scenario.server.all_workers() } else { 0 };
+        let first_worker = FIRST_SHARING + scenario.server.most_servers();
+        let first_cell = first_worker + workers;
+        let mut media = Vec::new();
         let mut cells_of = Vec::new();
-        for (number, class) in setup.classes.iter().enumerate() {
-            cells_of.push(cells.len() as u32);
-            for cell in 0..class.cells {
-                let entity = u64::MAX - ((number as u64) << 32 | u64::from(cell));
-                cells.push(class.cell.path(seed, entity));
+        for plan in &setup.media {
+            cells_of.push(media.len() as u32);
+            for _ in 0..plan.count {
+                // Clients are numbered from 0, and no cell is called as one of them.
+                media.push(Medium::new(plan, seed, u64::MAX - media.len() as u64 - 1));
             }
         }
-        let first_client = first_cell + cells.len() as u32;
+        let first_client = first_cell + media.len() as u32;
         let stream = Stream::of(seed, 0, ARRIVAL);
         let classes = setup
             .classes
@@ -102,40 +125,51 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         let mut fleet = Self {
             scenario,
             setup,
+            part,
             seed,
             arrivals: Arrivals::new(scenario, stream),
             next_arrival: None,
             queue: EventQueue::new(),
             clients: Vec::new(),
-            free: Vec::new(),
-            server: Server::new(&scenario.server),
-            handshakes: 0,
-            acceptable: VecDeque::new(),
+            free: vec![Vec::new(); setup.parts as usize],
+            servers: (0..scenario.server.most_servers()).map(|_| Server::new(&scenario.server)).collect(),
+            jobs: Jobs::default(),
+            may_start: Vec::new(),
+            in_turn: 0,
+            scaler: Scaler::of(scenario),
             shared: Shared {
                 seed,
                 tcp: &scenario.tcp,
                 flush: scenario.flush,
                 server_clock: clock_of(u64::MAX),
-                cells,
+                classes: &setup.classes,
+                media,
                 traffic: Traffic::default(),
                 spare: Spare::default(),
                 out: Vec::new(),
                 instant: VecDeque::new(),
-                touched_cells: Vec::new(),
+                touched: Vec::new(),
             },
+            first_worker,
             first_cell,
             first_client,
             cells_of,
+            answers: Answers::default(),
+            access: AccessRecords::default(),
             load: Load::default(),
             outcome: Outcome {
                 seed: scenario.seed,
                 classes: classes.collect(),
-                series: Series::new(setup.series),
+                admissions: scenario.server.admission.map(|_| Admissions::default()),
+                series: Series::new(setup.series, setup.classes.len()),
                 offered_e9: offered(scenario, setup).map(|offered| (offered * 1e9 + 0.5) as u64),
+                steady: Steady::of(scenario, setup),
+                trend: if scenario.precision.is_some() { Trend::begin() } else { Trend::default() },
                 ..Outcome::default()
             },
+            stages: Stages::of(setup.classes.len()),
             records: Records::of(setup.classes.len()),
-            arrived: 0,
+            numbered: 0,
             flight_ns: 0,
             sojourn_ns: 0,
             events: 0,
@@ -143,9 +177,12 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             window: Window::default(),
             now: Ns::ZERO,
         };
-        fleet.next_arrival = fleet.arrivals.next();
+        fleet.next_arrival = fleet.next_own();
         if let Some(first) = fleet.next_arrival {
-            fleet.queue.set(SOURCE, first);
+            fleet.queue.set(SOURCE, first.at);
+        }
+        if let Some(scaler) = &fleet.scaler {
+            fleet.queue.set(SCALING, scaler.next());
         }
         fleet
     }
@@ -163,7 +200,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             self.now = now;
             turns = turns.wrapping_add(1);
             if turns.is_multiple_of(PROGRESS_TURNS) {
-                let through = self.arrived - self.load.in_flight;
+                let through = self.outcome.arrived - self.load.in_flight;
                 if progress(through).is_break() {
                     return None;
                 }
@@ -177,10 +214,12 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
                 self.act(now, entity - self.first_client);
             } else if entity >= self.first_cell {
                 self.cell(now, entity - self.first_cell);
-            } else if entity >= FIRST_WORKER {
-                self.worker(now, entity - FIRST_WORKER);
-            } else if entity == SHARING {
-                self.shared_service(now);
+            } else if entity >= self.first_worker {
+                self.worker(now, entity - self.first_worker);
+            } else if entity >= FIRST_SHARING {
+                self.shared_service(now, entity - FIRST_SHARING);
+            } else if entity == SCALING {
+                self.scale(now);
             } else {
                 self.arrive(now);
             }
@@ -214,7 +253,8 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
 
     #[inline]
     fn plan(setup: &'a Setup, client: &Client) -> &'a Plan {
-        setup.classes[usize::from(client.class)].plan(client.resumes)
+        let plan = setup.classes[usize::from(client.class)].plan(client.resumes);
+        if client.refused { plan.refused.as_deref().unwrap_or(plan) } else { plan }
     }
 }
 
@@ -282,8 +322,8 @@ mod tests {
             let setup = Setup::new(&scenario).expect("valid");
             prop_assert!(!setup.network);
             let go = &mut |_| ControlFlow::Continue(());
-            let with = Fleet::<true>::new(&scenario, &setup, 0).run(0, go).expect("not broken off");
-            let without = Fleet::<false>::new(&scenario, &setup, 0).run(0, go).expect("not broken off");
+            let with = Fleet::<true>::new(&scenario, &setup, 0, None).run(0, go).expect("not broken off");
+            let without = Fleet::<false>::new(&scenario, &setup, 0, None).run(0, go).expect("not broken off");
             let text = |outcome: &Outcome| serde_json::to_string(outcome).expect("serialises");
             prop_assert_eq!(text(&with), text(&without));
         }

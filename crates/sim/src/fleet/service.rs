@@ -1,37 +1,45 @@
 //! The server's workers at their jobs.
 
-use super::{FIRST_WORKER, Fleet, SHARING};
+use super::{FIRST_SHARING, Fleet, SCALING};
 use crate::scenario::Discipline;
-use crate::server::{Job, JobId};
+use crate::server::{Job, JobId, Server};
 use shakedown_link::{Direction, Ns};
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// Starts what can be started.
+    #[inline]
     pub(super) fn start_jobs(&mut self, now: Ns) {
-        while let Some(id) = self.server.next_to_start() {
-            self.advance(now);
-            let job = *self.server.job(id);
-            let waited = now - job.since;
-            let counts = self.counts(&job);
-            if self.scenario.server.discipline == Discipline::Fifo {
-                if counts {
-                    self.records.wait.record_time(waited);
-                }
-                if job.orphaned.is_none() {
-                    self.client(job.slot).waited += waited;
-                }
+        while let Some(server) = self.may_start.pop() {
+            while let Some(id) = self.at_server(server, Server::next_to_start) {
+                self.start(now, server, id);
             }
-            match self.next_piece(now, id) {
-                Some(takes) if self.scenario.server.discipline == Discipline::Fifo => {
-                    let worker = self.server.assign(id);
-                    self.queue.set(FIRST_WORKER + worker, now + takes);
-                }
-                Some(takes) => {
-                    self.server.share(now, id, takes);
-                    self.schedule_sharing(now);
-                }
-                None => self.job_over(now, id),
+        }
+    }
+
+    fn start(&mut self, now: Ns, server: u32, id: JobId) {
+        self.advance(now);
+        let job = *self.jobs.get(id);
+        let waited = now - job.since;
+        let counts = self.counts(&job);
+        if self.scenario.server.discipline == Discipline::Fifo {
+            if counts {
+                self.records.wait.record_time(waited);
             }
+            if job.orphaned.is_none() {
+                self.client(job.slot).waited += waited;
+            }
+        }
+        match self.next_piece(now, id) {
+            Some(takes) if self.scenario.server.discipline == Discipline::Fifo => {
+                let worker = self.at_server(server, |server| server.assign(id));
+                self.queue
+                    .set(self.first_worker + server * self.scenario.server.workers + worker, now + takes);
+            }
+            Some(takes) => {
+                self.at_server(server, |server| server.share(now, id, takes));
+                self.schedule_sharing(now, server);
+            }
+            None => self.job_over(now, id),
         }
     }
 
@@ -43,14 +51,14 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
 
     /// How long a job's next piece takes, if there is one.
     pub(super) fn next_piece(&mut self, now: Ns, id: JobId) -> Option<Ns> {
-        let job = *self.server.job(id);
+        let job = *self.jobs.get(id);
         if let Some(left) = job.orphaned {
             // Once; then nothing is left.
-            self.server.job(id).orphaned = Some(Ns::ZERO);
+            self.jobs.get(id).orphaned = Some(Ns::ZERO);
             if left == Ns::ZERO {
                 return None;
             }
-            self.server.job(id).served += left;
+            self.jobs.get(id).served += left;
             return Some(left);
         }
         let setup = self.setup;
@@ -60,14 +68,14 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         let plan = Self::plan(setup, client);
         let work = client.work::<NETWORK>(now, Direction::Down, plan, &mut self.shared)?;
-        self.server.job(id).served += work.takes;
+        self.jobs.get(id).served += work.takes;
         Some(work.takes)
     }
 
     /// A piece of a job is done.
     pub(super) fn piece_done(&mut self, now: Ns, id: JobId) -> Option<Ns> {
         self.events += 1;
-        let job = *self.server.job(id);
+        let job = *self.jobs.get(id);
         let setup = self.setup;
         let client = &mut self.clients[job.slot as usize];
         let is_there = job.orphaned.is_none() && client.is_active && client.generation == job.generation;
@@ -87,7 +95,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
 
     pub(super) fn job_over(&mut self, now: Ns, id: JobId) {
         self.advance(now);
-        let job = *self.server.job(id);
+        let job = *self.jobs.get(id);
         let sojourn = now - job.since;
         self.load.in_system -= 1;
         self.sojourn_ns += u128::from(sojourn.0);
@@ -109,32 +117,53 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         if client.job == Some(id) {
             client.job = None;
         }
-        self.server.forget(id);
+        self.jobs.forget(id);
     }
 
-    pub(super) fn worker(&mut self, now: Ns, worker: u32) {
-        let Some(id) = self.server.job_of(worker) else { return };
+    pub(super) fn worker(&mut self, now: Ns, number: u32) {
+        let each = self.scenario.server.workers;
+        let (server, worker) = (number / each, number % each);
+        let Some(id) = self.servers[server as usize].job_of(worker) else { return };
         self.advance(now);
         match self.piece_done(now, id) {
-            Some(takes) => self.queue.set(FIRST_WORKER + worker, now + takes),
-            None => self.server.release(worker),
-        }
-    }
-
-    pub(super) fn shared_service(&mut self, now: Ns) {
-        self.advance(now);
-        while let Some(id) = self.server.take_shared(now) {
-            if let Some(takes) = self.piece_done(now, id) {
-                self.server.share(now, id, takes);
+            Some(takes) => self.queue.set(self.first_worker + number, now + takes),
+            None => {
+                self.at_server(server, |server| server.release(worker));
+                self.may_start.push(server);
             }
         }
-        self.schedule_sharing(now);
     }
 
-    pub(super) fn schedule_sharing(&mut self, now: Ns) {
-        match self.server.next_shared(now) {
-            Some(next) => self.queue.set(SHARING, next),
-            None => self.queue.clear(SHARING),
+    pub(super) fn shared_service(&mut self, now: Ns, server: u32) {
+        self.advance(now);
+        while let Some(id) = self.at_server(server, |server| server.take_shared(now)) {
+            if let Some(takes) = self.piece_done(now, id) {
+                self.at_server(server, |server| server.share(now, id, takes));
+            }
+        }
+        self.schedule_sharing(now, server);
+    }
+
+    /// Servers that have started begin to serve, and others start or stop.
+    pub(super) fn scale(&mut self, now: Ns) {
+        if self.queue.is_empty() {
+            // No client is left whom they would serve.
+            self.now = self.load.at;
+            return;
+        }
+        self.advance(now);
+        let Some(scaler) = &mut self.scaler else { return };
+        let servers = &self.servers;
+        let ending =
+            |on: u32| servers.iter().skip(on as usize).filter(|server| server.is_used()).count() as u32;
+        scaler.act(now, self.load.busy_ns, self.load.waiting, ending);
+        self.queue.set(SCALING, scaler.next());
+    }
+
+    fn schedule_sharing(&mut self, now: Ns, server: u32) {
+        match self.servers[server as usize].next_shared(now) {
+            Some(next) => self.queue.set(FIRST_SHARING + server, next),
+            None => self.queue.clear(FIRST_SHARING + server),
         }
     }
 }

@@ -1,15 +1,19 @@
 //! A client's turn: whatever of it is due, until nothing more happens at that time.
 
 use super::Fleet;
+use crate::access::Verdict;
 use crate::client::{Accepted, Admits, NEVER, Parcel};
 use crate::handshake::Plan;
+use crate::limiter::Refusal;
 use crate::outcome::Cause;
+use crate::scenario::Balance;
+use crate::server::Job;
 use shakedown_link::{Direction, Ns};
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// Whatever of a client is due.
     pub(super) fn act(&mut self, now: Ns, slot: u32) {
-        let plan = Self::plan(self.setup, &self.clients[slot as usize]);
+        let mut plan = Self::plan(self.setup, &self.clients[slot as usize]);
         let next = loop {
             let client = &self.clients[slot as usize];
             if !client.is_active {
@@ -23,6 +27,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
                 self.deliver(now, direction, &parcel);
             } else if !self.think(now, slot, plan) {
                 break next;
+            } else {
+                // The server may have refused it meanwhile.
+                plan = Self::plan(self.setup, &self.clients[slot as usize]);
             }
         };
         self.settle(now, slot, plan, next);
@@ -63,6 +70,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         client.finish::<NETWORK>(now, Direction::Up, plan, &mut self.shared);
         if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
             self.ready(now, slot);
+        } else if client.refused && usize::from(client.sides[0].at) == plan.steps.len() {
+            self.fail(now, slot, Cause::Refused);
         }
     }
 
@@ -85,34 +94,95 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         if client.is_acceptable::<NETWORK>() {
             let generation = client.generation;
-            if self.acceptable.is_empty() && self.has_room() {
+            let at = self.server_of(slot);
+            let alerts = matches!(self.servers[at as usize].admission, Some((_, Refusal::Alert)));
+            let refused = alerts && !self.admits(now, at);
+            self.client(slot).refused = refused;
+            let server = &mut self.servers[at as usize];
+            if server.acceptable.is_empty() && server.has_room() {
+                server.handshakes += 1;
                 self.client(slot).accepted = Accepted::Yes;
-                self.handshakes += 1;
             } else {
+                server.acceptable.push_back((slot, generation));
                 self.client(slot).accepted = Accepted::Waiting;
-                self.acceptable.push_back((slot, generation));
-                self.accept();
+                self.accept(at);
+            }
+            if refused {
+                return true;
             }
         }
         let client = &mut self.clients[slot as usize];
         if client.job.is_none() && client.has_work::<NETWORK>(Direction::Down, plan) {
             let generation = client.generation;
             self.advance(now);
-            let id = self.server.enqueue(slot, generation, now);
+            let server = self.server_of(slot);
+            let job = Job { slot, generation, since: now, served: Ns::ZERO, orphaned: None };
+            let id = self.jobs.add(job);
+            self.at_server(server, |server| server.enqueue(id));
+            self.may_start.push(server);
             self.load.in_system += 1;
             self.client(slot).job = Some(id);
         }
         false
     }
 
+    /// Takes a token for a connection from a server's bucket. True where there is one.
+    fn admits(&mut self, now: Ns, server: u32) -> bool {
+        let Some((bucket, _)) = &mut self.servers[server as usize].admission else { return true };
+        let admits = bucket.takes(now);
+        let count = self.outcome.admissions.get_or_insert_default();
+        if admits {
+            count.admitted += 1;
+            return true;
+        }
+        count.refused += 1;
+        if let Some(interval) = self.outcome.series.at(now) {
+            interval.refused += 1;
+        }
+        false
+    }
+
+    /// The server of a client's attempt; the balancer's choice when the attempt first comes to it.
+    #[inline]
+    pub(super) fn server_of(&mut self, slot: u32) -> u32 {
+        if let Some(server) = self.clients[slot as usize].server {
+            return server;
+        }
+        let count = self.scaler.as_ref().map_or(self.servers.len() as u32, |scaler| scaler.on);
+        let chosen = match self.scenario.server.balance {
+            _ if count == 1 => 0,
+            Balance::Hash | Balance::Cell => {
+                let client = &self.clients[slot as usize];
+                self.fixed_server(client.number, client.class)
+            }
+            // There may have been more when the turn was taken.
+            Balance::RoundRobin => self.in_turn % count,
+            Balance::LeastConnections => (0..count)
+                .map(|step| (self.in_turn + step) % count)
+                .min_by_key(|server| self.servers[*server as usize].connections)
+                .unwrap_or(0),
+        };
+        self.in_turn = (chosen + 1) % count;
+        self.servers[chosen as usize].connections += 1;
+        self.clients[slot as usize].server = Some(chosen);
+        chosen
+    }
+
+    /// A client's attempt is over, as the balancer sees it.
+    pub(super) fn leaves_server(&mut self, slot: u32) {
+        if let Some(server) = self.clients[slot as usize].server.take() {
+            self.servers[server as usize].connections -= 1;
+        }
+    }
+
     /// The application accepts what it has room for.
-    pub(super) fn accept(&mut self) {
-        while self.has_room() {
-            let Some((slot, generation)) = self.acceptable.pop_front() else { return };
+    pub(super) fn accept(&mut self, at: u32) {
+        while self.servers[at as usize].has_room() {
+            let Some((slot, generation)) = self.servers[at as usize].acceptable.pop_front() else { return };
             let client = &mut self.clients[slot as usize];
             if client.is_active && client.generation == generation && client.accepted == Accepted::Waiting {
                 client.accepted = Accepted::Yes;
-                self.handshakes += 1;
+                self.servers[at as usize].handshakes += 1;
                 // It may have work waiting; its own turn will find it.
                 let entity = self.first_client + slot;
                 self.queue.set(entity, self.now);
@@ -120,20 +190,26 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// The application works on fewer handshakes than it may.
-    fn has_room(&self) -> bool {
-        self.scenario.server.max_handshakes.is_none_or(|most| self.handshakes < most)
-    }
-
-    pub(super) fn admits(&self) -> Admits {
-        let room = self.has_room();
-        let queue = self.scenario.server.accept_queue;
-        let connection = room || queue.is_none_or(|most| (self.acceptable.len() as u64) < u64::from(most));
-        Admits { connection, handshake: room }
-    }
-
     pub(super) fn deliver(&mut self, now: Ns, direction: Direction, parcel: &Parcel) {
-        let admits = self.admits();
+        let client = &self.clients[parcel.slot as usize];
+        let admits =
+            if direction == Direction::Up && client.is_active && client.generation == parcel.generation {
+                let server = self.server_of(parcel.slot);
+                let admits = self.servers[server as usize].admits();
+                if let Some((_, refusal)) = self.servers[server as usize].admission
+                    && refusal != Refusal::Alert
+                    && self.clients[parcel.slot as usize].opens(parcel, admits)
+                    && !self.admits(now, server)
+                {
+                    if refusal == Refusal::Reset {
+                        self.clients[parcel.slot as usize].is_reset(now, &mut self.shared);
+                    }
+                    return;
+                }
+                admits
+            } else {
+                Admits { connection: true, handshake: true }
+            };
         let client = &mut self.clients[parcel.slot as usize];
         let plan = Self::plan(self.setup, client);
         let delivered = client.deliver::<NETWORK>(now, direction, parcel, plan, admits, &mut self.shared);
@@ -142,25 +218,60 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// A cell has something for somebody.
+    /// A cell has decided something.
     pub(super) fn cell(&mut self, now: Ns, cell: u32) {
-        while let Some((_, direction, unit)) = self.shared.cells[cell as usize].take(now) {
-            self.events += 1;
-            if let Some(parcel) = unit.payload {
-                self.deliver(now, direction, &parcel);
-                self.act(now, parcel.slot);
+        let mut answers = std::mem::take(&mut self.answers);
+        self.shared.media[cell as usize].act(now, &mut answers);
+        self.access.add(now, self.setup.series, &mut answers.tally);
+        for verdict in answers.verdicts.drain(..) {
+            self.answer(now, cell, verdict);
+        }
+        self.answers = answers;
+        self.shared.touched.push(cell);
+        self.schedule_cells();
+    }
+
+    /// What a cell has decided about a client.
+    fn answer(&mut self, now: Ns, cell: u32, verdict: Verdict) {
+        let who = verdict.who();
+        let client = &mut self.clients[who.slot as usize];
+        let medium = &mut self.shared.media[cell as usize];
+        if !client.is_active || client.number != who.number {
+            if matches!(verdict, Verdict::Admitted(_)) {
+                medium.leave(who.entry);
+                medium.forget(who.number);
+            }
+            return;
+        }
+        self.events += 1;
+        let link_bytes =
+            self.setup.classes[usize::from(client.class)].cell.as_ref().map_or(0, |of| of.link_bytes);
+        match verdict {
+            Verdict::Admitted(_) => medium.open(client.is_admitted(now), who.number),
+            Verdict::Refused(_) => {
+                client.is_refused();
+                self.shared.traffic.refused += medium.forget(who.number) as u64;
+            }
+            Verdict::Sent { packet, from } => client.cross(from, packet, &mut self.shared.traffic),
+            Verdict::Spent { direction, bytes, from, .. } => {
+                client.spends(direction, from, bytes + link_bytes)
+            }
+            Verdict::Lost { packet, from } => {
+                client.is_served(packet.direction, packet.bytes);
+                self.shared.traffic.collided += 1;
+                if let Some(from) = from {
+                    client.spends(packet.direction, from, packet.bytes + link_bytes);
+                }
             }
         }
-        self.shared.touched_cells.push(cell);
-        self.schedule_cells();
+        self.act(now, who.slot);
     }
 
     #[inline]
     pub(super) fn schedule_cells(&mut self) {
-        while let Some(cell) = self.shared.touched_cells.pop() {
-            if let Some((due, _)) = self.shared.cells[cell as usize].next() {
-                self.queue.set(self.first_cell + cell, due);
-            }
+        while let Some(cell) = self.shared.touched.pop() {
+            let next = self.shared.media[cell as usize].next();
+            self.queue.set(self.first_cell + cell, next.max(self.now));
         }
     }
 
@@ -169,6 +280,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         if NETWORK {
             self.schedule_cells();
         }
+        self.observe(now, slot);
         let client = &mut self.clients[slot as usize];
         let entity = self.first_client + slot;
         let over = client.is_over(plan);
@@ -177,8 +289,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             && !client.sides[1].busy
         {
             client.accepted = Accepted::Over;
-            self.handshakes -= 1;
-            self.accept();
+            let server = self.server_of(slot);
+            self.servers[server as usize].handshakes -= 1;
+            self.accept(server);
         }
         let client = &mut self.clients[slot as usize];
         if over && client.ready.is_some() {

@@ -91,9 +91,9 @@ impl Replay {
             resumed: None,
             resumption: 0.0,
             bearer: self.bearer.clone(),
-            cells: None,
+            cell: None,
         };
-        let class = class(0, &spec, &self.tcp)?;
+        let class = class(0, &spec, None, &self.tcp)?;
         let mut replayer = Replayer::new(&class, &self.tcp, self.flush, self.seed);
         let clear = class.bearer.without_loss();
         let first = replayer.run(&clear, FIRST[2])?;

@@ -40,12 +40,13 @@ impl<'a> Replayer<'a> {
             tcp,
             flush,
             server_clock: clock,
-            cells: Vec::new(),
+            classes: std::slice::from_ref(class),
+            media: Vec::new(),
             traffic: Traffic::default(),
             spare: Spare::default(),
             out: Vec::new(),
             instant: VecDeque::new(),
-            touched_cells: Vec::new(),
+            touched: Vec::new(),
         };
         Self { class, shared, client: Client::new(0, clock), events: 0 }
     }

@@ -1,5 +1,6 @@
 //! Acknowledgements that arrive: what was delivered, what was lost, and what the window may be.
 
+use super::bbr::Round;
 use super::congestion::Acked;
 use super::{
     EVER_RESENT, LOST, MAX_REORDERING, Packet, REORDERING, RESENT, Recovery, SACKED, Tcp, TcpConfig, stamp,
@@ -29,6 +30,9 @@ pub(super) struct News {
     pub lost_again: bool,
     pub delivered: u32,
     pub newly_lost: u32,
+    /// In flight before it, and the latest round trip that it shows.
+    pub prior_in_flight: u32,
+    pub round_trip_us: Option<u64>,
     /// The first byte delivered late of what was sent only once.
     pub reordered_from: u32,
     /// When the first and last of what was newly selectively acknowledged had been sent.
@@ -53,7 +57,12 @@ impl Tcp {
         out: &mut Vec<Packet>,
     ) {
         let prior_una = self.una;
-        let mut news = News { carries: packet.bytes > 0, reordered_from: self.next, ..News::default() };
+        let mut news = News {
+            carries: packet.bytes > 0,
+            reordered_from: self.next,
+            prior_in_flight: self.in_flight(),
+            ..News::default()
+        };
         if packet.ack > self.next {
             return;
         }
@@ -61,6 +70,9 @@ impl Tcp {
             if packet.blocks > 0 {
                 self.take_blocks(now, packet, prior_una, &mut news);
                 let resend = self.alert(now, packet, prior_una, false, &mut news, config);
+                if let Some(bbr) = &mut self.bbr {
+                    bbr.also_delivered(news.delivered);
+                }
                 self.send_after(resend, now, config, out);
             }
             return;
@@ -154,6 +166,9 @@ impl Tcp {
     }
 
     fn delivered_out_of_order(&mut self, now: Ns, index: usize, news: &mut News) {
+        if let Some(bbr) = &mut self.bbr {
+            bbr.sacked(index);
+        }
         let highest = self.highest_sacked();
         let segment = &mut self.queue[index];
         let before = *segment;
@@ -221,6 +236,9 @@ impl Tcp {
             let Some(segment) = self.queue.pop_front() else { break };
             self.sent -= 1;
             removed += 1;
+            if let Some(bbr) = &mut self.bbr {
+                bbr.acknowledged();
+            }
             if segment.is(EVER_RESENT) {
                 self.resent -= u32::from(segment.is(RESENT));
                 news.resent = true;
@@ -257,6 +275,7 @@ impl Tcp {
             self.rtt.sample_min(latest_us);
             self.rtt.sample(us, self.una, self.next);
             self.set_timeout();
+            news.round_trip_us = Some(latest_us);
             let acked = Acked { now, segments: removed, acknowledged: self.una, sent: self.next };
             self.window.sampled(&acked, latest_us);
         }
@@ -314,6 +333,23 @@ impl Tcp {
     }
 
     fn control_window(&mut self, now: Ns, news: &News) {
+        if self.bbr.is_some() {
+            let round = Round {
+                now,
+                delivered: news.delivered,
+                lost: news.newly_lost,
+                prior_in_flight: news.prior_in_flight,
+                in_flight: self.in_flight(),
+                round_trip_us: news.round_trip_us,
+                min_round_trip_us: self.rtt.min_us().unwrap_or(0),
+                in_recovery: self.recovery == Recovery::Recovery,
+                repairing: self.recovery >= Recovery::Recovery,
+            };
+            if let Some(bbr) = &mut self.bbr {
+                self.window.segments = bbr.update(&round, self.window.segments);
+            }
+            return;
+        }
         if self.is_reducing() {
             self.reduce(news.delivered, news.newly_lost, news.advanced);
             return;

@@ -12,6 +12,8 @@ pub enum Congestion {
     /// RFC 9438 with HyStart, Linux's default.
     #[default]
     Cubic,
+    /// BBR, version 1, as Linux has it.
+    Bbr,
 }
 
 /// No threshold yet: slow start without end.
@@ -63,6 +65,7 @@ impl Window {
         match self.congestion {
             Congestion::Reno => (self.segments / 2).max(2),
             Congestion::Cubic => self.cubic.get_or_insert_default().after_loss(self.segments),
+            Congestion::Bbr => self.threshold,
         }
     }
 
@@ -84,7 +87,7 @@ impl Window {
 
     /// Looks at a round trip; CUBIC may end slow start (HyStart).
     pub fn sampled(&mut self, acked: &Acked, us: u64) {
-        if self.congestion == Congestion::Reno {
+        if self.congestion != Congestion::Cubic {
             return;
         }
         if self.cubic.as_ref().is_some_and(|cubic| cubic.just_reduced(acked.now)) {
@@ -111,7 +114,7 @@ impl Window {
             }
         }
         let per_step = match self.congestion {
-            Congestion::Reno => self.segments,
+            Congestion::Reno | Congestion::Bbr => self.segments,
             Congestion::Cubic => self.cubic.get_or_insert_default().acknowledgements_per_step(
                 acked.now,
                 segments,

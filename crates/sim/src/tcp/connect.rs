@@ -1,6 +1,7 @@
 //! Opening a connection.
 
-use super::congestion::{INFINITE, Window};
+use super::bbr::Bbr;
+use super::congestion::{Congestion, INFINITE, Window};
 use super::{
     ACK, FALLBACK_TIMEOUT_US, FIRST_TIMEOUT_US, Jiffies, Packet, RTO_MAX_US, Recovery, SYN, State, Tcp,
     TcpConfig, Timer, stamp, us_between,
@@ -100,6 +101,7 @@ impl Tcp {
         self.total_resent = 0;
         self.window = Window::new(config.congestion, if cut { 1 } else { config.initial_window });
         self.window.threshold = INFINITE;
+        self.bbr = None;
         let by_echo = echoed.then(|| u64::from(stamp(now).saturating_sub(packet.echo).max(1)) * 1_000);
         match plain_us.or(by_echo) {
             Some(us) => {
@@ -110,6 +112,10 @@ impl Tcp {
             None => self.timeout_jiffies = self.clock.of_us(FALLBACK_TIMEOUT_US),
         }
         self.last_sent_at = now;
+        if config.congestion == Congestion::Bbr {
+            let window = self.window.segments;
+            self.bbr = Some(Box::new(Bbr::new(now, window, self.rtt.smoothed_us(), self.segment_bytes)));
+        }
     }
 
     pub(super) fn set_timeout(&mut self) {

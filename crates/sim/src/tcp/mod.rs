@@ -5,16 +5,17 @@
 //! real endpoints keeps the bytes itself. Packets that it wants sent are appended to a list.
 //!
 //! What is modelled: SYN and SYN-ACK timeouts with linear and exponential backoff, windows cut by them and restored by
-//! timestamps; segments as writes and the window cut them; slow start, Reno and CUBIC with HyStart; quick and delayed
+//! timestamps; segments as writes and the window cut them; slow start, Reno, CUBIC with HyStart, BBR with its pacing; quick and delayed
 //! acknowledgements, ping-pong mode; SACK and D-SACK; RTO with F-RTO and Eifel undo, tail loss probe, RACK, proportional
 //! rate reduction; the kernel's timer wheel; super-packets of several segments where a link takes them. What is not:
-//! receive windows (a handshake is shorter than the first), ECN, pacing, fast open, TSO's deferral within a millisecond,
+//! receive windows (a handshake is shorter than the first), ECN, pacing without BBR, fast open, TSO's deferral within a millisecond,
 //! compression of SACKs within a millisecond.
 //!
 //! The code follows what the kernel does, not how it says it; `tests/scripts.rs` replays what packetdrill's and the
 //! kernel's own scripts expect.
 
 mod acknowledge;
+mod bbr;
 mod config;
 mod congestion;
 mod connect;
@@ -34,6 +35,7 @@ pub use congestion::Congestion;
 pub use packet::{ACK, FIN, IP_BYTES, MAX_BLOCKS, Packet, RST, SYN};
 pub use timer::Jiffies;
 
+use bbr::Bbr;
 use congestion::Window;
 use rtt::Rtt;
 use shakedown_link::{Ns, SuperPackets};
@@ -123,6 +125,8 @@ pub struct Tcp {
     next: u32,
     written: u32,
     window: Window,
+    /// With that congestion control, once established.
+    bbr: Option<Box<Bbr>>,
     rtt: Rtt,
     timeout_jiffies: u64,
     timer: Option<(Timer, Ns)>,
@@ -211,6 +215,7 @@ impl Tcp {
             next: 0,
             written: 1,
             window: Window::new(config.congestion, config.initial_window),
+            bbr: None,
             rtt: Rtt::default(),
             timeout_jiffies: clock.of_us(FIRST_TIMEOUT_US),
             timer: None,
@@ -343,9 +348,13 @@ impl Tcp {
     #[inline]
     #[must_use]
     pub fn deadline(&self) -> Option<Ns> {
-        match (self.timer, self.ack_at) {
+        let next = match (self.timer, self.ack_at) {
             (Some((_, timer)), Some(ack)) => Some(timer.min(ack)),
             (timer, ack) => timer.map(|(_, timer)| timer).or(ack),
+        };
+        match self.bbr.as_ref().and_then(|bbr| bbr.held_until) {
+            Some(pace) => Some(next.map_or(pace, |next| next.min(pace))),
+            None => next,
         }
     }
 
@@ -353,6 +362,9 @@ impl Tcp {
     pub fn timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         if self.ack_at.is_some_and(|at| at <= now) {
             self.delayed_ack(now, config, out);
+        }
+        if self.bbr.as_ref().and_then(|bbr| bbr.held_until).is_some_and(|at| at <= now) {
+            self.pace_allows(now, config, out);
         }
         let Some((timer, at)) = self.timer else { return };
         if at > now {
@@ -396,6 +408,7 @@ impl Tcp {
         self.state = state;
         self.timer = None;
         self.ack_at = None;
+        self.bbr = None;
         self.queue.clear();
         (self.sent, self.sacked, self.lost, self.resent) = (0, 0, 0, 0);
     }
@@ -407,7 +420,12 @@ impl Tcp {
     }
 
     fn set_timer(&mut self, now: Ns, timer: Timer, jiffies: u64) {
-        let jiffies = jiffies.min(self.clock.of_us(RTO_MAX_US));
+        let delay_us = match &self.bbr {
+            // What the pace holds back is answered later (`tcp_pacing_delay`).
+            Some(bbr) if timer != Timer::Reorder => bbr.delay(now).0 / 1_000,
+            _ => 0,
+        };
+        let jiffies = (jiffies + self.clock.of_us(delay_us)).min(self.clock.of_us(RTO_MAX_US));
         self.timer = Some((timer, self.clock.fires(now, jiffies)));
     }
 

@@ -22,13 +22,22 @@ impl Tcp {
         let segment_bytes = u64::from(self.segment_bytes);
         let most = (MAX_BYTES / segment_bytes).clamp(1, u64::from(u8::MAX));
         let Some(round_trip_us) = self.rtt.smoothed_us() else { return most as u32 };
+        if let Some(bbr) = &self.bbr {
+            let (per_s, least) = bbr.pacing();
+            return self.segments_of(per_s, least, most);
+        }
         let percent = if self.window.segments < self.window.threshold / 2 { 200 } else { 120 };
         let window_bytes = u64::from(self.window.segments.max(self.sent)) * segment_bytes;
         let per_s = window_bytes * percent * 10_000 / round_trip_us.max(1);
+        self.segments_of(per_s, MIN_SEGMENTS, most)
+    }
+
+    /// A millisecond's segments at a pace, and more where the round trip is short, between the least and the most.
+    fn segments_of(&self, per_s: u64, least: u32, most: u64) -> u32 {
         let halvings = self.rtt.min_us().unwrap_or(u64::MAX) >> ROUND_TRIP_SHIFT;
         let near_bytes = if halvings < 32 { MAX_BYTES >> halvings } else { 0 };
-        let segments = ((per_s >> PACING_SHIFT) + near_bytes) / segment_bytes;
-        (segments.min(most) as u32).max(MIN_SEGMENTS)
+        let segments = ((per_s >> PACING_SHIFT) + near_bytes) / u64::from(self.segment_bytes);
+        (segments.min(most) as u32).max(least)
     }
 
     /// How many of the segments from `index` on, none of which was sent, leave in one packet: full ones but for the last,

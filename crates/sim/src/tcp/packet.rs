@@ -29,6 +29,10 @@ impl TcpConfig {
         if packet.is(SYN) {
             return SYN_BYTES;
         }
+        if packet.is(RST) {
+            // Without options (`tcp_v4_send_reset`).
+            return IP_BYTES + TCP_BYTES;
+        }
         let timestamps = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
         // Two bytes of padding, kind and length, then eight a block.
         let blocks = if packet.blocks > 0 { 4 + 8 * u32::from(packet.blocks) } else { 0 };

@@ -144,7 +144,9 @@ impl Tcp {
             }
             self.lost = 0;
         }
-        if self.prior_threshold > 0 {
+        if let Some(bbr) = &mut self.bbr {
+            bbr.undone();
+        } else if self.prior_threshold > 0 {
             self.window.segments = self.window.segments.max(self.prior_window);
             self.window.threshold = self.window.threshold.max(self.prior_threshold);
         }
@@ -250,11 +252,15 @@ impl Tcp {
         self.prior_window = self.window.segments;
         self.prr_delivered = 0;
         self.prr_sent = 0;
+        self.save_window();
         self.window.threshold = self.window.after_loss();
     }
 
     pub(super) fn end_reduction(&mut self) {
-        if self.window.threshold < INFINITE && (self.recovery == Recovery::Reduced || self.undo.is_some()) {
+        if self.bbr.is_none()
+            && self.window.threshold < INFINITE
+            && (self.recovery == Recovery::Reduced || self.undo.is_some())
+        {
             self.window.segments = self.window.threshold;
         }
     }

@@ -11,6 +11,15 @@ impl Tcp {
     /// Queues bytes of the stream: one write of an application. They go out as soon as the connection and the window
     /// allow.
     pub fn write(&mut self, now: Ns, bytes: u32, config: &TcpConfig, out: &mut Vec<Packet>) {
+        let unsent_bytes = self.written - self.next.max(1);
+        let in_flight = self.in_flight();
+        if let Some(bbr) = &mut self.bbr
+            && unsent_bytes < self.segment_bytes
+            && in_flight < self.window.segments
+            && self.lost <= self.resent
+        {
+            bbr.application_limited(in_flight);
+        }
         let mut left = bytes;
         // What is not yet sent takes more; what is sent does not.
         if let Some(last) = self.queue.back_mut()
@@ -41,6 +50,9 @@ impl Tcp {
         let mut count = 0;
         let most = self.packet_segments();
         while let Some(segment) = self.queue.get(self.sent as usize) {
+            if self.bbr.as_mut().is_some_and(|bbr| bbr.holds(now)) {
+                break;
+            }
             let room = self.window.segments.saturating_sub(self.in_flight());
             if room == 0 {
                 break;
@@ -69,6 +81,10 @@ impl Tcp {
         }
         out.push(self.packet(now, index, count, config));
         self.next = self.queue[index + count - 1].end;
+        if let Some(bbr) = &mut self.bbr {
+            let ends = self.queue.range(index..index + count).map(|segment| segment.end);
+            bbr.sent(now, ends, self.next - self.queue[index].seq, index == 0);
+        }
         self.sent += count as u32;
         if count > 1 {
             self.join(index, count);
@@ -107,7 +123,8 @@ impl Tcp {
     fn restart_after_idle(&mut self, now: Ns, config: &TcpConfig) {
         let timeout_us = self.clock.as_us(self.timeout_jiffies).max(1);
         let idle_us = us_between(self.last_sent_at, now);
-        if self.sent > 0 || idle_us <= timeout_us || self.window.segments <= config.initial_window {
+        let paced = self.bbr.is_some();
+        if paced || self.sent > 0 || idle_us <= timeout_us || self.window.segments <= config.initial_window {
             return;
         }
         self.window.threshold = self.window.current_threshold(self.is_reducing());
@@ -139,6 +156,10 @@ impl Tcp {
             self.join(index, count);
         }
         out.push(self.packet(now, index, count, config));
+        if let Some(bbr) = &mut self.bbr {
+            let bytes = self.queue[index + count - 1].end - self.queue[index].seq;
+            bbr.resent(now, index, count, bytes);
+        }
         self.total_resent += count as u32;
         self.last_sent_at = now;
         self.acknowledgement_sent();
@@ -167,6 +188,9 @@ impl Tcp {
             if room == 0 {
                 break;
             }
+            if self.bbr.as_mut().is_some_and(|bbr| bbr.holds(now)) {
+                break;
+            }
             let segment = &self.queue[index];
             if segment.is(SACKED | RESENT) || !segment.is(LOST) {
                 index += 1;
@@ -183,6 +207,17 @@ impl Tcp {
         if head_sent {
             self.set_timer(now, Timer::Retransmit, self.timeout_jiffies);
         }
+    }
+
+    /// The pace lets the next packet go (`tcp_tsq_write`).
+    pub(super) fn pace_allows(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
+        if let Some(bbr) = &mut self.bbr {
+            bbr.held_until = None;
+        }
+        if self.lost > self.resent && self.window.segments > self.in_flight() {
+            self.repair_lost(now, config, out);
+        }
+        self.push(now, config, out);
     }
 
     /// Sets the timer for the oldest segment, from now.
@@ -271,6 +306,7 @@ impl Tcp {
         {
             self.prior_threshold = self.window.current_threshold(self.is_reducing());
             self.prior_window = self.window.segments;
+            self.save_window();
             self.window.threshold = self.window.after_loss();
             self.window.timed_out();
             self.begin_undo();
@@ -281,9 +317,19 @@ impl Tcp {
             self.reordering = self.reordering.min(REORDERING);
         }
         self.recovery = Recovery::Loss;
+        if let Some(bbr) = &mut self.bbr {
+            bbr.timed_out();
+        }
         self.high = self.next;
         self.probe_high = 0;
         self.forward_rto = new || self.timeouts > 0;
+    }
+
+    /// BBR goes back to its window after a repair.
+    pub(super) fn save_window(&mut self) {
+        if let Some(bbr) = &mut self.bbr {
+            bbr.save_window(self.window.segments);
+        }
     }
 
     pub(super) fn begin_undo(&mut self) {

@@ -79,7 +79,7 @@ pub fn service(time: DistributionSpec) -> PricedHandshake {
 }
 
 pub fn class(handshake: PricedHandshake, bearer: BearerSpec) -> ClassSpec {
-    ClassSpec { weight: 1.0, handshake, resumed: None, resumption: 0.0, bearer, cells: None }
+    ClassSpec { weight: 1.0, handshake, resumed: None, resumption: 0.0, bearer, cell: None }
 }
 
 pub fn scenario(classes: Vec<ClassSpec>, clients: u64, arrivals: ArrivalSpec) -> Scenario {
@@ -94,6 +94,7 @@ pub fn scenario(classes: Vec<ClassSpec>, clients: u64, arrivals: ArrivalSpec) ->
         timeout_s: None,
         retry: None,
         warmup_clients: 0,
+        precision: None,
         series_s: 0.0,
         seed: 1,
         replications: 1,

@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::stack::SetupError;
 use repetition::{Buffers, Repetition, repeat_once};
 use shakedown_trace::driver::DriveError;
-use shakedown_trace::{AccountingError, Carrier, Counter, Samples, Suite};
+use shakedown_trace::{AccountingError, Carrier, Samples, Suite};
 use std::ops::ControlFlow;
 
 /// Handshakes that are run before the first that counts: they fill caches and blind private keys.
@@ -27,7 +27,7 @@ pub const MAX_REPEAT: usize = 1_000_000;
 
 /// Why a suite could not be measured.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum MeasureError {
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -88,7 +88,7 @@ pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result
     // Before pinning, after which this thread sees one processor only.
     let machine = Machine::detect();
     let _pinned = Pinned::to_current_processor();
-    let mut buffers = Buffers::new();
+    let mut buffers = Buffers::new(peers.counter);
     for _ in 0..WARM_UP {
         repeat_once(peers, &mut buffers)?;
     }
@@ -108,7 +108,7 @@ pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result
     // Figures with a warning are better than none.
     let used = if kept.samples.is_empty() { preempted } else { kept };
     let mut measurement =
-        result::summarise(repeat, discarded, machine, &used.samples, used.cpu_ns, peers.seed);
+        result::summarise(repeat, discarded, machine, &used.samples, used.spent, peers.seed);
     measurement.eap = used.exchanged();
     Ok(measurement)
 }
@@ -116,15 +116,15 @@ pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result
 /// Repetitions of one kind.
 struct Kept {
     samples: Samples,
-    /// Thread CPU time of all of them.
-    cpu_ns: u64,
+    /// What the thread spent on all of them.
+    spent: u64,
     exchanged: Vec<Exchanged>,
 }
 
 impl Kept {
     fn new(peers: &Peers) -> Self {
-        let samples = Samples::new(peers.id.clone(), Counter::NANOSECONDS);
-        Self { samples, cpu_ns: 0, exchanged: Vec::new() }
+        let samples = Samples::new(peers.id.clone(), peers.counter);
+        Self { samples, spent: 0, exchanged: Vec::new() }
     }
 
     /// What EAP carried in the median repetition by bytes; signatures in DER vary by a byte or two.
@@ -134,7 +134,7 @@ impl Kept {
     }
 
     fn push(&mut self, repetition: &Repetition) -> Result<(), MeasureError> {
-        self.cpu_ns += repetition.cpu_ns;
+        self.spent += repetition.spent;
         self.exchanged.extend(repetition.exchanged);
         let pushed = self.samples.push(&repetition.trace);
         pushed.map_err(|error| {

@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 pub struct Repetition {
     /// What happened.
     pub trace: Trace,
-    /// Thread CPU time around the handshake, in nanoseconds.
-    pub cpu_ns: u64,
+    /// What the thread spent around the handshake: nanoseconds of CPU time, or another counter's difference.
+    pub spent: u64,
     /// The thread lost the processor on the way.
     pub preempted: bool,
     /// What EAP carried, where it did.
@@ -31,8 +31,8 @@ pub struct Buffers {
 
 impl Buffers {
     /// Empty ones.
-    pub fn new() -> Self {
-        let recording = || Recording::new(Counter::NANOSECONDS);
+    pub fn new(counter: Counter) -> Self {
+        let recording = || Recording::new(counter);
         Self { loopback: Loopback::new(), recordings: [recording(), recording()] }
     }
 }
@@ -53,13 +53,15 @@ pub fn repeat_once(peers: &Peers, buffers: &mut Buffers) -> Result<Repetition, M
     let mut server = Recorded::new(pair.server, second);
     if peers.id.carrier == Carrier::Eap {
         // EAP's own work is in the CPU time and in no message.
-        let (outcome, clocks) = clocked(|| carried::handshake(client, server, peers.fragment_bytes));
+        let (outcome, clocks) =
+            clocked(peers.counter, || carried::handshake(client, server, peers.fragment_bytes));
         let done = outcome.map_err(|reason| MeasureError::Eap { suite: name(), reason })?;
         let [client, server] = &done.negotiated;
         let (ends, exchanged) = ([done.client, done.server], Some(done.exchanged));
         return finished(peers, buffers, ends, [client, server], done.handshake_bytes, exchanged, clocks);
     }
-    let (outcome, clocks) = clocked(|| buffers.loopback.handshake(&mut client, &mut server, &mut ()));
+    let (outcome, clocks) =
+        clocked(peers.counter, || buffers.loopback.handshake(&mut client, &mut server, &mut ()));
     let done = outcome.map_err(|error| MeasureError::Handshake { suite: name(), error })?;
     let negotiated = [&*done.client, &*done.server];
     finished(peers, buffers, [client, server], negotiated, done.transferred.total(), None, clocks)
@@ -67,16 +69,22 @@ pub fn repeat_once(peers: &Peers, buffers: &mut Buffers) -> Result<Repetition, M
 
 /// What was read around a handshake.
 struct Clocks {
-    cpu_ns: u64,
+    spent: u64,
     switches: i64,
 }
 
-fn clocked<T>(handshake: impl FnOnce() -> T) -> (T, Clocks) {
+fn clocked<T>(counter: Counter, handshake: impl FnOnce() -> T) -> (T, Clocks) {
+    if !counter.is_time() {
+        // What a thread that loses the processor counts is the same.
+        let before = counter.now();
+        let outcome = handshake();
+        return (outcome, Clocks { spent: counter.now() - before, switches: 0 });
+    }
     let switches_before = context_switches();
     let cpu_before = thread_cpu_ns();
     let outcome = handshake();
-    let cpu_ns = (thread_cpu_ns() - cpu_before).saturating_sub(clock_cost_ns());
-    (outcome, Clocks { cpu_ns, switches: context_switches() - switches_before })
+    let spent = (thread_cpu_ns() - cpu_before).saturating_sub(clock_cost_ns());
+    (outcome, Clocks { spent, switches: context_switches() - switches_before })
 }
 
 /// Holds what was agreed on against the suite, and what was recorded against what was transferred and the CPU clock.
@@ -87,7 +95,7 @@ fn finished<E: Endpoint>(
     negotiated: [&Negotiated; 2],
     transferred: u64,
     exchanged: Option<Exchanged>,
-    Clocks { cpu_ns, switches }: Clocks,
+    Clocks { spent, switches }: Clocks,
 ) -> Result<Repetition, MeasureError> {
     let suite = &peers.id.suite;
     let name = || suite.to_string();
@@ -103,8 +111,8 @@ fn finished<E: Endpoint>(
         return Err(MeasureError::Bytes { suite: name(), counted, transferred });
     }
     let attributed: u64 = trace.total.iter().sum();
-    let exceeds = attributed > cpu_ns + cpu_ns / TOLERATED_SHARE + TOLERATED_NS;
-    Ok(Repetition { trace, cpu_ns, preempted: switches > 0 || exceeds, exchanged })
+    let exceeds = peers.counter.is_time() && attributed > spent + spent / TOLERATED_SHARE + TOLERATED_NS;
+    Ok(Repetition { trace, spent, preempted: switches > 0 || exceeds, exchanged })
 }
 
 fn join<E: Endpoint>([client, server]: &[Recorded<E>; 2]) -> Result<Trace, AccountingError> {

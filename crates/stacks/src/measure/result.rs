@@ -63,7 +63,7 @@ pub struct Measurement {
 
 /// One figure for each side.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct PerSide<T> {
     pub client_us: T,
     pub server_us: T,
@@ -71,7 +71,7 @@ pub struct PerSide<T> {
 
 /// Time outside any message, in microseconds.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Unattributed {
     pub client: f64,
     pub server: f64,
@@ -83,7 +83,7 @@ pub struct Unattributed {
 
 /// Bytes on the wire: medians, for a signature's DER encoding varies.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Bytes {
     pub client_to_server: u64,
     pub server_to_client: u64,
@@ -92,7 +92,7 @@ pub struct Bytes {
 
 /// One message.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct MessageFigures {
     pub index: usize,
     pub from: Side,
@@ -112,7 +112,7 @@ pub struct MessageFigures {
 
 /// One operation.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct OperationFigures {
     pub side: Side,
     pub message: Option<usize>,
@@ -143,7 +143,7 @@ pub fn summarise(
     preempted: usize,
     machine: Machine,
     samples: &Samples,
-    cpu_ns: u64,
+    spent: u64,
     seed: Option<u64>,
 ) -> Measurement {
     let side_us = |side: Side| Sampled::of(us(&samples.total[side as usize]));
@@ -152,7 +152,7 @@ pub fn summarise(
     let (client_to_server, server_to_client) = (bytes_from(Side::Client), bytes_from(Side::Server));
     let attributed: u64 = samples.total.iter().flatten().sum();
     let (client, server) = (unattributed(Side::Client), unattributed(Side::Server));
-    let (attributed_us, cpu_us) = (float(attributed) / 1000.0, float(cpu_ns) / 1000.0);
+    let (attributed_us, cpu_us) = (float(attributed) / 1000.0, float(spent) / 1000.0);
     Measurement {
         suite: samples.id.suite.to_string(),
         client_stack: samples.id.client_stack.clone(),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Five numbers about `n` readings, in the unit of the readings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Summary {
     pub median: f64,
     pub mean: f64,
@@ -17,7 +17,7 @@ pub struct Summary {
 
 /// A summary, and the readings themselves in the order in which they were taken.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Sampled {
     #[serde(flatten)]
     pub summary: Summary,

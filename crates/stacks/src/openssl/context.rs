@@ -3,10 +3,11 @@
 use super::hello::MAX_CERTIFICATES_BYTES;
 use super::security::{self, Policy};
 use super::{lifetime, marks, names, psk};
+use crate::primitives::evp::Evp;
 use crate::stack::{Exposure, SessionCache, Setup, SetupError};
 use foreign_types::ForeignType;
 use openssl::error::ErrorStack;
-use openssl::pkey::{PKey, Private};
+use openssl::pkey::PKey;
 use openssl::ssl::{
     SslContext, SslContextBuilder, SslMode, SslOptions, SslSession, SslSessionCacheMode, SslVerifyMode,
     SslVersion,
@@ -18,7 +19,7 @@ use shakedown_ossl::{Library, LibraryError, ffi};
 use shakedown_pki::Identity;
 use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyType, Mode, Protocol};
 use shakedown_trace::{Carrier, Side, Suite};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -102,8 +103,8 @@ fn limit_certificates(builder: &SslContextBuilder) {
     unsafe { sys::SSL_CTX_ctrl(builder.as_ptr(), SET_MAX_CERT_LIST, bytes, std::ptr::null_mut()) };
 }
 
-/// Adds what a server presents and knows in another suite to a context that negotiates both; `certified` says whether
-/// its certificate is another.
+/// Adds a server's certificate and keys of another suite to a context that negotiates both; `certified`: the
+/// certificate is a different one.
 pub fn extend(builder: &mut SslContextBuilder, setup: &Setup, certified: bool) -> Result<(), SetupError> {
     let library = library(setup.instrumented)?;
     if certified {
@@ -183,7 +184,7 @@ fn authenticate(
     builder: &mut SslContextBuilder,
 ) -> Result<(), SetupError> {
     let suite = &setup.suite;
-    // A client that is only asked for a certificate answers with an empty list.
+    // A client of a suite with authentication `requested` responds with an empty list of certificates.
     let presents = side == Side::Server || suite.authentication == Some(Authentication::Mutual);
     if let Some(identity) = identity(setup, side)?.filter(|_| presents) {
         present(library, builder, identity)?;
@@ -282,7 +283,7 @@ fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Resul
     if !tls13 && !wants_tickets {
         options |= SslOptions::NO_TICKET;
     }
-    // The handshake that makes the session needs one ticket; the resumption itself issues none (see `accept`).
+    // The handshake that makes the session needs one ticket; the resumption issues those asked for (see `accept`).
     let tickets = if suite.mode == Mode::Resumed { setup.tickets.max(1) } else { setup.tickets };
     builder.set_num_tickets(tickets as usize).map_err(refused("set the number of tickets"))?;
     if suite.key_exchange == KeyExchange::Psk && tls13 {
@@ -306,8 +307,7 @@ fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Resul
     Ok(())
 }
 
-/// Lets a server keep its sessions elsewhere, and nowhere else; `bounded` says whether they end with the peer's
-/// certificates.
+/// Makes a server keep its sessions only in an external store; `bounded`: they end with the peer's certificates.
 fn keep_sessions_in(cache: &Arc<dyn SessionCache>, bounded: bool, builder: &mut SslContextBuilder) {
     builder.set_session_cache_mode(SslSessionCacheMode::SERVER | SslSessionCacheMode::NO_INTERNAL);
     let made = Arc::clone(cache);
@@ -343,7 +343,7 @@ fn present(library: Library, builder: &mut SslContextBuilder, identity: &Identit
             chain_to_latest(builder, &certificate).map_err(&refused)?;
         }
     }
-    let key = private_key(library, &identity.key).map_err(&refused)?;
+    let key = Evp::new(library).private_key(&identity.key)?;
     builder.set_private_key(&key).map_err(&refused)
 }
 
@@ -391,23 +391,6 @@ fn certificate(library: Library, der: &[u8]) -> Result<X509, ErrorStack> {
     }
 }
 
-/// A private key that lives in the library context.
-fn private_key(library: Library, der: &[u8]) -> Result<PKey<Private>, ErrorStack> {
-    let mut data = der.as_ptr();
-    let length = libc::c_long::try_from(der.len()).unwrap_or(libc::c_long::MAX);
-    // SAFETY: as for certificates.
-    unsafe {
-        let key = ffi::d2i_AutoPrivateKey_ex(
-            std::ptr::null_mut(),
-            &raw mut data,
-            length,
-            library.as_ptr(),
-            std::ptr::null(),
-        );
-        if key.is_null() { Err(ErrorStack::get()) } else { Ok(PKey::from_ptr(key)) }
-    }
-}
-
 /// Sets the group of the exchange, and for a client the curves that certificates need beside it. A server lists what it
 /// exchanges keys in and nothing else.
 fn exchange_in(
@@ -445,8 +428,8 @@ fn certificate_groups(suite: &Suite) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// What a server's list of groups becomes once a hello has been answered, where its clients present certificates on other
-/// curves: libssl would exchange keys on whatever is listed, and take certificates on nothing else.
+/// A server's list of groups after its ServerHello, if its clients present certificates on other curves. libssl performs
+/// the key exchange on any listed group, and accepts certificates only on listed groups.
 pub fn groups_of_clients(setups: &[Setup]) -> Option<Arc<CStr>> {
     let exchange: Vec<String> = setups.iter().filter_map(|setup| group(&setup.suite)).collect();
     let verifies = |setup: &&Setup| setup.suite.authentication == Some(Authentication::Mutual);
@@ -469,67 +452,28 @@ fn use_dh_parameters(
     group: Group,
     builder: &mut SslContextBuilder,
 ) -> Result<(), SetupError> {
-    let key = dh_parameters(library, group)?;
-    // SAFETY: the context is live and takes the parameters over.
-    let taken = unsafe { sys::SSL_CTX_set0_tmp_dh_pkey(builder.as_ptr(), key) };
+    let evp = Evp::new(library);
+    if let Group::Dh(bits) = group
+        && let Some((prime, generator)) = shakedown_pki::dh::group(bits)
+    {
+        return take_dh_parameters(evp.finite_field(prime, generator, None)?, builder);
+    }
+    let name = CString::new(names::group(group)).unwrap_or_default();
+    take_dh_parameters(evp.parameters_in(c"DH", &name)?, builder)
+}
+
+fn take_dh_parameters<T>(key: PKey<T>, builder: &mut SslContextBuilder) -> Result<(), SetupError> {
+    // SAFETY: context and parameters are live; what the context takes over is not freed here.
+    let taken = unsafe { sys::SSL_CTX_set0_tmp_dh_pkey(builder.as_ptr(), key.as_ptr()) };
     if taken != 1 {
-        // SAFETY: not taken over, so still ours.
-        unsafe { sys::EVP_PKEY_free(key) };
         return Err(SetupError::OpenSsl { what: "take DH parameters", stack: ErrorStack::get() });
     }
+    std::mem::forget(key);
     Ok(())
 }
 
-/// Finite-field parameters as a key without a key.
-fn dh_parameters(library: Library, group: Group) -> Result<*mut sys::EVP_PKEY, SetupError> {
-    let stack = |what| SetupError::OpenSsl { what, stack: ErrorStack::get() };
-    let mut name = CString::default();
-    let (mut p, mut g) = (Vec::new(), Vec::new());
-    match group {
-        Group::Dh(bits) => {
-            if let Some((prime, generator)) = shakedown_pki::dh::group(bits) {
-                // Parameters take integers in the machine's order.
-                p = prime.iter().rev().copied().collect();
-                g = generator.iter().rev().copied().collect();
-            }
-        }
-        other => name = CString::new(names::group(other)).unwrap_or_default(),
-    }
-    let param = |key: *const libc::c_char, kind: libc::c_uint, data: *mut libc::c_void, size: usize| {
-        ffi::OSSL_PARAM { key, data_type: kind as _, data, data_size: size, return_size: 0 }
-    };
-    let end = param(std::ptr::null(), 0, std::ptr::null_mut(), 0);
-    let mut params = if p.is_empty() {
-        let length = name.as_bytes().len();
-        [
-            param(c"group".as_ptr(), ffi::OSSL_PARAM_UTF8_STRING, name.as_ptr().cast_mut().cast(), length),
-            end,
-            param(std::ptr::null(), 0, std::ptr::null_mut(), 0),
-        ]
-    } else {
-        [
-            param(c"p".as_ptr(), ffi::OSSL_PARAM_UNSIGNED_INTEGER, p.as_mut_ptr().cast(), p.len()),
-            param(c"g".as_ptr(), ffi::OSSL_PARAM_UNSIGNED_INTEGER, g.as_mut_ptr().cast(), g.len()),
-            end,
-        ]
-    };
-    const KEY_PARAMETERS: libc::c_int = 0x84; // EVP_PKEY_KEY_PARAMETERS
-    // SAFETY: the library context lives for ever, the parameters until the call returns; results are checked.
-    unsafe {
-        let context = ffi::EVP_PKEY_CTX_new_from_name(library.as_ptr(), c"DH".as_ptr(), std::ptr::null());
-        if context.is_null() {
-            return Err(stack("find DH"));
-        }
-        let mut key = std::ptr::null_mut();
-        let made = sys::EVP_PKEY_fromdata_init(context) == 1
-            && sys::EVP_PKEY_fromdata(context, &raw mut key, KEY_PARAMETERS, params.as_mut_ptr()) == 1;
-        sys::EVP_PKEY_CTX_free(context);
-        if made { Ok(key) } else { Err(stack("make DH parameters")) }
-    }
-}
-
 /// Every cipher suite that this build of libssl knows.
-pub fn cipher_suites() -> Result<HashSet<String>, SetupError> {
+pub fn cipher_suites() -> Result<BTreeSet<String>, SetupError> {
     let mut builder = empty(library(false)?, Policy::Permissive)?;
     builder
         .set_min_proto_version(Some(SslVersion::SSL3))

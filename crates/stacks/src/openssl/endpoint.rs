@@ -5,7 +5,7 @@ use super::marks::{self, Watch};
 use super::names::Expected;
 use crate::stack::SetupError;
 use openssl::error::ErrorStack;
-use openssl::ssl::{Ssl, SslContext, SslSession};
+use openssl::ssl::{Ssl, SslContext, SslSession, SslSessionRef, SslVersion};
 use openssl_sys as sys;
 use shakedown_ossl::ffi;
 use shakedown_trace::endpoint::{Time, Transport};
@@ -43,8 +43,10 @@ pub struct TlsEndpoint {
     closed: Option<CloseReason>,
     /// What a server holds of a hello.
     gate: Option<HelloGate>,
-    /// Groups that a server sets once it has answered the hello: those of its clients' certificates beside its own.
+    /// Groups that a server sets after its ServerHello: its own and those of its clients' certificates.
     later_groups: Option<Arc<CStr>>,
+    /// The address of the session that a client offered, by which one that it was given later differs.
+    offered: Option<usize>,
 }
 
 /// How far a connection has come.
@@ -113,6 +115,7 @@ impl TlsEndpoint {
             closed: None,
             gate: None,
             later_groups: None,
+            offered: None,
         })
     }
 
@@ -121,7 +124,7 @@ impl TlsEndpoint {
         self.gate = Some(HelloGate::new(budget));
     }
 
-    /// Sets groups once the hello has been answered.
+    /// Sets groups after the ServerHello.
     pub fn set_groups_later(&mut self, groups: Arc<CStr>) {
         self.later_groups = Some(groups);
     }
@@ -131,7 +134,9 @@ impl TlsEndpoint {
         // SAFETY: `set_session` asks for a session of a context with the same settings, for libssl trusts what it holds
         // of the peer. Sessions reach here from clients of this stack; libssl checks protocol and cipher itself.
         unsafe { self.ssl.set_session(session) }
-            .map_err(|stack| SetupError::OpenSsl { what: "offer a session", stack })
+            .map_err(|stack| SetupError::OpenSsl { what: "offer a session", stack })?;
+        self.offered = Some(std::ptr::from_ref::<SslSessionRef>(session).addr());
+        Ok(())
     }
 
     /// Names the server that a client wants to reach (RFC 6066 section 3).
@@ -164,7 +169,7 @@ impl TlsEndpoint {
         }
     }
 
-    /// A server has taken the first hello, whole, and answered it.
+    /// A server has read the complete first hello and responded.
     fn hello_answered(&mut self) {
         if let Some(groups) = self.later_groups.take() {
             const SET_GROUPS_LIST: libc::c_int = 92;
@@ -233,7 +238,7 @@ impl TlsEndpoint {
         self.end(CloseReason::Failed(failure));
     }
 
-    /// Ends the connection where libssl's answer is a failure, and not only a wish for more bytes.
+    /// Ends the connection if libssl reports a failure, and not only that it needs more bytes.
     fn check(&mut self, result: libc::c_int) {
         if result > 0 {
             return;
@@ -296,7 +301,7 @@ impl TlsEndpoint {
         }
     }
 
-    /// What libssl says the handshake came to.
+    /// The negotiated parameters, from libssl.
     fn negotiated(&self) -> Option<Negotiated> {
         // SAFETY: the connection is live.
         let version = unsafe { sys::SSL_version(raw(&self.ssl)) };
@@ -349,8 +354,8 @@ impl Drop for TlsEndpoint {
     }
 }
 
-/// Whether libssl has just been given bytes that are no TLS records. It then fails without an alert, and goes on saying
-/// that it wants to read.
+/// Whether libssl has just received bytes that are not TLS records. It then fails without an alert, and continues to
+/// report that it wants to read.
 fn are_no_records() -> bool {
     const LIB_SSL: libc::c_int = 20;
     const WRONG_VERSION_NUMBER: libc::c_int = 267;
@@ -473,6 +478,11 @@ impl Endpoint for TlsEndpoint {
 
     fn session(&self) -> Option<Session> {
         let session = self.ssl.session()?;
+        // A ticket of TLS 1.3 makes a session of its own; without one that which was offered stays.
+        let offered = self.offered == Some(std::ptr::from_ref(session).addr());
+        if offered && self.ssl.version2() == Some(SslVersion::TLS1_3) {
+            return None;
+        }
         // SAFETY: the session is live while the connection is borrowed.
         let resumable =
             unsafe { SSL_SESSION_is_resumable(foreign_types::ForeignTypeRef::as_ptr(session)) } == 1;

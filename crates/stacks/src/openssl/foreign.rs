@@ -1,16 +1,16 @@
-//! Clients of servers that somebody else set up.
+//! Clients of other programs' servers.
 
 use super::names::Expected;
 use super::stack::Contexts;
 use super::{context, security};
-use crate::stack::{Connector, Exposure, Identities, Setup, SetupError};
+use crate::stack::{Connector, Identities, Setup, SetupError};
 use openssl::ssl::SslVerifyMode;
 use openssl::x509::X509;
 use shakedown_trace::{Side, Suite};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What a client of a foreign server is told.
+/// Configuration of a client of another program's server.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignClient {
     /// What to offer, and what the client presents; `None`: whatever libssl offers by itself. What `identities` say of
@@ -25,12 +25,12 @@ pub struct ForeignClient {
     /// Trusts the roots however weak the chain's keys are, and takes this for the time: seconds since 1970. For generated
     /// certificates.
     pub laboratory_unix_s: Option<i64>,
-    /// Without a set-up: times primitives and tells the recorder of messages.
+    /// Without a set-up: times primitives and reports messages to the recorder.
     pub instrumented: bool,
 }
 
 impl ForeignClient {
-    /// Makes whatever its connections share.
+    /// Makes the state that its connections share.
     ///
     /// # Errors
     /// [`SetupError`] where libssl refuses.
@@ -59,7 +59,7 @@ impl ForeignClient {
             side: Side::Client,
             context: builder.build(),
             expected: Arc::new([expected]),
-            exposure: Exposure::Network,
+            resumption_tickets: None,
             server_name: self.certificate_name.clone().or_else(|| name.clone()).filter(|_| checked),
             requested_name: name.filter(|name| name.parse::<IpAddr>().is_err()),
             hellos: Arc::default(),
@@ -68,7 +68,7 @@ impl ForeignClient {
     }
 }
 
-/// A suite that stands for whatever is negotiated.
+/// A placeholder for the suite that will be negotiated.
 fn stand_in() -> Result<Suite, SetupError> {
     "tls1.3/x25519/p256/server".parse().map_err(|error: shakedown_trace::suite::SuiteError| {
         SetupError::Stack { stack: super::NAME, what: "name a suite", reason: error.to_string() }

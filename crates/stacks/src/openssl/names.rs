@@ -3,7 +3,7 @@
 use crate::stack::Reason;
 use shakedown_trace::Suite;
 use shakedown_trace::suite::{Cipher, Curve, Group, GroupKind, KeyExchange, KeyType, Protocol, TlsCipher};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 /// The cipher suite as OpenSSL spells it: for `SSL_CTX_set_cipher_list` up to TLS 1.2, for
@@ -89,8 +89,8 @@ pub fn group(group: Group) -> String {
 }
 
 /// Everything that this build's libssl calls a cipher suite.
-fn known() -> &'static HashSet<String> {
-    static KNOWN: OnceLock<HashSet<String>> = OnceLock::new();
+fn known() -> &'static BTreeSet<String> {
+    static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
     KNOWN.get_or_init(|| super::context::cipher_suites().unwrap_or_default())
 }
 

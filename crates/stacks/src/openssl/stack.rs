@@ -20,7 +20,8 @@ pub struct Contexts {
     pub side: Side,
     pub context: SslContext,
     pub expected: Arc<[Expected]>,
-    pub exposure: Exposure,
+    /// Tickets of a TLS 1.3 resumption in memory, where its full handshake issues others; `None`: as the context has it.
+    pub resumption_tickets: Option<usize>,
     /// What a client checks.
     pub server_name: Option<String>,
     /// What a client asks for.
@@ -40,11 +41,14 @@ impl Openssl {
                 .filter(|name| !name.is_empty()),
             Side::Server => None,
         };
+        let resumes = setup.suite.protocol == Protocol::Tls13 && setup.suite.is_resumption();
+        let resumption_tickets =
+            (resumes && setup.exposure == Exposure::Laboratory).then_some(setup.tickets as usize);
         Ok(Contexts {
             side,
             context: context::build(side, setup)?,
             expected: Arc::new([Expected::of(&setup.suite)]),
-            exposure: setup.exposure,
+            resumption_tickets,
             server_name,
             requested_name: None,
             hellos: Arc::default(),
@@ -93,7 +97,7 @@ impl Stack for Openssl {
             side: Side::Server,
             context: together::build(setups)?,
             expected: setups.iter().map(|setup| Expected::of(&setup.suite)).collect(),
-            exposure: Exposure::Network,
+            resumption_tickets: None,
             server_name: None,
             requested_name: None,
             hellos: Arc::default(),
@@ -119,11 +123,8 @@ impl Connector for Contexts {
 impl Acceptor for Contexts {
     fn accept(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         let mut server = self.endpoint()?;
-        let resumes = |expected: &Expected| {
-            expected.suite.protocol == Protocol::Tls13 && expected.suite.is_resumption()
-        };
-        if self.exposure == Exposure::Laboratory && self.expected.iter().any(resumes) {
-            server.issue_tickets(0)?;
+        if let Some(tickets) = self.resumption_tickets {
+            server.issue_tickets(tickets)?;
         }
         Ok(Box::new(server))
     }

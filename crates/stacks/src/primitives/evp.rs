@@ -3,12 +3,14 @@
 //! In a timed context each step writes its operations to the recorder, exactly as it does inside a handshake; the
 //! functions here keep to the order of calls in `ssl/s3_lib.c`, `ssl/statem` and `crypto/asn1/a_verify.c`.
 
-use super::Failure;
 use super::ffi as more;
+use crate::stack::SetupError;
 use foreign_types::{ForeignType, ForeignTypeRef};
 use libc::{c_char, c_int, c_long};
 use openssl::error::ErrorStack;
+use openssl::md_ctx::MdCtx;
 use openssl::pkey::{PKey, PKeyRef, Params, Private, Public};
+use openssl::pkey_ctx::PkeyCtx;
 use openssl_sys as sys;
 use shakedown_ossl::{Library, ffi};
 use std::ffi::CStr;
@@ -29,56 +31,33 @@ pub struct Evp {
     library: Library,
 }
 
-/// An `EVP_PKEY_CTX`, freed when it goes.
-struct Context(*mut sys::EVP_PKEY_CTX);
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: made by OpenSSL, owned by this value alone.
-        unsafe { sys::EVP_PKEY_CTX_free(self.0) }
-    }
-}
-
-/// An `EVP_MD_CTX`, freed when it goes.
-struct DigestContext(*mut sys::EVP_MD_CTX);
-
-impl DigestContext {
-    fn new() -> Result<Self, Failure> {
-        // SAFETY: no arguments; a null result is checked.
-        let context = unsafe { sys::EVP_MD_CTX_new() };
-        if context.is_null() { Err(failed("make a digest context")) } else { Ok(Self(context)) }
-    }
-}
-
-impl Drop for DigestContext {
-    fn drop(&mut self) {
-        // SAFETY: made by OpenSSL, owned by this value alone.
-        unsafe { sys::EVP_MD_CTX_free(self.0) }
-    }
-}
-
 /// OpenSSL's reason for refusing.
-pub fn failed(what: &'static str) -> Failure {
-    Failure::OpenSsl { what, stack: ErrorStack::get() }
+pub fn failed(what: &'static str) -> SetupError {
+    SetupError::OpenSsl { what, stack: ErrorStack::get() }
+}
+
+/// The same of a call by the `openssl` crate.
+fn because(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
+    move |stack| SetupError::OpenSsl { what, stack }
 }
 
 /// OpenSSL's functions answer 1, or 0 or less where they fail.
-pub fn check(answer: c_int, what: &'static str) -> Result<(), Failure> {
+pub fn check(answer: c_int, what: &'static str) -> Result<(), SetupError> {
     if answer > 0 { Ok(()) } else { Err(failed(what)) }
 }
 
-fn generate(context: Context, group: Option<&CStr>) -> Result<PKey<Private>, Failure> {
+fn generate<T>(mut context: PkeyCtx<T>, group: Option<&CStr>) -> Result<PKey<Private>, SetupError> {
     const WHAT: &str = "generate a key";
-    let mut key = ptr::null_mut();
-    // SAFETY: the context and the name live through the calls; the key is ours once made.
-    unsafe {
-        check(sys::EVP_PKEY_keygen_init(context.0), WHAT)?;
-        if let Some(group) = group {
-            check(more::EVP_PKEY_CTX_set_group_name(context.0, group.as_ptr()), WHAT)?;
-        }
-        check(sys::EVP_PKEY_keygen(context.0, &raw mut key), WHAT)?;
-        Ok(PKey::from_ptr(key))
+    context.keygen_init().map_err(because(WHAT))?;
+    if let Some(group) = group {
+        set_group(&context, group, WHAT)?;
     }
+    context.keygen().map_err(because(WHAT))
+}
+
+fn set_group<T>(context: &PkeyCtx<T>, group: &CStr, what: &'static str) -> Result<(), SetupError> {
+    // SAFETY: the context and the name live through the call.
+    check(unsafe { more::EVP_PKEY_CTX_set_group_name(context.as_ptr(), group.as_ptr()) }, what)
 }
 
 impl Evp {
@@ -92,21 +71,25 @@ impl Evp {
         self.library.as_ptr()
     }
 
-    fn context_of<T>(self, key: &PKeyRef<T>) -> Result<Context, Failure> {
-        // SAFETY: the library context lives for ever, the key for the call, which takes a reference of its own.
-        let context = unsafe { ffi::EVP_PKEY_CTX_new_from_pkey(self.library(), key.as_ptr(), ptr::null()) };
-        if context.is_null() { Err(failed("work with a key")) } else { Ok(Context(context)) }
+    fn context_of<T>(self, key: &PKeyRef<T>) -> Result<PkeyCtx<T>, SetupError> {
+        // SAFETY: the library context lives for ever, the key for the call, which takes a reference of its own; a result
+        // that is not null is ours.
+        unsafe {
+            let context = ffi::EVP_PKEY_CTX_new_from_pkey(self.library(), key.as_ptr(), ptr::null());
+            if context.is_null() { Err(failed("work with a key")) } else { Ok(PkeyCtx::from_ptr(context)) }
+        }
     }
 
-    fn context_named(self, algorithm: &CStr) -> Result<Context, Failure> {
-        // SAFETY: the library context lives for ever, the name for the call.
-        let context =
-            unsafe { ffi::EVP_PKEY_CTX_new_from_name(self.library(), algorithm.as_ptr(), ptr::null()) };
-        if context.is_null() { Err(failed("find an algorithm")) } else { Ok(Context(context)) }
+    fn context_named(self, algorithm: &CStr) -> Result<PkeyCtx<()>, SetupError> {
+        // SAFETY: the library context lives for ever, the name for the call; a result that is not null is ours.
+        unsafe {
+            let context = ffi::EVP_PKEY_CTX_new_from_name(self.library(), algorithm.as_ptr(), ptr::null());
+            if context.is_null() { Err(failed("find an algorithm")) } else { Ok(PkeyCtx::from_ptr(context)) }
+        }
     }
 
     /// Reads a private key from PKCS #8, as a server does when it starts.
-    pub fn private_key(self, pkcs8: &[u8]) -> Result<PKey<Private>, Failure> {
+    pub fn private_key(self, pkcs8: &[u8]) -> Result<PKey<Private>, SetupError> {
         let mut data = pkcs8.as_ptr();
         let length = c_long::try_from(pkcs8.len()).unwrap_or(c_long::MAX);
         // SAFETY: the data is readable for its length; a null result is checked.
@@ -123,7 +106,7 @@ impl Evp {
     }
 
     /// Reads a public key from a `SubjectPublicKeyInfo`, as out of a certificate.
-    pub fn public_key(self, spki: &[u8]) -> Result<PKey<Public>, Failure> {
+    pub fn public_key(self, spki: &[u8]) -> Result<PKey<Public>, SetupError> {
         let mut data = spki.as_ptr();
         let length = c_long::try_from(spki.len()).unwrap_or(c_long::MAX);
         // SAFETY: the data is readable for its length; a null result is checked.
@@ -135,17 +118,15 @@ impl Evp {
     }
 
     /// Signs as `tls_construct_server_key_exchange` and `tls_construct_cert_verify` do: asks for the size first.
-    pub fn sign(self, key: &PKeyRef<Private>, scheme: Scheme, message: &[u8]) -> Result<Vec<u8>, Failure> {
+    pub fn sign(self, key: &PKeyRef<Private>, scheme: Scheme, message: &[u8]) -> Result<Vec<u8>, SetupError> {
         const WHAT: &str = "sign";
-        let context = DigestContext::new()?;
+        let mut context = MdCtx::new().map_err(because(WHAT))?;
         let mut key_context = ptr::null_mut();
-        let mut length = 0;
-        // SAFETY: contexts, key, names and message live through the calls; the signature has room for what the first
-        // call said.
+        // SAFETY: contexts, key and names live through the calls.
         unsafe {
             let digest = scheme.digest.map_or(ptr::null(), CStr::as_ptr);
             let begun = more::EVP_DigestSignInit_ex(
-                context.0,
+                context.as_ptr(),
                 &raw mut key_context,
                 digest,
                 self.library(),
@@ -155,13 +136,10 @@ impl Evp {
             );
             check(begun, WHAT)?;
             pad(key_context, scheme)?;
-            let (data, size) = (message.as_ptr(), message.len());
-            check(sys::EVP_DigestSign(context.0, ptr::null_mut(), &raw mut length, data, size), WHAT)?;
-            let mut signature = vec![0; length];
-            check(sys::EVP_DigestSign(context.0, signature.as_mut_ptr(), &raw mut length, data, size), WHAT)?;
-            signature.truncate(length);
-            Ok(signature)
         }
+        let mut signature = Vec::new();
+        context.digest_sign_to_vec(message, &mut signature).map_err(because(WHAT))?;
+        Ok(signature)
     }
 
     /// Verifies a signature.
@@ -171,15 +149,15 @@ impl Evp {
         scheme: Scheme,
         message: &[u8],
         signature: &[u8],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), SetupError> {
         const WHAT: &str = "verify a signature";
-        let context = DigestContext::new()?;
+        let context = MdCtx::new().map_err(because(WHAT))?;
         let mut key_context = ptr::null_mut();
         // SAFETY: contexts, key, names, message and signature live through the calls.
         unsafe {
             let digest = scheme.digest.map_or(ptr::null(), CStr::as_ptr);
             let begun = more::EVP_DigestVerifyInit_ex(
-                context.0,
+                context.as_ptr(),
                 &raw mut key_context,
                 digest,
                 self.library(),
@@ -190,25 +168,20 @@ impl Evp {
             check(begun, WHAT)?;
             pad(key_context, scheme)?;
             let (data, size) = (message.as_ptr(), message.len());
-            check(sys::EVP_DigestVerify(context.0, signature.as_ptr(), signature.len(), data, size), WHAT)
+            check(
+                sys::EVP_DigestVerify(context.as_ptr(), signature.as_ptr(), signature.len(), data, size),
+                WHAT,
+            )
         }
     }
 
     /// Encrypts a secret under RSA, as `tls_construct_cke_rsa` does.
-    pub fn encrypt(self, key: &PKeyRef<Public>, secret: &[u8]) -> Result<Vec<u8>, Failure> {
-        const WHAT: &str = "encrypt";
-        let context = self.context_of(key)?;
-        let mut length = 0;
-        let (data, size) = (secret.as_ptr(), secret.len());
-        // SAFETY: the context and the secret live through the calls; the output has room for what the sizing call said.
-        unsafe {
-            check(sys::EVP_PKEY_encrypt_init(context.0), WHAT)?;
-            check(sys::EVP_PKEY_encrypt(context.0, ptr::null_mut(), &raw mut length, data, size), WHAT)?;
-            let mut out = vec![0; length];
-            check(sys::EVP_PKEY_encrypt(context.0, out.as_mut_ptr(), &raw mut length, data, size), WHAT)?;
-            out.truncate(length);
-            Ok(out)
-        }
+    pub fn encrypt(self, key: &PKeyRef<Public>, secret: &[u8]) -> Result<Vec<u8>, SetupError> {
+        let mut context = self.context_of(key)?;
+        let mut out = Vec::new();
+        let encrypted = context.encrypt_init().and_then(|()| context.encrypt_to_vec(secret, &mut out));
+        encrypted.map_err(because("encrypt"))?;
+        Ok(out)
     }
 
     /// Decrypts a pre-master secret, as `tls_process_cke_rsa` does; `version` is the one inside it.
@@ -217,53 +190,47 @@ impl Evp {
         key: &PKeyRef<Private>,
         ciphertext: &[u8],
         version: u16,
-    ) -> Result<[u8; 48], Failure> {
+    ) -> Result<[u8; 48], SetupError> {
         const WHAT: &str = "decrypt";
-        let context = self.context_of(key)?;
-        let mut secret = [0; 48];
-        let mut length = secret.len();
+        let mut context = self.context_of(key)?;
+        context.decrypt_init().map_err(because(WHAT))?;
         let mut version = libc::c_uint::from(version);
-        // SAFETY: the context, parameters and buffers live through the calls; the output is as long as promised.
+        // SAFETY: the context and the parameters live through the calls.
         unsafe {
-            check(sys::EVP_PKEY_decrypt_init(context.0), WHAT)?;
-            check(sys::EVP_PKEY_CTX_set_rsa_padding(context.0, more::RSA_PKCS1_WITH_TLS_PADDING), WHAT)?;
+            let padding = more::RSA_PKCS1_WITH_TLS_PADDING;
+            check(sys::EVP_PKEY_CTX_set_rsa_padding(context.as_ptr(), padding), WHAT)?;
             let params = [
                 sys::OSSL_PARAM_construct_uint(c"tls-client-version".as_ptr(), &raw mut version),
                 sys::OSSL_PARAM_construct_end(),
             ];
-            check(sys::EVP_PKEY_CTX_set_params(context.0, params.as_ptr()), WHAT)?;
-            let (data, size) = (ciphertext.as_ptr(), ciphertext.len());
-            check(sys::EVP_PKEY_decrypt(context.0, secret.as_mut_ptr(), &raw mut length, data, size), WHAT)?;
+            check(sys::EVP_PKEY_CTX_set_params(context.as_ptr(), params.as_ptr()), WHAT)?;
         }
+        let mut secret = [0; 48];
+        context.decrypt(ciphertext, Some(&mut secret)).map_err(because(WHAT))?;
         Ok(secret)
     }
 
     /// Generates a key in a named group: `ssl_generate_pkey_group`.
-    pub fn generate_in(self, algorithm: &CStr, group: &CStr) -> Result<PKey<Private>, Failure> {
+    pub fn generate_in(self, algorithm: &CStr, group: &CStr) -> Result<PKey<Private>, SetupError> {
         generate(self.context_named(algorithm)?, Some(group))
     }
 
     /// Generates a key in the group of another: `ssl_generate_pkey`.
-    pub fn generate_like<T>(self, other: &PKeyRef<T>) -> Result<PKey<Private>, Failure> {
+    pub fn generate_like<T>(self, other: &PKeyRef<T>) -> Result<PKey<Private>, SetupError> {
         generate(self.context_of(other)?, None)
     }
 
     /// A key of a named group that has no key yet: `ssl_generate_param_group`.
-    pub fn parameters_in(self, algorithm: &CStr, group: &CStr) -> Result<PKey<Params>, Failure> {
+    pub fn parameters_in(self, algorithm: &CStr, group: &CStr) -> Result<PKey<Params>, SetupError> {
         const WHAT: &str = "make parameters";
-        let context = self.context_named(algorithm)?;
-        let mut key = ptr::null_mut();
-        // SAFETY: the context and the name live through the calls; the key is ours once made.
-        unsafe {
-            check(sys::EVP_PKEY_paramgen_init(context.0), WHAT)?;
-            check(more::EVP_PKEY_CTX_set_group_name(context.0, group.as_ptr()), WHAT)?;
-            check(sys::EVP_PKEY_paramgen(context.0, &raw mut key), WHAT)?;
-            Ok(PKey::from_ptr(key))
-        }
+        let mut context = self.context_named(algorithm)?;
+        context.paramgen_init().map_err(because(WHAT))?;
+        set_group(&context, group, WHAT)?;
+        context.paramgen().map_err(because(WHAT))
     }
 
     /// A key without a key that has the parameters of another, as servers make for a client's share.
-    pub fn parameters_of<T>(self, other: &PKeyRef<T>) -> Result<PKey<Params>, Failure> {
+    pub fn parameters_of<T>(self, other: &PKeyRef<T>) -> Result<PKey<Params>, SetupError> {
         // SAFETY: both keys live through the calls; null is checked.
         unsafe {
             let key = sys::EVP_PKEY_new();
@@ -277,7 +244,7 @@ impl Evp {
     }
 
     /// What is sent as a key share.
-    pub fn share<T>(self, key: &PKeyRef<T>) -> Result<Vec<u8>, Failure> {
+    pub fn share<T>(self, key: &PKeyRef<T>) -> Result<Vec<u8>, SetupError> {
         let mut data = ptr::null_mut();
         // SAFETY: the key lives through the call; the buffer is ours and is freed once copied.
         unsafe {
@@ -292,7 +259,7 @@ impl Evp {
     }
 
     /// Reads a peer's share into parameters.
-    pub fn import_share(self, parameters: PKey<Params>, share: &[u8]) -> Result<PKey<Public>, Failure> {
+    pub fn import_share(self, parameters: PKey<Params>, share: &[u8]) -> Result<PKey<Public>, SetupError> {
         // SAFETY: the share is readable for its length; the key, which now has a public part, is handed on.
         unsafe {
             let key = parameters.as_ptr();
@@ -308,35 +275,31 @@ impl Evp {
         own: &PKeyRef<Private>,
         peer: &PKeyRef<Public>,
         padded: bool,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Vec<u8>, SetupError> {
         const WHAT: &str = "derive a secret";
-        let context = self.context_of(own)?;
-        let mut length = 0;
-        // SAFETY: the context and keys live through the calls; the secret has room for what the sizing call said.
-        unsafe {
-            check(sys::EVP_PKEY_derive_init(context.0), WHAT)?;
-            check(sys::EVP_PKEY_derive_set_peer(context.0, peer.as_ptr()), WHAT)?;
-            check(sys::EVP_PKEY_derive(context.0, ptr::null_mut(), &raw mut length), WHAT)?;
-            if padded {
-                check(more::EVP_PKEY_CTX_set_dh_pad(context.0, 1), WHAT)?;
-            }
-            let mut secret = vec![0; length];
-            check(sys::EVP_PKEY_derive(context.0, secret.as_mut_ptr(), &raw mut length), WHAT)?;
-            secret.truncate(length);
-            Ok(secret)
+        let mut context = self.context_of(own)?;
+        let set = context.derive_init().and_then(|()| context.derive_set_peer(peer));
+        let length = set.and_then(|()| context.derive(None)).map_err(because(WHAT))?;
+        if padded {
+            // SAFETY: the context lives through the call.
+            check(unsafe { more::EVP_PKEY_CTX_set_dh_pad(context.as_ptr(), 1) }, WHAT)?;
         }
+        let mut secret = vec![0; length];
+        let length = context.derive(Some(&mut secret)).map_err(because(WHAT))?;
+        secret.truncate(length);
+        Ok(secret)
     }
 
     /// Encapsulates a secret to a peer's key: `ssl_encapsulate`. Ciphertext and secret.
-    pub fn encapsulate(self, peer: &PKeyRef<Public>) -> Result<(Vec<u8>, Vec<u8>), Failure> {
+    pub fn encapsulate(self, peer: &PKeyRef<Public>) -> Result<(Vec<u8>, Vec<u8>), SetupError> {
         const WHAT: &str = "encapsulate";
         let context = self.context_of(peer)?;
         let (mut out_length, mut length) = (0, 0);
         // SAFETY: the context lives through the calls; both outputs have room for what the sizing call said.
         unsafe {
-            check(sys::EVP_PKEY_encapsulate_init(context.0, ptr::null()), WHAT)?;
+            check(sys::EVP_PKEY_encapsulate_init(context.as_ptr(), ptr::null()), WHAT)?;
             let sized = sys::EVP_PKEY_encapsulate(
-                context.0,
+                context.as_ptr(),
                 ptr::null_mut(),
                 &raw mut out_length,
                 ptr::null_mut(),
@@ -345,7 +308,7 @@ impl Evp {
             check(sized, WHAT)?;
             let (mut out, mut secret) = (vec![0; out_length], vec![0; length]);
             let done = sys::EVP_PKEY_encapsulate(
-                context.0,
+                context.as_ptr(),
                 out.as_mut_ptr(),
                 &raw mut out_length,
                 secret.as_mut_ptr(),
@@ -357,18 +320,21 @@ impl Evp {
     }
 
     /// Opens a ciphertext: `ssl_decapsulate`.
-    pub fn decapsulate(self, own: &PKeyRef<Private>, ciphertext: &[u8]) -> Result<Vec<u8>, Failure> {
+    pub fn decapsulate(self, own: &PKeyRef<Private>, ciphertext: &[u8]) -> Result<Vec<u8>, SetupError> {
         const WHAT: &str = "decapsulate";
         let context = self.context_of(own)?;
         let mut length = 0;
         let (data, size) = (ciphertext.as_ptr(), ciphertext.len());
         // SAFETY: the context and ciphertext live through the calls; the secret has room for what the sizing call said.
         unsafe {
-            check(sys::EVP_PKEY_decapsulate_init(context.0, ptr::null()), WHAT)?;
-            check(sys::EVP_PKEY_decapsulate(context.0, ptr::null_mut(), &raw mut length, data, size), WHAT)?;
+            check(sys::EVP_PKEY_decapsulate_init(context.as_ptr(), ptr::null()), WHAT)?;
+            check(
+                sys::EVP_PKEY_decapsulate(context.as_ptr(), ptr::null_mut(), &raw mut length, data, size),
+                WHAT,
+            )?;
             let mut secret = vec![0; length];
             check(
-                sys::EVP_PKEY_decapsulate(context.0, secret.as_mut_ptr(), &raw mut length, data, size),
+                sys::EVP_PKEY_decapsulate(context.as_ptr(), secret.as_mut_ptr(), &raw mut length, data, size),
                 WHAT,
             )?;
             Ok(secret)
@@ -381,7 +347,7 @@ impl Evp {
         prime: &[u8],
         generator: &[u8],
         public: Option<&[u8]>,
-    ) -> Result<PKey<Public>, Failure> {
+    ) -> Result<PKey<Public>, SetupError> {
         const WHAT: &str = "make a DH key";
         // Parameters take integers in the machine's order, which is little-endian on all that we run on.
         let little = |number: &[u8]| -> Vec<u8> { number.iter().rev().copied().collect() };
@@ -398,19 +364,22 @@ impl Evp {
         let mut key = ptr::null_mut();
         // SAFETY: the context, numbers and parameters live through the calls; the key is ours once made.
         unsafe {
-            check(sys::EVP_PKEY_fromdata_init(context.0), WHAT)?;
-            check(sys::EVP_PKEY_fromdata(context.0, &raw mut key, selection, params.as_mut_ptr()), WHAT)?;
+            check(sys::EVP_PKEY_fromdata_init(context.as_ptr()), WHAT)?;
+            check(
+                sys::EVP_PKEY_fromdata(context.as_ptr(), &raw mut key, selection, params.as_mut_ptr()),
+                WHAT,
+            )?;
             Ok(PKey::from_ptr(key))
         }
     }
 
     /// What a client checks of a server's group and share: the end of `tls_process_ske_dhe`.
-    pub fn check_finite_field(self, key: &PKeyRef<Public>) -> Result<(), Failure> {
+    pub fn check_finite_field(self, key: &PKeyRef<Public>) -> Result<(), SetupError> {
         let context = self.context_of(key)?;
         // SAFETY: the context lives through the calls.
         unsafe {
-            check(more::EVP_PKEY_param_check_quick(context.0), "check DH parameters")?;
-            check(more::EVP_PKEY_public_check(context.0), "check a DH share")
+            check(more::EVP_PKEY_param_check_quick(context.as_ptr()), "check DH parameters")?;
+            check(more::EVP_PKEY_public_check(context.as_ptr()), "check a DH share")
         }
     }
 }
@@ -429,11 +398,11 @@ fn number_param(key: *const c_char, number: &mut [u8]) -> ffi::OSSL_PARAM {
 ///
 /// # Safety
 /// `context` must be the live key context of a signature.
-unsafe fn pad(context: *mut sys::EVP_PKEY_CTX, scheme: Scheme) -> Result<(), Failure> {
+unsafe fn pad(context: *mut sys::EVP_PKEY_CTX, scheme: Scheme) -> Result<(), SetupError> {
     if !scheme.pss {
         return Ok(());
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: as the caller guarantees.
     unsafe {
         check(sys::EVP_PKEY_CTX_set_rsa_padding(context, sys::RSA_PKCS1_PSS_PADDING), "set PSS padding")?;
         check(

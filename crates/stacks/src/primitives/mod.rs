@@ -6,7 +6,7 @@
 //! handshake without public keys runs, so that the processor's caches are as they are inside one.
 
 mod cache_disturbing;
-mod evp;
+pub(crate) mod evp;
 mod ffi;
 mod profile;
 mod sampling;
@@ -34,10 +34,8 @@ use target::Target;
 
 /// Why primitives could not be timed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
+#[allow(missing_docs)] // the error messages describe the variants
 pub enum Failure {
-    #[error("OpenSSL could not {what}: {stack}")]
-    OpenSsl { what: &'static str, stack: openssl::error::ErrorStack },
     #[error("the WTLS engine's primitives failed: {0}")]
     Wtls(#[from] shakedown_wtls::crypto::CryptoError),
     #[error("two sides disagree about {what}")]

@@ -38,7 +38,7 @@ struct Owned<T>(*mut T, unsafe extern "C" fn(*mut T));
 
 impl<T> Owned<T> {
     fn new(made: *mut T, free: unsafe extern "C" fn(*mut T), what: &'static str) -> Result<Self, Failure> {
-        if made.is_null() { Err(failed(what)) } else { Ok(Self(made, free)) }
+        if made.is_null() { Err(failed(what).into()) } else { Ok(Self(made, free)) }
     }
 }
 
@@ -79,7 +79,7 @@ fn digest(evp: Evp, name: &str) -> Result<Sized, Failure> {
             check(sys::EVP_DigestInit_ex(running.0, algorithm.0, ptr::null_mut()), WHAT)?;
             check(sys::EVP_DigestUpdate(running.0, data.as_ptr().cast(), size.min(MAX_BYTES)), WHAT)?;
             check(sys::EVP_MD_CTX_copy_ex(copy.0, running.0), WHAT)?;
-            check(sys::EVP_DigestFinal_ex(copy.0, value.as_mut_ptr(), ptr::null_mut()), WHAT)
+            Ok(check(sys::EVP_DigestFinal_ex(copy.0, value.as_mut_ptr(), ptr::null_mut()), WHAT)?)
         }
     }))
 }
@@ -99,7 +99,7 @@ fn hmac(evp: Evp, name: &str) -> Result<Sized, Failure> {
             secret.len(),
         );
         if key.is_null() {
-            return Err(failed(WHAT));
+            return Err(failed(WHAT).into());
         }
         PKey::from_ptr(key)
     };
@@ -122,7 +122,7 @@ fn hmac(evp: Evp, name: &str) -> Result<Sized, Failure> {
             check(begun, WHAT)?;
             check(sys::EVP_MD_CTX_copy_ex(copy.0, running.0), WHAT)?;
             check(more::EVP_DigestSignUpdate(copy.0, data.as_ptr().cast(), size.min(MAX_BYTES)), WHAT)?;
-            check(sys::EVP_DigestSignFinal(copy.0, value.as_mut_ptr(), &raw mut length), WHAT)
+            Ok(check(sys::EVP_DigestSignFinal(copy.0, value.as_mut_ptr(), &raw mut length), WHAT)?)
         }
     }))
 }
@@ -196,7 +196,7 @@ fn cipher(evp: Evp, name: &str) -> Result<Sized, Failure> {
                 WHAT,
             )?;
             let end = out.as_mut_ptr().add(usize::try_from(length).unwrap_or(0));
-            check(more::EVP_CipherFinal_ex(context.0, end, &raw mut length), WHAT)
+            Ok(check(more::EVP_CipherFinal_ex(context.0, end, &raw mut length), WHAT)?)
         }
     }))
 }
@@ -237,7 +237,7 @@ fn derive(
     let context = Owned::new(unsafe { sys::EVP_KDF_CTX_new(algorithm.0) }, sys::EVP_KDF_CTX_free, WHAT)?;
     // SAFETY: the context, the output and the parameters' values live through the call.
     let derived = unsafe { sys::EVP_KDF_derive(context.0, out.as_mut_ptr(), out.len(), params.as_ptr()) };
-    check(derived, WHAT)
+    Ok(check(derived, WHAT)?)
 }
 
 /// The PRF over secret, label and two randoms.

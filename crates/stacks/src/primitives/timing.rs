@@ -29,7 +29,7 @@ pub struct Timing {
 
 /// A distribution of readings, in their unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // the names suffice
 pub struct Spread {
     pub median: f64,
     pub mean: f64,

@@ -4,6 +4,7 @@ use super::Failure;
 use super::evp::{Evp, Scheme};
 use super::symmetric;
 use super::target::Target;
+use crate::stack::SetupError;
 use openssl::pkey::{PKey, Params, Private, Public};
 use shakedown_trace::suite::{Group, KeyType, Protocol};
 use std::ffi::{CStr, CString};
@@ -32,7 +33,7 @@ pub fn prepare(
             let private = evp.private_key(&pkcs8)?;
             let spki = private
                 .public_key_to_der()
-                .map_err(|stack| Failure::OpenSsl { what: "encode a key", stack })?;
+                .map_err(|stack| SetupError::OpenSsl { what: "encode a key", stack })?;
             match wanted {
                 KeyType::Rsa { bits, .. } => rsa(evp, private, spki, bits),
                 KeyType::Ec(curve) => curve_key(evp, private, spki, curve.openssl_name()),
@@ -71,7 +72,7 @@ fn signature(evp: Evp, private: PKey<Private>, spki: Vec<u8>, scheme: Scheme) ->
     Box::new(move || {
         let signature = evp.sign(&private, scheme, &message)?;
         let public = evp.public_key(&spki)?;
-        evp.verify(&public, scheme, &message, &signature)
+        Ok(evp.verify(&public, scheme, &message, &signature)?)
     })
 }
 

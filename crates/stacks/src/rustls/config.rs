@@ -192,11 +192,8 @@ pub fn server(setup: &Setup) -> Result<Configs, SetupError> {
         let inner = aws_lc_rs::Ticketer::new().map_err(refused("make keys for tickets"))?;
         config.ticketer = Arc::new(TimedTickets { inner });
     }
-    config.send_tls13_tickets = match (resumes, network) {
-        (true, true) => setup.tickets.max(1) as usize,
-        (true, false) => 0,
-        (false, _) => setup.tickets as usize,
-    };
+    // On a network a session that is spent needs a new ticket.
+    config.send_tls13_tickets = setup.tickets.max(u32::from(resumes && network)) as usize;
     let mut issuing = config.clone();
     issuing.send_tls13_tickets = TICKETS_OF_A_SESSION;
     Ok(Configs { usual: Arc::new(config), issuing: Arc::new(issuing) })

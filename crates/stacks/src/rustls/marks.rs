@@ -2,8 +2,8 @@
 //!
 //! rustls has no hook per message. What it does have are the objects of its `CryptoProvider`: the transcript
 //! hash is given each handshake message whole, record protection is called once a record, and keys change
-//! where the key schedule says. Together with the records that go in and out of the connection these say which
-//! message is being worked on.
+//! where the key schedule changes them. Together with the records that enter and leave the connection they
+//! determine which message is being processed.
 //!
 //! Rules, where they differ from what libssl's callbacks say (see [`super`] for what that means to a
 //! comparison):
@@ -53,7 +53,7 @@ enum Outgoing {
         bytes: u32,
     },
     ChangeCipherSpec,
-    /// The client's first message, whose length only its record says.
+    /// The client's first message, whose length is known only from its record.
     Hello,
 }
 
@@ -62,7 +62,7 @@ pub struct Marks {
     side: Side,
     tls13: bool,
     incoming: VecDeque<Incoming>,
-    /// The peer's message that goes on in the next record: its bytes so far.
+    /// The bytes so far of a peer's message that continues in the next record.
     partial: Vec<u8>,
     partial_bytes: u32,
     /// Size of the record that is being read.
@@ -138,7 +138,7 @@ impl Marks {
             self.partial.extend_from_slice(taken);
             self.partial_bytes += u32::try_from(taken.len()).unwrap_or(u32::MAX);
             rest = further;
-            // The record's header and tag belong to whatever it ends with.
+            // The record's header and tag are attributed to the message with which it ends.
             if rest.is_empty() {
                 self.partial_bytes += overhead;
             }
@@ -251,7 +251,7 @@ impl Marks {
         }
     }
 
-    /// A record has been written: says how many bytes of the wire its messages took.
+    /// A record has been written: reports the bytes of its messages on the wire.
     fn written(&mut self, kind: u8, body: usize) {
         let protected = if self.tls13 { kind == APPLICATION_DATA } else { self.protects };
         let payload = match kind {

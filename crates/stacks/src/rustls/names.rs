@@ -77,6 +77,11 @@ pub fn group(group: Group) -> Option<NamedGroup> {
     GROUPS.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
+/// A group, from rustls's name.
+pub fn known_group(name: NamedGroup) -> Option<Group> {
+    GROUPS.iter().find(|row| row.1 == name).and_then(|row| Group::from_name(row.0))
+}
+
 /// The curves of certificates that a client must name among its groups.
 pub fn certificate_groups(suite: &Suite, side: Side) -> impl Iterator<Item = Group> {
     let names_them = side == Side::Client && suite.protocol == Protocol::Tls12;
@@ -98,14 +103,13 @@ pub fn negotiated(connection: &Connection) -> Option<Negotiated> {
     };
     let suite = connection.negotiated_cipher_suite()?;
     let cipher = CIPHERS.iter().find(|row| row.3 == suite.suite());
-    let group = connection.negotiated_key_exchange_group().map(|group| group.name());
-    let group = GROUPS.iter().find(|row| Some(row.1) == group).and_then(|row| Group::from_name(row.0));
+    let group = connection.negotiated_key_exchange_group();
     Some(Negotiated {
         protocol,
         key_exchange: cipher.map(|row| row.1),
         cipher: cipher.map(|row| Cipher::Tls(row.2)),
         cipher_suite: suite.suite().as_str().unwrap_or("unknown"),
-        group,
+        group: group.and_then(|group| known_group(group.name())),
         resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
         optimized: false,
     })

@@ -4,6 +4,7 @@
 //! program, as the traits ask for `&'static` objects. A bare connection takes the provider inside.
 
 use super::marks::{Marks, update_marks};
+use super::names::known_group;
 use rustls::crypto::cipher::{
     AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter,
     MessageEncrypter, OutboundOpaqueMessage, OutboundPlainMessage, Tls12AeadAlgorithm, Tls13AeadAlgorithm,
@@ -27,6 +28,7 @@ use rustls::{
     Tls12CipherSuite, Tls13CipherSuite,
 };
 use shakedown_trace::operation::intern;
+use shakedown_trace::suite::{KeyFamily, Protocol};
 use shakedown_trace::{MessageName, Operation, Primitive, recorder};
 use std::sync::{Arc, OnceLock};
 
@@ -69,31 +71,23 @@ fn symmetric(operation: Operation, algorithm: &'static str) -> Primitive {
 
 // ---------------------------------------------------------------------------------------------- key exchange
 
-/// Family and parameters of a group, and whether it is a KEM.
+/// What work in a group is called, and whether the group is a KEM.
 #[derive(Clone, Copy, Debug)]
 struct GroupNames {
-    algorithm: &'static str,
+    family: KeyFamily,
     parameters: &'static str,
     kem: bool,
 }
 
 fn group_names(group: NamedGroup) -> Option<GroupNames> {
-    let (algorithm, parameters, kem) = match group {
-        NamedGroup::X25519 => ("ecdh", "x25519", false),
-        NamedGroup::secp256r1 => ("ecdh", "p256", false),
-        NamedGroup::secp384r1 => ("ecdh", "p384", false),
-        NamedGroup::X25519MLKEM768 => ("hybrid", "x25519mlkem768", true),
-        NamedGroup::secp256r1MLKEM768 => ("hybrid", "secp256r1mlkem768", true),
-        NamedGroup::MLKEM768 => ("mlkem", "mlkem768", true),
-        NamedGroup::MLKEM1024 => ("mlkem", "mlkem1024", true),
-        _ => return None,
-    };
-    Some(GroupNames { algorithm, parameters, kem })
+    let group = known_group(group)?;
+    let parameters = group.parameters(Protocol::Tls13);
+    Some(GroupNames { family: group.family(), parameters, kem: group.is_kem() })
 }
 
 impl GroupNames {
     fn primitive(self, operation: Operation) -> Primitive {
-        Primitive::new(operation, self.algorithm, self.parameters)
+        self.family.primitive(operation, self.parameters)
     }
 }
 
@@ -217,7 +211,13 @@ impl SigningKey for TimedKey {
     fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
         let inner = self.inner.choose_scheme(offered)?;
         let primitive = match self.inner.public_key() {
-            Some(key) => signature_primitive(Operation::Sign, key.as_ref()),
+            Some(key) => {
+                // Keys come from the suite's vocabulary or a user's own certificate, which was checked with it.
+                let spki = key.as_ref();
+                let holds = |id: &AlgorithmIdentifier| spki.windows(id.len()).take(8).any(|at| at == &id[..]);
+                // SubjectPublicKeyInfo of RSA: 24 bytes before RSAPublicKey for any modulus of 1,024 to 16,384 bits.
+                signature_primitive(Operation::Sign, holds, spki.get(24..).unwrap_or_default())
+            }
             None => Primitive::new(Operation::Sign, "unknown", ""),
         };
         Some(Box::new(TimedSigner { inner, primitive }))
@@ -248,23 +248,24 @@ impl Signer for TimedSigner {
     }
 }
 
-/// The primitive of a key, from its SubjectPublicKeyInfo. Keys come from the suite's vocabulary or a user's own
-/// certificate, which was checked with it.
-fn signature_primitive(operation: Operation, spki: &[u8]) -> Primitive {
-    let holds = |id: &AlgorithmIdentifier| spki.windows(id.len()).take(8).any(|window| window == &id[..]);
-    let (algorithm, parameters) = if holds(&alg_id::ECDSA_P256) {
-        ("ecdsa", "p256")
-    } else if holds(&alg_id::ECDSA_P384) {
-        ("ecdsa", "p384")
-    } else if holds(&alg_id::ECDSA_P521) {
-        ("ecdsa", "p521")
-    } else if holds(&alg_id::ED25519) {
-        ("eddsa", "ed25519")
-    } else {
-        // SubjectPublicKeyInfo of RSA: 24 bytes before RSAPublicKey for any modulus of 1,024 to 16,384 bits.
-        ("rsa", rsa_name(spki.get(24..).unwrap_or_default()))
-    };
-    Primitive::new(operation, algorithm, parameters)
+/// Keys that name their parameters in their algorithm's identifier.
+const CURVES: [(AlgorithmIdentifier, &str, &str); 4] = [
+    (alg_id::ECDSA_P256, "ecdsa", "p256"),
+    (alg_id::ECDSA_P384, "ecdsa", "p384"),
+    (alg_id::ECDSA_P521, "ecdsa", "p521"),
+    (alg_id::ED25519, "eddsa", "ed25519"),
+];
+
+/// The primitive of a key of whose identifier `is` tells; RSA's, where no curve's is it, says its size by itself.
+fn signature_primitive(
+    operation: Operation,
+    is: impl Fn(&AlgorithmIdentifier) -> bool,
+    rsa_key: &[u8],
+) -> Primitive {
+    match CURVES.iter().find(|row| is(&row.0)) {
+        Some((_, algorithm, parameters)) => Primitive::new(operation, algorithm, parameters),
+        None => Primitive::new(operation, "rsa", rsa_name(rsa_key)),
+    }
 }
 
 /// The suite vocabulary's name of an RSAPublicKey (RFC 8017 appendix A.1.1).
@@ -315,14 +316,7 @@ impl SignatureVerificationAlgorithm for Verifier {
             return self.inner.verify_signature(key, message, signature);
         }
         let id = self.inner.public_key_alg_id();
-        let (algorithm, parameters) = match id {
-            id if id == alg_id::ECDSA_P256 => ("ecdsa", "p256"),
-            id if id == alg_id::ECDSA_P384 => ("ecdsa", "p384"),
-            id if id == alg_id::ECDSA_P521 => ("ecdsa", "p521"),
-            id if id == alg_id::ED25519 => ("eddsa", "ed25519"),
-            _ => ("rsa", rsa_name(key)),
-        };
-        let primitive = Primitive::new(Operation::Verify, algorithm, parameters);
+        let primitive = signature_primitive(Operation::Verify, |one| *one == id, key);
         recorder::timed(primitive, 0, || self.inner.verify_signature(key, message, signature))
     }
 

@@ -19,18 +19,18 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many flights of the server are answered side by side. All but one are forged; each stays until
-/// so many others have come.
+/// Limit of server flights to which the client responds concurrently. All but one are forged; each is kept until this
+/// many others have arrived.
 const CANDIDATES: usize = 8;
 
-/// How often a first flight of the server is answered, which costs public-key operations.
+/// Limit of responses to a first flight of the server; each needs public-key operations.
 const ANSWERS: Budget = Budget::per_second(16, 4);
 
-/// How often the server is told what was wrong with its flight.
+/// Limit of alerts about the server's flight.
 const COMPLAINTS: Budget = Budget::per_second(8, 1);
 
-/// How often a second flight is sent before ClientHello is sent with it again: the flight of the
-/// server that it answers may not have been the server's.
+/// Number of transmissions of the second flight before ClientHello is repeated with it: the flight to which it responds
+/// may have been forged.
 const SENDS_ALONE: u32 = 3;
 
 /// Why a flight was not accepted, and the record that showed it.
@@ -39,9 +39,9 @@ type Rejection = (Error, Checksum);
 /// What became of a flight that was not rejected.
 #[allow(clippy::large_enum_variant)] // one lives for each connection, and is matched at every call
 enum Read {
-    /// It was answered before, belongs to nothing, or comes too often.
+    /// The client has already responded, the flight belongs to no handshake, or the limit is reached.
     Ignored,
-    /// It was answered.
+    /// The client has responded.
     Answered,
     /// It completed the handshake.
     Opened(Opened),
@@ -99,7 +99,7 @@ impl<P: Provider> Handshake<P> {
         self.timer.deadline()
     }
 
-    /// Sends again what is not answered, or says why the handshake is over.
+    /// Retransmits what has no response, or returns why the handshake has failed.
     pub fn handle_timeout(&mut self, now: Duration, output: &mut Output) -> Option<CloseReason> {
         match self.timer.expire(now) {
             Expiry::NotYet => return None,
@@ -114,7 +114,7 @@ impl<P: Provider> Handshake<P> {
         None
     }
 
-    /// An alert that refers to a record of ours. Anybody may have sent it who saw that record.
+    /// An alert that refers to a record of ours. Any observer of that record can forge it.
     pub fn handle_plain_alert(&mut self, now: Duration, alert: Alert) {
         match alert.description {
             AlertDescription::TimeRequired if !self.extended => {

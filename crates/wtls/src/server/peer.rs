@@ -33,7 +33,7 @@ const ATTEMPTS: usize = 8;
 /// How often a flight of a client is read by an attempt, which costs public-key operations.
 const TRIALS: Budget = Budget::per_second(64, 16);
 
-/// How often a peer is told what was wrong with its flight.
+/// Limit of alerts about a peer's flight.
 const COMPLAINTS: Budget = Budget::per_second(8, 1);
 
 /// Names a handshake or a connection of a server. None is used twice.
@@ -150,7 +150,7 @@ impl<P: Provider> Peer<P> {
         self.connections.iter().find(|slot| slot.id == id).map(|slot| &*slot.connection)
     }
 
-    /// Whether a ClientHello is one that was answered.
+    /// Whether the server has already responded to this ClientHello.
     pub fn knows(&self, hello: &Record<'_>) -> bool {
         self.attempts.iter().any(|(_, attempt)| attempt.hello == hello.raw)
     }
@@ -168,7 +168,7 @@ impl<P: Provider> Peer<P> {
     fn handle_hello(&mut self, cx: &mut Context<'_, P>, shared: &mut Shared<'_>, hello: &Record<'_>) {
         let now = cx.now.elapsed;
         if let Some((id, attempt)) = self.attempts.iter_mut().find(|(_, known)| known.hello == hello.raw) {
-            // Once its client is known to have finished, old requests are answered no more.
+            // When the client is known to have finished, old requests get no response.
             let of_attempt = |slot: &Slot| slot.origin == *id && slot.connection.confirmed;
             let answer =
                 if self.connections.iter().any(of_attempt) { None } else { attempt.answer_again(now) };
@@ -265,8 +265,8 @@ impl<P: Provider> Peer<P> {
         reading
     }
 
-    /// An alert in clear text is believed as far as that goes if it refers to a record of ours. It ends
-    /// neither a handshake nor a connection, as anybody may have sent it who saw that record.
+    /// An unencrypted alert is recorded if it refers to a record of ours. It ends neither a handshake nor a connection,
+    /// because any observer of that record can forge it.
     fn handle_plain_alert(&mut self, record: &Record<'_>) {
         let Ok(message) = AlertMessage::from_bytes("alert", record.fragment) else { return };
         let alert = message.alert;
@@ -376,7 +376,7 @@ impl<P: Provider> Peer<P> {
         }
         self.connections.push(Slot { id, origin, connection: Box::new(connection) });
         if self.connections.len() > self.max_connections {
-            // The newest is the last one, and heard no less recently than any.
+            // The newest is the last one, and its last message is no older than any other's.
             let others = &self.connections[..self.connections.len() - 1];
             let silent = others.iter().min_by_key(|slot| slot.connection.last_input_at).map(|slot| slot.id);
             self.collect();
@@ -485,7 +485,7 @@ impl<P: Provider> Peer<P> {
         }
     }
 
-    /// Gives up all attempts, and says so to the peer of the newest.
+    /// Drops all attempts, and sends an alert to the peer of the newest.
     pub fn abandon(&mut self, cx: &mut Context<'_, P>, close: Close) {
         let Some((id, mut attempt)) = self.attempts.pop_back() else { return };
         if !attempt.has_succeeded()
@@ -515,8 +515,8 @@ impl<P: Provider> Peer<P> {
     }
 }
 
-/// What is answered to a record of somebody who has no connection: that there is none, except to an
-/// alert, lest two strangers tell each other so for ever.
+/// The response to a record without a connection: an alert, except to an alert, so that two such peers do not send each
+/// other alerts forever.
 pub(crate) fn answer_stranger(record: &Record<'_>) -> Option<Vec<u8>> {
     match record.record_type.content() {
         Some(ContentType::Alert) | None => None,

@@ -1,5 +1,5 @@
 //! Cases of conformance suites for TLS and DTLS (tlsfuzzer's scripts, TLS-Anvil's tests) that apply to
-//! WTLS and stand in no other file. `docs/background/wtls-conformance.md` has the whole list.
+//! WTLS and stand in no other file. `docs/validation/wtls-conformance.md` has the whole list.
 //!
 //! Where those suites want a fatal alert and the end of the connection, the alert is sent here too, but
 //! the handshake goes on: anybody could have sent the datagram, and the genuine one still does.

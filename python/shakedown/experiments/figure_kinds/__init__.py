@@ -1,10 +1,11 @@
 """Kinds of figures: one module each, and this registry. A new kind is a module here, and its line in `KINDS`.
 
-A module says what its figures are (`QUANTITIES`), which table of an experiment it reads (`TABLE`), what of an
-experiment it makes (`planned`, `scenarios`), how its figures are made (`run` turns a scenario into the object
-that is printed, `rows` that object into rows of the table), how they look on a terminal (`terminal`) and in
-the report (`sections`, `answer`). What it does not say is as in `defaults.py`. Terminal and report query the
-table, and nothing else; runner, command line and reference ask this registry.
+A module defines its figures (`QUANTITIES`), the experiment's table that it reads (`TABLE`), its scenarios of
+an experiment (`planned`, `scenarios`), how its figures are computed (`run` converts a scenario to the object
+that is printed, `rows` that object to rows of the table), and how they look on a terminal (`terminal`).
+Other definitions are those of `defaults.py`. In the report they look as the module of its name in
+`reporting/html` has it (`sections`, and `answer` and `findings` where there are any). Terminal and report
+query the table, and nothing else; runner, command line and reference ask this registry.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
-    from rich.console import RenderableType
 
     from shakedown.experiments.file import Experiment
     from shakedown.experiments.file.table import Table
@@ -55,9 +55,9 @@ Need = Literal["traces", "measurements"]
 
 @dataclass
 class Run:
-    """What a run knows while it goes on: its experiment, and the traces that were found so far.
+    """The state of a run: its experiment, and the traces found so far.
 
-    `progress` is told how many repetitions are done of what is being done, and what that is.
+    `progress` is called with the number of repetitions done, and a label.
     """
 
     experiment: Experiment
@@ -100,7 +100,7 @@ class Kind(Protocol):
         """What it looks at of what earlier kinds found; of what no kind needs nothing is kept."""
 
     def profiles(self, experiment: Experiment) -> Iterable[str]:
-        """Devices and bearers on which its figures depend, beside those of the experiment's places."""
+        """Further devices and bearers on which its figures depend, besides the experiment's places."""
 
     def scenarios(self, run: Run) -> Iterable[Sequence[Scenario]]:
         """The scenarios of an experiment, a batch for each part of the table."""
@@ -117,24 +117,24 @@ class Kind(Protocol):
         """What `run --json` prints of it."""
 
     def traces(self, scenario: Scenario, found: Any) -> dict[Source, Trace]:  # noqa: ANN401 - as above
-        """What of it can be priced."""
+        """What of it can be estimated."""
 
     def notes(self, found: Any) -> list[str]:  # noqa: ANN401 - as above
         """What a user should know of it, one line each."""
 
-    def terminal(self, results: Results, width: int) -> Iterable[RenderableType]:
+    def terminal(self, results: Results, width: int) -> Iterable[str]:
         """Tables for people."""
 
     def sections(self, results: Results) -> Iterable[Section]:
         """Parts of the report; none where the results have no such figures."""
 
     def answer(self, results: Results) -> tuple[list[Sentence], list[Sentence]]:
-        """What the report says first: the answer, and findings beside it."""
+        """The beginning of the report: the answer and the findings."""
 
 
 @runtime_checkable
 class Spreading(Kind, Protocol):
-    """A kind whose figures are the same on whatever machine they are made."""
+    """A kind whose figures do not depend on the machine that computes them."""
 
     def job(self, scenario: Scenario, run: Run) -> Callable[[], Any]:
         """What makes a scenario's figures, as something that can be pickled and called elsewhere."""
@@ -155,8 +155,19 @@ def kind(name: str) -> Kind:
     """A kind's module, with the defaults for what it leaves out."""
     from shakedown.experiments.figure_kinds import defaults
 
-    module = import_module(f"{__name__}.{name}")
-    return cast(Kind, SimpleNamespace(**{**vars(defaults), **vars(module)}))
+    def page() -> Any:  # noqa: ANN401 - a module
+        return import_module(f"shakedown.reporting.html.{name}")
+
+    def sections(results: Results) -> Iterable[Section]:
+        return cast("Iterable[Section]", page().sections(results))
+
+    def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
+        made = (getattr(page(), part, None) for part in ("answer", "findings"))
+        first, beside = ([] if one is None else one(results) for one in made)
+        return first, beside
+
+    own = vars(import_module(f"{__name__}.{name}"))
+    return cast(Kind, SimpleNamespace(**{**vars(defaults), "sections": sections, "answer": answer, **own}))
 
 
 @checked
@@ -184,5 +195,5 @@ def counted(experiment: Experiment) -> list[tuple[int, str]]:
 
 
 def reported() -> list[Kind]:
-    """All kinds, as the report has them: the measured handshakes answer first, whatever else there is."""
+    """All kinds in the order of the report; measured handshakes come first."""
     return [kind(name) for name in sorted(KINDS, key=lambda name: name != "measured")]

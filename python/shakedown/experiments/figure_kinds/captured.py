@@ -1,7 +1,7 @@
 """Captured: seen on a wire, between two parties that this program did not run.
 
 What is kept of a capture is bounded, however long it is: the first connections in full, every connection in
-the counts of its kind, and of each suite the first connection that makes a trace, which is what gets priced.
+the counts of its kind, and of each suite the first connection that makes a trace, which is estimated.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from shakedown.experiments.figure_kinds.measured import message_columns
 from shakedown.native.scenario import HandshakeId
 from shakedown.results.table import Quantity, Row, fact, figure, frame
 from shakedown.schema.base import SIDES, Object
@@ -28,32 +29,29 @@ from shakedown.schema.trace import CapturedTrace, Trace
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.console import RenderableType
 
     from shakedown.experiments.figure_kinds import Run, Source
     from shakedown.experiments.file import Experiment
     from shakedown.native import Inspection
     from shakedown.native.scenario import Scenario
-    from shakedown.reporting.html.section import Section
-    from shakedown.reporting.html.text import Sentence
     from shakedown.results.folder import Results
 
 QUANTITIES = (
     Quantity(
         "capture.connections", "1", "connections of a kind (suite, resumption, completeness): all of them"
     ),
-    Quantity("capture.uncounted", "1", "connections of kinds that are not counted apart"),
+    Quantity("capture.uncounted", "1", "connections of kinds that are not counted separately"),
     Quantity("capture.protocol", "", "text: of a kind; so also `capture.cipher`"),
     Quantity("capture.cipher", "", "text: of a kind"),
-    Quantity("capture.resumed", "1", "of a kind: 1 or 0; null where it cannot be told"),
+    Quantity("capture.resumed", "1", "of a kind: 1 or 0; null if unknown"),
     Quantity("capture.complete", "1", "of a kind: 1 or 0"),
     Quantity("capture.bytes", "bytes", "of the connections of a kind, by statistic low, mean, high"),
-    Quantity("capture.duration", "s", "of their handshakes, likewise"),
+    Quantity("capture.duration", "s", "of the handshakes of a kind, by statistic low, mean, high"),
     Quantity("capture.packets", "1", "packets read"),
     Quantity("capture.length", "s", "from the first packet to the last"),
     Quantity("capture.keylog", "", "text: the key log's name"),
     Quantity("capture.problem", "", "text: why reading ended before the file did"),
-    Quantity("capture.unpriced", "", "text: a suite that is not priced, for there are too many"),
+    Quantity("capture.without_cost", "", "text: a suite beyond the limit of suites that are estimated"),
     Quantity(
         "connection.client", "", "text: address; so also `.server`, `.server_name`, `.protocol`, `.cipher`"
     ),
@@ -61,18 +59,18 @@ QUANTITIES = (
     Quantity("connection.server_name", "", "text: name that the client asked for"),
     Quantity("connection.protocol", "", "text"),
     Quantity("connection.cipher", "", "text"),
-    Quantity("connection.resumed", "1", "1 or 0; null where it cannot be told"),
+    Quantity("connection.resumed", "1", "1 or 0; null if unknown"),
     Quantity("connection.complete", "1", "1 or 0"),
     Quantity("connection.alert", "", "text: an alert of `side`"),
-    Quantity("connection.problem", "", "text: what to know before believing the figures"),
-    Quantity("connection.refused", "", "text: why it makes no trace"),
+    Quantity("connection.problem", "", "text: a limitation of the figures"),
+    Quantity("connection.refused", "", "text: why there is no trace of it"),
     Quantity("connection.messages", "1", "messages, those that are not kept included"),
     Quantity("handshake.duration", "s", "from a connection's first packet to the last flight's last message"),
     Quantity("handshake.undecrypted", "bytes", "handshake bytes of a side that stayed encrypted"),
-    Quantity("message.at", "s", "when a message had passed, since the connection began"),
+    Quantity("message.at", "s", "end of a message, since the start of the connection"),
     Quantity("message.wait", "s", "since the message before it"),
-    Quantity("message.wait.sender", "s", "of that wait, what the message's sender took"),
-    Quantity("message.wait.network", "s", "of that wait, what the network took"),
+    Quantity("message.wait.sender", "s", "the part of the wait spent by the message's sender"),
+    Quantity("message.wait.network", "s", "the part of the wait spent on the network"),
     Quantity("retransmission.segments", "1", "segments that a side sent more than once"),
     Quantity("retransmission.bytes", "bytes", "their bytes"),
 )
@@ -84,10 +82,12 @@ MAX_MESSAGES = 64
 """Messages kept of a connection; a handshake has a dozen, and renegotiations could go on for ever."""
 
 MAX_KINDS = 40
-"""Kinds of connections that are counted apart; what comes after is counted together."""
+MAX_KINDS_SHOWN = 12
+"""Kinds of connections that a terminal shows; the report has the others."""
+"""Kinds of connections that are counted separately; all further kinds are counted together."""
 
 MAX_TRACES = 12
-"""Suites of a capture that are priced."""
+"""Suites of a capture that are estimated."""
 
 
 def cut_short(capture: object, problem: str) -> str:
@@ -161,7 +161,7 @@ class _Kept:
     def __init__(self) -> None:
         self.connections: list[KeptConnection] = []
         self.traces: dict[str, KeptTrace] = {}
-        self.unpriced: dict[str, None] = {}
+        self.without_cost: dict[str, None] = {}
         self.sizes: dict[tuple[Any, ...], _Tally] = {}
         self.times: dict[tuple[Any, ...], _Tally] = {}
         self.uncounted = 0
@@ -182,8 +182,8 @@ class _Kept:
             )
         if trace is not None and priced:
             self.traces[trace.suite] = KeptTrace(connection=connection.index, trace=trace)
-        elif trace is not None and new and len(self.unpriced) < MAX_KINDS:
-            self.unpriced[trace.suite] = None
+        elif trace is not None and new and len(self.without_cost) < MAX_KINDS:
+            self.without_cost[trace.suite] = None
 
     def _count(self, connection: Connection) -> None:
         kind = tuple(getattr(connection, name) for name in _KIND)
@@ -213,7 +213,7 @@ class _Kept:
             ),
             uncounted=self.uncounted,
             traces=tuple(self.traces.values()),
-            unpriced=tuple(self.unpriced),
+            without_cost=tuple(self.without_cost),
             **about,
         )
 
@@ -270,8 +270,8 @@ def _rows(capture: Capture) -> Iterator[Row]:
     for quantity, text in (("capture.keylog", capture.keylog), ("capture.problem", capture.problem)):
         if text is not None:
             yield fact(quantity, text)
-    for suite in capture.unpriced:
-        yield fact("capture.unpriced", suite)
+    for suite in capture.without_cost:
+        yield fact("capture.without_cost", suite)
     for item, kind in enumerate(capture.kinds):
         for row in _kind(kind):
             yield {"suite": kind.suite, "item": item, **row}
@@ -319,14 +319,7 @@ def _connection(kept: KeptConnection) -> Iterator[Row]:
         yield figure("retransmission.segments", "1", again.segments, side=side)
         yield figure("retransmission.bytes", "bytes", again.bytes, side=side)
     for item, message in enumerate(one.messages):
-        place = {
-            "item": item,
-            "message_index": message.index,
-            "message": message.name,
-            "sender": message.sender,
-            "flight": message.flight,
-            "message_unit": message.unit,
-        }
+        place = {"item": item, **message_columns(message)}
         yield figure("message.bytes", "bytes", message.bytes, **place)
         yield figure("message.at", "s", message.time_s, **place)
         yield figure("message.wait", "s", message.wait_s, **place)
@@ -353,22 +346,23 @@ def notes(found: Capture) -> list[str]:
     return [*lines, *([] if found.kinds else [f"{found.capture}: no handshake in it"])]
 
 
-def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+def terminal(results: Results, width: int) -> Iterable[str]:
     """Each capture's connections, by kind."""
-    from shakedown.reporting.terminal.captured import captures_tables
+    import polars as pl
 
-    return captures_tables(results)
+    from shakedown.reporting.columns import Selection
+    from shakedown.reporting.columns.captured import KINDS
+    from shakedown.reporting.terminal.figures import count
+    from shakedown.reporting.terminal.listing import listing
+    from shakedown.results import queries
 
-
-def sections(results: Results) -> Iterable[Section]:
-    """What the captures held."""
-    from shakedown.reporting.html.captured import sections
-
-    return sections(results)
-
-
-def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
-    """How the usual handshake of each capture went."""
-    from shakedown.reporting.html.captured import answer
-
-    return answer(results), []
+    kinds = queries.capture_kinds(results.source)
+    for capture in queries.captures(results.source).to_dicts():
+        rows = kinds.filter(pl.col("scenario") == capture["scenario"]).to_dicts()
+        if rows:
+            title = f"captured in {capture['capture']}: {count(capture['connections'], 'connection')}"
+            rest = len(rows) - MAX_KINDS_SHOWN
+            notes = [f"{rest} more kinds are in the report"] if rest > 0 else []
+            yield from listing(
+                KINDS, rows[:MAX_KINDS_SHOWN], Selection(), title=title, notes=notes, width=width
+            )

@@ -6,14 +6,10 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from shakedown.experiments.figure_kinds import Need, Source
     from shakedown.experiments.file import Experiment
     from shakedown.experiments.file.table import Table
     from shakedown.native.scenario import Scenario
-    from shakedown.reporting.html.section import Section
-    from shakedown.reporting.html.text import Sentence
     from shakedown.results.folder import Results
     from shakedown.schema.base import Object
     from shakedown.schema.saved import Planned
@@ -43,7 +39,7 @@ def printed(found: Object) -> Iterable[Object]:
 
 
 def traces(scenario: Scenario, found: Any) -> dict[Source, Trace]:  # noqa: ANN401 - what `run` returned
-    """Nothing that could be priced."""
+    """Nothing that could be estimated."""
     return {}
 
 
@@ -52,16 +48,6 @@ def notes(found: Any) -> list[str]:  # noqa: ANN401 - what `run` returned
     return []
 
 
-def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+def terminal(results: Results, width: int) -> Iterable[str]:
     """No table."""
     return ()
-
-
-def sections(results: Results) -> Iterable[Section]:
-    """No part of the report."""
-    return ()
-
-
-def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
-    """Nothing that the measured handshakes do not answer."""
-    return [], []

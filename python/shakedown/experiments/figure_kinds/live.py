@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ import msgspec
 
 from shakedown.errors import InputError
 from shakedown.experiments.file import loads
+from shakedown.native.processors import placed, processors, ran_s, threads
 from shakedown.native.scenario import Live, Load, Options, Places, Scenario
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
 from shakedown.schema.identity import Identified
@@ -24,11 +24,9 @@ from shakedown.schema.serving import Serving
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.console import RenderableType
 
     from shakedown.experiments.figure_kinds import Need, Run
     from shakedown.experiments.file import Experiment
-    from shakedown.reporting.html.section import Section
     from shakedown.results.folder import Results
 
 QUANTITIES = (
@@ -53,7 +51,7 @@ QUANTITIES = (
     Quantity("live.utilisation", "1", "share of time that the server's stack worked"),
     Quantity("live.wait.formula", "s", "mean wait at the server, by formula from its own busy times"),
     Quantity("live.unloaded", "s", "mean of `live.handshake` at a rate without a queue"),
-    Quantity("live.wait", "s", "what the load added to that; noise can make it negative"),
+    Quantity("live.wait", "s", "time that the load added to that; noise can make it negative"),
     Quantity(
         "live.modelled.connection",
         "s",
@@ -76,7 +74,7 @@ QUANTITIES = (
     Quantity("live.endpoints.handshake", "s", "the same of `live.simulated.handshake`"),
     Quantity("live.endpoints.wait", "s", "the same of `live.simulated.wait`"),
     Quantity("live.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
-    Quantity("live.endpoints.critical", "1", "the distance that 1 % of samples so large exceed"),
+    Quantity("live.endpoints.critical", "1", "critical distance at the 1 % level"),
     Quantity(
         "live.sampled",
         "1",
@@ -97,7 +95,7 @@ QUANTITIES = (
 _TIMES = {"connect": "connect_s", "handshake": "handshake_s", "lateness": "start_lateness_s"}
 _STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
 UNLOADED_RATE_PER_S = 25.0
-"""Starts a second of the load without a queue, or a tenth of the saturation rate where that is less."""
+"""New connections per second of the load without a queue, or a tenth of the saturation rate if less."""
 SLOW_TIMEOUT_S = 120.0
 """How long a handshake of a slowed client may take."""
 UNLOADED_SHARE = 0.25
@@ -319,17 +317,17 @@ def loaded(
     suite = handshake.suite
     served = suite
     if live.resumption > 0.0 and not native.describe(suite).get("is_resumption"):
-        from shakedown.simulation.simulate import resumed_of
+        from shakedown.prediction.library import resumed_of
 
         served = resumed_of(suite)
     server_cores, generator_cores = _cores(live.workers)
-    others = _threads()
-    with _on(server_cores):
+    others = threads()
+    with placed(server_cores):
         running = serving.start(
             [served],
             "127.0.0.1:0",
             stack=handshake.server_stack,
-            options=_server_options(options),
+            options=_server_options(options.issuing(handshake.suite)),
             client_ca=options.client_ca or options.client_chain,
             workers=live.workers,
             **(server or {}),
@@ -359,9 +357,9 @@ def loaded(
             "client_chain": options.client_chain,
             "client_key": options.client_key,
         }
-        with _on(generator_cores):
+        with placed(generator_cores):
             outcome = native.load(config, served, chosen, progress)
-        cpu_s = _cpu_s(_threads() - others)
+        cpu_s = _cpu_s(threads() - others)
     if outcome.interrupted:
         raise KeyboardInterrupt
     if not outcome.completed:
@@ -378,22 +376,11 @@ def loaded(
     )
 
 
-def _threads() -> set[str]:
-    """This process's threads; none where the system has no such list."""
+def _cpu_s(some: set[int]) -> float | None:
+    """CPU time of threads that still run; None where unknown."""
     with suppress(OSError):
-        return {one.name for one in Path("/proc/self/task").iterdir()}
-    return set()
-
-
-def _cpu_s(threads: set[str]) -> float | None:
-    """CPU time of threads that still run, kernel included; None where unknown."""
-    spent_s = 0.0
-    for thread in threads:
-        try:
-            spent_s += int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0]) * 1e-9
-        except (OSError, ValueError, IndexError):
-            return None
-    return spent_s if spent_s > 0.0 else None
+        return ran_s(some) or None
+    return None
 
 
 def _server_options(options: Options) -> Options:
@@ -423,30 +410,11 @@ def _load_run(
     )
 
 
-def _cores(workers: int) -> tuple[set[int], set[int]]:
+def _cores(workers: int) -> tuple[list[int], list[int]]:
     """Cores of the server and of the generator, where there are two or more; none are: wherever."""
-    if not hasattr(os, "sched_getaffinity"):
-        return set(), set()
-    there = sorted(os.sched_getaffinity(0))
-    if len(there) < 2:
-        return set(), set()
+    there = processors()
     own = min(workers, len(there) - 1)
-    return set(there[:own]), set(there[own:])
-
-
-@contextmanager
-def _on(cores: set[int]) -> Iterator[None]:
-    """This thread, and those that it starts meanwhile, on these cores."""
-    if not cores:
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.sched_setaffinity(0, before)
+    return (there[:own], there[own:]) if len(there) > 1 else ([], [])
 
 
 def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
@@ -561,16 +529,9 @@ def notes(found: Found) -> list[str]:
     return said
 
 
-def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+def terminal(results: Results, width: int) -> Iterable[str]:
     """Loads, a line each; those that are compared, beside the other kinds."""
     from shakedown.reporting.terminal.loads import comparison_tables, load_tables
 
-    yield from load_tables(results)
-    yield from comparison_tables(results)
-
-
-def sections(results: Results) -> Iterable[Section]:
-    """Loads on real servers, beside what was modelled and simulated."""
-    from shakedown.reporting.html.live import sections
-
-    return sections(results)
+    yield from load_tables(results, width)
+    yield from comparison_tables(results, width)

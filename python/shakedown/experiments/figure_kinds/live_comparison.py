@@ -3,7 +3,7 @@
 Both start from the times that the handshake took in memory on this machine, add what a TCP connection costs
 here where `devices measure` has found that, and carry it over the bearer `loopback`; neither knows anything
 of the live run but the rate that it achieved. Simulated are a replay of the recording and, where asked for,
-the protocol engines themselves in virtual time, whose work is priced with the same times.
+the protocol engines themselves in virtual time, whose work is estimated with the same times.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def compare(
     wait_s = None if loaded_s is None or quiet_s is None else loaded_s - quiet_s
 
     def cpu_s(one: Simulated | None) -> float | None:
-        return None if one is None or one.unstable else one.utilisation * live.workers / rate_per_s
+        used = None if one is None or one.unstable else one.utilisation.estimate
+        return None if used is None else used * live.workers / rate_per_s
 
     simulated_cpu_s, engines_cpu_s = cpu_s(row), cpu_s(engines)
     server_s = None if mixed else measured.handshake.server_us.mean * 1e-6
@@ -173,13 +174,13 @@ def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
 
 
 def priced_as_measured(measured: Measurement, connection_s: Mapping[Side, float] | None = None) -> Priced:
-    """The handshake with the times that it took here as its prices, over the loopback."""
+    """The handshake with the times that it took here as its costs, over the loopback."""
     from shakedown.prediction.scenario import Scenario as Priced
     from shakedown.prediction.trace import parse_trace
     from shakedown.profiles import load_bearer, load_device
     from shakedown.schema import builtins
 
-    # Prices are all given: of the device nothing counts but its name.
+    # Costs are all given: of the device nothing counts but its name.
     here = dataclasses.replace(load_device("server"), name="this-machine")
     return Priced(
         trace=parse_trace(builtins(measured), measured.suite),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
@@ -16,18 +15,15 @@ from shakedown.schema.trace import Message, Trace, bare
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.console import RenderableType
 
     from shakedown.experiments.figure_kinds import Run, Source
     from shakedown.experiments.file import Experiment
     from shakedown.native.scenario import Scenario
-    from shakedown.reporting.html.section import Section
-    from shakedown.reporting.html.text import Sentence
     from shakedown.results.folder import Results
 
 QUANTITIES = (
     Quantity("handshake.time", "us", "CPU time of a side for a whole handshake, by statistic"),
-    Quantity("handshake.bytes", "bytes", "what a side sent; without a side, both"),
+    Quantity("handshake.bytes", "bytes", "bytes that a side sent; without a side: of both"),
     Quantity("handshake.flights", "1", "flights; two make a round trip"),
     Quantity("handshake.repeat", "1", "repetitions used"),
     Quantity("handshake.preempted", "1", "repetitions discarded because the kernel preempted them"),
@@ -42,10 +38,16 @@ QUANTITIES = (
     Quantity("operation.bytes", "bytes", "bytes worked on"),
     Quantity("unattributed.time", "us", "time of a side outside any message"),
     Quantity("accounting.coverage", "1", "attributed time over the CPU time of the thread"),
-    Quantity("memory.peak", "bytes", "most that a side held for the connection"),
-    Quantity("memory.held", "bytes", "what it holds after the handshake"),
-    Quantity("memory.context", "bytes", "what its context holds for all connections"),
-    Quantity("memory.released", "bytes", "what both still held for the connection after its release"),
+    Quantity("handshake.instructions", "1", "instructions of a side for a whole handshake, by statistic"),
+    Quantity(
+        "handshake.instructions_seed", "1", "what their draws followed; missing where a stack follows none"
+    ),
+    Quantity("message.instructions", "1", "instructions of the side that built or read it"),
+    Quantity("operation.instructions", "1", "instructions in it"),
+    Quantity("memory.peak", "bytes", "peak heap of a side for the connection"),
+    Quantity("memory.held", "bytes", "heap of the connection after the handshake"),
+    Quantity("memory.context", "bytes", "heap of the context, shared by all connections"),
+    Quantity("memory.released", "bytes", "heap of both sides that the connection's release did not free"),
 )
 
 STATISTICS = ("median", "mean", "sd", "min", "max")
@@ -69,7 +71,7 @@ def run(scenario: Scenario, run: Run) -> Measurement:
     repeat = scenario.options.repeat
     return native.measure(
         scenario.handshake,
-        scenario.options,
+        scenario.options.issuing(scenario.handshake.suite),
         progress=lambda done: run.progress(min(done, repeat), scenario.label),
     )
 
@@ -97,23 +99,9 @@ def _rows(scenario: Scenario, one: Measurement) -> Iterator[Row]:
         place = {**message_columns(message), "item": item, "n": repeat}
         yield figure("message.bytes", "bytes", message.bytes, **place)
         yield figure("message.retransmissions", "1", message.retransmissions, **place)
-        for quantity, spender, median, mean, samples in (
-            (
-                "message.generate",
-                message.sender,
-                message.generate_us,
-                message.generate_mean_us,
-                message.generate_samples_us,
-            ),
-            (
-                "message.process",
-                message.receiver,
-                message.process_us,
-                message.process_mean_us,
-                message.process_samples_us,
-            ),
-        ):
-            yield from _medians(quantity, median, mean, samples, side=spender, **place)
+        for verb, spender in (("generate", message.sender), ("process", message.receiver)):
+            times = (getattr(message, f"{verb}_{name}us") for name in ("", "mean_", "samples_"))
+            yield from _medians(f"message.{verb}", *times, side=spender, **place)
     places: dict[int | None, Row] = {message.index: message_columns(message) for message in one.messages}
     for item, operation in enumerate(one.operations):
         place = {
@@ -130,12 +118,41 @@ def _rows(scenario: Scenario, one: Measurement) -> Iterator[Row]:
         yield figure("operation.count", "1", operation.count, **place)
         yield figure("operation.bytes", "bytes", operation.bytes, **place)
     for side in SIDES:
-        outside = one.unattributed_us
-        median = outside.client if side == "client" else outside.server
-        samples = outside.client_samples if side == "client" else outside.server_samples
-        yield from _medians("unattributed.time", median, outside.mean(side), samples, side=side)
+        times = (getattr(one.unattributed_us, f"{side}{name}") for name in ("", "_mean", "_samples"))
+        yield from _medians("unattributed.time", *times, side=side)
     yield figure("accounting.coverage", "1", one.accounting.coverage)
+    yield from _instructions(one)
     yield from _memory(one)
+
+
+def _instructions(one: Measurement) -> Iterator[Row]:
+    counts = one.instructions
+    if counts is UNSET:
+        return
+    if counts.seed is not None:
+        yield figure("handshake.instructions_seed", "1", counts.seed)
+    for side in SIDES:
+        for statistic in STATISTICS:
+            value = getattr(counts.of(side), statistic)
+            yield figure("handshake.instructions", "1", value, side=side, statistic=statistic)
+    places = {}
+    for item, (message, spent) in enumerate(zip(one.messages, counts.messages, strict=True)):
+        places[message.index] = place = message_columns(message)
+        for side, value in ((message.sender, spent.generate), (message.receiver, spent.process)):
+            yield figure("message.instructions", "1", value, side=side, item=item, **place)
+    for item, operation in enumerate(counts.operations):
+        yield figure(
+            "operation.instructions",
+            "1",
+            operation.instructions,
+            **(places.get(operation.message, {}) if operation.message is not None else {}),
+            item=item,
+            side=operation.side,
+            operation=operation.operation,
+            algorithm=operation.algorithm,
+            parameters=operation.parameters,
+            **{"class": operation.class_},
+        )
 
 
 def _memory(one: Measurement) -> Iterator[Row]:
@@ -143,13 +160,11 @@ def _memory(one: Measurement) -> Iterator[Row]:
     if memory is None:
         return
     yield figure("memory.released", "bytes", memory.released_bytes)
-    client, server, contexts = SIDES[0], SIDES[1], memory.context_bytes
-    yield figure("memory.peak", "bytes", memory.client_peak_bytes, side=client)
-    yield figure("memory.peak", "bytes", memory.server_peak_bytes, side=server)
-    yield figure("memory.held", "bytes", memory.client_held_bytes, side=client)
-    yield figure("memory.held", "bytes", memory.server_held_bytes, side=server)
-    yield figure("memory.context", "bytes", contexts.client, side=client)
-    yield figure("memory.context", "bytes", contexts.server, side=server)
+    for name in ("peak", "held"):
+        for side in SIDES:
+            yield figure(f"memory.{name}", "bytes", getattr(memory, f"{side}_{name}_bytes"), side=side)
+    for side in SIDES:
+        yield figure("memory.context", "bytes", getattr(memory.context_bytes, side), side=side)
 
 
 def message_columns(message: Message) -> Row:
@@ -186,33 +201,7 @@ def _listed(samples: tuple[float, ...] | UnsetType | None) -> list[float] | None
 
 def printed(found: Measurement) -> Iterable[Measurement]:
     """What `measure --json` prints."""
-    return (without_samples(found),)
-
-
-def without_samples(found: Measurement) -> Measurement:
-    """A measurement whose figures are medians and means, not every repetition's."""
-    replace = msgspec.structs.replace
-    handshake = {f"{side}_us": replace(found.handshake.of(side), samples=UNSET) for side in SIDES}
-    transfers = found.transfers
-    if transfers is not UNSET:
-        transfers = tuple(
-            replace(
-                one,
-                client_us=replace(one.client_us, samples=UNSET),
-                server_us=replace(one.server_us, samples=UNSET),
-            )
-            for one in transfers
-        )
-    return replace(
-        found,
-        handshake=replace(found.handshake, **handshake),
-        unattributed_us=replace(found.unattributed_us, client_samples=UNSET, server_samples=UNSET),
-        messages=tuple(
-            replace(one, generate_samples_us=UNSET, process_samples_us=UNSET) for one in found.messages
-        ),
-        operations=tuple(replace(one, samples_us=UNSET) for one in found.operations),
-        transfers=transfers,
-    )
+    return (found.without_samples(),)
 
 
 def traces(scenario: Scenario, found: Measurement) -> dict[Source, Trace]:
@@ -221,22 +210,13 @@ def traces(scenario: Scenario, found: Measurement) -> dict[Source, Trace]:
     return {(scenario.handshake, None, None): bare(found)}
 
 
-def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+def terminal(results: Results, width: int) -> Iterable[str]:
     """What was measured, a line a handshake."""
-    from shakedown.reporting.terminal.measured import measured_tables
+    from shakedown.reporting.columns import Selection
+    from shakedown.reporting.columns.measured import HANDSHAKES, notes, title
+    from shakedown.reporting.terminal.listing import listing
 
-    return measured_tables(results, width)
-
-
-def sections(results: Results) -> Iterable[Section]:
-    """Overview, cases, time, bytes, and each handshake from inside."""
-    from shakedown.reporting.html.measured import sections
-
-    return sections(results)
-
-
-def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
-    """Which handshake costs least and most, and what stands out."""
-    from shakedown.reporting.html.measured import answer, findings
-
-    return answer(results), findings(results)
+    rows = results.handshakes.to_dicts()
+    if not rows:
+        return ()
+    return listing(HANDSHAKES, rows, Selection(), title=title(rows), notes=notes(rows), width=width)

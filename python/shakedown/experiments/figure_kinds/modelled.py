@@ -1,4 +1,4 @@
-"""Modelled: recorded handshakes priced on devices, sent over bearers, queued at servers, by formulas."""
+"""Modelled: recorded handshakes estimated on devices, sent over bearers, queued at servers, by formulas."""
 
 from __future__ import annotations
 
@@ -18,47 +18,57 @@ from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.console import RenderableType
 
     from shakedown.experiments.figure_kinds import Need, Run, Source
     from shakedown.experiments.file import Experiment
     from shakedown.prediction.library import TraceLibrary
     from shakedown.prediction.predict import Scenario as Priced
     from shakedown.prediction.trace import Trace as Recorded
-    from shakedown.reporting.html.section import Section
-    from shakedown.reporting.html.text import Sentence
     from shakedown.results.folder import Results
 
 QUANTITIES = (
     Quantity("predicted.client", "s", "the client's processing, on its device; also low and high"),
     Quantity("predicted.server", "s", "the server's; also low and high"),
     Quantity("predicted.transmission", "s", "on the bearer"),
-    Quantity("predicted.queue", "s", "wait for a worker of the server; null: no steady state"),
+    Quantity(
+        "predicted.queue", "s", "wait for a worker of the server; also low and high; null: no steady state"
+    ),
     Quantity(
         "predicted.ready", "s", "time until the client may send: mean, p50, p95, p99; low and high hold 90 %"
     ),
-    Quantity("predicted.done", "s", "time until the last flight is in: mean, p50, p95, p99"),
-    Quantity("predicted.utilisation", "1", "share of time that a worker of the server works"),
-    Quantity("predicted.workers", "1", "least workers that keep the experiment's promise; also low and high"),
+    Quantity(
+        "predicted.done", "s", "time until the last flight is in: mean, p50, p95, p99; low and high hold 90 %"
+    ),
+    Quantity("predicted.utilisation", "1", "share of time that a worker of the server works; low and high"),
+    Quantity("predicted.workers", "1", "smallest number of workers that meets `within`; also low and high"),
     Quantity(
         "predicted.energy",
         "J",
-        "energy of the client; also low and high; null where the profiles do not give it",
+        "energy of the client for the handshake itself; also low and high; null where a part is unknown",
     ),
     Quantity(
-        "predicted.energy.missing", "", "text: the parts that the energy lacks; it is a lower bound then"
+        "predicted.wake-tail", "J", "energy of waking the radio and of its inactivity tail; low and high"
     ),
-    Quantity("predicted.energy.tail", "", "text: whether the radio's inactivity tail is in the energy"),
+    Quantity("predicted.energy.basis", "", "text: basis of the handshake's energy, as of the time"),
+    Quantity("predicted.wake-tail.basis", "", "text: basis of the energy of waking and tail"),
+    Quantity("predicted.energy.missing", "", "text: the parts that the two energies lack"),
+    Quantity("predicted.energy.terms", "", "text: assumptions about waking the radio and its tail"),
     Quantity(
-        "predicted.handshakes_per_charge", "1", "handshakes that the battery lasts for; null without one"
+        "predicted.handshakes_per_charge",
+        "1",
+        "handshakes that the battery lasts for; also low and high; null without one",
     ),
-    Quantity("predicted.basis", "", "text: what the time stands on: own, scaled, assumed, unknown"),
-    Quantity("predicted.missing", "", "text: why work has no figure; the time is a lower bound then"),
+    Quantity("predicted.basis", "", "text: basis of the time: own, scaled, assumed, unknown"),
     Quantity(
-        "predicted.extrapolated", "s", "work whose price is not the device's own; text: how it was found"
+        "predicted.missing",
+        "",
+        "text: why work has no figure; what depends on it has no estimate, times are lower bounds",
+    ),
+    Quantity(
+        "predicted.extrapolated", "s", "work whose cost is not the device's own; text: how it was found"
     ),
     Quantity("predicted.extrapolated.source", "", "text: from whose figures"),
-    Quantity("predicted.unpriced", "", "text: why there is no price"),
+    Quantity("predicted.without_cost", "", "text: why there is no cost"),
     Quantity("queue.service", "s", "the server's work for one handshake"),
     Quantity("queue.wait", "s", "wait at the server, at `rate_per_s`"),
     Quantity("queue.knee", "1/s", "rate with the highest power: rate over response time (Kleinrock 1979)"),
@@ -70,26 +80,26 @@ CURVE_POINTS = 48
 
 NEAREST_TO_SATURATION = 0.99
 
-_WIDE: dict[tuple[str, str | int | None], tuple[str, str, str | None]] = {
+_WIDE: dict[tuple[str, str | None], tuple[str, str, str | None]] = {
+    ("transmission_s", None): ("predicted.transmission", "s", None),
     **{
-        (f"{name}_s", None): (f"predicted.{name}", "s", None)
-        for name in ("client", "server", "transmission", "queue")
+        (key, place): (f"predicted.{name}", unit, statistic)
+        for key, name, unit in (
+            ("client_s", "client", "s"),
+            ("server_s", "server", "s"),
+            ("queue_s", "queue", "s"),
+            ("utilisation", "utilisation", "1"),
+            ("energy_j", "energy", "J"),
+            ("wake_tail_j", "wake-tail", "J"),
+            ("handshakes_per_charge", "handshakes_per_charge", "1"),
+        )
+        for place, statistic in (("estimate", None), ("lower", "low"), ("upper", "high"))
     },
     **{
-        (key, end): (f"predicted.{name}", "s", statistic)
-        for key, name in (("client_range_s", "client"), ("server_range_s", "server"), ("range_s", "ready"))
-        for end, statistic in enumerate(("low", "high"))
-    },
-    **{
-        (f"{name}_s", statistic): (f"predicted.{name}", "s", statistic)
+        (f"{name}_s", place): (f"predicted.{name}", "s", {"lower": "low", "upper": "high"}.get(place, place))
         for name in ("ready", "done")
-        for statistic in ("mean", "p50", "p95", "p99")
+        for place in ("mean", "p50", "p95", "p99", "lower", "upper")
     },
-    ("utilisation", None): ("predicted.utilisation", "1", None),
-    ("energy_j", "mean"): ("predicted.energy", "J", None),
-    ("energy_j", "low"): ("predicted.energy", "J", "low"),
-    ("energy_j", "high"): ("predicted.energy", "J", "high"),
-    ("handshakes_per_charge", None): ("predicted.handshakes_per_charge", "1", None),
 }
 """Where a row of `predict` has a figure (key, place in it): quantity, unit, statistic."""
 
@@ -114,11 +124,11 @@ class Modelled:
     predictions: tuple[Mapping[str, Any], ...] = ()
     workers: tuple[tuple[int | None, int | None, int | None], ...] = ()
     queue: Queue | None = None
-    unpriced: str | None = None
+    without_cost: str | None = None
 
 
 def planned(experiment: Experiment) -> Iterator[Planned]:
-    """A part a suite; which captured connections can be priced is not known before they are read."""
+    """A part a suite; which captured connections can be estimated is not known before they are read."""
     if experiment.places:
         for one in experiment.of("measured"):
             yield Planned(kind="modelled", about=one.label, after="measured")
@@ -139,13 +149,13 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
 
 
 def run(scenario: Scenario, run: Run) -> Modelled:
-    """Prices a handshake in one place."""
+    """Estimates a handshake in one place."""
     run.progress(0, f"pricing {scenario.label}{run.place}")
     return take(scenario, job(scenario, run)(), run)
 
 
 def job(scenario: Scenario, run: Run) -> Callable[[], Modelled]:
-    """Prices a handshake in one place. What nothing can price is said, and no error."""
+    """Estimates a handshake in one place; where that is impossible, the result holds the reason."""
     return partial(_modelled, scenario, run.traces[source_of(scenario)], run.experiment.options.fragment)
 
 
@@ -156,9 +166,9 @@ def source_of(scenario: Scenario) -> Source:
 
 
 def take(scenario: Scenario, found: Modelled, run: Run) -> Modelled:
-    """A queue is the same in all places of a handshake: it stands with the first that has a price."""
+    """A queue is the same in all places of a handshake: it stands with the first that has a cost."""
     source = source_of(scenario)
-    if found.unpriced is not None:
+    if found.without_cost is not None:
         return found
     kept = found if scenario.capture is None and source not in run.queued else replace(found, queue=None)
     run.queued.add(source)
@@ -173,13 +183,13 @@ def _modelled(scenario: Scenario, trace: Trace, fragment_bytes: int | None) -> M
         priced = priced_on(scenario, trace, fragment_bytes)
         rows = tuple(predict.rows(priced, "default", scenario.load.rates_per_s, scenario.load.workers))
     except InputError as error:
-        return Modelled(trace, name, scenario.connection, unpriced=str(error))
+        return Modelled(trace, name, scenario.connection, without_cost=str(error))
     queue = queue_of(priced, scenario.load.workers) if scenario.capture is None else None
     return Modelled(trace, name, scenario.connection, rows, _workers(priced, scenario.load), queue)
 
 
 def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, int | None], ...]:
-    """The workers that each rate needs to keep the promise, and the ends of that; none are without one."""
+    """The workers that each rate needs to meet `within_s`, with their range; none without a limit."""
     from shakedown.prediction.capacity import workers_needed
 
     if load.within_s is None:
@@ -190,12 +200,12 @@ def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, 
 def priced_on(
     scenario: Scenario, trace: Trace, fragment_bytes: int | None = None, *, from_idle: bool = False
 ) -> Priced:
-    """A trace priced on a scenario's devices, inside EAP where it was recorded there. Raises `InputError`."""
+    """A trace with its costs on a scenario's devices, inside EAP if recorded there. Raises `InputError`."""
     return recorded_on(scenario, _recorded(trace), fragment_bytes, from_idle=from_idle)
 
 
 _last_recorded: list[tuple[Trace, Recorded]] = []
-"""The trace that was read last: it is priced in many places, one after the other."""
+"""The trace that was read last: it is estimated in many places, one after the other."""
 
 
 def _recorded(trace: Trace) -> Recorded:
@@ -243,7 +253,7 @@ def queue_of(priced: Priced, workers: int = 1) -> Queue | None:
 
 @lru_cache(maxsize=16)
 def _queue(service_s: float, sd_s: float, workers: int) -> Queue:
-    """The queue of a server, whatever its clients: one handshake's in all places."""
+    """The queue of a server, which is the same for one handshake in all places."""
     import numpy as np
 
     from shakedown.prediction.scenario import waits_s
@@ -349,7 +359,7 @@ def _predicted(predictions: Sequence[tuple[int, Mapping[str, Any]]]) -> pl.DataF
     return complete(long.with_columns(**named).drop("name"), _PLACE)
 
 
-def _figure(one: Mapping[str, Any], key: str, place: str | int | None) -> float | None:
+def _figure(one: Mapping[str, Any], key: str, place: str | None) -> float | None:
     """A figure of a row of `predict`; None where it has none."""
     value = one[key]
     if value is None or place is None:
@@ -359,19 +369,21 @@ def _figure(one: Mapping[str, Any], key: str, place: str | int | None) -> float 
 
 def _facts(found: Modelled) -> Iterator[Row]:
     """What holds at all rates."""
-    if found.unpriced is not None:
-        yield fact("predicted.unpriced", found.unpriced)
+    if found.without_cost is not None:
+        yield fact("predicted.without_cost", found.without_cost)
     for number, one in enumerate(found.predictions):
         rate = one["rate_per_s"]
         yield fact("predicted.basis", one["basis"], rate_per_s=rate)
-        if one["energy_missing"]:
-            yield fact("predicted.energy.missing", ", ".join(one["energy_missing"]), rate_per_s=rate)
-        if one["energy_tail"]:
-            yield fact("predicted.energy.tail", one["energy_tail"], rate_per_s=rate)
+        for key, name in (("energy_j", "energy"), ("wake_tail_j", "wake-tail")):
+            yield fact(f"predicted.{name}.basis", one[key]["basis"], rate_per_s=rate)
+        lacking = dict.fromkeys((*one["energy_j"]["missing"], *one["wake_tail_j"]["missing"]))
+        if lacking:
+            yield fact("predicted.energy.missing", ", ".join(lacking), rate_per_s=rate)
+        yield fact("predicted.energy.terms", one["energy_terms"], rate_per_s=rate)
         if found.workers:
             for statistic, value in zip((None, "low", "high"), found.workers[number], strict=True):
                 yield figure("predicted.workers", "1", value, statistic=statistic, rate_per_s=rate)
-    for one in found.predictions[0]["unpriced"] if found.predictions else ():
+    for one in found.predictions[0]["without_cost"] if found.predictions else ():
         place = {key: one[key] for key in ("side", "operation", "algorithm", "parameters")}
         yield fact("predicted.missing", one["reason"], n=int(one["count"]), **place)
     for one in found.predictions[0]["extrapolated"] if found.predictions else ():
@@ -397,22 +409,8 @@ def printed(found: Modelled) -> Iterable[Any]:
     return ({**one, **place} for one in found.predictions)
 
 
-def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+def terminal(results: Results, width: int) -> Iterable[str]:
     """Handshakes by device and bearer, and the server's load."""
     from shakedown.reporting.terminal.modelled import predicted_tables
 
     return predicted_tables(results, width)
-
-
-def sections(results: Results) -> Iterable[Section]:
-    """Predictions, and the server's queue."""
-    from shakedown.reporting.html.modelled import sections
-
-    return sections(results)
-
-
-def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
-    """The captured handshake where it takes longest, and the quickest measured one in the same place."""
-    from shakedown.reporting.html.modelled import answer
-
-    return answer(results), []

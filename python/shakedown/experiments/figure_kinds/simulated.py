@@ -1,4 +1,4 @@
-"""Simulated: recorded handshakes, priced on devices, replayed by fleets of clients in virtual time."""
+"""Simulated: recorded handshakes, estimated on devices, replayed by fleets of clients in virtual time."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from shakedown.native.scenario import (
     Scenario,
 )
 from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
+from shakedown.schema.base import Bounds
 from shakedown.schema.identity import Identified
 from shakedown.schema.saved import Planned
 from shakedown.schema.simulated import Counted, Endpoints, MixedClients, Simulated, SimulatedMix, Spread
@@ -33,13 +34,10 @@ from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.console import RenderableType
 
     from shakedown.experiments.figure_kinds import Need, Run, Source
     from shakedown.experiments.file import Experiment
     from shakedown.prediction.trace import Trace as Recorded
-    from shakedown.reporting.html.section import Section
-    from shakedown.reporting.html.text import Sentence
     from shakedown.results.folder import Results
     from shakedown.simulation.fleet import Settled
     from shakedown.simulation.simulate import Stacks
@@ -47,46 +45,86 @@ if TYPE_CHECKING:
 QUANTITIES = (
     Quantity("simulated.arrivals", "", "text: when clients arrive"),
     Quantity("simulated.clients", "1", "clients that are counted"),
-    Quantity("simulated.completed", "1", "of these, those that came in"),
+    Quantity("simulated.cells", "1", "cells that they share; none where each has a link of its own"),
+    Quantity("simulated.retry", "", "text: pauses between attempts, where they were given"),
+    Quantity("simulated.admission", "", "text: each server's token bucket, where it was given"),
+    Quantity("simulated.admitted", "1", "connections that it let in"),
+    Quantity("simulated.refused", "1", "connections that it refused"),
+    Quantity("simulated.autoscale", "", "text: when servers start and stop, where it was given"),
+    Quantity("simulated.servers.peak", "1", "the most servers in service at once"),
+    Quantity("simulated.servers.time", "s", "time of servers in service, of a replication"),
+    Quantity("simulated.sessions", "", "text: lifetime and interval of sessions, where they were given"),
+    Quantity("simulated.completed", "1", "of these, those that became ready"),
     Quantity("simulated.failed", "1", "those that did not; text: why"),
     Quantity("simulated.attempts", "1", "attempts of all clients"),
     Quantity("simulated.handshake", "s", "from a client's arrival until it may send data, by statistic"),
-    Quantity("simulated.done", "s", "the same until both sides are through"),
+    Quantity("simulated.done", "s", "the same until both sides have finished"),
     Quantity("simulated.connect", "s", "the same until the transport is open"),
     Quantity("simulated.wait", "s", "a client's wait for workers of the server, all its flights together"),
     Quantity("simulated.job-wait", "s", "the wait of each of its flights"),
-    Quantity("simulated.energy", "J", "of a client; null where the profiles do not give it"),
     Quantity(
-        "simulated.energy.missing", "", "text: the parts that the energy lacks; it is a lower bound then"
+        "simulated.wait.missing",
+        "",
+        "text: parts of a worker's work without a cost figure; waits are then lower bounds",
     ),
-    Quantity("simulated.missing", "", "text: what work has no figure, and why; times are lower bounds then"),
-    Quantity("simulated.utilisation", "1", "share of time that the workers worked while clients arrived"),
+    Quantity("simulated.energy", "J", "of a client for the handshake itself; null where a part is unknown"),
+    Quantity("simulated.wake-tail", "J", "energy of waking the radio and of its tail; also low and high"),
+    Quantity("simulated.energy.missing", "", "text: the parts that the two energies lack"),
+    Quantity("simulated.energy.terms", "", "text: assumptions about waking the radio and its tail"),
     Quantity(
-        "simulated.offered", "1", "share of the workers' time that is asked for; null: there is no rate"
+        "simulated.missing",
+        "",
+        "text: work without a cost figure, and the reason; times are then lower bounds",
     ),
-    Quantity("simulated.recovery", "s", "when the last client was in"),
-    Quantity("simulated.in-flight", "1", "the most clients under way at once"),
+    Quantity(
+        "simulated.utilisation",
+        "1",
+        "share of time that the workers worked while clients arrived; low: where work has no figure",
+    ),
+    Quantity("simulated.offered", "1", "offered load as a share of the workers' time; null: no rate"),
+    Quantity(
+        "simulated.precision",
+        "1",
+        "half the widest 95 % interval of a steady load's figures, as a share of the figure; text: which",
+    ),
+    Quantity("simulated.imprecise", "", "text: why the figures are less precise than asked"),
+    Quantity(
+        "simulated.recovery", "s", "time until the last client was ready; low: where work has no figure"
+    ),
+    Quantity("simulated.in-flight", "1", "maximum number of clients in progress"),
     Quantity("simulated.retransmissions", "1", "segments and datagrams sent again"),
     Quantity("simulated.modelled.handshake", "s", "`simulated.handshake` by formula; null: no steady state"),
     Quantity("simulated.modelled.wait", "s", "`simulated.wait` by formula, a handshake as one customer"),
     Quantity("simulated.modelled.flights-wait", "s", "the same, each flight as a customer of its own"),
-    Quantity("simulated.seed", "1", "of what was drawn"),
+    Quantity("simulated.seed", "1", "random seed"),
     Quantity("simulated.endpoints", "", "text: the stacks whose engines ran in place of a replay"),
     Quantity("simulated.endpoints.mean-ratio", "1", "mean time of a replay of the same over the engines'"),
     Quantity("simulated.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
-    Quantity("simulated.endpoints.critical", "1", "the distance that 1 % of samples so large exceed"),
+    Quantity("simulated.endpoints.critical", "1", "critical distance at the 1 % level"),
     Quantity("simulated.mix", "", "text: the mixture of clients, whose kinds have rows with an `item` each"),
     Quantity("simulated.share", "1", "of all clients, those of kind `item`"),
     Quantity("simulated.resumption", "1", "of these, those that resume"),
-    Quantity("simulated.unpriced", "", "text: why there is no price"),
+    Quantity("simulated.without_cost", "", "text: why there is no cost"),
     Quantity("series.width", "s", "length of the intervals of a time series"),
     Quantity("series.arrived", "1", "clients that arrived in interval `item`, over all replications"),
-    Quantity("series.completed", "1", "that came in, in it"),
-    Quantity("series.failed", "1", "that gave up, in it"),
+    Quantity("series.completed", "1", "clients that became ready in it"),
+    Quantity("series.failed", "1", "clients that failed in it"),
     Quantity("series.retries", "1", "attempts after a first, in it"),
-    Quantity("series.in-flight", "1", "clients under way, on average over it"),
+    Quantity("series.refused", "1", "connections that servers refused in it"),
+    Quantity("series.in-flight", "1", "clients in progress, on average over it"),
+    Quantity("series.pausing", "1", "of these, those between two attempts"),
+    Quantity("series.seeking", "1", "those that sought access to their cell"),
+    Quantity("series.at-server", "1", "those at the server, in its queues or in work"),
+    Quantity("series.under-way", "1", "all others"),
+    Quantity("series.servers", "1", "servers in service, on average over it; null: their number is fixed"),
+    Quantity("series.starting", "1", "servers being started, on average over it"),
     Quantity("series.waiting", "1", "flights that waited for a worker, on average over it"),
     Quantity("series.busy", "1", "workers that worked, on average over it"),
+    Quantity("series.sent", "1", "preambles and frames that may collide, sent to cells in it"),
+    Quantity("series.collided", "1", "of these, those that collided"),
+    Quantity("series.up", "1", "share of a cell's time that went to packets from clients"),
+    Quantity("series.down", "1", "share of a cell's time that went to packets to clients"),
+    Quantity("series.bytes", "bytes", "that crossed all cells in it, both ways"),
 )
 
 _SPREADS = {
@@ -97,15 +135,25 @@ _SPREADS = {
     "job-wait": ("s", "job_wait_s"),
     "energy": ("J", "energy_j"),
 }
-_STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max")
-_SERIES = {
+_STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max", "p99_margin")
+_CLIENT_SERIES = {
     "arrived": "arrived",
     "completed": "completed",
     "failed": "failed",
-    "retries": "retries",
     "in-flight": "in_flight",
+    "pausing": "pausing",
+    "seeking": "seeking",
+    "at-server": "at_server",
+    "under-way": "under_way",
+}
+_SERIES = {
+    **_CLIENT_SERIES,
+    "retries": "retries",
+    "refused": "refused",
     "waiting": "waiting",
     "busy": "busy_workers",
+    "servers": "servers",
+    "starting": "starting",
 }
 
 
@@ -117,7 +165,7 @@ class Found:
     capture: str | None = None
     connection: int | None = None
     row: Simulated | SimulatedMix | None = None
-    unpriced: str | None = None
+    without_cost: str | None = None
 
 
 TABLE = fleets.TABLE
@@ -203,7 +251,7 @@ def _mixed_scenarios(run: Run, mix: Mix) -> Iterator[Scenario]:
 
 
 def run(scenario: Scenario, run: Run) -> Found:
-    """Simulates a fleet. What nothing can price is said, and no error."""
+    """Simulates a fleet. What cannot be estimated is a reason in the result, not an error."""
     return take(scenario, job(scenario, run, progress=_progress(scenario, run))(), run)
 
 
@@ -229,14 +277,15 @@ def job(
         assert scenario.handshake is not None
         if scenario.handshake.credentials != "generated":
             why = "engines run with generated certificates, and these are user-supplied"
-            return partial(_unpriced, scenario, run.traces[source], why)
+            return partial(_without_cost, scenario, run.traces[source], why)
         engines = Stacks(scenario.handshake.client_stack, scenario.handshake.server_stack)
-    if fleet.resumption > 0.0:
+    settled = settle(fleet)
+    if settled.fleet.resumption > 0.0:
         try:
             resumed = _resumed(run, source)
         except InputError as error:
-            return partial(_unpriced, scenario, run.traces[source], str(error))
-    return partial(_simulated, scenario, run.traces[source], resumed, settle(fleet), engines, progress)
+            return partial(_without_cost, scenario, run.traces[source], str(error))
+    return partial(_simulated, scenario, run.traces[source], resumed, settled, engines, progress)
 
 
 def _mixed_job(
@@ -256,10 +305,11 @@ def _mixed_job(
         if capture is None
     }
     try:
-        traces = recorded([Kind.of(one) for one in mix.kinds], fleet, open_library(), own)
+        settled = settle(fleet)
+        traces = recorded([Kind.of(one) for one in mix.kinds], settled.fleet, open_library(), own)
     except InputError as error:
-        return partial(Found, unpriced=str(error))
-    return partial(_simulated_mix, scenario, mix, traces, settle(fleet), progress)
+        return partial(Found, without_cost=str(error))
+    return partial(_simulated_mix, scenario, mix, traces, settled, progress)
 
 
 def _simulated_mix(
@@ -270,9 +320,9 @@ def _simulated_mix(
     progress: Callable[[int, int], None] | None,
 ) -> Found:
     from shakedown.experiments.figure_kinds.modelled import recorded_on
+    from shakedown.prediction.library import resumed_of
     from shakedown.simulation.deployment import seed_of
     from shakedown.simulation.mix import Kind, run_mix
-    from shakedown.simulation.simulate import resumed_of
     from shakedown.simulation.spec import Client
 
     def client(plain: ClientKind) -> Client:
@@ -296,7 +346,7 @@ def _simulated_mix(
             progress=progress,
         )
     except InputError as error:
-        return Found(unpriced=str(error))
+        return Found(without_cost=str(error))
     return Found(row=row)
 
 
@@ -307,10 +357,9 @@ def take(scenario: Scenario, found: Found, run: Run) -> Found:
 
 def _resumed(run: Run, source: Source) -> Recorded:
     """The handshake by which a client resumes: the experiment's own, or else the library's."""
-    from shakedown.prediction.library import open_library
+    from shakedown.prediction.library import open_library, resumed_of
     from shakedown.prediction.trace import parse_trace
     from shakedown.schema import builtins
-    from shakedown.simulation.simulate import resumed_of
 
     name = resumed_of(run.traces[source].suite)
     for trace in run.traces.values():
@@ -319,8 +368,8 @@ def _resumed(run: Run, source: Source) -> Recorded:
     return open_library()[name]
 
 
-def _unpriced(scenario: Scenario, trace: Trace, why: str) -> Found:
-    return Found(trace, _capture(scenario), scenario.connection, unpriced=why)
+def _without_cost(scenario: Scenario, trace: Trace, why: str) -> Found:
+    return Found(trace, _capture(scenario), scenario.connection, without_cost=why)
 
 
 def _simulated(
@@ -340,7 +389,7 @@ def _simulated(
         again = None if resumed is None else recorded_on(scenario, resumed)
         row = run(Job(full, again, settled, scenario.load.workers, seed_of(scenario.seed)), engines, progress)
     except InputError as error:
-        return _unpriced(scenario, trace, str(error))
+        return _without_cost(scenario, trace, str(error))
     return Found(trace, _capture(scenario), scenario.connection, row)
 
 
@@ -366,28 +415,53 @@ def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
 
 
 def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
+    from shakedown.reporting.columns.simulated import imprecise
+
     fleet = _fleet(scenario)
     yield fact("simulated.arrivals", _named(fleet.arrivals))
     if fleet.mix is not None:
         yield fact("simulated.mix", fleet.mix.name)
-    if found.unpriced is not None:
-        yield fact("simulated.unpriced", found.unpriced)
+    if found.without_cost is not None:
+        yield fact("simulated.without_cost", found.without_cost)
     one = found.row
     if one is None:
         return
     yield figure("simulated.clients", "1", one.clients)
+    if one.cells is not None:
+        yield figure("simulated.cells", "1", one.cells)
+    if fleet.retry is not None:
+        yield fact("simulated.retry", fleet.retry)
+    if fleet.admission is not None and one.admission is not None:
+        yield fact("simulated.admission", fleet.admission)
+        yield figure("simulated.admitted", "1", one.admission.admitted)
+        yield figure("simulated.refused", "1", one.admission.refused)
+    if fleet.autoscale is not None and one.autoscaling is not None:
+        yield fact("simulated.autoscale", fleet.autoscale)
+        yield figure("simulated.servers.peak", "1", one.autoscaling.peak)
+        yield figure("simulated.servers.time", "s", one.autoscaling.server_s)
+    if fleet.sessions is not None:
+        yield fact("simulated.sessions", fleet.sessions)
     yield figure("simulated.completed", "1", one.completed)
     for cause, many in one.failed.items():
         yield {**figure("simulated.failed", "1", many), "text": cause}
     yield figure("simulated.attempts", "1", one.attempts)
     for name, (unit, field) in _SPREADS.items():
         yield from _spread(f"simulated.{name}", unit, getattr(one, field))
-    if one.energy_missing:
-        yield fact("simulated.energy.missing", ", ".join(one.energy_missing))
+    if one.queue_wait_s.missing:
+        yield fact("simulated.wait.missing", ", ".join(one.queue_wait_s.missing))
+    lacking = dict.fromkeys((*one.energy_j.missing, *one.wake_tail_j.missing))
+    if lacking:
+        yield fact("simulated.energy.missing", ", ".join(lacking))
+    yield fact("simulated.energy.terms", "; ".join(one.energy_terms))
+    yield from _bounds("simulated.wake-tail", "J", one.wake_tail_j)
     yield from _missing(one.kinds if isinstance(one, SimulatedMix) else [one])
-    yield figure("simulated.utilisation", "1", one.utilisation)
-    yield figure("simulated.offered", "1", one.offered)
-    yield figure("simulated.recovery", "s", one.recovery_s)
+    yield from _bounds("simulated.utilisation", "1", one.utilisation)
+    yield from _bounds("simulated.offered", "1", one.offered)
+    if one.precision is not None:
+        yield {**figure("simulated.precision", "1", one.precision.reached), "text": one.precision.widest}
+        if not one.precision.is_met:
+            yield fact("simulated.imprecise", imprecise(one.precision))
+    yield from _bounds("simulated.recovery", "s", one.recovery_s)
     yield figure("simulated.in-flight", "1", one.peak_in_flight)
     yield figure("simulated.retransmissions", "1", one.traffic.retransmissions)
     yield figure("simulated.seed", "1", one.seed)
@@ -402,6 +476,19 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     yield from _series(one)
 
 
+def _asked(one: Counted) -> float:
+    """The share of the workers' time that is asked for, at least."""
+    return 0.0 if one.offered is None else one.offered.estimate or one.offered.lower or 0.0
+
+
+def _bounds(quantity: str, unit: str, found: Bounds | None) -> Iterator[Row]:
+    """A figure with what bounds it."""
+    yield figure(quantity, unit, None if found is None else found.estimate)
+    for statistic, value in () if found is None else (("low", found.lower), ("high", found.upper)):
+        if value is not None:
+            yield figure(quantity, unit, value, statistic=statistic)
+
+
 def _missing(rows: Sequence[Simulated | MixedClients]) -> Iterator[Row]:
     """What of their work has no figure."""
     from shakedown.reporting.terminal.figures import without_figure
@@ -409,7 +496,7 @@ def _missing(rows: Sequence[Simulated | MixedClients]) -> Iterator[Row]:
     missing = dict.fromkeys(
         without_figure(part.side, part.operation, part.algorithm, part.parameters, part.reason)
         for row in rows
-        for part in row.unpriced
+        for part in row.without_cost
     )
     if missing:
         yield fact("simulated.missing", "; ".join(missing))
@@ -439,7 +526,7 @@ def _engines(found: Endpoints) -> Iterator[Row]:
 def _named(arrivals: str) -> str:
     """A file without its folder: results hold no paths of the machine that made them."""
     kind, colon, rest = arrivals.partition(":")
-    return f"{kind}{colon}{Path(rest).name}" if kind == "file" else arrivals
+    return f"{kind}{colon}{Path(rest).name}" if kind in ("file", "rates", "log") else arrivals
 
 
 def _spread(quantity: str, unit: str, spread: Spread) -> Iterator[Row]:
@@ -453,7 +540,25 @@ def _series(one: Counted) -> Iterator[Row]:
     yield figure("series.width", "s", one.series_s)
     for item, interval in enumerate(one.series):
         for name, field in _SERIES.items():
-            yield figure(f"series.{name}", "1", getattr(interval, field), item=item)
+            if (value := getattr(interval, field)) is not None:
+                yield figure(f"series.{name}", "1", value, item=item)
+    for number, kind in enumerate(one.kinds if isinstance(one, SimulatedMix) else ()):
+        for item, clients in enumerate(() if kind.series is UNSET else kind.series):
+            for name, field in _CLIENT_SERIES.items():
+                row = figure(f"series.{name}", "1", getattr(clients, field), item=item)
+                yield {**row, "class": str(number)}
+    if one.access is None:
+        return
+    for item, cells in enumerate(one.access.series):
+        up, down = cells.utilisation
+        for name, value in (
+            ("sent", cells.transmissions),
+            ("collided", cells.collided),
+            ("up", up),
+            ("down", down),
+        ):
+            yield figure(f"series.{name}", "1", value, item=item)
+        yield figure("series.bytes", "bytes", sum(cells.bytes), item=item)
 
 
 def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
@@ -463,35 +568,22 @@ def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
 
 def notes(found: Found) -> list[str]:
     """A load that the server cannot sustain."""
+    from shakedown.reporting.columns.simulated import imprecise
+
     one = found.row
-    if one is None or not one.unstable:
+    if one is None:
         return []
     name = one.mix if isinstance(one, SimulatedMix) else one.suite
-    return [
-        f"{name}: {one.arrivals} asks for {one.offered or 0.0:.0%} of {one.server_device}'s workers: unstable"
-    ]
+    if one.precision is not None and not one.precision.is_met:
+        return [f"{name}: {one.arrivals}: {imprecise(one.precision)}"]
+    if not one.unstable:
+        return []
+    return [f"{name}: {one.arrivals} asks for {_asked(one):.0%} of {one.server_device}'s workers: unstable"]
 
 
-def terminal(results: Results, width: int) -> Iterable[RenderableType]:
+def terminal(results: Results, width: int) -> Iterable[str]:
     """Fleets, a line each."""
-    from shakedown.reporting.terminal.mixture import mixture_tables
-    from shakedown.reporting.terminal.simulated import simulated_tables
+    from shakedown.reporting.terminal.fleets import fleet_tables, mixture_tables
 
-    yield from simulated_tables(results, width)
-    yield from mixture_tables(results)
-
-
-def sections(results: Results) -> Iterable[Section]:
-    """Storms over time, simulated beside modelled, and mixtures of clients."""
-    from shakedown.reporting.html.mixture import mixture_section
-    from shakedown.reporting.html.simulated import sections
-
-    yield from sections(results)
-    yield from mixture_section(results)
-
-
-def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
-    """When a storm is over, with the handshake that brings it in first and last."""
-    from shakedown.reporting.html.simulated import answer
-
-    return answer(results), []
+    yield from fleet_tables(results, width)
+    yield from mixture_tables(results, width)

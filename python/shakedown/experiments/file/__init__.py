@@ -1,4 +1,4 @@
-"""Experiments: a TOML file that names suites, repetitions, and where they are priced.
+"""Experiments: a TOML file that names suites, repetitions, and where they are estimated.
 
     name = "quickstart"
     title = "Which handshake for a small device?"
@@ -6,7 +6,7 @@
     suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
     repeat = 30
 
-A table for each side names the user's certificates, and captures are inspected and priced beside suites:
+A table for each side names the user's certificates, and captures are inspected and estimated beside suites:
 
     captures = [{ file = "gateway.pcapng", keylog = "keys.log" }]
 
@@ -43,7 +43,7 @@ from shakedown.schema.saved import AboutExperiment
 
 @dataclass(frozen=True)
 class Experiment:
-    """What to run, and where to price it; scenarios are in the order of the file.
+    """What to run, and where it runs; scenarios are in the order of the file.
 
     With user-supplied certificates, a suite that presents them is called by their keys. `asked` is what the
     tables of single kinds ask for, by kind.

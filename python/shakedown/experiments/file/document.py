@@ -7,10 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.text import visible
 from shakedown.files.toml import describe, load_toml, locate
+from shakedown.schema.base import Object
+from shakedown.schema.options import Declared, declared
 from shakedown.schema.units import parse_duration_s, parse_rate_per_s
 
 
@@ -115,6 +119,25 @@ class Document:
             return parse_duration_s(value)
         except InputError as error:
             raise self.wrong(key, str(error)) from error
+
+    def option(self, one: Declared, key: str, value: object) -> Any:  # noqa: ANN401 - as its field is
+        """The value of an option, as it is declared."""
+        if one.form == "duration":
+            value = self.duration_s(key, value)
+        elif one.form == "rate":
+            value = self.rate_per_s(key, value)
+        try:
+            return msgspec.convert(value, one.kind)
+        except msgspec.ValidationError:
+            raise self.wrong(key, f"found {describe(value)}; accepted: {one.accepted}") from None
+
+    def options(self, kind: type[Object], inside: str, table: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that a table sets, by the names of their fields; other keys are left alone."""
+        return {
+            one.field: self.option(one, f"{inside}.{one.key}", table[one.key])
+            for one in declared(kind)
+            if one.key in table
+        }
 
     def profiles(self, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names, each of which must be a profile's."""

@@ -3,54 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from shakedown.errors import InputError
-from shakedown.experiments.file.table import Key, Table
+from shakedown.experiments.file.table import Key, Table, keys_of
 from shakedown.files import limits
 from shakedown.files.toml import describe
 from shakedown.native.scenario import Fleet, Fleets, Mix
+from shakedown.simulation.arrivals import FROM_FILE
 
 if TYPE_CHECKING:
     from shakedown.experiments.file import Experiment
     from shakedown.experiments.file.document import Document
 
+SWEPT = ("clients", "cells", "clients_per_cell", "retry", "admission", "autoscale", "sessions")
+"""Keys that may be arrays: a fleet for each of all combinations."""
+
 KEYS = (
     Key(
         "arrivals",
         'array of arrival processes: `"poisson:50/s"`, `"deterministic:50/s"`, `"bursts:100@2/min"`, '
-        '`"storm:10s"`, `"storm:10s+backoff"`, `"file:PATH"`',
+        '`"storm:10s"`, `"storm:10s+backoff"`, `"diurnal:50/s"`, `"rates:PATH"`, `"file:PATH"`, `"log:PATH"`',
         "Poisson's at each of `rates`",
     ),
-    Key("clients", "clients that are counted", "100,000 at a rate, 10,000 in a storm, a file's times"),
-    Key(
-        "timeout",
-        'the time-out of one attempt: `"30s"`',
-        "its transport's; 30 s where clients try again",
+    *(
+        one._replace(value=f"{one.value} An array: a fleet for each.") if one.name in SWEPT else one
+        for one in keys_of(Fleet)
     ),
-    Key("retries", "attempts after the first", "0; 10 with `+backoff`"),
-    Key("resumption", "share of the clients that resume", "0"),
-    Key("from_idle", "`true`: radios begin idle", "`false`"),
-    Key("discipline", '`"fifo"` or `"ps"`, processor sharing', '`"fifo"`'),
-    Key("max_handshakes", "handshakes that the server works on at once", "any number"),
-    Key("accept_queue", "connections that wait meanwhile", "any number"),
-    Key("replications", "runs that share the clients", "10 at a rate"),
-    Key("seed", "of what is drawn", "the file's `seed`, or 1"),
+    Key("seed", "random seed", "the file's `seed`, or 1"),
     Key(
         "endpoints",
-        "`true`: beside each replayed fleet, one of the protocol engines themselves, of a thousand clients",
+        "`true`: for each replayed fleet also one of a thousand clients with protocol stacks",
         "`false`",
     ),
     Key(
         "mix",
         "a file, or an array of them, from this file's folder: [clients of several kinds]"
-        "(../how-to/simulate.md#clients-of-several-kinds), a fleet for each arrival process",
+        "(../guides/simulate.md#clients-of-several-kinds), a fleet for each arrival process",
         "none",
     ),
 )
-WHOLE = ("clients", "retries", "max_handshakes", "accept_queue", "replications", "seed")
 
 
 def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experiment) -> Fleets:
@@ -61,10 +56,11 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
         raise document.wrong(
             "carrier", 'fleets over EAP are not simulated; accepted with [simulated]: "bare"'
         )
-    given = {name: document.whole(f"simulated.{name}", table[name]) for name in WHOLE if name in table}
-    seed = given.pop("seed", experiment.options.seed)
+    swept = [document.options(Fleet, "simulated", one) for one in _swept(document, table)]
+    seed = document.whole("simulated.seed", table["seed"]) if "seed" in table else experiment.options.seed
     arrivals = _arrivals(document, table, experiment.places.rates_per_s)
-    fleets = tuple(_fleet(document, text, table, given) for text in arrivals)
+    # Arrival processes that say how many come do so once.
+    fleets = tuple(dict.fromkeys(_fleet(document, text, given) for text in arrivals for given in swept))
     if document.truth("simulated.endpoints", table.get("endpoints", False)):
         fleets += _of_endpoints(document, fleets)
     try:
@@ -72,6 +68,20 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
     except InputError as error:
         raise document.wrong("simulated.seed", str(error)) from error
     return Fleets(fleets=fleets, mixes=_mixes(document, table), seed=seed)
+
+
+def _swept(document: Document, table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The table with one entry of each of its arrays, for all combinations."""
+    arrays = {key: table[key] for key in SWEPT if isinstance(table.get(key), list)}
+    for key, value in arrays.items():
+        if not value:
+            raise document.wrong(f"simulated.{key}", "is empty; accepted: a value, or an array of values")
+        document.bounded(f"simulated.{key}", value, limits.MAX_RATES)
+        document.different(f"simulated.{key}", value, [str(one) for one in value])
+    chosen = list(islice(product(*arrays.values()), limits.MAX_RATES + 1))
+    document.bounded(f"simulated.{next(iter(arrays), 'clients')}", chosen, limits.MAX_RATES)
+    for one in chosen:
+        yield {**table, **dict(zip(arrays, one, strict=True))}
 
 
 def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[float, ...]) -> list[str]:
@@ -88,32 +98,26 @@ def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[f
     return value
 
 
-def _fleet(document: Document, arrivals: str, table: Mapping[str, Any], given: Mapping[str, Any]) -> Fleet:
+def _fleet(document: Document, arrivals: str, given: Mapping[str, Any]) -> Fleet:
     """One fleet, refused where it makes no sense."""
     from shakedown.simulation.fleet import settle
 
-    discipline = document.choice("simulated.discipline", table.get("discipline", "fifo"), "fifo", "ps")
-    resumption = table.get("resumption", 0.0)
-    if isinstance(resumption, bool) or not isinstance(resumption, int | float):
-        found = f"found {describe(resumption)}; accepted: a share from 0 to 1"
-        raise document.wrong("simulated.resumption", found)
-    named = dict(given)
-    if arrivals.startswith("file:"):
-        arrivals = f"file:{document.path.parent / arrivals.removeprefix('file:')}"
-        named.pop("clients", None)
-    fleet = Fleet(
-        arrivals=arrivals,
-        timeout_s=document.duration_s("simulated.timeout", table["timeout"]) if "timeout" in table else None,
-        resumption=float(resumption),
-        from_idle=document.truth("simulated.from_idle", table.get("from_idle", False)),
-        discipline=cast(Literal["fifo", "ps"], discipline),
-        **named,
-    )
+    kind, _, rest = arrivals.partition(":")
+    unwanted: set[str] = set()
+    if kind not in ("poisson", "deterministic", "bursts"):
+        # These are for the arrivals at a rate beside it.
+        unwanted |= {"precision", "max_events"}
+    if kind in FROM_FILE:
+        arrivals = f"{kind}:{document.path.parent / rest}"
+    if kind in FROM_FILE or kind == "diurnal":
+        unwanted.add("clients")
+    fleet = Fleet(arrivals=arrivals, **{name: value for name, value in given.items() if name not in unwanted})
     try:
         settle(fleet)
     except InputError as error:
-        word = str(error).split(" ", 1)[0]
-        key = next((one.name for one in KEYS if one.name.startswith(word)), "arrivals")
+        said = str(error)
+        named = (one.name for one in KEYS if said.startswith(one.name.replace("_", " ")))
+        key = max(named, key=len, default="arrivals")
         raise document.wrong(f"simulated.{key}", str(error)) from error
     return fleet
 

@@ -1,4 +1,4 @@
-"""Where an experiment's handshakes are priced: devices, bearers, rates, and the server's promise."""
+"""Where an experiment's handshakes are estimated: devices, bearers, rates, and the server's promise."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _rates_per_s(document: Document) -> tuple[float, ...]:
 
 
 def _within_s(document: Document) -> float | None:
-    """The promised time of a handshake, for which the workers needed are computed."""
+    """Limit of the time until the client is ready, for which the workers are computed."""
     value = document.data.get("within")
     if value is None:
         return None

@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from shakedown.schema.base import Object
+from shakedown.schema.options import declared
+
 if TYPE_CHECKING:
     from shakedown.experiments.file import Experiment
     from shakedown.experiments.file.document import Document
@@ -17,6 +20,18 @@ class Key(NamedTuple):
     name: str
     value: str
     default: str
+
+
+def keys_of(kind: type[Object]) -> tuple[Key, ...]:
+    """The keys that set the options of a struct."""
+    return tuple(Key(one.key, one.about, one.default_text or _written(one.default)) for one in declared(kind))
+
+
+def _written(default: object) -> str:
+    """A default as it would stand in a file."""
+    if isinstance(default, bool | str):
+        return f"`{str(default).lower()}`" if isinstance(default, bool) else f'`"{default}"`'
+    return f"{default:g}" if isinstance(default, int | float) else "none"
 
 
 def _nothing(asked: Any) -> Iterable[tuple[int, str]]:  # noqa: ANN401 - whatever the kind reads

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shakedown.errors import InputError
-from shakedown.schema.units import parse_duration_s, parse_rate_per_s
+from shakedown.schema.units import parse_duration_s, parse_rate_per_s, parse_share
 
 if TYPE_CHECKING:
     from shakedown.schema.live import LoadFigures, Times
@@ -88,7 +88,7 @@ def parse(text: str) -> Threshold:
     """Reads a threshold. Raises `InputError`."""
     match = re.fullmatch(r"\s*([a-z_0-9.]+)\s*(<=|>=|<|>)\s*(\S.*?)\s*", text)
     if match is None:
-        raise InputError(f'"{text[:60]}" is no requirement; accepted: {ACCEPTED}')
+        raise InputError(f'"{text[:60]}" is not a requirement; accepted: {ACCEPTED}')
     metric, comparison, bound = match.groups()
     name, _, statistic = metric.partition(".")
     if name in _TIMES and statistic in _STATISTICS:
@@ -98,15 +98,12 @@ def parse(text: str) -> Threshold:
     elif metric in ("failed.count", "rate"):
         value = parse_rate_per_s(bound)
     else:
-        raise InputError(f'"{metric[:60]}" is nothing that can be required; accepted: {ACCEPTED}')
+        raise InputError(f'"{metric[:60]}" cannot be required; accepted: {ACCEPTED}')
     return Threshold(text=text.strip(), metric=metric, operator=comparison, bound=value)
 
 
 def _share(text: str, bound: str) -> float:
     try:
-        value = float(bound.removesuffix("%")) / (100 if bound.endswith("%") else 1)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= 1:
-        raise InputError(f'"{text[:60]}": "{bound[:20]}" is no share; accepted: 0 to 1, or 0% to 100%')
-    return value
+        return parse_share(bound)
+    except InputError as error:
+        raise InputError(f'"{text[:60]}": {error}') from None

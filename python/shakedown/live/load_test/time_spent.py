@@ -41,7 +41,7 @@ def read_halves(path: Path) -> list[HalfTrace]:
     try:
         if not path.is_file():
             raise InputError(
-                f'"{path}" is no file; accepted: sampled handshakes, as "serve --traces-out" writes them'
+                f'"{path}" is not a file; accepted: sampled handshakes, as "serve --traces-out" writes them'
             )
         if path.stat().st_size > MAX_FILE_BYTES:
             raise InputError(

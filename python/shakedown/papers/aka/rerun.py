@@ -36,7 +36,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
     """What a modern rerun says, over the paper's own bearer."""
 
     def number(value: Callable[[], float], reason: str) -> Callable[[], Check]:
-        return lambda: verdicts.number(value(), reason, "measured")
+        return lambda: verdicts.number(value(), reason)
 
     def tht(suite: str) -> float:
         return 1e3 * handshake_here_s(replication, suite, "gprs-cs1")

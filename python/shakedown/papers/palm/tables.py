@@ -163,7 +163,6 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
                         found.get(key),
                         "10 %",
                         missing or "one operation over the other inside a TLS 1.0 handshake here",
-                        "measured",
                     )
                 )
             )

@@ -45,37 +45,31 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             "sp-002",
             "public-key work's share of the client's handshake, network included",
             (RSA,),
-            lambda: verdicts.holds(
-                with_network() < 50, f"crypto {with_network():.2g} %", network, "measured"
-            ),
+            lambda: verdicts.holds(with_network() < 50, f"crypto {with_network():.2g} %", network),
         ),
         ModernRerun(
             "sp-004",
             "step 2's share of the client's own work",
             (RSA,),
-            lambda: verdicts.number(
-                step(2), "without network waits, which the study's shares include", "measured"
-            ),
+            lambda: verdicts.number(step(2), "without network waits, which the study's shares include"),
         ),
         ModernRerun(
             "sp-005",
             "step 3's share of the client's own work",
             (RSA,),
-            lambda: verdicts.number(
-                step(3), "without network waits, which the study's shares include", "measured"
-            ),
+            lambda: verdicts.number(step(3), "without network waits, which the study's shares include"),
         ),
         ModernRerun(
             "sp-014",
             "public-key work's share of the client's handshake, network included",
             (RSA,),
-            lambda: verdicts.number(with_network(), network, "measured"),
+            lambda: verdicts.number(with_network(), network),
         ),
         ModernRerun(
             "sp-016",
             "public-key work's share of the client's own work",
             (RSA,),
-            lambda: verdicts.number(share("client"), "CPU time, nothing of the network in it", "measured"),
+            lambda: verdicts.number(share("client"), "CPU time, nothing of the network in it"),
         ),
         ModernRerun(
             "sp-017",
@@ -93,13 +87,13 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             "sp-025",
             "client's time, resumed over full",
             (RSA, RESUMED),
-            lambda: verdicts.number(resumed("client"), "CPU time; by the study's times 9.7 %", "measured"),
+            lambda: verdicts.number(resumed("client"), "CPU time; by the study's times 9.7 %"),
         ),
         ModernRerun(
             "sp-026",
             "client's time, resumed over full",
             (RSA, RESUMED),
-            lambda: verdicts.number(resumed("client"), "CPU time; by the study's times 26.6 %", "measured"),
+            lambda: verdicts.number(resumed("client"), "CPU time; by the study's times 26.6 %"),
         ),
         ModernRerun(
             "sp-032",
@@ -109,7 +103,6 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
                 time_ratio(replication, "client", DH, RSA) > 1,
                 f"DH {time_ratio(replication, 'client', DH, RSA):.2f} times RSA",
                 "CPU time",
-                "measured",
             ),
         ),
     ]
@@ -118,7 +111,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
 def _wep_in_a_handshake(data: PaperData, replication: Replication) -> Check:
     found = [wep_growth(replication, RSA, side) for side in ("client", "server")]
     if found[0] is None or found[1] is None:
-        return verdicts.untestable(BULK, "measured")
+        return verdicts.untestable(BULK)
     cost = replication.costs[RSA]
     added_us = sum(1e6 * one.s_per_byte * cost.size_bytes for one in found if one)
     added_us += sum(with_network_us(cost, one_way_s(data), wep=True).values())
@@ -126,7 +119,6 @@ def _wep_in_a_handshake(data: PaperData, replication: Replication) -> Check:
     return verdicts.number(
         100 * (added_us / total_us - 1),
         f"{cost.size_bytes:.0f} bytes at the slope of transfers, 8 bytes a frame on the air",
-        "measured",
     )
 
 
@@ -139,5 +131,4 @@ def _steps_longer(replication: Replication, one_way: float) -> Check:
         ", ".join(f"step {step} {ratio:.2f} times" for step, ratio in longer.items()),
         "our client, waits for the study's network in steps 2 and 6 as it timed them, DH over RSA; with DH, "
         "µs by step: " + ", ".join(f"{step}: {dh[step]:.0f}" for step in STEPS if step != 5),
-        "measured",
     )

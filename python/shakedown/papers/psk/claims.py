@@ -52,12 +52,12 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     differences = {b - a for a, b in zip(sizes["dh_anon"], sizes["dhe_psk"], strict=True)}
     fresh = [family for family, secret in PREMASTER_SECRETS.items() if "ephemeral" in secret]
     measured = {
-        claim: _when_measured(replication, mechanisms, partial(check, data, replication))
+        claim: verdicts.measured(_when_measured(replication, mechanisms, partial(check, data, replication)))
         for claim, (mechanisms, check) in _MEASURED.items()
     }
     return {
-        "tp-001": _handshake_over_data(replication),
-        "tp-002": _same_transfer(replication),
+        "tp-001": verdicts.measured(_handshake_over_data(replication)),
+        "tp-002": verdicts.measured(_same_transfer(replication)),
         "tp-005": verdicts.holds(
             fresh == ["dhe_psk"],
             ", ".join(fresh),
@@ -112,7 +112,7 @@ def _handshake_over_data(replication: Replication) -> Check:
     name = suite("rsa", 1024)
     cost, found = replication.cost(name), replication.transfers(name, "open", [SMALL_BYTES])
     if cost is None or found is None:
-        return verdicts.untestable(_NO_TRANSFERS, "measured")
+        return verdicts.untestable(_NO_TRANSFERS)
     data_us = found[0].client_us + found[0].server_us
     handshake_us = cost.client_us + cost.server_us
     public_us = sum(cost.class_us(side, kind) for side in SIDES for kind in ("key", "signature"))
@@ -122,21 +122,19 @@ def _handshake_over_data(replication: Replication) -> Check:
         f"{100 * share:.0f} %",
         "public-key work's share of handshake and 15 KiB of data, RSA-1024, both sides here: public-key work "
         f"{public_us:.0f} µs, all of the handshake {handshake_us:.0f}, data {data_us:.0f}",
-        "measured",
     )
 
 
 def _same_transfer(replication: Replication) -> Check:
     found = {name: replication.transfers(name, "open", [LARGE_BYTES]) for name in BULK_SUITES}
     if any(one is None for one in found.values()):
-        return verdicts.untestable(_NO_TRANSFERS, "measured")
+        return verdicts.untestable(_NO_TRANSFERS)
     times = [one[0].client_us + one[0].server_us for one in found.values() if one]
     return verdicts.holds(
         max(times) / min(times) - 1 <= 0.05,
         f"{100 * (max(times) / min(times) - 1):.1f} % apart",
         "1 MiB with AES-256 and SHA-1 after PSK, RSA and DHE_DSS, both sides here: "
         + ", ".join(f"{time / 1e3:.2f} ms" for time in times),
-        "measured",
     )
 
 
@@ -147,7 +145,7 @@ def _times(size: float) -> str:
 def _when_measured(replication: Replication, mechanisms: Sequence[str], check: partial[Check]) -> Check:
     reason = replication.why_not([suite(name, bits) for name in mechanisms for bits in KEY_BITS])
     if reason:
-        return verdicts.untestable(f"no processing time is printed; {reason}", "measured")
+        return verdicts.untestable(f"no processing time is printed; {reason}")
     return check()
 
 

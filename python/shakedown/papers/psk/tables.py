@@ -70,7 +70,6 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
                     "names in certificates, identity and hint are shorter here and cancel"
                     if costs
                     else replication.why_not(suites),
-                    "measured",
                 )
             )
     return rows

@@ -25,7 +25,7 @@ TIME_TABLES = {
     "mutual": ("4.1", "table_4_1_mutual_processing_times"),
     "serverauth": ("4.2", "table_4_2_serverauth_processing_times"),
 }
-SHARE_TABLES: dict[tuple[str, str, Side], tuple[str, str]] = {
+SHARE_TABLES: dict[tuple[Authentication, str, Side], tuple[str, str]] = {
     ("mutual", "ecc", "client"): ("4.3", "table_4_3_mutual_ecdh_client_pct"),
     ("mutual", "rsa", "client"): ("4.4", "table_4_4_mutual_rsa_client_pct"),
     ("mutual", "ecc", "server"): ("4.5", "table_4_5_mutual_ecdh_server_pct"),
@@ -170,6 +170,15 @@ class Thesis:
     def select(self, category: int, level: int) -> list[Case]:
         """The cases of a category at a level of end certificates, group by group."""
         return [one for one in self.cases if one.category == category and self.level(one) == level]
+
+
+def share_cells(thesis: Thesis) -> Iterator[tuple[str, str, Case, Authentication, Side, str]]:
+    """Each cell of the percentage tables: number and name of its table, case, place and column."""
+    for (authentication, family, side), (number, table) in SHARE_TABLES.items():
+        columns = [column for column in thesis.data.tables[table].columns if column in COLUMNS]
+        for case in thesis.cases:
+            if case.family == family:
+                yield from ((number, table, case, authentication, side, column) for column in columns)
 
 
 def suites() -> list[str]:

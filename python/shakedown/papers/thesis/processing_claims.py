@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from shakedown.papers import verdicts
-from shakedown.papers.thesis.inputs import AUTHENTICATIONS, Authentication, Case, Thesis
+from shakedown.papers.thesis.inputs import AUTHENTICATIONS, SHARE_TABLES, Authentication, Case, Thesis
 from shakedown.papers.verdicts import Check
 from shakedown.schema.base import Side
 
@@ -76,17 +77,12 @@ def violations(
     return found
 
 
-def order_check(broken: Sequence[str], holds: str, where: str, kind: str = "modelled") -> Check:
+def order_check(broken: Sequence[str], holds: str, where: str) -> Check:
     """A check of an order from the places where it does not hold."""
     if not broken:
-        return verdicts.holds(True, holds, where, "measured" if kind == "measured" else "modelled")
+        return verdicts.holds(True, holds, where)
     more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
-    return verdicts.holds(
-        False,
-        f"not in {len(broken)}",
-        f"{where}; not so: {broken[0]}{more}",
-        "measured" if kind == "measured" else "modelled",
-    )
+    return verdicts.holds(False, f"not in {len(broken)}", f"{where}; not so: {broken[0]}{more}")
 
 
 def growth_violations(thesis: Thesis, time: Time) -> list[str]:
@@ -253,16 +249,84 @@ def _figures(thesis: Thesis) -> dict[str, Check]:
     }
 
 
+Place = tuple[Authentication, str, Side]
+"""How a case authenticates, its family of keys, and whose time it is."""
+
+ECDH_CLIENT: Place = ("mutual", "ecc", "client")
+RSA_CLIENT: Place = ("mutual", "rsa", "client")
+ECDH_SERVER: Place = ("mutual", "ecc", "server")
+RSA_SERVER: Place = ("mutual", "rsa", "server")
+ONE_SIDED_ECDH_CLIENT: Place = ("serverauth", "ecc", "client")
+ONE_SIDED_ECDH_SERVER: Place = ("serverauth", "ecc", "server")
+ONE_SIDED_RSA_SERVER: Place = ("serverauth", "rsa", "server")
+
+
+class Share(NamedTuple):
+    """A claim about parts of a side's time: the ranges of these columns, or what one is at least.
+
+    `what` names it where handshakes of here are held to it; None: none are. `more` is its reason's end.
+    """
+
+    claim: str
+    what: str | None
+    place: Place
+    columns: tuple[str, ...]
+    least: float | None = None
+    more: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it says, and of which side."""
+        how, family, side = self.place
+        authentication = "mutual" if how == "mutual" else "server-auth"
+        return f"{self.what}, {authentication} {'ECDH' if family == 'ecc' else 'RSA'} {side}"
+
+    def check(self, span: Callable[[Authentication, str, Side, str], tuple[float, float]], why: str) -> Check:
+        """Against the least and the greatest share of each column, of others' as what they leave."""
+        spans = [span(*self.place, column) for column in self.columns]
+        if self.least is None:
+            return verdicts.spans(spans, why)
+        (low, high), *_ = spans
+        value = 100 - high if self.columns == OTHERS else low
+        return verdicts.holds(value > self.least, value, why)
+
+
+OTHERS, SERVER_EXCHANGE = ("others_pct",), ("server_kx_pct",)
+_EXCHANGE = "share of the key exchange"
+_EXCHANGED = "; the text exchanges the ranges of CertificateVerify and of the certificate"
+SHARES = (
+    Share("wn-025", "share of the server certificate's check", ECDH_CLIENT, ("verify_server_cert_pct",)),
+    Share("wn-026", _EXCHANGE, ECDH_CLIENT, ("client_kx_pct",)),
+    Share("wn-027", "ECDH's share of the key exchange", ECDH_CLIENT, ("ecdh_of_client_kx_pct",), 99),
+    Share("wn-028", "share of the two operations", ECDH_CLIENT, OTHERS, 98),
+    Share(
+        "wn-029",
+        "shares of key exchange, certificate and CertificateVerify",
+        RSA_CLIENT,
+        ("client_kx_pct", "verify_server_cert_pct", "certificate_verify_sign_pct"),
+    ),
+    Share("wn-030", "share of the three operations", RSA_CLIENT, OTHERS, 99),
+    Share("wn-031", "RSA's share of the key exchange", RSA_CLIENT, ("rsa_encrypt_of_client_kx_pct",), 99),
+    Share("wn-032", "share of ECDH and certificate", ECDH_SERVER, OTHERS, 95),
+    Share("wn-033", _EXCHANGE, RSA_SERVER, SERVER_EXCHANGE, more="; rsa3072/rsa1024 has the least"),
+    Share("wn-034", None, RSA_SERVER, ("certificate_verify_check_pct",), more=_EXCHANGED),
+    Share("wn-035", None, RSA_SERVER, ("verify_client_cert_pct",), more=f"{_EXCHANGED}, and 42 is 46.02"),
+    Share("wn-036", "share of the two operations", ONE_SIDED_ECDH_CLIENT, OTHERS, 98),
+    Share("wn-037", _EXCHANGE, ONE_SIDED_ECDH_SERVER, SERVER_EXCHANGE, 87, f" {_EXCHANGE}"),
+    Share("wn-038", _EXCHANGE, ONE_SIDED_RSA_SERVER, SERVER_EXCHANGE, 98, f" {_EXCHANGE}"),
+)
+
+
 def _percentages(thesis: Thesis) -> dict[str, Check]:
     def column(how: Authentication, family: str, side: Side, name: str) -> tuple[float, float]:
         values = thesis.shares(how, family, side, name)
         return min(values), max(values)
 
-    _, others_ecc = column("mutual", "ecc", "client", "others_pct")
-    _, others_rsa = column("mutual", "rsa", "client", "others_pct")
-    _, others_auth = column("serverauth", "ecc", "client", "others_pct")
-    ecdh_client, _ = column("mutual", "ecc", "client", "ecdh_of_client_kx_pct")
-    encrypt, _ = column("mutual", "rsa", "client", "rsa_encrypt_of_client_kx_pct")
+    def why(one: Share) -> str:
+        least = ", 100 less the most of others" if one.columns == OTHERS else ", least"
+        table = f"table {SHARE_TABLES[one.place][0]}"
+        return f"{table}{'' if one.least is None else least}{one.more}"
+
     server_two = min(
         kx * ecdh / 100 + verify
         for kx, ecdh, verify in zip(
@@ -273,50 +337,16 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
             strict=True,
         )
     )
-    server_kx, _ = column("serverauth", "ecc", "server", "server_kx_pct")
-    decrypt, _ = column("serverauth", "rsa", "server", "server_kx_pct")
+    above_2 = "; fails for " + " and ".join(
+        f"{case.name} ({100 - 100 * share:.2f})"
+        for case in thesis.cases
+        if case.family == "ecc"
+        and (share := thesis.share(case, "serverauth", "client", "others_pct")) >= 0.02
+    )
     return {
-        "wn-025": verdicts.spans([column("mutual", "ecc", "client", "verify_server_cert_pct")], "table 4.3"),
-        "wn-026": verdicts.spans([column("mutual", "ecc", "client", "client_kx_pct")], "table 4.3"),
-        "wn-027": verdicts.holds(ecdh_client > 99, ecdh_client, "table 4.3, least"),
-        "wn-028": verdicts.holds(
-            100 - others_ecc > 98, 100 - others_ecc, "table 4.3, 100 less the most of others"
-        ),
-        "wn-029": verdicts.spans(
-            [
-                column("mutual", "rsa", "client", name)
-                for name in ("client_kx_pct", "verify_server_cert_pct", "certificate_verify_sign_pct")
-            ],
-            "table 4.4",
-        ),
-        "wn-030": verdicts.holds(
-            100 - others_rsa > 99, 100 - others_rsa, "table 4.4, 100 less the most of others"
-        ),
-        "wn-031": verdicts.holds(encrypt > 99, encrypt, "table 4.4, least"),
+        **{
+            one.claim: one.check(column, why(one) + (above_2 if one.claim == "wn-036" else ""))
+            for one in SHARES
+        },
         "wn-032": verdicts.holds(server_two > 95, server_two, "table 4.5, least sum of the two"),
-        "wn-033": verdicts.spans(
-            [column("mutual", "rsa", "server", "server_kx_pct")], "table 4.6; rsa3072/rsa1024 has the least"
-        ),
-        "wn-034": verdicts.spans(
-            [column("mutual", "rsa", "server", "certificate_verify_check_pct")],
-            "table 4.6; the text exchanges the ranges of CertificateVerify and of the certificate",
-        ),
-        "wn-035": verdicts.spans(
-            [column("mutual", "rsa", "server", "verify_client_cert_pct")],
-            "table 4.6; the text exchanges the ranges of CertificateVerify and of the certificate, and 42 "
-            "is 46.02",
-        ),
-        "wn-036": verdicts.holds(
-            100 - others_auth > 98,
-            100 - others_auth,
-            "table 4.7, 100 less the most of others; fails for "
-            + " and ".join(
-                f"{case.name} ({100 - 100 * share:.2f})"
-                for case in thesis.cases
-                if case.family == "ecc"
-                and (share := thesis.share(case, "serverauth", "client", "others_pct")) >= 0.02
-            ),
-        ),
-        "wn-037": verdicts.holds(server_kx > 87, server_kx, "table 4.9, least share of the key exchange"),
-        "wn-038": verdicts.holds(decrypt > 98, decrypt, "table 4.10, least share of the key exchange"),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
@@ -19,8 +19,16 @@ from shakedown.papers.thesis.inputs import (
     Authentication,
     Case,
     Thesis,
+    share_cells,
 )
-from shakedown.papers.thesis.processing_claims import growth_violations, order_check, prime_ratios, violations
+from shakedown.papers.thesis.processing_claims import (
+    SHARES,
+    Share,
+    growth_violations,
+    order_check,
+    prime_ratios,
+    violations,
+)
 from shakedown.papers.verdicts import Check, beside, cell_row
 from shakedown.schema.base import SIDES, Side
 
@@ -76,38 +84,26 @@ def _ratios(thesis: Thesis, replication: Replication) -> list[Row]:
                     of(costs[0]) / of(costs[1]) if costs else None,
                     "10 %",
                     replication.why_not(suites) or f"{suites[0]} over {suites[1]} here",
-                    "measured",
                 )
                 # Bytes depend on no machine.
                 rows.append(beside(row) if "ms" in column else row)
     return rows
 
 
-def _shares(thesis: Thesis, replication: Replication) -> list[Row]:
-    rows = []
-    for (authentication, family, side), (number, table) in SHARE_TABLES.items():
-        columns = [column for column in thesis.data.tables[table].columns if column in COLUMNS]
-        for case in thesis.cases:
-            if case.family != family:
-                continue
-            suite = case.suite(authentication)  # type: ignore[arg-type]
-            cost = replication.cost(suite)
-            for column in columns:
-                rows.append(
-                    beside(
-                        cell_row(
-                            f"table {number} (modern rerun), {case.name}",
-                            f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
-                            "%",
-                            thesis.printed(table, case)[column],
-                            share_here(cost, side, column) if cost else None,
-                            "5",
-                            replication.why_not([suite]) or f"{suite} here",
-                            "measured",
-                        )
-                    )
-                )
-    return rows
+def _shares(thesis: Thesis, replication: Replication) -> Iterator[Row]:
+    for number, table, case, authentication, side, column in share_cells(thesis):
+        suite = case.suite(authentication)
+        cost = replication.cost(suite)
+        row = cell_row(
+            f"table {number} (modern rerun), {case.name}",
+            f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
+            "%",
+            thesis.printed(table, case)[column],
+            share_here(cost, side, column) if cost else None,
+            "5",
+            replication.why_not([suite]) or f"{suite} here",
+        )
+        yield beside(row)
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
@@ -122,8 +118,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
         return lambda: order_check(
             violations(thesis, time, kinds, (side,), categories),
             words,
-            "our WTLS engine, mutual and server auth",
-            "measured",
+            "mutual and server auth",
         )
 
     def ecc_before_rsa() -> Check:
@@ -132,7 +127,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             for kind in ("prime", "koblitz", "random")
             for one in violations(thesis, time, (kind, "rsa"), SIDES, (1, 2, 3))
         ]
-        return order_check(broken, "ecc < rsa", "36 pairs of equal strength on both sides", "measured")
+        return order_check(broken, "ecc < rsa", "36 pairs of equal strength on both sides")
 
     def span(how: Authentication, family: str, side: Side, column: str) -> tuple[float, float]:
         values = [
@@ -142,34 +137,57 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
         ]
         return min(values), max(values)
 
-    def ranges(how: Authentication, family: str, side: Side, *columns: str) -> Callable[[], Check]:
-        return lambda: verdicts.spans(
-            [span(how, family, side, column) for column in columns], "our WTLS engine", "measured"
+    def extremes(how: Authentication, family: str, side: Side, *columns: str) -> str:
+        """The cases of the least and the greatest share, in µs, and what is beside public keys."""
+        found = []
+        for column in columns:
+            of = {
+                case.name: share_here(replication.costs[case.suite(how)], side, column)
+                for case in thesis.cases
+                if case.family == family
+            }
+            ends = [min(of, key=lambda name: of[name]), max(of, key=lambda name: of[name])]
+            found += [f"{COLUMNS[column]} {' and '.join(share_us(how, side, name, column) for name in ends)}"]
+        low, high = span(how, family, side, "others_pct")
+        printed = thesis.shares(how, family, side, "others_pct")
+        return (
+            f"{'; '.join(found)}; others (parsing, decoding of points) are {low:.0f} to {high:.0f} % of "
+            f"the time here, {min(printed):.2g} to {max(printed):.2g} % in table "
+            f"{SHARE_TABLES[how, family, side][0]}"
         )
 
-    def above(least: float, how: Authentication, family: str, side: Side, column: str) -> Callable[[], Check]:
-        def check() -> Check:
-            low, high = span(how, family, side, column)
-            value = 100 - high if column == "others_pct" else low
-            return verdicts.holds(value > least, value, "our WTLS engine, least over the cases", "measured")
+    def share_us(how: Authentication, side: Side, name: str, column: str) -> str:
+        cost = replication.costs[thesis.case(name).suite(how)]
+        whole_us = cost.us(side)
+        if "_of_" in column:
+            whole_us = cost.class_us(side, "key") + cost.master_secret_us(side)
+        return f"{share_here(cost, side, column) / 100 * whole_us:.0f} of {whole_us:.0f} µs ({name})"
 
-        return check
+    def held(one: Share) -> Callable[[], Check]:
+        return lambda: one.check(span, extremes(*one.place, *one.columns))
 
     def over(end: str, base: str, how: Authentication, side: Side) -> float:
         return time(thesis.case(end), how, side) / time(thesis.case(base), how, side)
 
     def three(how: Authentication) -> Callable[[], Check]:
+        def words() -> str:
+            found = []
+            for key in ("160p", "163k", "163r", "rsa1024"):
+                cost = replication.costs[thesis.case(f"{key}/{key}").suite(how)]
+                public_us = cost.us("server") - cost.class_us("server", "common")
+                found.append(f"{key} {public_us:.0f} of {cost.us('server'):.0f}")
+            return f"public keys, of the server's µs: {', '.join(found)}"
+
         return lambda: verdicts.numbers(
             [over(f"{key}/{key}", "160p/160p", how, "server") for key in ("163k", "163r", "rsa1024")],
-            "our WTLS engine",
-            "measured",
+            words(),
         )
 
     def primes() -> Check:
         ratios = prime_ratios(thesis, time)
         worst = max(ratios, key=lambda name: ratios[name])
         return verdicts.holds(
-            ratios[worst] < 0.5, ratios[worst], f"greatest of {len(ratios)} ratios: {worst}", "measured"
+            ratios[worst] < 0.5, ratios[worst], f"greatest of {len(ratios)} ratios: {worst}"
         )
 
     def mutual_above() -> Check:
@@ -178,7 +196,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             for case in thesis.cases
             if time(case, "mutual", "server") <= time(case, "serverauth", "server")
         ]
-        return order_check(broken, "mutual > serverauth", "24 pairs", "measured")
+        return order_check(broken, "mutual > serverauth", "24 pairs")
 
     rows: list[tuple[str, str, Callable[[], Check]]] = [
         ("wn-001", "orders of client's and server's time", ecc_before_rsa),
@@ -193,8 +211,8 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             lambda: verdicts.number(
                 time(thesis.case("rsa1024/rsa1024"), "mutual", "client")
                 / time(thesis.case("rsa1024/rsa1024"), "serverauth", "client"),
-                "our WTLS engine",
-                "measured",
+                f"{1e6 * time(thesis.case('rsa1024/rsa1024'), 'mutual', 'client'):.0f} over "
+                f"{1e6 * time(thesis.case('rsa1024/rsa1024'), 'serverauth', 'client'):.0f} µs",
             ),
         ),
         ("wn-018", "server's time over 160p, server auth", three("serverauth")),
@@ -214,79 +232,13 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             "orders of the server's time, category 3",
             order(("prime", "koblitz"), "server", (3,), "256p < 283k"),
         ),
-        (
-            "wn-025",
-            "share of the server certificate's check, mutual ECDH client",
-            ranges("mutual", "ecc", "client", "verify_server_cert_pct"),
-        ),
-        (
-            "wn-026",
-            "share of the key exchange, mutual ECDH client",
-            ranges("mutual", "ecc", "client", "client_kx_pct"),
-        ),
-        (
-            "wn-027",
-            "ECDH's share of the key exchange, mutual ECDH client",
-            above(99, "mutual", "ecc", "client", "ecdh_of_client_kx_pct"),
-        ),
-        (
-            "wn-028",
-            "share of the two operations, mutual ECDH client",
-            above(98, "mutual", "ecc", "client", "others_pct"),
-        ),
-        (
-            "wn-029",
-            "shares of key exchange, certificate and CertificateVerify, mutual RSA client",
-            ranges(
-                "mutual",
-                "rsa",
-                "client",
-                "client_kx_pct",
-                "verify_server_cert_pct",
-                "certificate_verify_sign_pct",
-            ),
-        ),
-        (
-            "wn-030",
-            "share of the three operations, mutual RSA client",
-            above(99, "mutual", "rsa", "client", "others_pct"),
-        ),
-        (
-            "wn-031",
-            "RSA's share of the key exchange, mutual RSA client",
-            above(99, "mutual", "rsa", "client", "rsa_encrypt_of_client_kx_pct"),
-        ),
-        (
-            "wn-032",
-            "share of ECDH and certificate, mutual ECDH server",
-            above(95, "mutual", "ecc", "server", "others_pct"),
-        ),
-        (
-            "wn-033",
-            "share of the key exchange, mutual RSA server",
-            ranges("mutual", "rsa", "server", "server_kx_pct"),
-        ),
-        (
-            "wn-036",
-            "share of the two operations, server-auth ECDH client",
-            above(98, "serverauth", "ecc", "client", "others_pct"),
-        ),
-        (
-            "wn-037",
-            "share of the key exchange, server-auth ECDH server",
-            above(87, "serverauth", "ecc", "server", "server_kx_pct"),
-        ),
-        (
-            "wn-038",
-            "share of the key exchange, server-auth RSA server",
-            above(98, "serverauth", "rsa", "server", "server_kx_pct"),
-        ),
+        *((one.claim, one.words, held(one)) for one in SHARES if one.what is not None),
         ("wn-083", "server's time, prime over Koblitz and random", primes),
         (
             "wn-085",
             "client's time by the CA's key",
             lambda: order_check(
-                growth_violations(thesis, time), "category 1 < 2 < 3", "at equal end certificates", "measured"
+                growth_violations(thesis, time), "category 1 < 2 < 3", "at equal end certificates"
             ),
         ),
         ("wn-089", "server's time, mutual and server auth", mutual_above),

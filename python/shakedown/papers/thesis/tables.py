@@ -12,11 +12,11 @@ from shakedown.papers.thesis.inputs import (
     AUTHENTICATIONS,
     COLUMNS,
     DELAYS,
-    SHARE_TABLES,
     SIZES,
     TIME_TABLES,
     WORDS,
     Thesis,
+    share_cells,
 )
 from shakedown.papers.thesis.queue import points
 from shakedown.papers.verdicts import cell_row, input_row
@@ -59,22 +59,16 @@ def _times(thesis: Thesis, primitives: Primitives) -> Iterator[Row]:
 
 
 def _shares(thesis: Thesis, primitives: Primitives) -> Iterator[Row]:
-    for (authentication, family, side), (number, table) in SHARE_TABLES.items():
-        columns = [column for column in thesis.data.tables[table].columns if column in COLUMNS]
-        for case in thesis.cases:
-            if case.family != family:
-                continue
-            for column in columns:
-                yield cell_row(
-                    f"table {number}, {case.name}",
-                    f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
-                    "%",
-                    thesis.printed(table, case)[column],
-                    primitives.share(case, authentication, side, column),  # type: ignore[arg-type]
-                    SHARE_TOLERANCE,
-                    "from the medians that its primitives have over all cases; tolerance in percentage "
-                    "points",
-                )
+    for number, table, case, authentication, side, column in share_cells(thesis):
+        yield cell_row(
+            f"table {number}, {case.name}",
+            f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",
+            "%",
+            thesis.printed(table, case)[column],
+            primitives.share(case, authentication, side, column),
+            SHARE_TOLERANCE,
+            "from the medians that its primitives have over all cases; tolerance in percentage points",
+        )
 
 
 def _sizes_and_delays(thesis: Thesis) -> Iterator[Row]:

@@ -24,7 +24,7 @@ def transmission(one: Scenario) -> Distribution:
 
 def wait_s(one: Scenario, rates_per_s: Floats, factor: float) -> Floats:
     """M/M/1 of whole handshakes."""
-    return queueing.mm1_wait_s(rates_per_s, one.server.total.mean * factor)
+    return queueing.mm1_wait_s(rates_per_s, one.work.server.total.mean * factor)
 
 
 def _key_material_bytes(one: Scenario, sender: Side) -> float:

@@ -43,9 +43,9 @@ def queued_message_s(one: Scenario) -> list[float]:
     thesis's suites have no such work.
     """
     times: list[float] = []
-    pending = one.server.message_s.get(None, 0.0)
+    pending = one.work.server.message_s.get(None, 0.0)
     for message in one.trace.messages:
-        work_s = one.server.message_s.get(message.index, 0.0)
+        work_s = one.work.server.message_s.get(message.index, 0.0)
         if message.sender == "client":
             times.append(work_s + pending)
             pending = 0.0

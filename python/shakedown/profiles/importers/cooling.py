@@ -11,7 +11,6 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from shakedown.profiles.overhead import Cooling, is_public_key
@@ -28,30 +27,7 @@ MIN_US = 1.0
 MAX_EXPONENT = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Exponents and times of `Cooling`, in microseconds."""
-
-    messages: float
-    symmetric: float
-    from_us: float
-    at_us: float
-
-    def cooling(self) -> Cooling:
-        """The same in seconds."""
-        return Cooling(self.messages, self.symmetric, self.from_us * 1e-6, self.at_us * 1e-6)
-
-    def row(self) -> dict[str, float]:
-        """The table ``[overhead.cooling]``."""
-        return {
-            "messages": self.messages,
-            "symmetric": self.symmetric,
-            "from_us": self.from_us,
-            "at_us": self.at_us,
-        }
-
-
-def fit(entries: Sequence[Mapping[str, Any]], rests: Mapping[Any, Sequence[tuple[int, float]]]) -> Fit:
+def fit(entries: Sequence[Mapping[str, Any]], rests: Mapping[Any, Sequence[tuple[int, float]]]) -> Cooling:
     """Fit both exponents.
 
     Args:
@@ -64,9 +40,18 @@ def fit(entries: Sequence[Mapping[str, Any]], rests: Mapping[Any, Sequence[tuple
     from_us = max(statistics.median(symmetric or others), 1.0) if entries else 1.0
     between = [from_us + us for us in public]
     at_us = statistics.median(between) if between else 1.0
-    return Fit(
-        _exponent(rests.values(), between), _exponent(_symmetric(entries).values(), between), from_us, at_us
+    return Cooling(
+        messages=_exponent(rests.values(), between),
+        symmetric=_exponent(_symmetric(entries).values(), between),
+        from_s=from_us * 1e-6,
+        at_s=at_us * 1e-6,
     )
+
+
+def row(found: Cooling) -> dict[str, float]:
+    """The table ``[overhead.cooling]``."""
+    times = {"from_us": found.from_s * 1e6, "at_us": found.at_s * 1e6}
+    return {"messages": found.messages, "symmetric": found.symmetric, **times}
 
 
 def public_us(entry: Mapping[str, Any]) -> float:

@@ -13,7 +13,7 @@ from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers import cooling
 from shakedown.profiles.importers.common import Figures, Imported, Primitives
 from shakedown.profiles.importers.joined import joined
-from shakedown.profiles.overhead import handshake_kind, is_public_key, message_key, message_kind
+from shakedown.profiles.overhead import Cooling, handshake_kind, is_public_key, message_key, message_kind
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
 
 REJECTION_LOOPS = {("sign", "mldsa")}
@@ -41,7 +41,7 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
     usual_stack = _usual_stack(rows)
     places: dict[tuple[str, str], _Figures] = defaultdict(_Figures)
     for entry in rows:
-        factor = fitted.cooling().of_symmetric(cooling.public_us(entry) * 1e-6) if _is_whole(entry) else 1.0
+        factor = fitted.of_symmetric(cooling.public_us(entry) * 1e-6) if _is_whole(entry) else 1.0
         names = {message["index"]: message["name"] for message in entry.get("messages") or ()}
         protocol = "" if _stack(entry) == usual_stack else str(entry["suite"]).split("/", 1)[0]
         for operation in _operations(entry):
@@ -66,7 +66,7 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
     found.left_out = sorted(set(found.left_out))
     found.overhead = {**stack_rows(whole, fitted), "primitive": elsewhere}
     if fitted.messages or fitted.symmetric:
-        found.cooling = fitted.row()
+        found.cooling = cooling.row(fitted)
     stacks = [entry.get("client_stack") or entry.get("stack") for entry in rows]
     names_of = {f"{one['name']} {one.get('version', '')}".strip() for one in stacks if isinstance(one, dict)}
     found.stack = ", ".join(sorted(names_of))
@@ -224,7 +224,7 @@ def _left(entry: dict[str, Any]) -> Iterable[tuple[_Kind, float, float]]:
             yield (protocol, name, work, message_key(inside[where])), kib, rest_us
 
 
-def stack_rows(entries: Sequence[dict[str, Any]], fitted: cooling.Fit) -> dict[str, list[dict[str, Any]]]:
+def stack_rows(entries: Sequence[dict[str, Any]], fitted: Cooling) -> dict[str, list[dict[str, Any]]]:
     """Rows of ``[[overhead.message]]`` and ``[[overhead.handshake]]``: what is left of each message's time.
 
     The time of a message that no primitive took, by protocol, kind of message, whether it was made or read,
@@ -235,7 +235,7 @@ def stack_rows(entries: Sequence[dict[str, Any]], fitted: cooling.Fit) -> dict[s
     outside: dict[tuple[str, str], list[float]] = defaultdict(list)
     spreads: dict[tuple[str, str], list[float]] = defaultdict(list)
     for entry in entries:
-        factor = fitted.cooling().of_messages(cooling.public_us(entry) * 1e-6)
+        factor = fitted.of_messages(cooling.public_us(entry) * 1e-6)
         protocol = ""
         for (protocol, name, work, key), kib, rest_us in _left(entry):
             for one in {key, ""}:

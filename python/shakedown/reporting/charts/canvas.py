@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from shakedown.reporting.charts.figure import Definition
@@ -29,9 +30,20 @@ def down(height: float) -> dict[str, Any]:
 
 
 def ticks(title: str, width: int, **more: object) -> dict[str, Any]:
-    """A horizontal axis; fewer ticks on a narrow page."""
+    """A horizontal axis; on a narrow page it has fewer ticks, and a title of several lines."""
     count = {} if "values" in more else {"tickCount": 8 if width > WIDE else 4}
-    return {"title": title, "labelExpr": "format(datum.value, ',')", **count, **more}
+    lines = wrap(title, int(width / CHARACTER_PX)) if width <= WIDE else [title]
+    return {"title": lines, "labelExpr": "format(datum.value, ',')", **count, **more}
+
+
+def marks(rows: Sequence[Row], kind: str, encoding: Mapping[str, Any], **look: object) -> Definition:
+    """Marks of one kind, a row each."""
+    return {"data": {"values": list(rows)}, "mark": {"type": kind, **look}, "encoding": dict(encoding)}
+
+
+def between(y: Mapping[str, Any]) -> dict[str, Any]:
+    """From the height `top` to `bottom`."""
+    return {"y": {"field": "top", **y}, "y2": {"field": "bottom"}}
 
 
 def rectangles(
@@ -41,31 +53,22 @@ def rectangles(
     **more: Any,  # noqa: ANN401 - any mark's
 ) -> Definition:
     """Rectangles from `from` to `to`, from `top` to `bottom`; a `color` encodes, or is the mark's."""
-    encoding = {
-        "x": {"field": "from", **x},
-        "x2": {"field": "to"},
-        "y": {"field": "top", **y},
-        "y2": {"field": "bottom"},
-    }
+    encoding = {"x": {"field": "from", **x}, "x2": {"field": "to"}, **between(y)}
     if "color" in more and isinstance(more["color"], dict):
         encoding["color"] = more.pop("color")
-    return {"data": {"values": list(rows)}, "mark": {"type": "rect", **more}, "encoding": encoding}
+    return marks(rows, "rect", encoding, **more)
 
 
 def lanes(
     rows: Sequence[Row], left_px: float, right_px: float, y: Mapping[str, Any], **mark: object
 ) -> Definition:
     """Bands over a whole width, from `top` to `bottom`."""
-    return {
-        "data": {"values": list(rows)},
-        "mark": {"type": "rect", **mark},
-        "encoding": {
-            "x": {"value": left_px},
-            "x2": {"value": right_px},
-            "y": {"field": "top", **y},
-            "y2": {"field": "bottom"},
-        },
-    }
+    return marks(rows, "rect", {"x": {"value": left_px}, "x2": {"value": right_px}, **between(y)}, **mark)
+
+
+def baselines(rows: Sequence[Row], right_px: float, y: Mapping[str, Any], **mark: object) -> Definition:
+    """Rules over a whole width, at `y`."""
+    return marks(rows, "rule", {"y": y, "x": {"value": 0}, "x2": {"value": right_px}}, **mark)
 
 
 def shaped(
@@ -86,11 +89,8 @@ def shaped(
             "sort": names,
         }
 
-    return {
-        "data": {"values": list(rows)},
-        "mark": {"type": "point", "filled": True, **mark},
-        "encoding": {"x": {"field": "at", **x}, "y": y, "shape": scale(0), "color": scale(1)},
-    }
+    encoding = {"x": {"field": "at", **x}, "y": y, "shape": scale(0), "color": scale(1)}
+    return marks(rows, "point", encoding, filled=True, **mark)
 
 
 def texts(
@@ -104,11 +104,8 @@ def texts(
     """Words of a field, in the middle of their height."""
     look = {"color": INK, **mark}
     how = {"align": align} if align != "each" else {"align": {"expr": "datum.align"}}
-    return {
-        "data": {"values": list(rows)},
-        "mark": {"type": "text", "baseline": "middle", **how, **look},
-        "encoding": {"x": dict(x), "y": dict(y), "text": {"field": field}},
-    }
+    encoding = {"x": dict(x), "y": dict(y), "text": {"field": field}}
+    return marks(rows, "text", encoding, **{"baseline": "middle", **how, **look})
 
 
 def haloed(

@@ -16,6 +16,7 @@ from shakedown.reporting.charts.parts import (
     order_of,
     panelled,
     power_below,
+    quantity,
 )
 from shakedown.reporting.charts.theme import INK
 
@@ -55,31 +56,17 @@ def grouped_bars(
         floor = {"y2": {"datum": bottom}}
         scale = {"type": "log", "domain": [bottom, min(top, 1.3 * most)], "nice": False}
         ticks = {"values": decades(bottom, top)}
-    encoding: dict[str, Any] = {
-        "x": {
-            "field": x,
-            "type": "nominal",
-            "sort": groups,
-            "title": x_title,
-            "axis": names_axis(groups, count),
+    unit = _bars(
+        _names(x, groups, count, x_title),
+        {
+            "xOffset": {"field": series, "type": "nominal", "sort": names},
+            "y": quantity(y, scale=scale, axis=axis_of(format=",~r", **ticks)),
+            **floor,
+            "color": colour_of(series, names),
         },
-        "xOffset": {"field": series, "type": "nominal", "sort": names},
-        "y": {
-            "field": y,
-            "type": "quantitative",
-            "title": y,
-            "scale": scale,
-            "axis": axis_of(format=",~r", **ticks),
-        },
-        **floor,
-        "color": colour_of(series, names),
-    }
-    unit: Definition = {
-        "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.5},
-        "encoding": encoding,
-        "width": WIDTH / count - 10 * (count - 1),
-        "height": HEIGHT if not panels else HEIGHT * 0.62,
-    }
+        count,
+        panels,
+    )
     definition = panelled(unit, values, panels, facet)
     if panels or facet:
         # Bars side by side share their horizontal scale with the other panels: else they get no width.
@@ -103,31 +90,32 @@ def stacked_bars(
     names, groups = order_of(values, part), order_of(values, x)
     count = len(order_of(values, facet)) if facet else 1
     ranked = [{**row, "_rank": names.index(str(row[part]))} for row in values]
-    unit: Definition = {
-        "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.5},
-        "encoding": {
-            "x": {
-                "field": x,
-                "type": "nominal",
-                "sort": groups,
-                "title": x_title,
-                "axis": names_axis(groups, count),
-            },
-            "y": {
-                "field": y,
-                "type": "quantitative",
-                "title": y,
-                "stack": "zero",
-                **({} if y_max is None else {"scale": {"domain": [0, y_max], "clamp": True}}),
-                "axis": axis_of(format=",~r"),
-            },
+    scale: dict[str, Any] = {} if y_max is None else {"scale": {"domain": [0, y_max], "clamp": True}}
+    unit = _bars(
+        _names(x, groups, count, x_title),
+        {
+            "y": quantity(y, stack="zero", axis=axis_of(format=",~r"), **scale),
             "color": colour_of(part, names),
             "order": {"field": "_rank", "type": "quantitative"},
         },
-        "width": WIDTH / count - 10 * (count - 1),
-        "height": HEIGHT if not panels else HEIGHT * 0.62,
-    }
+        count,
+        panels,
+    )
     definition = panelled(unit, ranked, panels, facet)
     if free and (panels or facet):
         definition["resolve"] = {"scale": {"y": "independent", "x": "independent"}}
     return definition
+
+
+def _names(x: str, groups: list[str], count: int, title: str | None) -> dict[str, Any]:
+    """The horizontal axis of `count` panels."""
+    return {"field": x, "type": "nominal", "sort": groups, "title": title, "axis": names_axis(groups, count)}
+
+
+def _bars(x: dict[str, Any], encoding: dict[str, Any], count: int, panels: str | None) -> Definition:
+    return {
+        "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.5},
+        "encoding": {"x": x, **encoding},
+        "width": WIDTH / count - 10 * (count - 1),
+        "height": HEIGHT if not panels else HEIGHT * 0.62,
+    }

@@ -17,8 +17,11 @@ from shakedown.reporting.charts.parts import (
     header_of,
     legend_of,
     line_colour,
+    line_legend,
+    names_of,
     order_of,
     power_below,
+    quantity,
 )
 from shakedown.reporting.charts.theme import INK, PAPER
 
@@ -56,78 +59,32 @@ def lines(
         }
     if y_max is not None:
         y_scale |= {"domain": [y_min, y_max], "nice": False}
-    at_x = {
-        "field": x,
-        "type": "quantitative",
-        "title": x,
-        "scale": {"type": "log", "nice": False}
-        if log_x
-        else {"nice": False, **({} if x_max is None else {"domain": [0, x_max]})},
-        "axis": axis_of(format="~s" if log_x else ",~r", tickCount=10),
+    x_scale = {"type": "log"} if log_x else {} if x_max is None else {"domain": [0, x_max]}
+    x_axis = axis_of(format="~s" if log_x else ",~r", tickCount=10)
+    encoding = {
+        "x": quantity(x, scale={**x_scale, "nice": False}, axis=x_axis),
+        "y": quantity(y, scale=y_scale, axis=axis_of(format=",~r", **ticks)),
+        "color": line_colour(series, names),
+        "strokeDash": names_of(series, names, DASHES, sort=names, legend=line_legend(names)),
     }
-    at_y = {
-        "field": y,
-        "type": "quantitative",
-        "title": y,
-        "scale": y_scale,
-        "axis": axis_of(format=",~r", **ticks),
-    }
-    layer: list[Definition] = [
-        {
-            "mark": {
-                "type": "line",
-                "strokeWidth": 2,
-                **({"point": {"filled": False, "size": 55, "strokeWidth": 1.6}} if symbols else {}),
-            },
-            "encoding": {
-                "x": at_x,
-                "y": at_y,
-                "color": line_colour(series, names),
-                "strokeDash": {
-                    "field": series,
-                    "type": "nominal",
-                    "sort": names,
-                    "scale": {"domain": names, "range": [DASHES[i % 5] for i in range(len(names))]},
-                    "legend": legend_of(names, symbolType="stroke", symbolSize=600, symbolStrokeWidth=2),
-                },
-                **(
-                    {
-                        "shape": {
-                            "field": series,
-                            "type": "nominal",
-                            "scale": {"domain": names, "range": [SYMBOLS[i % 5] for i in range(len(names))]},
-                            "legend": None,
-                        }
-                    }
-                    if symbols
-                    else {}
-                ),
-            },
-        }
-    ]
+    look: dict[str, Any] = {"type": "line", "strokeWidth": 2}
+    if symbols:
+        look["point"] = {"filled": False, "size": 55, "strokeWidth": 1.6}
+        encoding["shape"] = names_of(series, names, SYMBOLS, legend=None)
+    layer: list[Definition] = [{"mark": look, "encoding": encoding}]
     if marks:
         point = {"x": {"field": x, "type": "quantitative"}, "y": {"field": y, "type": "quantitative"}}
+        cross = {"type": "point", "shape": "cross", "size": 90, "color": INK, "strokeWidth": 2}
+        beside = {"type": "text", "align": "left", "dx": 9, "dy": {"expr": "datum.below ? 15 : -9"}}
+        halo = {"stroke": PAPER, "strokeWidth": 4, "color": PAPER}
+        layer.append({"data": {"values": list(marks)}, "mark": cross, "encoding": point})
         layer += [
             {
                 "data": {"values": list(marks)},
-                "mark": {"type": "point", "shape": "cross", "size": 90, "color": INK, "strokeWidth": 2},
-                "encoding": point,
-            },
-            *(
-                {
-                    "data": {"values": list(marks)},
-                    "mark": {
-                        "type": "text",
-                        "align": "left",
-                        "dx": 9,
-                        "dy": {"expr": "datum.below ? 15 : -9"},
-                        "fontSize": FONT_PX - 1,
-                        **look,
-                    },
-                    "encoding": {**point, "text": {"field": label}},
-                }
-                for look in ({"stroke": PAPER, "strokeWidth": 4, "color": PAPER}, {"color": INK})
-            ),
+                "mark": {**beside, "fontSize": FONT_PX - 1, **ink},
+                "encoding": {**point, "text": {"field": label}},
+            }
+            for ink in (halo, {"color": INK})
         ]
     height = HEIGHT if not panels else HEIGHT * 0.75
     if panels:
@@ -142,21 +99,14 @@ def lines(
 def regression(values: Values, x: str, y: str, series: str, what: str) -> Definition:
     """Points and the lines fitted to them; ``what`` tells rows "measured" from rows "regression"."""
     names = order_of(values, series)
+    legend = legend_of(names, symbolSize=110, symbolStrokeWidth=2)
     place = {
-        "x": {
-            "field": x,
-            "type": "quantitative",
-            "title": x,
-            "scale": {"nice": False},
-            "axis": axis_of(format=",~r"),
-        },
-        "y": {"field": y, "type": "quantitative", "title": y, "axis": axis_of(format=",~r")},
-        "color": {
-            **line_colour(series, names),
-            "legend": legend_of(names, symbolSize=110, symbolStrokeWidth=2),
-        },
+        "x": quantity(x, scale={"nice": False}, axis=axis_of(format=",~r")),
+        "y": quantity(y, axis=axis_of(format=",~r")),
+        "color": {**line_colour(series, names), "legend": legend},
     }
-    style = {"type": "nominal", "sort": names}
+    dashes = names_of(series, names, DASHES, sort=names, legend=None)
+    shapes = names_of(series, names, SYMBOLS, sort=names, legend=legend)
     return {
         "data": {"values": list(values)},
         "width": WIDTH,
@@ -165,28 +115,12 @@ def regression(values: Values, x: str, y: str, series: str, what: str) -> Defini
             {
                 "transform": [{"filter": f"datum['{what}'] == 'regression'"}],
                 "mark": {"type": "line", "strokeWidth": 2},
-                "encoding": {
-                    **place,
-                    "strokeDash": {
-                        "field": series,
-                        **style,
-                        "scale": {"domain": names, "range": [DASHES[i % 5] for i in range(len(names))]},
-                        "legend": None,
-                    },
-                },
+                "encoding": {**place, "strokeDash": dashes},
             },
             {
                 "transform": [{"filter": f"datum['{what}'] == 'measured'"}],
                 "mark": {"type": "point", "filled": False, "size": 80, "strokeWidth": 2},
-                "encoding": {
-                    **place,
-                    "shape": {
-                        "field": series,
-                        **style,
-                        "scale": {"domain": names, "range": [SYMBOLS[i % 5] for i in range(len(names))]},
-                        "legend": legend_of(names, symbolSize=110, symbolStrokeWidth=2),
-                    },
-                },
+                "encoding": {**place, "shape": shapes},
             },
         ],
     }

@@ -1,50 +1,62 @@
-"""One figure found in several ways: a row each, a mark a way, on a logarithmic scale."""
+"""Figures found in several ways: a row each, a mark a way, on a logarithmic scale."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shakedown.reporting.charts.canvas import across, down, lanes, shaped, texts, ticks
-from shakedown.reporting.charts.figure import Definition, fitted
-from shakedown.reporting.charts.theme import FILLS, INK, LANE, MUTED
+from shakedown.reporting.charts.canvas import across, down, lanes, marks, shaped, texts, ticks
+from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
+from shakedown.reporting.charts.theme import FILLS, LANE, MUTED
 
 _ROW_PX, _LABEL_PX = 44, 17
-_LOOKS = {
-    "live": ("circle", FILLS["key"].light),
-    "modelled": ("diamond", FILLS["signature"].light),
-    "simulated": ("triangle-up", INK),
-    "engines in virtual time": ("triangle-down", FILLS["busy"].light),
-}
 
 
 @dataclass(frozen=True)
-class Way:
-    """A figure (ms) by the ways that say something of it, live, modelled and simulated ones; all above 0."""
+class Ways:
+    """A figure (ms) by the ways that say something of it, the first with half of its interval, or none."""
 
     label: str
-    times_ms: dict[str, float]
+    times_ms: Mapping[str, float]
+    margin_ms: float = 0.0
+    suite: str = ""
 
 
-def ways(rows: Sequence[Way], title: str, width: int) -> Definition:
-    """A row for each figure."""
-    values = [value for row in rows for value in row.times_ms.values()]
-    labels, bands, marks = [], [], []
+def dot_plot(
+    rows: Sequence[Ways], looks: Mapping[str, tuple[str, str]], title: str, width: int
+) -> Definition:
+    """A row for each figure; `looks` has each way's shape and colour."""
+    values = [value for row in rows for value in row.times_ms.values() if value > 0.0]
+    low, high = min(values) / 2.0, max(values) * 2.0
+    labels, bands, spans, dots = [], [], [], []
     for position, row in enumerate(rows):
         middle = position * _ROW_PX + _LABEL_PX + 10
-        labels.append({"y": position * _ROW_PX + 8, "text": fitted(row.label, width - 60, 7.0)})
+        about = {SUITE: row.suite} if row.suite else {}
+        labels.append({**about, **label(row.label, width - 60, 7.0), "y": position * _ROW_PX + 8})
         bands.append({"top": middle - 7, "bottom": middle + 7})
-        marks += [{"at": value, "y": middle, "what": kind} for kind, value in row.times_ms.items()]
+        margin_ms = row.margin_ms
+        for way, value in row.times_ms.items():
+            words = f"{row.label}, {way}: {value:,.6g}{f' ± {margin_ms:,.3g}' if margin_ms else ''} ms"
+            if margin_ms:
+                ends = max(value - margin_ms, low), min(value + margin_ms, high)
+                spans.append({**about, "from": ends[0], "to": ends[1], "y": middle})
+            if value > 0.0:
+                dots.append({**about, TIP: words, "at": value, "y": middle, "what": way})
+            margin_ms = 0.0
     total, inner = len(rows) * _ROW_PX, width - 40
-    x, y = across(min(values) / 2.0, max(values) * 2.0, log=True), down(total)
+    x, y = across(low, high, log=True), down(total)
     at_y: dict[str, Any] = {"field": "y", **y}
+    axis = {"axis": ticks(title, width, grid=False), **x}
+    span = {"x": {"field": "from", **axis}, "x2": {"field": "to"}, "y": at_y}
+    used = {way: look for way, look in looks.items() if any(way in row.times_ms for row in rows)}
     return {
         "width": inner,
         "height": total,
         "layer": [
             lanes(bands, 0, inner, y, color=LANE),
-            shaped(marks, _LOOKS, {"axis": ticks(title, width, grid=False), **x}, at_y, opacity=0.9, size=80),
+            *([marks(spans, "rule", span, color=FILLS["key"].light, strokeWidth=3)] if spans else []),
+            shaped(dots, used, axis, at_y, opacity=1, size=75),
             texts(labels, "text", {"value": 0}, at_y, fontWeight=600, fontSize=12, color=MUTED),
         ],
     }

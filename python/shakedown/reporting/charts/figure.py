@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
+import struct
+import zlib
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +16,23 @@ from typing import Any, cast
 
 from shakedown.files.text import visible
 from shakedown.reporting.charts import theme
+from shakedown.reporting.charts.inherited import hoisted
 
-WIDE_PX, NARROW_PX = 860, 336
+WIDE_PX, NARROW_PX = 960, 336
 """Inner widths of the two drawings: for a desktop's or a printed page, and for a phone's."""
 
-MAX_INSIDE = 8 << 20
+MAX_INSIDE = 4 << 20
 """Characters of a figure's CSV that the page itself holds; a longer one is beside it alone."""
+
+SUITE, TIP = "_suite", "_tip"
+"""Fields of a drawing's rows: the handshake that a mark belongs to, and what it says when pointed at."""
+_BETWEEN = "\ue000"
+
+_UNUSED = re.compile(
+    r' (?:aria-\w+|role|class|pointer-events|font-family)="[^"]*"'
+    r'| (?:stroke-)?opacity="1"| font-weight="normal"'
+)
+_PLACES = re.compile(r'(?<= )(?:d|transform|[xy]2)="[^"]*"')
 
 Definition = dict[str, Any]
 
@@ -34,11 +48,19 @@ class Figure:
     define: Callable[[int], Definition]
     data: Sequence[Mapping[str, object]]
     caption: str = ""
+    trace: str = ""
+    """The same as a Chrome trace (JSON), where it is a course of events."""
 
     @cached_property
     def wide(self) -> str:
         """The wide drawing in light colours."""
         return draw(self.define(WIDE_PX))
+
+    @property
+    def height(self) -> float:
+        """Pixels of the wide drawing."""
+        found = re.search(r'height="([\d.]+)"', self.wide)
+        return float(found[1]) if found else 0.0
 
     @cached_property
     def narrow(self) -> str:
@@ -64,7 +86,12 @@ class Figure:
         """The file as pixels, twice as many for sharp print."""
         import vl_convert
 
-        return bytes(vl_convert.svg_to_png(self.svg, scale=2))
+        return _compressed(bytes(vl_convert.svg_to_png(self.svg, scale=2)))
+
+    def files(self) -> dict[str, bytes]:
+        """The figure's files by their names' ends."""
+        found = {"svg": self.svg.encode(), "png": self.png(), "csv": self.csv.encode()}
+        return found | ({"trace.json": self.trace.encode()} if self.trace else {})
 
     def in_page(self) -> tuple[str, str]:
         """The wide and the narrow drawing for a page, named for those who cannot see them."""
@@ -75,16 +102,12 @@ class Figure:
         drawing = theme.for_page(svg).replace("<svg ", f"<svg {label} ", 1)
         return _own_ids(drawing, f"{self.name}-{variant}")
 
-    def link(self, form: str) -> str:
-        """A `data:` address under which the page itself holds the file in one form: svg or csv; of a very
-        long one, the address of the file beside the page.
-        """
-        if form == "csv" and len(self.csv) > MAX_INSIDE:
-            return f"figures/{self.name}.csv"
-        content, media = {"svg": (self.svg, "image/svg+xml"), "csv": (self.csv, "text/csv;charset=utf-8")}[
-            form
-        ]
-        return f"data:{media};base64,{b64encode(content.encode()).decode()}"
+    def inside(self, form: str) -> str:
+        """The CSV or the trace as the page itself holds it (gzip, Base64); nothing where it is very long."""
+        content = self.csv if form == "csv" else self.trace
+        if len(content) > MAX_INSIDE:
+            return ""
+        return b64encode(gzip.compress(content.encode(), mtime=0)).decode()
 
 
 def fitted(text: str, room_px: float, character_px: float = 6.2) -> str:
@@ -96,13 +119,79 @@ def fitted(text: str, room_px: float, character_px: float = 6.2) -> str:
     return f"{text[: most - 1 - tail]}…{text[-tail:]}"
 
 
+def label(text: str, room_px: float, character_px: float = 6.2) -> dict[str, str]:
+    """A row's `text` as it fits, and all of it as the tip where that is less."""
+    cut = fitted(text, room_px, character_px)
+    return {"text": cut} if cut == text else {"text": cut, TIP: text}
+
+
 def draw(definition: Definition) -> str:
-    """A Vega-Lite definition as SVG, with the common settings; nothing is fetched."""
+    """A Vega-Lite definition as SVG, with the common settings; nothing is fetched.
+
+    Marks whose rows have a `SUITE` get a `data-suite`; those with a `TIP` a `<title>`, which browsers show.
+    """
     import vl_convert
 
-    safe = cast(Definition, _visible(definition))
+    safe = cast(Definition, _described(_visible(definition)))
     svg = vl_convert.vegalite_to_svg({**safe, "config": theme.vega_config()}, allowed_base_urls=[])
-    return re.sub(r' aria-\w+="[^"]*"| role="[^"]*"', "", svg)
+    svg = re.sub(rf'<(\w+) aria-label="([^"]*){_BETWEEN}([^"]*)"([^>]*?)(/?)>', _annotated, svg)
+    return hoisted(_lean(svg))
+
+
+def _described(value: object) -> object:
+    """A definition in which marks say their rows' suites and tips: Vega's descriptions carry them."""
+    if isinstance(value, list):
+        return [_described(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    rows = value.get("data", {}).get("values", ()) if "mark" in value else ()
+    if not any(SUITE in row or TIP in row for row in rows):
+        return {key: _described(item) for key, item in value.items()}
+    told = [{**row, "_about": f"{row.get(SUITE, '')}{_BETWEEN}{row.get(TIP, '')}"} for row in rows]
+    about = {"description": {"field": "_about", "type": "nominal"}}
+    return {**value, "data": {"values": told}, "encoding": {**value["encoding"], **about}}
+
+
+def _annotated(match: re.Match[str]) -> str:
+    element, suite, tip, rest, closed = match.groups()
+    suite = f' data-suite="{suite}"' if suite else ""
+    tip = f"<title>{tip}</title>" if tip else ""
+    if not tip:
+        return f"<{element}{suite}{rest}{closed}>"
+    return f"<{element}{suite}{rest}>{tip}" + (f"</{element}>" if closed else "")
+
+
+def _lean(svg: str) -> str:
+    """The drawing without what changes no pixel: half of its characters."""
+    svg = re.sub(r'<path class="(?:back|fore)ground"[^>]*(?:display="none"|d="M0,0h0v0h0Z")[^>]*/>', "", svg)
+    svg = re.sub(r"<[^>]+>", lambda tag: _PLACES.sub(_rounded, _UNUSED.sub("", tag[0])), svg)
+    return svg.replace("<svg ", f'<svg font-family="{theme.FONT}" ', 1)
+
+
+def _rounded(places: re.Match[str]) -> str:
+    return re.sub(r"(\.\d\d)\d+", r"\1", places[0])
+
+
+def _compressed(png: bytes) -> bytes:
+    """The picture with its pixels compressed as well as zlib can: a quarter of what the renderer writes."""
+    head, pixels, place = b"", b"", 8
+    while place < len(png):
+        (size,) = struct.unpack_from(">I", png, place)
+        chunk = png[place : place + 12 + size]
+        kind = chunk[4:8]
+        if kind == b"IDAT":
+            pixels += chunk[8:-4]
+        elif kind != b"IEND":
+            head += chunk
+        place += len(chunk)
+    body = zlib.compress(zlib.decompress(pixels), 9)
+
+    def written(kind: bytes, content: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        )
+
+    return png[:8] + head + written(b"IDAT", body) + written(b"IEND", b"")
 
 
 def _visible(value: object) -> object:

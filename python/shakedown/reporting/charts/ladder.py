@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shakedown.reporting.charts.canvas import WIDE, across, down, filled, lanes, rectangles, texts, ticks
-from shakedown.reporting.charts.figure import Definition
+from shakedown.reporting.charts.figure import TIP, Definition
 from shakedown.reporting.charts.theme import LANE, MUTED
+from shakedown.reporting.charts.trace_events import Slice, chrome_trace
 from shakedown.reporting.terminal.figures import time, whole
 
 _ROW_PX, _BAR_PX, _LABEL_PX, _NARROW_LABEL_PX = 21, 13, 200, 15
@@ -53,6 +54,15 @@ def waits(messages: Sequence[Mapping[str, Any]]) -> Iterator[Wait]:
             yield Wait(row, "not told apart", reached, end)
 
 
+def traced(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The handshake as a Chrome trace: the waits of each message, by their causes."""
+    slices = [
+        Slice(wait.what, messages[wait.row]["message"], "wait", 1e6 * wait.start_s, 1e6 * wait.end_s)
+        for wait in waits(messages)
+    ]
+    return chrome_trace([what for what in _LOOKS if any(one.thread == what for one in slices)], slices)
+
+
 def ladder(messages: Sequence[Mapping[str, Any]], width: int) -> Definition:
     """The drawing; x is milliseconds since the connection began."""
     wide = width > WIDE
@@ -65,8 +75,10 @@ def ladder(messages: Sequence[Mapping[str, Any]], width: int) -> Definition:
     bars, names, ends = [], [], []
     for wait in waits(messages):
         top = wait.row * row_px + drop_px + 3
+        spent = f"{1000 * (wait.end_s - wait.start_s):,.6g} ms"
         bars.append(
             {
+                TIP: f"{messages[wait.row]['message']}, {wait.what}: {spent}",
                 "what": wait.what,
                 "from": 1000 * wait.start_s,
                 "to": 1000 * wait.end_s,

@@ -80,30 +80,32 @@ def legend_of(names: Sequence[str], **more: object) -> dict[str, Any]:
     return {"labelFontSize": FONT_PX, "columns": columns, "orient": "top", "title": None, **more}
 
 
+def quantity(field: str, title: str | None = None, **more: object) -> dict[str, Any]:
+    """A field of numbers along an axis, which has a title of its own or the field's name."""
+    return {"field": field, "type": "quantitative", "title": title or field, **more}
+
+
+def names_of(field: str, names: Sequence[str], looks: Sequence[object], **more: object) -> dict[str, Any]:
+    """A field of names, each with its look: those that there are, again and again."""
+    shown = [looks[number % len(looks)] for number in range(len(names))]
+    return {"field": field, "type": "nominal", "scale": {"domain": list(names), "range": shown}, **more}
+
+
+def line_legend(names: Sequence[str]) -> dict[str, Any]:
+    """A legend of strokes."""
+    return legend_of(names, symbolType="stroke", symbolSize=600, symbolStrokeWidth=2)
+
+
 def colour_of(field: str, names: Sequence[str]) -> dict[str, Any]:
     """Colours and patterns of categories."""
-    looks = [FILLS[_LOOKS[number % len(_LOOKS)]].light for number in range(len(names))]
-    return {
-        "field": field,
-        "type": "nominal",
-        "sort": list(names),
-        "scale": {"domain": list(names), "range": looks},
-        "legend": legend_of(names, symbolStrokeColor=INK, symbolStrokeWidth=0.5),
-    }
+    legend = legend_of(names, symbolStrokeColor=INK, symbolStrokeWidth=0.5)
+    return names_of(field, names, [FILLS[look].light for look in _LOOKS], sort=list(names), legend=legend)
 
 
 def line_colour(field: str, names: Sequence[str]) -> dict[str, Any]:
     """Colours of lines, greys darker than in areas."""
-    looks = [
-        _DARKER_GREY.get(_LINES[i % len(_LINES)], FILLS[_LINES[i % len(_LINES)]].light)
-        for i in range(len(names))
-    ]
-    return {
-        "field": field,
-        "type": "nominal",
-        "scale": {"domain": list(names), "range": looks},
-        "legend": legend_of(names, symbolType="stroke", symbolSize=600, symbolStrokeWidth=2),
-    }
+    looks = [_DARKER_GREY.get(look, FILLS[look].light) for look in _LINES]
+    return names_of(field, names, looks, legend=line_legend(names))
 
 
 def header_of(field: str, order: Sequence[str]) -> dict[str, Any]:

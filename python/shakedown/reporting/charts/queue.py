@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-from shakedown.reporting.charts.canvas import WIDE, across, down, haloed, texts, ticks
-from shakedown.reporting.charts.figure import Definition, fitted
-from shakedown.reporting.charts.theme import INK, LANE, MUTED, STEPS
-from shakedown.reporting.terminal.figures import rate
+from shakedown.reporting.charts.canvas import (
+    WIDE,
+    across,
+    baselines,
+    between,
+    down,
+    haloed,
+    lanes,
+    marks,
+    texts,
+    ticks,
+)
+from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
+from shakedown.reporting.charts.theme import INK, LANE, MUTED, PAPER, STEPS
+from shakedown.reporting.terminal.figures import rate, time
 
-_ROW_PX, _CURVE_PX = 62, 40
+_ROW_PX, _CURVE_PX, _LINE_PX = 62, 40, 15
 
 Row = dict[str, Any]
 
@@ -27,6 +39,32 @@ def _round_rates(lowest: float, highest: float, steps: Sequence[int]) -> list[fl
     ]
 
 
+def rates_drawn(queues: Sequence[Row], asked: Sequence[float]) -> list[float]:
+    """The rates asked for that lie on the figure's scale."""
+    lowest, highest = _scale(queues)
+    return [one for one in asked if lowest <= one <= highest]
+
+
+def _scale(queues: Sequence[Row]) -> tuple[float, float]:
+    saturations = [queue["saturation_per_s"] for queue in queues]
+    return min(saturations) / 30, max(saturations) * 1.6
+
+
+def _tip(queue: Row) -> str:
+    return (
+        f"work {time(queue['service_s'], 4)}; knee at {queue['knee_per_s']:,.5g}/s; saturates at "
+        f"{queue['saturation_per_s']:,.5g}/s"
+    )
+
+
+def _wait_at(points: Sequence[tuple[float, float]], rate_per_s: float) -> float | None:
+    """The wait at a rate, between the points of the curve."""
+    for (r0, w0), (r1, w1) in pairwise(points):
+        if r0 <= rate_per_s <= r1:
+            return w0 + (w1 - w0) * (rate_per_s - r0) / (r1 - r0) if r1 > r0 else w0
+    return None
+
+
 def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> Definition:
     """A row for each suite over one logarithmic scale of rates."""
     curves: list[Row] = []
@@ -34,11 +72,16 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
     ends: list[Row] = []
     names: list[Row] = []
     bases: list[Row] = []
-    lowest = min(queue["saturation_per_s"] for queue in queues) / 30
-    highest = max(queue["saturation_per_s"] for queue in queues) * 1.6
+    at_asked: list[Row] = []
+    drawn = rates_drawn(queues, asked)
+    lowest, highest = _scale(queues)
     inner = width - 30
+    wide = width > WIDE
+    # On a narrow page a row has a second line of words.
+    row_px = _ROW_PX + (0 if wide else _LINE_PX)
+    end_x = {"value": inner if wide else 0}
     for position, queue in enumerate(queues):
-        base = position * _ROW_PX + _ROW_PX - 6
+        base = (position + 1) * row_px - 6
         scale = _CURVE_PX / 5 / queue["service_s"]
 
         def height(
@@ -49,74 +92,79 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
         points = [(lowest, 0.0), *((at, wait) for at, wait in queue["points"] if at > lowest)]
         points = [(at, wait) for at, wait in points if wait <= 4 * queue["service_s"]]
         for order, (at, wait) in enumerate(points):
-            curves.append({"suite": position, "order": order, "rate": at, "y": height(wait)})
+            curves.append(
+                {SUITE: queue["label"], "of": position, "order": order, "rate": at, "y": height(wait)}
+            )
+        for at in drawn:
+            wait_s = _wait_at(points, at)
+            if wait_s is not None:
+                both_s = queue["service_s"] + wait_s
+                here = f"at {at:g}/s: wait {time(wait_s, 3)}, with the work {time(both_s, 3)}"
+                at_asked.append({SUITE: queue["label"], TIP: here, "rate": at, "y": height(wait_s)})
         before = [pair for pair in points if pair[0] <= queue["knee_per_s"]]
         after = [pair for pair in points if pair[0] >= queue["knee_per_s"]]
         (r0, w0), (r1, w1) = before[-1], after[0] if after else before[-1]
         part = 0.0 if r1 == r0 else (queue["knee_per_s"] - r0) / (r1 - r0)
-        knees.append(
-            {
-                "rate": queue["knee_per_s"],
-                "y": height(w0 + part * (w1 - w0)),
-                "text": f"knee {rate(queue['knee_per_s'])}/s",
-            }
-        )
-        ends.append({"rate": queue["saturation_per_s"], "top": base - _CURVE_PX, "bottom": base})
-        bases.append({"y": base})
+        about = {SUITE: queue["label"]}
+        told = {**about, TIP: _tip(queue)}
+        reached = {"top": base - _CURVE_PX, "bottom": base}
+        knee_text = f"knee {rate(queue['knee_per_s'])}/s"
+        knee_y = height(w0 + part * (w1 - w0))
+        knees.append({**told, "rate": queue["knee_per_s"], "y": knee_y, "text": knee_text})
+        ends.append({**told, "rate": queue["saturation_per_s"], **reached})
+        bases.append({**told, "y": base, **reached})
         names.append(
             {
-                "y": base - _CURVE_PX - 3,
-                "text": fitted(queue["label"], width - 150, 6.6)
-                + f"  saturates at {rate(queue['saturation_per_s'])}/s",
+                **about,
+                **label(queue["label"], width - (190 if wide else 30), 7.4),
+                "y": base - _CURVE_PX - (3 if wide else 3 + _LINE_PX),
+                "end_y": base - _CURVE_PX - 3,
+                "end": ("" if wide else f"{knee_text}, ")
+                + f"saturates at {rate(queue['saturation_per_s'])}/s",
             }
         )
-    total = len(queues) * _ROW_PX
+    total = len(queues) * row_px
     x, y = across(lowest, highest, log=True), down(total)
     values = _round_rates(lowest, highest, (1, 2, 5) if width > WIDE else (1,))
     axis = ticks("handshakes a second", width, values=values, grid=False)
     at_rate, at_y = {"field": "rate", **x}, {"field": "y", **y}
-    shown = [{"rate": one} for one in asked if lowest <= one <= highest]
+    dot: Row = {"filled": True, "opacity": 1}
     return {
         "width": inner,
         "height": total,
         "layer": [
-            {
-                "data": {"values": shown},
-                "mark": {"type": "rule", "color": MUTED, "strokeDash": [2, 3]},
-                "encoding": {"x": {"axis": axis, **at_rate}},
-            },
-            {
-                "data": {"values": bases},
-                "mark": {"type": "rule", "color": LANE, "strokeWidth": 2},
-                "encoding": {"y": at_y, "x": {"value": 0}, "x2": {"value": inner}},
-            },
-            {
-                "data": {"values": curves},
-                "mark": {
-                    "type": "line",
-                    "color": STEPS["step4"].light,
-                    "strokeWidth": 2,
-                    "interpolate": "monotone",
-                },
-                "encoding": {
+            lanes(bases, 0, inner, y, color=PAPER),
+            marks(
+                [{"rate": one} for one in drawn],
+                "rule",
+                {"x": {"axis": axis, **at_rate}},
+                color=MUTED,
+                strokeDash=[2, 3],
+            ),
+            baselines(bases, inner, at_y, color=LANE, strokeWidth=2),
+            marks(
+                curves,
+                "line",
+                {
                     "x": {"axis": axis, **at_rate},
                     "y": at_y,
-                    "detail": {"field": "suite", "type": "nominal"},
+                    "detail": {"field": "of", "type": "nominal"},
                     "order": {"field": "order", "type": "quantitative"},
                 },
-            },
-            {
-                "data": {"values": ends},
-                "mark": {"type": "rule", "color": INK, "strokeWidth": 1},
-                "encoding": {"x": at_rate, "y": {"field": "top", **y}, "y2": {"field": "bottom"}},
-            },
-            {
-                "data": {"values": knees},
-                "mark": {"type": "point", "filled": True, "color": INK, "opacity": 1, "size": 46},
-                "encoding": {"x": at_rate, "y": at_y},
-            },
-            texts(knees, "text", at_rate, at_y, "right", dx=-8, dy=-7, baseline="alphabetic"),
+                color=STEPS["step4"].light,
+                strokeWidth=2,
+                interpolate="monotone",
+            ),
+            marks(ends, "rule", {"x": at_rate, **between(y)}, color=INK, strokeWidth=1),
+            marks(knees, "point", {"x": at_rate, "y": at_y}, color=INK, size=46, **dot),
+            marks(at_asked, "point", {"x": at_rate, "y": at_y}, color=STEPS["step4"].light, size=30, **dot),
+            *(
+                []
+                if not wide
+                else [texts(knees, "text", at_rate, at_y, "right", dx=-8, dy=-7, baseline="alphabetic")]
+            ),
             # The halo keeps a name legible where a dotted line passes behind it.
             *haloed(names, "text", {"value": 0}, at_y, fontWeight=600),
+            *haloed(names, "end", end_x, {"field": "end_y", **y}, "right" if wide else "left"),
         ],
     }

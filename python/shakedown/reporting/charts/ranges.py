@@ -10,9 +10,12 @@ from shakedown.reporting.charts.parts import (
     WIDTH,
     Values,
     axis_of,
-    legend_of,
     line_colour,
+    line_legend,
+    names_axis,
+    names_of,
     order_of,
+    quantity,
 )
 from shakedown.reporting.charts.theme import FILLS, INK
 
@@ -20,29 +23,26 @@ from shakedown.reporting.charts.theme import FILLS, INK
 def spans(values: Values, x: str, mean: str, low: str, high: str, y_title: str) -> Definition:
     """Means with one standard deviation either way, for series of which nothing else was published."""
     groups = order_of(values, x)
-    at_x = {"field": x, "type": "nominal", "sort": groups, "title": None, "axis": axis_of(labelAngle=0)}
-    quantitative = {"type": "quantitative", "title": y_title, "axis": axis_of(format=",~r")}
+    at_x = {"field": x, "type": "nominal", "sort": groups, "title": None, "axis": names_axis(groups, 1)}
+    axis = axis_of(format=",~r")
+    at_mean = {"x": at_x, "y": quantity(mean, y_title, axis=axis)}
+    ends = {"x": at_x, "y": quantity(low, y_title, axis=axis), "y2": {"field": high}}
+    band = {"type": "rule", "strokeWidth": 9, "color": FILLS["busy"].light, "strokeCap": "butt"}
+    words = {"type": "text", "align": "left", "dx": 21, "fontSize": FONT_PX - 1, "color": INK}
     return {
         "data": {"values": list(values)},
         "width": WIDTH,
         "height": HEIGHT,
         "layer": [
-            {
-                "mark": {"type": "rule", "strokeWidth": 9, "color": FILLS["busy"].light, "strokeCap": "butt"},
-                "encoding": {
-                    "x": at_x,
-                    "y": {"field": low, **quantitative},
-                    "y2": {"field": high},
-                },
-            },
+            {"mark": band, "encoding": ends},
             {
                 "mark": {"type": "tick", "thickness": 3, "size": 34, "color": FILLS["key"].light},
-                "encoding": {"x": at_x, "y": {"field": mean, **quantitative}},
+                "encoding": at_mean,
             },
             {
                 "transform": [{"calculate": f"format(datum['{mean}'], ',.0f')", "as": "_text"}],
-                "mark": {"type": "text", "align": "left", "dx": 21, "fontSize": FONT_PX - 1, "color": INK},
-                "encoding": {"x": at_x, "y": {"field": mean, **quantitative}, "text": {"field": "_text"}},
+                "mark": words,
+                "encoding": {**at_mean, "text": {"field": "_text"}},
             },
         ],
     }
@@ -61,14 +61,12 @@ def bands(
     series, mean, low, high = fields
     names = order_of(values, series)
     rows = [{**row, "_from": 1, "_to": x_max} for row in values]
-    x_axis = {
-        "type": "quantitative",
-        "scale": {"domain": [0, x_max], "nice": False},
-        "title": x_title,
-        "axis": axis_of(tickCount=10),
+    scale = {"domain": [0, x_max], "nice": False}
+    along = {
+        "x": quantity("_from", x_title, scale=scale, axis=axis_of(tickCount=10)),
+        "x2": {"field": "_to"},
     }
-    y_axis = {"type": "quantitative", "title": y_title, "axis": axis_of(format=",~r")}
-    dashes = {"domain": names, "range": [DASHES[i % 5] for i in range(len(names))]}
+    at_low, at_mean = (quantity(one, y_title, axis=axis_of(format=",~r")) for one in (low, mean))
     return {
         "data": {"values": rows},
         "width": WIDTH,
@@ -77,26 +75,15 @@ def bands(
             {
                 "transform": [{"filter": f"datum['{series}'] == '{names[0]}'"}],
                 "mark": {"type": "rect", "opacity": 0.55, "color": FILLS["busy"].light},
-                "encoding": {
-                    "x": {"field": "_from", **x_axis},
-                    "x2": {"field": "_to"},
-                    "y": {"field": low, **y_axis},
-                    "y2": {"field": high},
-                },
+                "encoding": {**along, "y": at_low, "y2": {"field": high}},
             },
             {
                 "mark": {"type": "rule", "strokeWidth": 2.4},
                 "encoding": {
-                    "x": {"field": "_from", **x_axis},
-                    "x2": {"field": "_to"},
-                    "y": {"field": mean, **y_axis},
+                    **along,
+                    "y": at_mean,
                     "color": line_colour(series, names),
-                    "strokeDash": {
-                        "field": series,
-                        "type": "nominal",
-                        "scale": dashes,
-                        "legend": legend_of(names, symbolType="stroke", symbolSize=600, symbolStrokeWidth=2),
-                    },
+                    "strokeDash": names_of(series, names, DASHES, legend=line_legend(names)),
                 },
             },
         ],

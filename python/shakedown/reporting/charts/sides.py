@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shakedown.reporting.charts.canvas import across, down, filled, rectangles, texts, ticks
-from shakedown.reporting.charts.figure import Definition, fitted
+from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import MUTED
 
-_LABEL_PX, _BAR_PX, _GAP_PX, _BETWEEN_PX = 17, 13, 3, 12
+_LABEL_PX, _BAR_PX, _GAP_PX, _BETWEEN_PX = 20, 13, 3, 12
 _BOLD_PX = 7.4
 """Width of a bold character in the widest font that a reader's browser takes."""
 _BOTH = ("client", "server")
@@ -18,19 +18,23 @@ _BOTH = ("client", "server")
 
 @dataclass(frozen=True)
 class Segment:
-    """One piece of a bar; `fill` names its look in the theme, `category` its word in the legend."""
+    """One piece of a bar; `fill` names its look in the theme, `category` its word in the legend.
+
+    `spread` says how certain the whole bar's value is.
+    """
 
     suite: str
     side: str
     category: str
     fill: str
     value: float
+    spread: str = ""
 
 
 def stacked_bars(
     segments: Sequence[Segment],
-    axis: str,
     totals: Sequence[str],
+    axis: str,
     width: int,
     sides: Sequence[str] = _BOTH,
 ) -> Definition:
@@ -54,8 +58,12 @@ def stacked_bars(
             for category in categories:
                 for segment in of.get((suite, side, category), ()):
                     end = reached + segment.value
+                    total = totals[len(sides) * position + row]
+                    whole = f"of {total}{segment.spread}"
                     bars.append(
                         {
+                            SUITE: suite,
+                            TIP: f"{side} {category}: {segment.value:,.6g} {axis}; {whole}".strip(),
                             "category": category,
                             "from": reached,
                             "to": end,
@@ -65,11 +73,10 @@ def stacked_bars(
                     )
                     reached = end
             middle = top + _BAR_PX / 2
-            ends.append(
-                {"side": side, "to": reached, "middle": middle, "total": totals[len(sides) * position + row]}
-            )
+            total = totals[len(sides) * position + row]
+            ends.append({SUITE: suite, "side": side, "to": reached, "middle": middle, "total": total})
     names = [
-        {"suite": fitted(suite, width - 60, _BOLD_PX), "y": position * suite_px + _LABEL_PX - 7}
+        {SUITE: suite, **label(suite, width - 60, _BOLD_PX), "y": position * suite_px + _LABEL_PX - 10}
         for position, suite in enumerate(suites)
     ]
     height = len(suites) * suite_px
@@ -86,6 +93,6 @@ def stacked_bars(
             ),
             texts(ends, "total", {"field": "to", **x}, middle_y, dx=5),
             texts(ends, "side", {"value": -6}, middle_y, "right", color=MUTED),
-            texts(names, "suite", {"value": 0}, {"field": "y", **y}, fontWeight=600, fontSize=12),
+            texts(names, "text", {"value": 0}, {"field": "y", **y}, fontWeight=600, fontSize=12),
         ],
     }

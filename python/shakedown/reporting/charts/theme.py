@@ -76,17 +76,26 @@ _VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", LANE: "l
 
 
 def stylesheet_variables() -> str:
-    """The CSS variables: light by default and in print, dark where the reader's system is."""
+    """The CSS variables: light by default and in print, dark where the reader's system is.
+
+    The root's `data-theme` has the last word.
+    """
     fills = [*FILLS.values(), *STEPS.values()]
     light = {name: colour for colour, name in _VARIABLES.items()} | {fill.name: fill.light for fill in fills}
     dark = {name: _DARK[colour] for colour, name in _VARIABLES.items()} | {
         fill.name: fill.dark for fill in fills
     }
 
-    def block(values: dict[str, str]) -> str:
-        return ":root{" + "".join(f"--{name}:{colour};" for name, colour in values.items()) + "}"
+    def block(where: str, scheme: str, values: dict[str, str]) -> str:
+        said = "".join(f"--{name}:{colour};" for name, colour in values.items())
+        return f"{where}{{color-scheme:{scheme};{said}}}"
 
-    return f"{block(light)}\n@media screen and (prefers-color-scheme: dark){{{block(dark)}}}"
+    return (
+        f"{block(':root', 'light', light)}\n"
+        f"@media screen{{{block(':root[data-theme=dark]', 'dark', dark)}}}\n"
+        "@media screen and (prefers-color-scheme:dark)"
+        f"{{{block(':root:not([data-theme=light])', 'dark', dark)}}}"
+    )
 
 
 def page_patterns() -> str:
@@ -120,7 +129,7 @@ def vega_config() -> dict[str, Any]:
     return {
         "background": None,
         "font": FONT,
-        "padding": 4,
+        "padding": {"left": 12, "top": 4, "right": 8, "bottom": 4},
         "view": {"stroke": None},
         "axis": {
             "labelColor": MUTED,
@@ -145,7 +154,7 @@ def vega_config() -> dict[str, Any]:
             "title": None,
             "offset": 8,
             "labelLimit": 0,
-            "columnPadding": 18,
+            "columnPadding": 44,
         },
         "text": {"color": INK, "fontSize": 11},
     }

@@ -6,10 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shakedown.reporting.charts.canvas import across, down, filled, haloed, lanes, rectangles, texts, ticks
-from shakedown.reporting.charts.figure import Definition
+from shakedown.reporting.charts.canvas import (
+    across,
+    between,
+    down,
+    filled,
+    haloed,
+    lanes,
+    marks,
+    rectangles,
+    texts,
+    ticks,
+)
+from shakedown.reporting.charts.figure import TIP, Definition
 from shakedown.reporting.charts.theme import FILLS, INK, LANE, MUTED, PAPER
-from shakedown.schema.base import opposite
+from shakedown.reporting.charts.trace_events import Arrow, Slice, chrome_trace
+from shakedown.schema.base import SIDES, Side, opposite
 
 _HEIGHT_PX = 196
 _LANES_PX = {"client": (26.0, 62.0), "server": (134.0, 170.0)}
@@ -40,7 +52,7 @@ class Flight:
     """A run of messages of one sender, sent at one time: the network takes none here."""
 
     number: int | None
-    sender: str
+    sender: Side
     at_us: float
     size_bytes: float
 
@@ -83,6 +95,33 @@ def runs(messages: Sequence[Row]) -> Iterator[list[Row]]:
         yield run
 
 
+def traced(messages: Sequence[Row], operations: Sequence[Row]) -> str:
+    """The handshake as a Chrome trace: a thread a side, a slice a message, its operations inside, an arrow a
+    flight.
+    """
+    works, sent = timeline(messages, operations)
+    slices = []
+    for work in works:
+        slices.append(Slice(work.side, work.name, "message", work.start_us, work.end_us))
+        slices += [
+            Slice(work.side, _named(operation), operation["class"], start_us, end_us)
+            for operation, start_us, end_us in _inside(work)
+        ]
+    arrows = [
+        Arrow(one.sender, opposite(one.sender), f"{one.size_bytes:,.0f} bytes", one.at_us) for one in sent
+    ]
+    return chrome_trace(SIDES, slices, arrows)
+
+
+def _inside(work: Work) -> Iterator[tuple[Row, float, float]]:
+    """A message's operations one after the other: their order within it is not recorded."""
+    reached = work.start_us
+    for operation in sorted(work.operations, key=lambda one: one["class"] == "common"):
+        end = min(reached + operation["us"], work.end_us)
+        yield operation, reached, end
+        reached = end
+
+
 def waterfall(messages: Sequence[Row], operations: Sequence[Row], width: int) -> Definition:
     """The drawing; x is µs of CPU time, one side after the other."""
     works, sent = timeline(messages, operations)
@@ -92,18 +131,25 @@ def waterfall(messages: Sequence[Row], operations: Sequence[Row], width: int) ->
     blocks, pieces, labels = [], [], []
     for work in works:
         top, bottom = _LANES_PX[work.side]
-        blocks.append({"from": work.start_us, "to": work.end_us, "top": top, "bottom": bottom})
+        blocks.append(
+            {
+                TIP: f"{work.index + 1} {work.name}, {work.side}: {work.end_us - work.start_us:,.6g} µs",
+                "from": work.start_us,
+                "to": work.end_us,
+                "top": top,
+                "bottom": bottom,
+            }
+        )
         room_px = (work.end_us - work.start_us) * per_us
         label = next((text for text in (work.name, str(work.index + 1)) if _fits(text, room_px)), None)
         if label:
             height = top - 8 if work.side == "client" else bottom + 9
             labels.append({"x": (work.start_us + work.end_us) / 2, "y": height, "text": label})
-        reached = work.start_us
         inside = {"top": top + _INSET_PX, "bottom": bottom - _INSET_PX}
-        for operation in sorted(work.operations, key=lambda one: one["class"] == "common"):
-            end = min(reached + operation["us"], work.end_us)
-            pieces.append({"class": _CLASS_WORDS[operation["class"]], "from": reached, "to": end, **inside})
-            reached = end
+        for operation, start, end in _inside(work):
+            about = {TIP: f"{_named(operation)}: {operation['us']:,.6g} µs, in {work.name}"}
+            kind = _CLASS_WORDS[operation["class"]]
+            pieces.append({**about, "class": kind, "from": start, "to": end, **inside})
     arrows, heads, notes = _flight_marks(sent, per_us, inner_px)
     striped = [{"side": side, "top": top, "bottom": bottom} for side, (top, bottom) in _LANES_PX.items()]
     x, y = across(0, end_us), down(_HEIGHT_PX)
@@ -118,25 +164,27 @@ def waterfall(messages: Sequence[Row], operations: Sequence[Row], width: int) ->
             texts(striped, "side", {"value": -8}, {"field": "top", **y}, "right", dy=18, fontWeight=600),
             rectangles(blocks, span, y, color=FILLS["busy"].light, stroke=MUTED, strokeWidth=0.6),
             rectangles(pieces, span, y, color=filled("class", looks, width), stroke=PAPER, strokeWidth=0.7),
-            {
-                "data": {"values": arrows},
-                "mark": {"type": "rule", "color": INK, "strokeWidth": 1.2},
-                "encoding": {"x": at_x, "y": {"field": "top", **y}, "y2": {"field": "bottom"}},
-            },
-            {
-                "data": {"values": heads},
-                "mark": {"type": "point", "filled": True, "color": INK, "opacity": 1, "size": 42},
-                "encoding": {
-                    "x": at_x,
-                    "y": at_y,
-                    "shape": {"field": "shape", "type": "nominal", "scale": None},
-                },
-            },
+            marks(arrows, "rule", {"x": at_x, **between(y)}, color=INK, strokeWidth=1.2),
+            marks(
+                heads,
+                "point",
+                {"x": at_x, "y": at_y, "shape": {"field": "shape", "type": "nominal", "scale": None}},
+                filled=True,
+                color=INK,
+                opacity=1,
+                size=42,
+            ),
             # The halo keeps a label legible where another flight's arrow passes behind it.
             *haloed(notes, "text", at_x, at_y, "each"),
             texts(labels, "text", at_x, at_y, "center", color=MUTED),
         ],
     }
+
+
+def _named(operation: Row) -> str:
+    """An operation as people say it: `sign ECDSA P-256`."""
+    parts = (operation[key] for key in ("operation", "algorithm", "parameters"))
+    return " ".join(str(part) for part in parts if part)
 
 
 def _fits(text: str, room_px: float) -> bool:

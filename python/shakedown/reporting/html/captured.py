@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from shakedown.reporting.charts.figure import Figure
-from shakedown.reporting.charts.ladder import ladder
+from shakedown.reporting.charts.ladder import ladder, traced
+from shakedown.reporting.columns import html_table
+from shakedown.reporting.columns.captured import CONNECTIONS, KINDS, MESSAGES, kind_name
 from shakedown.reporting.html.measured import count_round_trips
 from shakedown.reporting.html.modelled import captured_blocks, outlook
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.html.text import Piece, Sentence, plain, sentence
-from shakedown.reporting.terminal.captured import kind_cells, kind_name
-from shakedown.reporting.terminal.figures import NOTHING, count, time, whole, yes_no
+from shakedown.reporting.terminal.figures import count, time, whole
 from shakedown.results import queries
+from shakedown.schema.base import SIDES
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
@@ -51,7 +53,7 @@ def _captures(results: Results) -> list[_Capture]:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The captures, one after the other, then all that was priced of them."""
+    """The captures, one after the other, then all that was estimated of them."""
     captures = _captures(results)
     if not captures:
         return
@@ -168,51 +170,37 @@ def _summary(capture: _Capture) -> str:
 
 
 def _kinds(capture: _Capture) -> Table:
-    rows = [kind_cells(kind) for kind in capture.kinds]
-    if capture.about["uncounted"]:
-        rows.append(["other kinds", whole(capture.about["uncounted"]), *(NOTHING,) * 4])
     caption = "Every connection of the file. Handshake: from first packet to the last flight's last message."
-    if capture.about["unpriced"]:
-        caption += f" Not priced, for there are too many: {', '.join(capture.about['unpriced'])}."
-    return Table(
-        ["suite, as far as it was visible", "connections", "complete", "resumed", "bytes", "handshake"],
-        rows,
-        5,
-        caption,
-        "captured",
-    )
+    if capture.about["uncounted"]:
+        caption += f" {count(capture.about['uncounted'], 'more connection')} are of other kinds."
+    if capture.about["without_cost"]:
+        caption += (
+            f" No figures for these, as there are too many: {', '.join(capture.about['without_cost'])}."
+        )
+    return html_table(KINDS, capture.kinds, caption, "captured")
 
 
 def _connections(capture: _Capture) -> Table:
-    rows = []
-    for one in capture.connections:
-        again = one["client_segments"], one["server_segments"]
-        known = capture.about["packets"] is not None
-        rows.append(
-            [
-                f"{one['connection']}  {kind_name(one)}",
-                one["client"] or NOTHING,
-                (one["server"] or NOTHING) + (f" ({one['server_name']})" if one["server_name"] else ""),
-                yes_no(one["resumed"]),
-                "; ".join(_troubles(capture, one)) or NOTHING,
-                whole(one["messages"]),
-                whole(one["flights"]),
-                whole(one["wire_bytes"]),
-                time(one["handshake_s"], 2),
-                time(_sum(capture, one, "network_s"), 2),
-                time(_sum(capture, one, "sender_s"), 2),
-                whole(sum(again)) if known else NOTHING,
-            ]
-        )
-    head = ["connection", "client", "server", "resumed", "what to know"]
-    head += ["messages", "flights", "bytes", "handshake", "network", "peers", "sent again"]
+    known = capture.about["packets"] is not None
+    rows = [
+        {
+            **one,
+            "bytes": one["wire_bytes"],
+            "state": "; ".join(_troubles(capture, one)),
+            "resent": one["client_segments"] + one["server_segments"] if known else None,
+            "network_s": _sum(capture, one, "network_s"),
+            **{f"{side}_wait_s": _sum(capture, one, "sender_s", side) for side in SIDES},
+            "start_s": None,
+        }
+        for one in capture.connections
+    ]
     caption = (
-        "Network and peers: what the handshake's waits were made of, as far as the capture tells; "
-        "sent again: segments that were sent more than once."
+        "Network, client and server: what the handshake's waits were made of, as far as the capture tells; "
+        "resent: segments that were sent more than once."
     )
     if len(rows) < capture.total:
-        caption += f" The first {len(rows)} of {capture.total:,}, and those that were priced."
-    return Table(head, rows, 7, caption, "captured")
+        caption += f" The first {len(rows)} of {capture.total:,}, and those that were estimated."
+    return html_table(CONNECTIONS, rows, caption, "captured", most=len(rows))
 
 
 def _troubles(capture: _Capture, connection: Row) -> Iterator[str]:
@@ -228,11 +216,11 @@ def _troubles(capture: _Capture, connection: Row) -> Iterator[str]:
             yield f"{side} alert {text or 'encrypted'}"
 
 
-def _sum(capture: _Capture, connection: Row, key: str) -> float | None:
+def _sum(capture: _Capture, connection: Row, key: str, side: str | None = None) -> float | None:
     found = [
         message[key]
         for message in capture.messages.get(connection["connection"], ())
-        if message["flight"] is not None and message[key] is not None
+        if message["flight"] is not None and message[key] is not None and side in (None, message["sender"])
     ]
     return sum(found) if found else None
 
@@ -246,6 +234,7 @@ def _ladder_block(number: int, capture: _Capture, connection: Row, folded: bool)
         kind="captured",
         alternative=f"Connection {index} of {capture.name}: each message's wait, by its cause",
         define=lambda width: ladder(messages, width),
+        trace=traced(messages),
         data=[
             {
                 "capture": capture.name,
@@ -264,7 +253,7 @@ def _ladder_block(number: int, capture: _Capture, connection: Row, folded: bool)
         caption=(
             "Each bar is the wait for a message, ended by its last byte; a wait's causes are drawn one after "
             "the other, network first, whatever their order was. A message that came with the one before it "
-            "has none." + (f" Not priced: {refused}." if refused else "")
+            "has none." + (f" Not estimated: {refused}." if refused else "")
         ),
     )
     who = connection["server_name"] or connection["server"]
@@ -272,19 +261,11 @@ def _ladder_block(number: int, capture: _Capture, connection: Row, folded: bool)
         f"connection {index}, {connection['client']} to {who}: {time(connection['handshake_s'], 2)}, "
         f"{whole(connection['wire_bytes'])} bytes, {count_round_trips(connection['flights'])}"
     )
-    return Block(kind_name(connection), summary, figure, _messages(messages), "Message by message", folded)
-
-
-def _messages(messages: Sequence[Row]) -> Table:
-    rows = [
-        [
-            f"{message['message_index'] + 1}",
-            f"{message['sender']}: {message['message']}",
-            whole(message["flight"]),
-            whole(message["bytes"]),
-            *(time(message[key], 2) for key in ("time_s", "wait_s", "network_s", "sender_s")),
-        ]
-        for message in messages
-    ]
-    head = ["#", "message", "flight", "bytes", "at", "wait", "network", "sender"]
-    return Table(head, rows, 6, kind="captured")
+    return Block(
+        kind_name(connection),
+        summary,
+        figure,
+        html_table(MESSAGES, messages, kind="captured"),
+        "Message by message",
+        folded,
+    )

@@ -135,7 +135,7 @@ def _sizes(side: Side, about: UserChain) -> Figure:
         title=f"Bytes of the {side}'s certificates, by what they hold",
         kind="",
         alternative=f"Stacked bars: bytes of each certificate of the {side}, by part",
-        define=lambda width: stacked_bars(segments, "bytes", totals, width, sides=("",)),
+        define=lambda width: stacked_bars(segments, totals, "bytes", width, sides=("",)),
         data=data,
         caption="Read from the files. A root at the end is not sent: peers have it.",
     )

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shakedown.reporting.charts.dot_plot import Way, ways
+from shakedown.reporting.charts.dot_plot import Ways, dot_plot
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.sides import Segment, stacked_bars
+from shakedown.reporting.charts.theme import FILLS, INK
+from shakedown.reporting.columns import MAX_ROWS, html_table
+from shakedown.reporting.columns.live import LOADS, load_row
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.terminal.figures import rate, time
 from shakedown.reporting.terminal.loads import (
     FIGURES,
-    compared_kinds,
     compared_rows,
-    comparison_cells,
-    comparison_head,
+    comparison,
     live_figure_s,
-    load_cells,
     off,
 )
 
@@ -28,7 +28,6 @@ Row = Mapping[str, Any]
 
 MAX_SHOWN = 12
 """Loads of the figure; the table has the others."""
-MAX_LINES = 400
 
 
 def sections(results: Results) -> Iterator[Section]:
@@ -64,12 +63,7 @@ def _lead(compared: Sequence[Row]) -> str:
     return said
 
 
-def _load_table(rows: Sequence[Row]) -> Table:
-    head = [
-        "suite", "arrivals", "rate", "completed", "failed", "resumed", "mean", "median", "p99",
-        "server CPU", "utilisation",
-    ]  # fmt: skip
-    cells = [[row["label"], row["arrivals"], *load_cells(row)] for row in rows[:MAX_LINES]]
+def _load_table(rows: Sequence[dict[str, Any]]) -> Table:
     caption = (
         "Handshake times count from the planned start. Server CPU: time of its threads for one handshake, "
         "the kernel's work on sockets included. Load: share of time that its stack worked."
@@ -80,12 +74,20 @@ def _load_table(rows: Sequence[Row]) -> Table:
     saturated = [row["label"] for row in rows if row["saturated"]]
     if saturated:
         caption += f" The generator was the bottleneck: {', '.join(dict.fromkeys(saturated[:10]))}."
-    return Table(head, cells, 9, caption, "live")
+    return html_table(LOADS, [load_row(row) for row in rows], caption, "live", MAX_ROWS)
+
+
+_LOOKS = {
+    "live": ("circle", FILLS["key"].light),
+    "modelled": ("diamond", FILLS["signature"].light),
+    "simulated": ("triangle-up", INK),
+    "engines in virtual time": ("triangle-down", FILLS["busy"].light),
+}
 
 
 def _comparison(rows: Sequence[Row]) -> Block:
     shown = [
-        Way(
+        Ways(
             label=f"{row['label']} at {rate(row['rate'])}/s: {words}",
             times_ms={
                 kind: value_s * 1e3
@@ -102,10 +104,7 @@ def _comparison(rows: Sequence[Row]) -> Block:
         for key, words in FIGURES.items()
     ]
     drawn = [way for way in shown if way.times_ms]
-    kinds = compared_kinds(rows)
-    head = comparison_head(kinds)
-    cells = [one for row in rows for one in comparison_cells(row, kinds)][:MAX_LINES]
-    table = Table(["suite", "figure", *head], cells, len(head), kind="live")
+    table = html_table(*comparison(rows), kind="live")
     if not drawn:
         return Block(table=table)
     figure = Figure(
@@ -113,7 +112,7 @@ def _comparison(rows: Sequence[Row]) -> Block:
         title="The same modelled, simulated and live",
         kind="live",
         alternative="A row for each suite and figure: its live, modelled and simulated mean",
-        define=lambda width: ways(drawn, "ms, logarithmic", width),
+        define=lambda width: dot_plot(drawn, _LOOKS, "ms, logarithmic", width),
         data=[flat for row in rows for flat in _flat(row)],
         caption=(
             "Modelled and simulated start from the times that the handshake took in memory here"
@@ -173,7 +172,7 @@ def _spent_figure(name: str, title: str, rows: Sequence[Row]) -> Figure:
         title=f"Where the time goes: {title}",
         kind="live",
         alternative="Stacked bars: each side's time for each message: cryptography, other code, waiting",
-        define=lambda width: stacked_bars(segments, "ms (mean)", totals, width),
+        define=lambda width: stacked_bars(segments, totals, "ms (mean)", width),
         data=[
             {
                 **{

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.sides import Segment, stacked_bars
-from shakedown.reporting.charts.timeline import waterfall
+from shakedown.reporting.charts.timeline import traced, waterfall
+from shakedown.reporting.columns import html_table
+from shakedown.reporting.columns.measured import HANDSHAKES, MESSAGES, by_scenario, message_rows, uncertainty
 from shakedown.reporting.html.cases import cases_section
-from shakedown.reporting.html.section import Block, Section, Table
+from shakedown.reporting.html.section import Block, Section
 from shakedown.reporting.html.text import Sentence, sentence
 from shakedown.reporting.terminal.figures import (
-    NOTHING,
     count,
-    milliseconds,
     round_trips,
     share,
     time_us,
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 MAX_OPEN_WATERFALLS = 16
 """With more suites than these, each waterfall is folded behind its name."""
 
-MAX_WATERFALLS = 200
+MAX_BARS = 100
+"""Handshakes of a figure of bars; its CSV has all."""
+
+MAX_WATERFALLS = 100
 """Handshakes that are drawn from inside; all are in the table."""
 
 Row = Mapping[str, Any]
@@ -60,7 +63,7 @@ def sections(results: Results) -> Iterator[Section]:
     rows = results.handshakes.to_dicts()
     if not rows:
         return
-    messages, operations = _by_scenario(results.messages), _by_scenario(results.operations)
+    messages, operations = by_scenario(results.messages), by_scenario(results.operations)
     yield overview(rows)
     yield from cases_section(rows, messages, operations)
     yield time_section(rows)
@@ -68,48 +71,18 @@ def sections(results: Results) -> Iterator[Section]:
     yield waterfalls(rows, messages, operations)
 
 
-def _by_scenario(view: Any) -> dict[str, list[Row]]:  # noqa: ANN401 - polars is imported late
-    found: dict[str, list[Row]] = {}
-    for row in view.to_dicts():
-        found.setdefault(row["scenario"], []).append(row)
-    return found
-
-
 def overview(rows: Sequence[Row]) -> Section:
     """The table of all handshakes; those that presented the user's certificates are marked."""
-    supplied = any(row["user_supplied"] for row in rows)
-    remembered = any(row["client_peak_bytes"] is not None for row in rows)
-    cells = []
-    for row in rows:
-        line = [
-            row["label"],
-            *([row["user_supplied"] or NOTHING] if supplied else []),
-            whole(row["bytes"]),
-            round_trips(row["flights"]),
-        ]
-        for side in SIDES:
-            mean, sd = row[f"{side}_us"], row[f"{side}_sd_us"]
-            line.append(f"{milliseconds(mean)} ± {share(sd / mean if mean else 0.0)}")
-            spent = (row[f"{side}_{kind}_us"] for kind in CLASSES)
-            line += [milliseconds(one) if one else NOTHING for one in spent]
-        if remembered:
-            peaks = (row[f"{side}_peak_bytes"] for side in SIDES)
-            line += [whole(None if peak is None else peak / 1024) for peak in peaks]
-        cells.append(line)
-    head = ["suite", *(["yours"] if supplied else []), "bytes", "round trips"]
-    for side in SIDES:
-        head += [f"{side}, ms", "key exchange", "signatures", "other"]
     caption = (
-        "Time is CPU time of one side for one handshake, mean ± standard deviation in milliseconds; "
-        "key exchange and signatures are public-key operations, other is all else; the three add up to the "
-        "mean. Bytes are those on the wire, both ways."
+        "Time is mean CPU time of one side for one handshake; ± is the 95 % interval of the mean, where "
+        "wide. Key exchange and signatures are public-key operations, other is all else; the three add up to "
+        "the mean. Bytes are those on the wire, both ways."
     )
-    if remembered:
-        head += ["client memory, KiB", "server memory, KiB"]
+    if any(row["client_peak_bytes"] is not None for row in rows):
         caption += " Memory is the most that a side holds for one connection."
-    if supplied:
+    if any(row["user_supplied"] for row in rows):
         caption += " Yours: which of the two sides presented your certificates."
-    table = Table(head, cells, len(head) - (2 if supplied else 1), caption, "measured")
+    table = html_table(HANDSHAKES, rows, caption, "measured")
     return Section("overview", "All handshakes", "", [Block(table=table)])
 
 
@@ -119,11 +92,11 @@ def time_section(rows: Sequence[Row]) -> Section:
     for row in rows:
         for side in SIDES:
             totals.append(time_us(row[f"{side}_us"]))
+            spread = f" ± {share(uncertainty(row, side), 1)} (95 % interval)"
             for kind in CLASSES:
                 mean_us = row[f"{side}_{kind}_us"]
-                segments.append(
-                    Segment(row["label"], side, _CLASS_WORDS[kind], kind, max(mean_us, 0.0) / 1000)
-                )
+                drawn_ms = max(mean_us, 0.0) / 1000
+                segments.append(Segment(row["label"], side, _CLASS_WORDS[kind], kind, drawn_ms, spread))
                 about = {"suite": row["label"], "side": side, "class": kind}
                 data.append({**about, "mean_us": mean_us, "kind": "measured"})
     figure = Figure(
@@ -131,9 +104,10 @@ def time_section(rows: Sequence[Row]) -> Section:
         title="CPU time of each side, by class of work",
         kind="measured",
         alternative="Stacked bars: mean CPU time per handshake of client and server, by class, per suite",
-        define=lambda width: stacked_bars(segments, "ms of CPU time (mean)", totals, width),
+        define=lambda width: stacked_bars(*_first(segments, totals), "ms of CPU time (mean)", width),
         data=data,
-        caption="Means, so that the pieces add up. Common: everything except public-key operations.",
+        caption="Means, so that the pieces add up. Other: everything except public-key operations."
+        + _how_many(rows),
     )
     return Section("time", "Where the time goes", "", [Block(figure=figure)])
 
@@ -157,14 +131,24 @@ def bytes_section(rows: Sequence[Row], messages: Mapping[str, Sequence[Row]]) ->
         title="Bytes that each side sends, by what they carry",
         kind="measured",
         alternative="Stacked bars: bytes sent by client and server in one handshake, by content, per suite",
-        define=lambda width: stacked_bars(segments, "bytes on the wire", totals, width),
+        define=lambda width: stacked_bars(*_first(segments, totals), "bytes on the wire", width),
         data=data,
         caption=(
             "Record headers, padding and tags are counted with their message. TLS 1.3 carries its "
-            "key shares, and a resumption its ticket, in the hellos."
+            "key shares, and a resumption its ticket, in the hellos." + _how_many(rows)
         ),
     )
     return Section("bytes", "Bytes sent", "", [Block(figure=figure)])
+
+
+def _first(segments: Sequence[Segment], totals: Sequence[str]) -> tuple[Sequence[Segment], Sequence[str]]:
+    """The bars of as many handshakes as a figure shows."""
+    suites = set(list(dict.fromkeys(one.suite for one in segments))[:MAX_BARS])
+    return [one for one in segments if one.suite in suites], totals[: len(SIDES) * MAX_BARS]
+
+
+def _how_many(rows: Sequence[Row]) -> str:
+    return f" The first {MAX_BARS} of {len(rows):,}; the CSV has all." if len(rows) > MAX_BARS else ""
 
 
 def waterfalls(
@@ -191,41 +175,23 @@ def waterfall_block(
     row: Row, messages: Sequence[Row], operations: Sequence[Row], folded: bool = False
 ) -> Block:
     """One handshake: its drawing, and its messages with their operations."""
-    cells, data = [], []
-    public: dict[int | None, list[str]] = {}
-    for one in operations:
-        if one["class"] != "common":
-            words = f"{one['side']} {operation_words(one)} {time_us(one['us'])}"
-            public.setdefault(one["message_index"], []).append(words)
-    for message in messages:
-        done = "; ".join(public.get(message["message_index"], ()))
-        number = message["message_index"] + 1
-        cells.append(
-            [
-                f"{number}",
-                f"{message['sender']}: {message['message']}",
-                done or NOTHING,
-                whole(message["flight"]),
-                whole(message["bytes"]),
-                f"{message['generate_us']:,.1f}",
-                f"{message['process_us']:,.1f}",
-            ]
-        )
-        data.append(
-            {
-                "suite": row["label"],
-                "message": number,
-                "from": message["sender"],
-                "name": message["message"],
-                "flight": message["flight"],
-                "unit": message["message_unit"],
-                "bytes": message["bytes"],
-                "generate_mean_us": message["generate_us"],
-                "process_mean_us": message["process_us"],
-                "public_key_operations": done,
-                "kind": "measured",
-            }
-        )
+    found = message_rows(row, messages, operations)
+    data = [
+        {
+            "suite": row["label"],
+            "message": message["message_index"] + 1,
+            "from": message["sender"],
+            "name": message["message"],
+            "flight": message["flight"],
+            "unit": message["message_unit"],
+            "bytes": message["bytes"],
+            "generate_mean_us": message["generate_us"],
+            "process_mean_us": message["process_us"],
+            "public_key_operations": one["operations"].replace("\n", "; "),
+            "kind": "measured",
+        }
+        for message, one in zip(messages, found, strict=False)
+    ]
     figure = Figure(
         name=f"waterfall-{slug(row['label'])}",
         title=row["label"],
@@ -237,6 +203,7 @@ def waterfall_block(
             f"Unattributed, outside any message: client {time_us(row['client_unattributed_us'])}, "
             f"server {time_us(row['server_unattributed_us'])}; not drawn. Numbers are those of the table."
         ),
+        trace=traced(messages, operations),
     )
     summary = (
         f"client {time_us(row['client_us'])}, server {time_us(row['server_us'])}, "
@@ -244,17 +211,8 @@ def waterfall_block(
     )
     if row["user_supplied"]:
         summary += f"; your certificates on the {row['user_supplied']}'s side"
-    head = ["#", "message", "public-key operations (mean)", "flight", "bytes", "generate, µs", "process, µs"]
-    return Block(
-        row["label"], summary, figure, Table(head, cells, 4, kind="measured"), "Message by message", folded
-    )
-
-
-def operation_words(operation: Row) -> str:
-    """`sign rsa2048`, `derive ecdh p256`: the algorithm only where its parameters don't say it."""
-    parameters, algorithm = operation["parameters"] or "", operation["algorithm"]
-    named = parameters if parameters.startswith(algorithm) else f"{algorithm} {parameters}"
-    return f"{operation['operation']} {named}".rstrip()
+    table = html_table(MESSAGES, found, kind="measured")
+    return Block(row["label"], summary, figure, table, "Message by message", folded, suite=row["label"])
 
 
 def slug(label: str) -> str:

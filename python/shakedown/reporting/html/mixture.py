@@ -6,17 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.charts.figure import Figure
-from shakedown.reporting.html.section import Block, Section, Table
-from shakedown.reporting.html.simulated import arrival_window_s, drawing, lacking, points
+from shakedown.reporting.columns import html_table
+from shakedown.reporting.columns.simulated import CLIENTS
+from shakedown.reporting.html.fleet_series import arrival_window_s, kind_points, kinds_drawing
+from shakedown.reporting.html.section import Block, Section
+from shakedown.reporting.html.simulated import lacking, least_time
 from shakedown.reporting.terminal.figures import share
-from shakedown.reporting.terminal.mixture import (
-    MIXTURE_COLUMNS,
-    NAMES,
-    mixture_cells,
-    mixture_title,
-    mixtures,
-)
-from shakedown.reporting.terminal.simulated import least_time
+from shakedown.reporting.terminal.fleets import mixture_rows, mixture_title, mixtures
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
@@ -35,29 +31,33 @@ def mixture_section(results: Results) -> Iterator[Section]:
 
 def _block(results: Results, row: Mapping[str, Any], number: int) -> Block:
     title = mixture_title(row)
-    head = [*NAMES, *MIXTURE_COLUMNS]
     caption = (
         f"{title[:1].upper()}{title[1:]}. All arrive in one process and wait in one queue.{lacking([row])}"
     )
-    table = Table(head, list(mixture_cells(results, row)), len(MIXTURE_COLUMNS), caption, "simulated")
+    table = html_table(CLIENTS, mixture_rows(results, row), caption, "simulated")
     if row["width_s"] is None:
         return Block(table=table)
+    series = kind_points(results, row, _kinds(results, row))
     figure = Figure(
         name=f"mixture-{number}",
         title=f"{row['mix']}: how many are still outside ({row['arrivals']})",
         kind="simulated",
-        alternative="An area: clients of all kinds that have arrived and are not in yet, over time",
-        define=drawing(results, [row], arrival_window_s(row["arrivals"])),
-        data=points(results, row),
-        caption="In the shaded time clients arrive; the area is how many of them are not in yet; at the "
-        "stroke the last one is.",
+        alternative="An area for each kind: clients that have arrived and are not in yet, over time",
+        define=kinds_drawing(series, arrival_window_s(row["arrivals"])),
+        data=[point for _, found in series for point in found],
+        caption="In the shaded time clients arrive; the area is how many of a kind are not in yet, by what "
+        "they wait for; the stroke is the end of the interval in which the last one is.",
     )
     return Block(figure=figure, table=table)
 
 
+def _kinds(results: Results, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = results.fleet_kinds.filter(results.fleet_kinds["scenario"] == row["scenario"])
+    return found.sort("item").to_dicts()
+
+
 def _lead(results: Results, row: Mapping[str, Any]) -> str:
-    kinds = results.fleet_kinds.filter(results.fleet_kinds["scenario"] == row["scenario"]).to_dicts()
-    known = [one for one in kinds if one["handshake_mean_s"] is not None]
+    known = [one for one in _kinds(results, row) if one["handshake_mean_s"] is not None]
     if not known:
         return ""
     slow = max(known, key=lambda one: float(one["handshake_mean_s"]))

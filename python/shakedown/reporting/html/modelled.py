@@ -11,20 +11,22 @@ import polars as pl
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.frame_rows import FrameRows
 from shakedown.reporting.charts.map import time_map
-from shakedown.reporting.charts.queue import queue_curves
+from shakedown.reporting.charts.queue import queue_curves, rates_drawn
+from shakedown.reporting.columns import MAX_ROWS, WIDE, html_table
+from shakedown.reporting.columns.modelled import PREDICTIONS, saved_prediction
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.html.text import Sentence, sentence
 from shakedown.reporting.terminal.figures import (
     NOTHING,
-    energy,
+    bounded,
     legend,
     marked,
     rate,
-    rough,
     share,
     time,
     whole,
 )
+from shakedown.reporting.terminal.modelled import ready_time
 from shakedown.results import queries
 
 if TYPE_CHECKING:
@@ -32,12 +34,10 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-MAX_CELLS = 5_000
+MAX_CELLS = 2_000
 """Cells of a map: with more, the first devices and bearers are drawn; all are in the table."""
 
 MAX_RATES_SHOWN = 8
-MAX_LINES = 400
-"""Lines of the tables of what was extrapolated, and of what could not be priced."""
 
 MAX_QUEUES = 100
 
@@ -64,11 +64,11 @@ def _lowest(view: pl.DataFrame) -> list[dict[str, Any]]:
 def predictions_section(results: Results) -> Iterator[Section]:
     """The map at the lowest rate, the server's load at each, and what was extrapolated."""
     view = _priced(results, captured=False)
-    unpriced = queries.unpriced(results.source).filter(pl.col("capture").is_null()).to_dicts()
-    if not view.height and not unpriced:
+    without_cost = queries.without_cost(results.source).filter(pl.col("capture").is_null()).to_dicts()
+    if not view.height and not without_cost:
         return
     blocks: list[Block] = []
-    lead = "No figure prices any of them."
+    lead = "None of them has a cost figure."
     if view.height:
         quiet = _lowest(view)
         rates = view["rate_per_s"].unique().sort().to_list()
@@ -94,9 +94,7 @@ def predictions_section(results: Results) -> Iterator[Section]:
         some = view.filter(pl.col("rate_per_s").is_in(rates[:MAX_RATES_SHOWN]))
         if len(rates) > 1:
             blocks.append(Block(table=_by_rate(some, rates[:MAX_RATES_SHOWN]), folded_table="By rate"))
-        blocks.append(Block(table=_percentiles(quiet), folded_table="Percentiles and ranges"))
-        if any(row["energy_j"] is not None for row in quiet):
-            blocks.append(Block(table=_energies(quiet), folded_table="Energy of the client"))
+        blocks.append(Block(table=_figures(quiet), folded_table="Percentiles, ranges and energy"))
         if view["workers_needed"].count():
             blocks.append(Block(table=_workers(some, rates[:MAX_RATES_SHOWN]), folded_table="Workers needed"))
         if view["missing"].sum():
@@ -104,10 +102,12 @@ def predictions_section(results: Results) -> Iterator[Section]:
         extrapolated = _extrapolated(results)
         blocks.append(Block(table=extrapolated, folded_table="What was extrapolated, and how"))
         lead = _lead(quiet)
-    if unpriced:
-        cells = [[one["suite"], one["device"], one["reason"]] for one in _once(unpriced)]
+    if without_cost:
+        cells = [[one["suite"], one["device"], one["reason"]] for one in _once(without_cost)]
         blocks.append(
-            Block(table=_bounded(["suite", "device", "why"], cells), folded_table="What could not be priced")
+            Block(
+                table=_bounded(["suite", "device", "why"], cells), folded_table="What could not be estimated"
+            )
         )
     yield Section("predictions", "On other devices, over other networks", lead, blocks)
 
@@ -148,7 +148,7 @@ def _lead(rows: Sequence[Row]) -> str:
         return "At this rate the server reaches no steady state for any of them."
     best = max(wins, key=wins.__getitem__)
     _, quick, slow = widest
-    ends = [f"{marked(time(row['ready_mean_s'], 2), row['basis'])} ({row['label']})" for row in (quick, slow)]
+    ends = [f"{marked(ready_time(row), row['basis'])} ({row['label']})" for row in (quick, slow)]
     return (
         f"{best} is the quickest in {wins[best]} of {compared} places. The choice matters most on "
         f"{quick['device']} over {quick['bearer']}: from {ends[0]} to {ends[1]}."
@@ -175,103 +175,32 @@ def _by_rate(view: pl.DataFrame, rates: Sequence[float]) -> Table:
         cells = [suite]
         for one in rates:
             row = first[suite, one]
-            wait = row["queue_s"]
-            cells += [SATURATED if wait is None else time(wait, 2), share(row["utilisation"], 1)]
+            wait = bounded(lambda found: time(found, 2), row["queue_s"], row["queue_low_s"], None)
+            load = bounded(lambda found: share(found, 1), row["utilisation"], row["utilisation_low"], None)
+            cells += [SATURATED if row["ready_mean_s"] is None else wait, load]
         body.append(cells)
     caption = "Wait for a worker of the server, and the worker's utilisation."
     return Table(head, body, len(head) - 1, caption, "modelled")
 
 
-def _percentiles(rows: Sequence[Row]) -> Table:
-    """When the client may send and when all is done, and what 90 % of handshakes lie within."""
-    head = [
-        "suite",
-        "device",
-        "bearer",
-        "ready, mean",
-        "p95",
-        "p99",
-        "done, mean",
-        "p50",
-        "p95",
-        "p99",
-        "90 % interval",
-    ]
-    cells = []
-    for row in rows:
-        basis = row["basis"]
+MAX_TERMS = 3
+"""Bearers of which a caption names what is assumed of the radio; the table of results has all."""
 
-        def least(text: str, missing: int = row["missing"]) -> str:
-            return marked(text, "unknown") if missing else text
 
-        if row["ready_mean_s"] is None:
-            figures = [SATURATED, *[NOTHING] * 7]
-        else:
-            figures = [
-                marked(time(row["ready_mean_s"], 2), basis),
-                *(least(time(row[f"ready_{name}_s"], 2)) for name in ("p95", "p99")),
-                marked(time(row["done_mean_s"], 2), basis),
-                *(least(time(row[f"done_{name}_s"], 2)) for name in ("p50", "p95", "p99")),
-                f"{time(row['low_s'], 2)} – {'?' if row['high_s'] is None else time(row['high_s'], 2)}",
-            ]
-        cells.append([row["label"], row["device"], row["bearer"], *figures])
+def _figures(rows: Sequence[Row]) -> Table:
+    """All figures of each suite in each place."""
+    terms = dict.fromkeys(row["energy_terms"] for row in rows)
     caption = (
         "Ready: the client may send; done: the last flight is in. Percentiles are of handshakes, by the "
-        "spread of the network, the queue and the work; the last column has the figures' uncertainty too. "
-        + legend(row["basis"] for row in rows)
-    ).strip()
-    return _bounded(head, cells, caption, "modelled", numbers=8)
-
-
-MAX_TAILS = 3
-"""Bearers whose inactivity tail a caption names; the table of results has all."""
-
-
-def _energies(rows: Sequence[Row]) -> Table:
-    """The client's energy for one handshake, with its range; a sum that lacks a part says so."""
-    charged = any(row["handshakes_per_charge"] is not None for row in rows)
-    cells = []
-    for row in rows:
-        if row["energy_j"] is None:
-            cells.append(
-                [
-                    *(row["label"], row["device"], row["bearer"], NOTHING, NOTHING),
-                    *([NOTHING] if charged else []),
-                    f"without {row['energy_missing']}" if row["energy_missing"] else "the profiles give none",
-                ]
-            )
-            continue
-        lacking = row["energy_missing"]
-        mean = energy(row["energy_j"])
-        high = "?" if row["energy_high_j"] is None else energy(row["energy_high_j"])
-        cells.append(
-            [
-                row["label"],
-                row["device"],
-                row["bearer"],
-                f"≥ {mean}" if lacking or row["missing"] else mean,
-                f"{energy(row['energy_low_j'])} – {high}",
-                *([_per_charge(row)] if charged else []),
-                f"without {lacking}" if lacking else "",
-            ]
-        )
-    tails = dict.fromkeys(row["energy_tail"] for row in rows if row["energy_tail"])
-    caption = "Energy of the client for one handshake: processor, radio, its set-up and tail."
-    caption += "".join(f" Energy {tail}." for tail in list(tails)[:MAX_TAILS])
-    many = ["per charge"] if charged else []
-    head = ["suite", "device", "bearer", "energy", "90 % interval", *many, "missing"]
-    return _bounded(head, cells, caption, "modelled", numbers=3)
-
-
-def _per_charge(row: Row) -> str:
-    """How many handshakes a charge lasts for, with its range; ≤ where a part of the energy is missing."""
-    count, mean = row["handshakes_per_charge"], row["energy_j"]
-    if count is None:
-        return NOTHING
-    if row["energy_missing"] or row["missing"] or row["energy_high_j"] is None:
-        return f"≤ {rough(count)}"
-    least, most = (count * mean / row[f"energy_{end}_j"] for end in ("high", "low"))
-    return f"{rough(count)} ({rough(least)} – {rough(most)})"
+        "spread of the network, the queue and the work; the 90 % interval has the figures' uncertainty too. "
+        "Energy is the client's for the handshake itself; wake and tail are what waking the radio and its "
+        "tail add."
+    )
+    caption += "".join(f" Wake and tail {one}." for one in list(terms)[:MAX_TERMS])
+    bases = ("basis", "energy_basis", "wake_tail_basis")
+    caption += f" {legend(row[key] for row in rows for key in bases)}."
+    shown = [saved_prediction(row) for row in rows]
+    return html_table(PREDICTIONS, shown, caption.replace(" .", ""), "modelled", MAX_ROWS, WIDE)
 
 
 def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
@@ -296,10 +225,11 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
             if row["workers_needed"] is None:
                 cells.append("none is enough")
                 continue
-            text = whole(row["workers_needed"])
-            if low != high:
-                text += f" ({whole(low)} – {'?' if high is None else whole(high)})"
-            cells.append(f"≥ {text}" if (suite, one) in least else text)
+            if (suite, one) in least:
+                cells.append(f"≥ {whole(low)}")
+                continue
+            ends = "" if low == high else f" ({whole(low)} – {'?' if high is None else whole(high)})"
+            cells.append(whole(row["workers_needed"]) + ends)
         body.append(cells)
     caption = (
         "The least number of workers of the server that keeps the experiment's promise at each rate, on the "
@@ -319,7 +249,7 @@ def _missing(results: Results) -> Table:
 
 
 def _extrapolated(results: Results) -> Table:
-    """Every price that is not the device's own figure, once."""
+    """Every cost that is not the device's own figure, once."""
     found: dict[tuple[str, ...], None] = {}
     for one in queries.extrapolated(results.source).filter(pl.col("capture").is_null()).to_dicts():
         work = f"{one['operation']} {one['algorithm']} {one['parameters'] or ''}".strip()
@@ -332,9 +262,9 @@ def _extrapolated(results: Results) -> Table:
 def _bounded(
     head: list[str], cells: list[list[str]], caption: str = "", kind: str = "", *, numbers: int = 0
 ) -> Table:
-    if len(cells) > MAX_LINES:
-        caption = f"{caption} The first {MAX_LINES:,} of {len(cells):,}.".strip()
-    return Table(head, cells[:MAX_LINES], numbers, caption, kind)
+    if len(cells) > MAX_ROWS:
+        caption = f"{caption} The first {MAX_ROWS:,} of {len(cells):,}.".strip()
+    return Table(head, cells[:MAX_ROWS], numbers, caption, kind)
 
 
 def _once(rows: Sequence[Row]) -> list[Row]:
@@ -348,10 +278,10 @@ def _flat(view: pl.DataFrame) -> FrameRows:
     keys = (
         "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
         "connection", "basis", "missing", "client_s", "client_low_s", "client_high_s", "server_s",
-        "server_low_s", "server_high_s", "transmission_s", "queue_s", "low_s", "high_s",
+        "server_low_s", "server_high_s", "transmission_s", "queue_s", "ready_low_s", "ready_high_s",
         *(f"{end}_{name}_s" for end in ("ready", "done") for name in ("mean", "p50", "p95", "p99")),
-        "utilisation", "workers_needed", "energy_j", "energy_low_j", "energy_high_j", "energy_missing",
-        "handshakes_per_charge",
+        "utilisation", "workers_needed", "energy_j", "energy_low_j", "energy_high_j", "wake_tail_j",
+        "energy_missing", "handshakes_per_charge",
     )  # fmt: skip
     named = [pl.col(key).alias("suite") if key == "label" else pl.col(key) for key in keys]
     return FrameRows(view.select(*named, pl.lit("modelled").alias("kind")))
@@ -368,16 +298,15 @@ def queue_section(results: Results) -> Iterator[Section]:
         return
     shown = queues[:MAX_QUEUES]
     server = queues[0]["server_device"]
-    asked = sorted({one for one in results.predictions["rate_per_s"].unique().to_list() if one})[
-        :MAX_RATES_SHOWN
-    ]
+    rates = sorted({one for one in results.predictions["rate_per_s"].unique().to_list() if one})
+    asked = rates_drawn(shown, rates)[:MAX_RATES_SHOWN]
     caption = (
-        f"Work and wait at {_workers_of(queues[0])}; each curve is as high as five times the work itself. "
+        f"Work and wait at {_workers_of(queues[0])}; curves are cut at five times the work. "
         "The dot is the knee, where rate over response time is highest; the stroke is the saturation rate, "
         "where the queue becomes unstable."
     )
     if asked:
-        caption += f" Dotted lines: {', '.join(f'{one:g}' for one in asked)} a second."
+        caption += f" Dotted lines: {', '.join(f'{one:,g}' for one in asked)} a second."
     limited = {queue["suite"] for queue in queues}
     free = [suite for suite in dict.fromkeys(results.handshakes["suite"]) if suite not in limited]
     if free:
@@ -397,7 +326,7 @@ def queue_section(results: Results) -> Iterator[Section]:
     lead = (
         f"{_workers_of(queues[0], capital=True)} of {server} {sustains} {rate(slow['saturation_per_s'])} "
         f"handshakes a second of {slow['label']}, and {rate(fast['saturation_per_s'])} of {fast['label']}; "
-        "waits grow long from the knee on."
+        "waiting times increase quickly above the knee."
     )
     yield Section("queue", "How many the server takes", lead, [Block(figure=figure)])
 
@@ -434,21 +363,21 @@ def outlook(results: Results) -> Sentence:
     here = [row for row in _lowest(view) if (row["capture"], row["connection"]) == first]
     longest = max(here, key=_ready_s)
     template = f"On {longest['device']} over {longest['bearer']} the captured {{suite}} would take {{!time}}"
-    pieces = {"suite": longest["suite"], "time": time(longest["ready_mean_s"], 2)}
+    pieces = {"suite": longest["suite"], "time": marked(ready_time(longest), longest["basis"])}
     same = [pl.col(column) == longest[column] for column in ("device", "bearer", "rate_per_s")]
     known = pl.col("ready_mean_s").is_not_null() & (pl.col("suite") != longest["suite"])
     others = _priced(results, captured=False).filter(known, *same).to_dicts()
     if not others:
         return sentence(f"{template}.", **pieces)
     quickest = min(others, key=_ready_s)
-    pieces |= {"other": quickest["label"], "less": time(quickest["ready_mean_s"], 2)}
+    pieces |= {"other": quickest["label"], "less": marked(ready_time(quickest), quickest["basis"])}
     return sentence(f"{template}; the quickest of the others, {{other}}, {{!less}}.", **pieces)
 
 
 def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
-    """The captured handshakes priced on the experiment's devices, above the measured ones."""
+    """The captured handshakes estimated on the experiment's devices, above the measured ones."""
     view = _priced(results, captured=True)
-    unpriced = queries.unpriced(results.source).filter(pl.col("capture").is_not_null()).to_dicts()
+    without_cost = queries.without_cost(results.source).filter(pl.col("capture").is_not_null()).to_dicts()
     if view.height:
         several = view["capture"].n_unique() > 1
         captured = [
@@ -469,17 +398,18 @@ def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
             caption=(
                 "The messages and bytes are the capture's, the public-key operations those of its suite; "
                 "symmetric work and the import of keys do not show in a capture and are left out. Of each "
-                "suite the first connection that shows all of it is priced."
+                "suite the first connection that shows all of it is estimated."
             ),
         )
         yield Block(figure=figure)
-    elif priceable and not unpriced:
-        note = "Nothing is priced: the experiment names no devices, bearers or rates."
+    elif priceable and not without_cost:
+        note = "Nothing is estimated: the experiment names no devices, bearers or rates."
         yield Block(table=Table(["", ""], [["predictions", note]], 0))
-    if unpriced:
+    if without_cost:
         cells = [
-            [f"{one['suite']} of {one['capture']}", one["device"], one["reason"]] for one in _once(unpriced)
+            [f"{one['suite']} of {one['capture']}", one["device"], one["reason"]]
+            for one in _once(without_cost)
         ]
         yield Block(
-            table=_bounded(["captured", "device", "why"], cells), folded_table="What could not be priced"
+            table=_bounded(["captured", "device", "why"], cells), folded_table="What could not be estimated"
         )

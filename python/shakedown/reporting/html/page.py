@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
 from importlib.resources import files
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from shakedown.files.text import visible, visible_lines
 from shakedown.reporting.charts import theme
+from shakedown.reporting.charts.figure import fitted
+from shakedown.reporting.columns import shared
 from shakedown.reporting.html.certificates import certificates_section
 from shakedown.reporting.html.provenance import provenance, warning
 from shakedown.reporting.html.section import PLACES, ReportedKind, Section
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
+
+
+SHORT = 34
+"""Characters of a handshake's name in a table."""
+LEAST_PART = 6
 
 
 def build(results: Results, kinds: Sequence[ReportedKind]) -> list[Section]:
@@ -33,6 +43,10 @@ def render(results: Results, sections: list[Section], kinds: Sequence[ReportedKi
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_printed
     )
     environment.filters["breakable"] = _breakable
+    suites = _suites(sections)
+    short = short_names(suites)
+    environment.filters["short"] = lambda suite: short.get(suite, suite)
+    script = (here / "page.js").read_text(encoding="utf-8")
     template = environment.from_string((here / "page.html").read_text(encoding="utf-8"))
     manifest = results.manifest
     said = [kind.answer(results) for kind in kinds]
@@ -43,12 +57,64 @@ def render(results: Results, sections: list[Section], kinds: Sequence[ReportedKi
         answer=[pieces for answer, _ in said for pieces in answer],
         findings=[pieces for _, findings in said for pieces in findings],
         sections=sections,
+        rows=_columns(sections),
+        suites=suites,
+        script=script,
+        script_digest=b64encode(sha256(f"\n{script}\n".encode()).digest()).decode(),
         style=theme.stylesheet_variables() + "\n" + (here / "page.css").read_text(encoding="utf-8"),
         patterns=theme.page_patterns(),
         version=manifest.build.shakedown if manifest.build else "",
         created=manifest.created[:10],
         experiment_text=_lines(manifest.experiment.text),
     )
+
+
+def _suites(sections: Sequence[Section]) -> list[str]:
+    """The handshakes that the page can be narrowed to."""
+    found: dict[str, None] = {}
+    for block in (block for section in sections for block in section.blocks):
+        found |= dict.fromkeys(block.table.suites if block.table else ())
+        found |= dict.fromkeys([block.suite] if block.suite else ())
+    return list(found)
+
+
+def short_names(suites: Sequence[str]) -> dict[str, str]:
+    """Names for narrow columns: without the parts that all share, long parts cut, each different from the
+    others.
+    """
+    parts = shared(suites).short
+    plain = {suite: parts.get(suite, suite) for suite in suites}
+    for room in range(SHORT, max(map(len, plain.values()), default=0) + 1):
+        cut = {suite: _cut(name, room) for suite, name in plain.items()}
+        if len(set(cut.values())) == len(cut):
+            return cut
+    return plain
+
+
+def _cut(name: str, room: int) -> str:
+    parts = name.split("/")
+    while len("/".join(parts)) > room and max(map(len, parts)) > LEAST_PART:
+        at = max(range(len(parts)), key=lambda place: len(parts[place]))
+        parts[at] = parts[at].removesuffix("…")[:-1] + "…"
+    return fitted("/".join(parts), room, 1.0)
+
+
+def _columns(sections: Sequence[Section]) -> list[list[list[Section]]]:
+    """Rows of the page, each of one column, or of two where wide pages show sections of one figure beside
+    each other: in order down the first column, then the second, both about as high.
+    """
+    rows: list[list[list[Section]]] = []
+    for small, run in groupby(
+        sections, lambda section: sum(b.figure is not None for b in section.blocks) == 1
+    ):
+        found = list(run)
+        if not small or len(found) == 1:
+            rows += [[[section]] for section in found]
+            continue
+        heights = [sum(b.figure.height for b in section.blocks if b.figure) for section in found]
+        split = min(range(1, len(found)), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:])))
+        rows.append([found[:split], found[split:]])
+    return rows
 
 
 def _printed(value: Any) -> Any:  # noqa: ANN401 - whatever a template prints

@@ -33,20 +33,46 @@ PLACES = (
 """Sections from top to bottom, by anchor; those of other kinds follow, provenance comes last."""
 
 
+class Cell(str):
+    """A cell's text, and what it stands for: the exact value, and the interval that holds it."""
+
+    value: float
+    interval: str
+
+    def __new__(cls, text: str, value: float, interval: str = "") -> Cell:
+        """Text that knows its value."""
+        cell = super().__new__(cls, text)
+        cell.value, cell.interval = value, interval
+        return cell
+
+
 @dataclass(frozen=True)
 class Table:
-    """A table for people; `numeric` counts the columns, from the right, that hold figures."""
+    """A table for people; `numeric` counts the columns, from the right, that hold figures.
+
+    `units` are those of the cells' values, for each column. The column `suite` names each row's handshake.
+    """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     numeric: int
     caption: str = ""
     kind: str = ""
+    units: Sequence[str] = ()
+
+    @property
+    def suites(self) -> Sequence[str]:
+        """Each row's handshake; none where the rows are not handshakes."""
+        place = list(self.head).index("suite") if "suite" in self.head else None
+        return [] if place is None else [row[place] for row in self.rows]
 
 
 @dataclass(frozen=True)
 class Block:
-    """A figure and what belongs below it, under a heading of its own where it has one."""
+    """A figure and what belongs below it, under a heading of its own where it has one.
+
+    `suite` is the one handshake that all of it is about.
+    """
 
     heading: str = ""
     summary: str = ""
@@ -54,6 +80,7 @@ class Block:
     table: Table | None = None
     folded_table: str = ""
     folded: bool = False
+    suite: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from shakedown.reporting.charts.estimate_rows import Pair, beside
-from shakedown.reporting.charts.figure import Figure
-from shakedown.reporting.charts.storm import Storm, storms
+from shakedown.reporting.charts.dot_plot import Ways, dot_plot
+from shakedown.reporting.charts.figure import Figure, fitted
+from shakedown.reporting.charts.map import RECOVERY_STEPS_S, time_map
+from shakedown.reporting.charts.storm import loads
+from shakedown.reporting.charts.theme import FILLS, INK
+from shakedown.reporting.columns import MAX_ROWS, html_table
+from shakedown.reporting.columns.notes import no_energies
+from shakedown.reporting.columns.simulated import recovery, saved_fleet, shown, utilisation
+from shakedown.reporting.html.fleet_series import arrival_window_s, drawing, last_s, loads_of, points
 from shakedown.reporting.html.section import Block, Section, Table
-from shakedown.reporting.html.text import Sentence, sentence
-from shakedown.reporting.terminal.figures import count, number, share, time, whole
-from shakedown.reporting.terminal.simulated import least_time
-from shakedown.schema.units import parse_duration_s
+from shakedown.reporting.html.text import Sentence, plain, sentence
+from shakedown.reporting.terminal.figures import count, share, time, whole
+from shakedown.reporting.terminal.fleets import fleet_groups
+from shakedown.results.fleets import FLEET_OPTIONS
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
@@ -25,52 +29,56 @@ Row = Mapping[str, Any]
 MAX_STORMS = 12
 """Fleets of one figure; the table has the others."""
 
-MAX_FIGURES = 20
-MOST = 0.99
-MAX_PAIRS = 24
-MAX_LINES = 400
+MAX_LOAD_FIGURES, MAX_LOADS = 4, 4
+"""Figures of what cells and server do, and fleets of each; of storms, too, where a map has them all."""
 
-WHOLE = "formula: handshakes as customers (M/G/c)"
-FLIGHTS = "formula: flights as customers (Pollaczek–Khinchine)"
+MAX_MAP = 400
+"""Storms of a map."""
+
+MAX_STEPS = 150
+"""Intervals of a lane; of longer series several are one."""
+
+MAX_FIGURES = 20
+MAX_PAIRS = 24
+WORTH_TELLING = 0.1
+"""Difference of two utilisations from which on the answer gives both."""
+
+_LOOKS = {
+    "simulated mean, 95 % interval": ("circle", FILLS["key"].light),
+    "formula: handshakes as customers (M/G/c)": ("diamond", FILLS["signature"].light),
+    "formula: flights as customers (Pollaczek–Khinchine)": ("triangle-up", INK),
+}
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Storms, then steady loads."""
+    """Storms, steady loads, and mixtures of clients."""
+    from shakedown.reporting.html.mixture import mixture_section
+
     rows = results.fleets.to_dicts()
-    if not rows:
-        return
-    done = [row for row in rows if row["unpriced"] is None and row["mix"] is None]
+    done = [row for row in rows if row["without_cost"] is None and row["mix"] is None]
     yield from storm_section(results, [row for row in done if row["width_s"] is not None])
     yield from steady_section([row for row in done if row["rate_per_s"] is not None])
-    failed = [row for row in rows if row["unpriced"] is not None]
+    failed = [row for row in rows if row["without_cost"] is not None]
     if failed:
-        cells = [[row["suite"], row["device"], row["bearer"], row["unpriced"]] for row in failed[:MAX_LINES]]
+        cells = [
+            [row["suite"], row["device"], row["bearer"], row["without_cost"]] for row in failed[:MAX_ROWS]
+        ]
         table = Table(["suite", "device", "bearer", "why"], cells, 0)
         yield Section("unsimulated", "What could not be simulated", "", [Block(table=table)])
-
-
-def _groups(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
-    """Fleets that differ in their suite alone."""
-    found: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        place = (row["arrivals"], row["device"], row["bearer"], row["server_device"], str(row["clients"]))
-        found.setdefault(place, []).append(row)
-    return found
+    yield from mixture_section(results)
 
 
 def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
     """How many clients are still outside, over time; a figure for each place and storm."""
     if not rows:
         return
-    blocks = []
-    for position, (place, fleet) in enumerate(list(_groups(rows).items())[:MAX_FIGURES]):
-        arrivals, device, bearer, server, _ = place
-        workers = int(fleet[0]["workers"])
-        title = (
-            f"{count(int(fleet[0]['clients']), 'client')} over {bearer}: "
-            f"how many are still outside ({arrivals}, {count(workers, 'worker')} of {server})"
-        )
-        arrive_s = arrival_window_s(arrivals)
+    blocks = [Block(figure=figure) for figure in _recovery_maps(rows)]
+    drawn = MAX_LOAD_FIGURES if blocks else MAX_FIGURES
+    for position, (place, fleet) in enumerate(list(fleet_groups(rows).items())[:drawn]):
+        words, device, bearer, server = place
+        workers = count(int(fleet[0]["workers"]), "worker")
+        title = f"{words}, over {bearer}: how many are still outside ({workers} of {server})"
+        arrive_s = arrival_window_s(fleet[0]["arrivals"])
         figure = Figure(
             name=f"storm-{position + 1}",
             title=title,
@@ -80,106 +88,100 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
             data=[point for row in fleet for point in points(results, row)],
             caption=(
                 f"The device is {device}. In the shaded time clients arrive; the area is how many of them "
-                "are not in yet; at the stroke the last one is. All rows have the same scales."
+                "are not in yet, by what they wait for; at the stroke the last one is in. All rows have the "
+                "same scales."
             ),
         )
         blocks.append(Block(figure=figure, table=_storm_table(fleet), folded_table="In figures"))
-    yield Section("storms", "When many come at once", _storm_lead(rows), blocks)
+        if position < MAX_LOAD_FIGURES:
+            blocks.append(Block(figure=_loads_figure(results, fleet[:MAX_LOADS], position, title)))
+    yield Section("storms", "When many come at once", " ".join(map(plain, answer(results))), blocks)
 
 
-def drawing(results: Results, rows: Sequence[Row], arrive_s: float) -> Any:  # noqa: ANN401 - `Figure.define`'s
-    """Fleets over time, an area each."""
-    shown = [_storm(results, row) for row in rows]
-    return lambda width: storms(shown, arrive_s, width)
-
-
-def arrival_window_s(arrivals: str) -> float:
-    """The time within which a storm's clients arrive; 0 where the text does not say."""
-    match = re.match(r"storm:([^+]+)", arrivals)
-    return parse_duration_s(match[1]) if match else 0.0
-
-
-def _storm(results: Results, row: Row) -> Storm:
-    series = points(results, row)
-    outside = [(point["end_s"], point["outside"]) for point in series]
-    inside, most_in_s = 0.0, None
-    recovery_s = row["recovery_s"] or 0.0
-    for point in series:
-        missing = MOST * row["clients"] - inside
-        inside += point["completed"]
-        if missing <= point["completed"] > 0.0:
-            width_s = point["end_s"] - point["start_s"]
-            most_in_s = min(point["start_s"] + width_s * missing / point["completed"], recovery_s)
-            break
-    return Storm(row["label"], outside, recovery_s, row["failed"], most_in_s)
-
-
-def points(results: Results, row: Row) -> list[dict[str, Any]]:
-    """A fleet over time, an interval each."""
-    series = results.fleet_series.filter(pl.col("scenario") == row["scenario"]).sort("item")
-    found = []
-    outside = 0.0
-    for one in series.iter_rows(named=True):
-        outside += one["arrived"] - one["completed"] - one["failed"]
-        found.append(
+def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
+    """Where an experiment has storms of several sizes or over several numbers of cells: when each is over."""
+    places: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        places.setdefault((row["device"], row["bearer"], row["server_device"]), []).append(row)
+    for number, ((device, bearer, server), found) in enumerate(places.items()):
+        named = ("label", "arrivals", *FLEET_OPTIONS)
+        differs = [name for name in named if len({row[name] for row in found}) > 1]
+        room_px = 68.0 * len({row["cells"] for row in found})
+        shown = [
             {
-                "suite": row["label"],
-                "arrivals": row["arrivals"],
-                "device": row["device"],
-                "bearer": row["bearer"],
-                "start_s": one["item"] * row["width_s"],
-                "end_s": (one["item"] + 1) * row["width_s"],
-                **{
-                    name: one[name]
-                    for name in ("arrived", "completed", "failed", "retries", "waiting", "busy")
-                },
-                "outside": outside,
-                "kind": "simulated",
+                "label": count(int(row["clients"]), "client"),
+                "device": fitted(", ".join(row[name] or f"no {name}" for name in differs), room_px, 7.0),
+                "bearer": count(int(row["cells"]), "cell") if row["cells"] else "own links",
+                "ready_mean_s": None if row["failed"] else row["recovery_s"],
+                "ready_low_s": None if row["failed"] else row["recovery_low_s"],
+                "lacking": f"{share(row['failed'] / row['clients'], 1)} fail",
+                "missing": row["missing"],
             }
+            for row in found
+        ]
+        if len({(one["label"], one["bearer"]) for one in shown}) < 2:
+            continue
+        which = "" if "label" in differs else f"{found[0]['label']}, "
+        yield Figure(
+            name=f"recovery-{number + 1}",
+            title=f"When the last client is in: {which}{device} over {bearer} to {server}",
+            kind="simulated",
+            alternative="A map for each suite and backoff: recovery time by clients and cells",
+            define=partial(time_map, shown[:MAX_MAP], steps_s=RECOVERY_STEPS_S, word="recovery"),
+            data=[{**one, "kind": "simulated"} for one in shown],
+            caption="Of storms in which clients give up, how many of them do.",
         )
-    return found
+
+
+def _loads_figure(results: Results, rows: Sequence[Row], position: int, title: str) -> Figure:
+    """What cells and server do during a storm."""
+    found = [points(results, row) for row in rows]
+    together = max(1, -(-max(map(len, found)) // MAX_STEPS))
+    shown = [
+        (row["label"], loads_of(series, row["cells"], together))
+        for row, series in zip(rows, found, strict=True)
+    ]
+    return Figure(
+        name=f"storm-{position + 1}-loads",
+        title=title.replace("how many are still outside", "what cells and server do"),
+        kind="simulated",
+        alternative="Lanes for each suite: attempts, cells' time and bytes, the server's queue, over time",
+        define=lambda width: loads(shown, width),
+        data=[
+            {"suite": label, "load": one.name, "end_s": end_s, "value": value, "kind": "simulated"}
+            for label, lanes in shown
+            for one in lanes
+            for end_s, value in one.values
+        ],
+        caption=(
+            "Lanes of one name have the same scale. The orange part of attempts collided. A packet counts "
+            "when it begins, so that a cell's time may pass 100 % for a moment."
+        ),
+    )
+
+
+def least_time(row: Row, key: str) -> str:
+    """A saved fleet's time; ≥ where a part of its work has no figure."""
+    return f"{'≥ ' if row['missing'] and row[key] is not None else ''}{time(row[key])}"
 
 
 def _storm_table(rows: Sequence[Row]) -> Table:
-    head = ["suite", "median", "p99", "max", "recovery time", "failed", "attempts", "energy (J)"]
-    cells = [
-        [
-            row["label"],
-            *(least_time(row, f"handshake_{name}_s") for name in ("p50", "p99", "max")),
-            least_time(row, "recovery_s"),
-            whole(row["failed"]),
-            whole(row["attempts"]),
-            f"{'≥ ' if row['energy_missing'] else ''}{number(row['energy_mean_j'], 2)}",
-        ]
-        for row in rows
-    ]
-    caption = "Of one client, pauses between attempts included; the radio's set-up if clients begin idle."
-    return Table(head, cells, len(head) - 1, caption + lacking(rows), "simulated")
+    caption = "Of one client, pauses between attempts included."
+    found = [saved_fleet(row) for row in rows]
+    return html_table(shown(found), found, caption + lacking(rows), "simulated")
 
 
 def lacking(rows: Sequence[Row]) -> str:
     """What lower bounds lack, for a caption."""
     missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
-    without = dict.fromkeys(row["energy_missing"] for row in rows if row["energy_missing"])
-    return "".join(f" ≥ without a figure of {one}." for one in missing) + "".join(
-        f" Energy without {one}." for one in without
+    without = no_energies(
+        (row["energy_missing"], row["mix"] or row["label"], row["device"] or "", row["bearer"] or "")
+        for row in rows
+        if row["energy_missing"]
     )
-
-
-def _storm_lead(rows: Sequence[Row]) -> str:
-    first = next(iter(_groups(rows).values()))
-    through = sorted((row for row in first if not row["failed"]), key=_last)
-    said = []
-    if through:
-        quick, slow = through[0], through[-1]
-        said.append(f"with {quick['label']} the last client is in after {least_time(quick, 'recovery_s')}")
-        if quick is not slow:
-            said.append(f"with {slow['label']} after {least_time(slow, 'recovery_s')}")
-    broken = max(first, key=_failed)
-    if broken["failed"]:
-        said.append(f"with {broken['label']} {_share_failed(broken)} of the clients give up")
-    text = ", ".join(said)
-    return f"{text[:1].upper()}{text[1:]}."
+    return "".join(f" ≥ without a figure of {one}." for one in missing) + "".join(
+        f" {one[0].upper()}{one[1:]}." for one in without
+    )
 
 
 def _failed(row: Row) -> float:
@@ -188,10 +190,6 @@ def _failed(row: Row) -> float:
 
 def _share_failed(row: Row) -> str:
     return share(_failed(row) / row["clients"], 1)
-
-
-def _last(row: Row) -> float:
-    return float(row["recovery_s"] or 0.0)
 
 
 def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
@@ -206,8 +204,8 @@ def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
             title="Waiting at the server for one handshake: simulated, and by formula",
             kind="simulated",
             alternative="A row for each suite and load: the simulated mean, its interval, the formulas'",
-            define=lambda width: beside(
-                pairs, "ms of waiting for a worker, all of a handshake's flights", width
+            define=lambda width: dot_plot(
+                pairs, _LOOKS, "ms of waiting for a worker, all of a handshake's flights", width
             ),
             data=[_flat(row) for row in rows],
             caption=(
@@ -221,14 +219,13 @@ def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
     yield Section("fleets", "Fleets at a steady load", _steady_lead(rows), blocks)
 
 
-def _pair(row: Row) -> Pair | None:
+def _pair(row: Row) -> Ways | None:
     if not row["wait_mean_s"] or row["modelled_wait_s"] is None:
         return None
-    formulas = {WHOLE: row["modelled_wait_s"] * 1e3}
-    if row["modelled_flights_wait_s"] is not None:
-        formulas[FLIGHTS] = row["modelled_flights_wait_s"] * 1e3
+    keys = ("wait_mean_s", "modelled_wait_s", "modelled_flights_wait_s")
+    times_ms = {way: row[key] * 1e3 for way, key in zip(_LOOKS, keys, strict=True) if row[key] is not None}
     label = f"{row['label']}, {row['arrivals']}, {row['device']} over {row['bearer']}"
-    return Pair(label, row["wait_mean_s"] * 1e3, (row["wait_margin_s"] or 0.0) * 1e3, formulas)
+    return Ways(label, times_ms, (row["wait_margin_s"] or 0.0) * 1e3, row["label"])
 
 
 def _flat(row: Row) -> dict[str, Any]:
@@ -242,33 +239,20 @@ def _flat(row: Row) -> dict[str, Any]:
 
 
 def _steady_table(rows: Sequence[Row]) -> Table:
-    head = [
-        "suite", "arrivals", "device", "bearer", "mean", "±", "by formula", "p99", "queue wait", "by "
-        "formula",
-        "utilisation", "failed",
-    ]  # fmt: skip
-    cells = [
-        [
-            *(row[name] for name in ("label", "arrivals", "device", "bearer")),
-            least_time(row, "handshake_mean_s"),
-            time(row["handshake_margin_s"]),
-            *(least_time(row, name) for name in ("modelled_handshake_s", "handshake_p99_s")),
-            time(row["wait_mean_s"], 2),
-            time(row["modelled_wait_s"], 2),
-            share(max(row["utilisation"], row["offered"] or 0.0)),
-            whole(row["failed"]),
-        ]
-        for row in rows[:MAX_LINES]
-    ]
     caption = "Handshake time and wait of a client; ± is the 95 % interval of the mean."
     caption += lacking(rows)
-    if any((row["offered"] or 0.0) >= 1.0 for row in rows):
+    if any(_unstable(row) for row in rows):
         caption += " Above 100 % the load is unstable: times grow with the number of clients."
-    return Table(head, cells, 8, caption, "simulated")
+    found = [saved_fleet(row) for row in rows]
+    return html_table(shown(found), found, caption, "simulated", MAX_ROWS)
+
+
+def _unstable(row: Row) -> bool:
+    return (row["offered"] or row["offered_low"] or 0.0) >= 1.0
 
 
 def _steady_lead(rows: Sequence[Row]) -> str:
-    unstable = [row for row in rows if (row["offered"] or 0.0) >= 1.0]
+    unstable = [row for row in rows if _unstable(row)]
     known = [row for row in rows if row["wait_mean_s"] and row["modelled_wait_s"]]
     said = []
     if known:
@@ -288,24 +272,54 @@ def answer(results: Results) -> list[Sentence]:
     rows = [
         row
         for row in results.fleets.to_dicts()
-        if row["unpriced"] is None and row["mix"] is None and row["width_s"] is not None
+        if row["without_cost"] is None and row["mix"] is None and row["width_s"] is not None
     ]
     if not rows:
         return []
-    first = next(iter(_groups(rows).values()))
+    first = next(iter(fleet_groups(rows).values()))
     clients = count(int(first[0]["clients"]), "client")
-    through = sorted((row for row in first if not row["failed"]), key=_last)
+    through = sorted((row for row in first if not row["failed"]), key=last_s)
     broken = max(first, key=_failed)
     if not through:
         template = "In a storm of {!clients} {!share} of them give up with {suite}."
         return [sentence(template, clients=clients, share=_share_failed(broken), suite=broken["label"])]
     quick, slow = through[0], through[-1]
-    pieces = {"suite": quick["label"], "time": least_time(quick, "recovery_s"), "clients": clients}
+    pieces = {"suite": quick["label"], "time": recovery(quick), "clients": clients}
     template = "A storm of {!clients} is over after {!time} with {suite}"
     if broken["failed"]:
         pieces |= {"other": broken["label"], "share": _share_failed(broken)}
-        template += "; with {other} {!share} of them give up"
+        template += "; with {other} {!share} of the clients give up"
     elif quick is not slow:
-        pieces |= {"other": slow["label"], "more": least_time(slow, "recovery_s")}
+        pieces |= {"other": slow["label"], "more": recovery(slow)}
         template += ", after {!more} with {other}"
-    return [sentence(f"{template}.", **pieces)]
+    found = [sentence(f"{template}.", **pieces)]
+    if len(first) > 1:
+        found += [_extremes(first, {one["label"]: _most_outside(results, one) for one in first})]
+    return [one for one in found if one]
+
+
+def _most_outside(results: Results, row: Row) -> float:
+    return max((point["outside"] for point in points(results, row)), default=0.0)
+
+
+def _extremes(rows: Sequence[Row], outside: Mapping[str, float]) -> Sentence:
+    """The fleets with the most and the fewest clients outside at once, and the server's utilisation where it
+    differs.
+    """
+    least, most = min(outside, key=outside.__getitem__), max(outside, key=outside.__getitem__)
+    if outside[most] <= outside[least]:
+        return []
+    template = "At most {!many} clients are outside at once with {most} and {!few} with {least}"
+    named = {row["label"]: row for row in rows}
+    used = [named[label]["utilisation"] for label in (most, least)]
+    if None not in used and abs(used[0] - used[1]) >= WORTH_TELLING:
+        template += "; the server's utilisation is {!high} and {!low}"
+    return sentence(
+        f"{template}.",
+        many=whole(outside[most]),
+        few=whole(outside[least]),
+        most=most,
+        least=least,
+        high=utilisation(named[most]),
+        low=utilisation(named[least]),
+    )

@@ -37,7 +37,7 @@ def write_report(
     accepted: str = ACCEPTED,
 ) -> Path:
     """Writes the page of these kinds of figures; returns its path. Beside it, `figures/` has each figure as
-    SVG, PNG and CSV.
+    SVG, PNG and CSV, timelines as Chrome traces too.
 
     A results folder's own `report.html` is replaced, and figures of this page, unless they were changed since
     since; other files only with `replace`. Raises `InputError` where one is in the way (`accepted` names what
@@ -118,8 +118,6 @@ def _files(results: Results, path: Path, kinds: Sequence[ReportedKind]) -> dict[
     files: dict[str, bytes] = {}
     for section in sections:
         for figure in (block.figure for block in section.blocks if block.figure is not None):
-            files[f"{FIGURES}/{figure.name}.svg"] = figure.svg.encode()
-            files[f"{FIGURES}/{figure.name}.png"] = figure.png()
-            files[f"{FIGURES}/{figure.name}.csv"] = figure.csv.encode()
+            files |= {f"{FIGURES}/{figure.name}.{end}": content for end, content in figure.files().items()}
     files[path.name] = render(results, sections, kinds).encode("utf-8", "surrogatepass")
     return files

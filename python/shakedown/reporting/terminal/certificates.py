@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.table import Table
+from shakedown.reporting.columns import ALWAYS, DATA, Column, label
 
+if TYPE_CHECKING:
     from shakedown.schema.certificates import Certificate, Description, Extension, Part
 
 FORMATS = {"pem": "PEM", "der": "DER", "pkcs12": "PKCS #12", "wtls": "WTLS"}
@@ -28,22 +28,26 @@ def headline(file: str, description: Description) -> str:
     )
 
 
-def certificate_table(place: int, certificate: Certificate) -> Table:
-    """One certificate: its contents on the left, on the right the bytes that each takes."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+def certificate_columns(place: int = 1) -> Sequence[Column]:
+    """Its contents on the left, on the right the bytes that each takes."""
+    return (
+        label("file", "file", rank=DATA),
+        Column(key="certificate", name="certificate", rank=DATA),
+        label("name", f"certificate {place}"),
+        label("text", "", prose=True),
+        Column(
+            key="bytes", name="bytes", rank=ALWAYS, show=lambda value: "" if value is None else f"{value:,}"
+        ),
+    )
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=True)
-    table.add_column(f"certificate {place}", no_wrap=True)
-    table.add_column("", overflow="fold", max_width=110)
-    table.add_column("bytes", justify="right", no_wrap=True)
-    bytes_of = _Bytes(certificate.parts)
-    for name, text, size in _rows(certificate, bytes_of):
-        table.add_row(name, Text(text), "" if size is None else f"{size:,}")
-    table.add_section()
-    table.add_row("whole", Text(f"SHA-256 {certificate.fingerprint}"), f"{certificate.bytes:,}")
-    return table
+
+def certificate_rows(file: str, place: int, certificate: Certificate) -> Iterator[dict[str, object]]:
+    """One certificate, a row a part of its contents."""
+    where = {"file": file, "certificate": place}
+    for name, text, size in _rows(certificate, _Bytes(certificate.parts)):
+        yield {**where, "name": name, "text": text, "bytes": size}
+    whole = f"SHA-256 {certificate.fingerprint}"
+    yield {**where, "name": "whole", "text": whole, "bytes": certificate.bytes}
 
 
 class _Bytes:

@@ -6,9 +6,9 @@ All take and return what their names say; None is a dash. Three significant digi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-NOTHING = "–"
+NOTHING, UNKNOWN = "–", "unknown"
 
 BASIS_MARKS = {"own": "", "scaled": "~", "assumed": "≈", "unknown": "≥"}
 """What stands before a figure that is not all the device's own."""
@@ -16,6 +16,7 @@ LEGEND = {
     "~": "~ scaled from other figures of the device",
     "≈": "≈ in part assumed",
     "≥": "≥ a lower bound: a part has no figure",
+    "≤": "≤ an upper bound: a part of the work has no figure",
 }
 
 _TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -39,6 +40,16 @@ def rough(value: float, digits: int = 2) -> str:
     return number(float(f"{value:.{digits}g}"), digits)
 
 
+def digits_of(value: float | None, low: float | None, high: float | None) -> int:
+    """How many significant digits a figure's range carries: three within 2 %, else two, one beyond a
+    factor of 2.
+    """
+    if value is None or low is None or high is None or value == 0.0:
+        return 2
+    relative = max(high - value, value - low) / abs(value)
+    return 3 if relative < 0.02 else 2 if relative < 1.0 else 1
+
+
 def time(seconds: float | None, digits: int = 3) -> str:
     """`320 ns`, `45.0 µs`, `1.22 ms`, `2.85 s`, `21 min`."""
     if seconds is None:
@@ -57,6 +68,19 @@ def marked(text: str, basis: str | None) -> str:
     """A figure with the mark of what it stands on: `≈ 1.2 s`."""
     mark = BASIS_MARKS.get(basis or "own", "")
     return f"{mark} {text}" if mark else text
+
+
+def bounded(
+    show: Callable[[float], str], estimate: float | None, lower: float | None, upper: float | None
+) -> str:
+    """An estimate; without one what bounds the figure, or `unknown`."""
+    if estimate is not None:
+        return show(estimate)
+    if lower and upper is not None:
+        return f"{show(lower)} – {show(upper)}"
+    if lower and not show(lower).startswith("<"):
+        return f"≥ {show(lower)}"
+    return UNKNOWN if upper is None else f"≤ {show(upper)}"
 
 
 def legend(bases: Iterable[str | None]) -> str:
@@ -111,6 +135,13 @@ def share(part: float | None, digits: int = 0) -> str:
     if part is not None and 0.0 < part < 0.5 * 10.0 ** -(digits + 2):
         return f"< {10.0 ** -(digits + 2):.{digits}%}"
     return NOTHING if part is None else f"{part:.{digits}%}"
+
+
+def load(used: float) -> str:
+    """A utilisation in per cent; what is below 1 is never shown as 100 %."""
+    if 0.995 <= used < 1.0:
+        return "> 99%"
+    return f"{rough(used, 2)} times" if used >= 10.0 else share(used)
 
 
 def times(ratio: float) -> str:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shakedown.reporting.terminal.figures import count, rate, share, time, whole
-from shakedown.reporting.terminal.tables import plain_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from shakedown.schema.live import LoadFigures, LoadProgress, LoadRun, Share, Times, TimeSpent
+    from shakedown.schema.live import LoadFigures, LoadProgress, LoadRun, TimeSpent
 
 _CHECKED = {
     "no": "not checked",
@@ -20,13 +17,13 @@ _CHECKED = {
 
 
 def progress_line(now: LoadProgress, duration_s: float) -> str:
-    """`12.3 of 60 s: 3,690 started, 3,688 completed, 0 failed, 2 open; handshake p50 3.1 ms, p99 9 ms`."""
+    """`12.3 of 60 s: 3,690 done, 0 failed, 2 open; p50 3.1 ms, p99 9.0 ms`: short enough for 80 columns."""
     words = (
-        f"{min(now.elapsed_s, duration_s):.1f} of {duration_s:g} s: {whole(now.started)} started, "
-        f"{whole(now.completed)} completed, {whole(now.failed)} failed, {whole(now.open)} open"
+        f"{min(now.elapsed_s, duration_s):.1f} of {duration_s:g} s: {whole(now.completed)} done, "
+        f"{whole(now.failed)} failed, {whole(now.open)} open"
     )
     times = now.handshake_s
-    return words + (f"; handshake p50 {time(times.p50, 2)}, p99 {time(times.p99, 2)}" if times.n else "")
+    return words + (f"; p50 {time(times.p50, 2)}, p99 {time(times.p99, 2)}" if times.n else "")
 
 
 def load_lines(run: LoadRun) -> list[str]:
@@ -79,56 +76,3 @@ def time_spent_lines(spent: TimeSpent) -> list[str]:
         left_out = spent.sampled - spent.handshakes
         lines.append(f"left out: {whole(left_out)} without a server's half, or of other messages")
     return lines
-
-
-def time_spent_table(spent: TimeSpent) -> Table:
-    """Both sides' means by message; what belongs to no message last."""
-    joined = spent.joined > 0
-    names = [
-        f"{side}: {part}"
-        for side in ("client", "server")[: 1 + joined]
-        for part in ("crypto", "other", "wait")
-    ]
-    table = plain_table(["message"], names)
-
-    def cells_of(share: Share | None) -> list[str]:
-        if share is None:
-            return []
-        return [_us(one) for one in (share.cryptography_us, share.other_us, share.waited_us)]
-
-    table.add_row("(connection)", "", "", _us(spent.connect_us), *[""] * 3 * joined)
-    for step in spent.steps:
-        arrow = "→" if step.sender == "client" else "←"
-        table.add_row(
-            f"{arrow} {step.name}", *cells_of(step.client), *(cells_of(step.server) if joined else ())
-        )
-    unattributed = ["", _us(spent.client_unattributed_us), ""]
-    if joined:
-        unattributed += ["", _us(spent.server_unattributed_us), ""]
-    table.add_row("(no message)", *unattributed)
-    return table
-
-
-def _us(value_us: float | None) -> str:
-    """A time; nothing where there is none to speak of."""
-    return "" if not value_us else time(value_us * 1e-6)
-
-
-def load_table(run: LoadFigures) -> Table:
-    """The times of a load."""
-    names = ("mean", "p50", "p90", "p95", "p99", "max")
-    table = plain_table(["from the planned start to"], names)
-    for label, times in (
-        ("connection", run.connect_s),
-        ("end of handshake", run.handshake_s),
-        ("first byte", run.first_byte_s),
-        ("actual start", run.start_lateness_s),
-    ):
-        if times.n:
-            table.add_row(label, *cells(times))
-    return table
-
-
-def cells(times: Times) -> list[str]:
-    """Mean, percentiles and maximum."""
-    return [time(one) for one in (times.mean, times.p50, times.p90, times.p95, times.p99, times.max)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shakedown.reporting.terminal.figures import NOTHING, rate, share, time, whole
-from shakedown.reporting.terminal.tables import titled_table
+from shakedown.reporting.columns import ALWAYS, Column, Selection, label, seconds
+from shakedown.reporting.columns.live import LOADS, load_row
+from shakedown.reporting.terminal.figures import NOTHING, rate, time
+from shakedown.reporting.terminal.listing import listing
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from shakedown.results.folder import Results
 
 MAX_LINES = 200
@@ -25,54 +25,33 @@ FIGURES = {
 _LIVE = {"server_cpu": "server_cpu_s", "server_busy": "busy_mean_s", "wait": "wait_s"}
 
 
-def load_tables(results: Results) -> Iterator[Table | str]:
+def load_tables(results: Results, width: int) -> Iterator[str]:
     """All loads, a line each; what failed, by cause."""
     rows = results.loads.to_dicts()
     if not rows:
         return
-    table = titled_table("Live: a server on this machine's loopback under load")
-    table.add_column("suite", no_wrap=True)
-    for name in ("rate", "completed", "failed", "resumed", "mean", "p50", "p99", "server CPU", "utilisation"):
-        table.add_column(name, justify="right")
-    for row in rows[:MAX_LINES]:
-        table.add_row(row["label"], *load_cells(row))
-    yield table
-    for row in rows:
-        if row["failed"]:
-            yield f"{row['label']}: failed: {row['causes']}"
+    notes = [f"{row['label']}: failed: {row['causes']}" for row in rows if row["failed"]]
     if len(rows) > MAX_LINES:
-        yield f"{len(rows) - MAX_LINES:,} more loads are in the report and the table"
+        notes.append(f"{len(rows) - MAX_LINES:,} more loads are in the report and the table")
+    title = "live: a server on this machine's loopback under load"
+    some = [load_row(row) for row in rows[:MAX_LINES]]
+    yield from listing(LOADS, some, Selection(), title=title, notes=notes, width=width)
 
 
-def load_cells(row: Mapping[str, Any]) -> list[str]:
-    """A load's figures behind its suite."""
-    asked = row["resumed_asked"]
-    return [
-        f"{rate(row['rate'])}/s",
-        whole(row["completed"]),
-        share(row["failed"] / row["planned"], 1) if row["failed"] else "none",
-        share(row["resumed_confirmed"] / asked) if asked else NOTHING,
-        *(time(row[f"handshake_{name}_s"]) for name in ("mean", "p50", "p99")),
-        time(row["server_cpu_s"]),
-        NOTHING if row["utilisation"] is None else share(row["utilisation"]),
-    ]
-
-
-def comparison_tables(results: Results) -> Iterator[Table | str]:
+def comparison_tables(results: Results, width: int) -> Iterator[str]:
     """Live beside modelled and simulated, with how far these are off."""
-    rows = compared_rows(results)
-    kinds = compared_kinds(rows)
-    lines = [cells for row in rows for cells in comparison_cells(row, kinds)]
-    if not lines:
-        return
-    table = titled_table("The same modelled, simulated and live (means)")
-    for name in ("suite", "figure"):
-        table.add_column(name, no_wrap=True)
-    for name in comparison_head(kinds):
-        table.add_column(name, justify="right")
-    for cells in lines[: 4 * MAX_LINES]:
-        table.add_row(*cells)
-    yield table
+    columns, rows = comparison(compared_rows(results))
+    if rows:
+        yield from listing(columns, rows[: 4 * MAX_LINES], Selection(), title=COMPARED_TITLE, width=width)
+
+
+COMPARED_TITLE = "the same modelled, simulated and live (means)"
+
+
+def comparison(rows: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Column], list[dict[str, Any]]]:
+    """Live figures of loads beside modelled and simulated ones: columns and rows."""
+    kinds = compared_kinds(endpoints=any(row["endpoints"] is not None for row in rows))
+    return compared_columns(kinds), [one for row in rows for one in _compared(row, kinds)]
 
 
 def compared_rows(results: Results) -> list[dict[str, Any]]:
@@ -80,32 +59,44 @@ def compared_rows(results: Results) -> list[dict[str, Any]]:
     return [row for row in results.loads.to_dicts() if row["unloaded_s"] is not None]
 
 
-def compared_kinds(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def compared_kinds(*, endpoints: bool) -> tuple[str, ...]:
     """What live figures are compared with."""
-    engines = any(row["endpoints"] is not None for row in rows)
-    return ("modelled", "simulated", *(("endpoints",) if engines else ()))
+    return ("modelled", "simulated", *(("endpoints",) if endpoints else ()))
 
 
-def comparison_head(kinds: Sequence[str]) -> list[str]:
-    """The columns of `comparison_cells` behind suite and figure."""
-    return ["live", *(name for kind in kinds for name in ({"endpoints": "engines"}.get(kind, kind), "off"))]
+def compared_columns(kinds: Sequence[str]) -> Sequence[Column]:
+    """The suite once, above its figures; live figures, and how far the others are off."""
+    others = [
+        column
+        for kind in kinds
+        for column in (
+            seconds(f"{kind}_s", {"endpoints": "engines"}.get(kind, kind), rank=ALWAYS),
+            Column(key=f"{kind}_off", name="off", unit="1", rank=ALWAYS, show=_percent),
+        )
+    ]
+    return (
+        label("suite", "suite", text=lambda row: row["suite"] if row["is_first"] else ""),
+        label("figure", "figure"),
+        Column(key="live_s", name="live", unit="s", rank=ALWAYS, show=signed),
+        *others,
+    )
 
 
-def comparison_cells(row: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[list[str]]:
-    """A line for each figure of a load; last the wait by formula from the server's own busy times."""
-    name = f"{row['label']} at {rate(row['rate'])}/s"
-    for key, words in FIGURES.items():
+def _compared(row: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """A row for each figure of a load; last the wait by formula from the server's own busy times."""
+    suite = {"suite": f"{row['label']} at {rate(row['rate'])}/s"}
+    for number, (key, words) in enumerate(FIGURES.items()):
         live_s = live_figure_s(row, key)
-        cells = [name, words, signed(live_s)]
+        found: dict[str, Any] = {**suite, "is_first": not number, "figure": words, "live_s": live_s}
         for kind in kinds:
-            value_s = row[f"{kind}_{key}_s"]
-            cells += [time(value_s), off(value_s, live_s)]
-        yield cells
-        name = ""
-    live_s = row["wait_s"]
-    words = "… from server's stack times"
-    rest = [NOTHING] * (2 * len(kinds) - 2)
-    yield ["", words, "", time(row["formula_wait_s"]), off(row["formula_wait_s"], live_s), *rest]
+            found[f"{kind}_s"] = row[f"{kind}_{key}_s"]
+            found[f"{kind}_off"] = off_share(row[f"{kind}_{key}_s"], live_s)
+        yield found
+    formula_s = row["formula_wait_s"]
+    yield {
+        **suite, "is_first": False, "figure": "… from server's stack times", "live_s": None,
+        "modelled_s": formula_s, "modelled_off": off_share(formula_s, row["wait_s"]),
+    }  # fmt: skip
 
 
 def live_figure_s(row: Mapping[str, Any], key: str) -> float | None:
@@ -123,8 +114,15 @@ def signed(value_s: float | None) -> str:
     return time(value_s) if value_s is None or value_s >= 0.0 else f"−{time(-value_s)}"
 
 
-def off(value_s: float | None, live_s: float | None) -> str:
+def off_share(value_s: float | None, live_s: float | None) -> float | None:
     """How far a figure is off the live one; nothing to be off where that is not above 0."""
-    if value_s is None or live_s is None or live_s <= 0.0:
-        return NOTHING
-    return f"{100.0 * (value_s / live_s - 1.0):+.0f}%"
+    return None if value_s is None or live_s is None or live_s <= 0.0 else value_s / live_s - 1.0
+
+
+def _percent(off: float | None) -> str:
+    return NOTHING if off is None else f"{100.0 * off:+.0f}%"
+
+
+def off(value_s: float | None, live_s: float | None) -> str:
+    """The same in words."""
+    return _percent(off_share(value_s, live_s))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shakedown.reporting.terminal.figures import NOTHING, energy, legend, marked, number, share, time
-from shakedown.reporting.terminal.tables import fits, titled_table
+from shakedown.reporting.columns import ALWAYS, Column, Selection, label
+from shakedown.reporting.columns.modelled import energy_text
+from shakedown.reporting.columns.notes import no_energies
+from shakedown.reporting.terminal.figures import NOTHING, bounded, marked, number, share, time
+from shakedown.reporting.terminal.listing import layout, listing
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
     from shakedown.results.folder import Results
 
 MAX_PLACES = 40
@@ -22,51 +22,78 @@ MAX_PLACES = 40
 MAX_RATES = 8
 """Rates shown; the report and the table have the others."""
 
-Row = dict[str, Any]
-Place = tuple[str, str]
-Column = TypeVar("Column", Place, float)
+Row = Mapping[str, Any]
 
 
-def predicted_tables(results: Results, width: int) -> Iterator[RenderableType]:
-    """Handshake time by device and bearer at the lowest rate, and the server's load at some of the rates.
-
-    One table where the screen has columns for it, else one or more a device; captured handshakes apart.
+def predicted_tables(results: Results, width: int) -> Iterator[str]:
+    """Handshake time and energy by device and bearer at the lowest rate, and the server's load at some of the
+    rates; captured handshakes apart.
     """
     view = results.predictions
-    own = view.filter(pl.col("capture").is_null())
-    yield from _measured(own, width)
-    if own.height:
-        quiet = own.filter(pl.col("rate_per_s") == pl.col("rate_per_s").min())
-        yield from _energies(quiet.to_dicts(), width)
-    captured = view.filter(pl.col("capture").is_not_null())
-    if captured.height:
-        yield _captured(captured)
-
-
-def _measured(view: pl.DataFrame, width: int) -> Iterator[RenderableType]:
     if not view.height:
         return
-    rates = view["rate_per_s"].unique().sort().to_list()
-    quiet = view.filter(pl.col("rate_per_s") == rates[0]).to_dicts()
-    busy = view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts()
-    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in quiet))
-    shown, left_out = places[:MAX_PLACES], max(0, len(places) - MAX_PLACES)
-    listed = _spread([rate for rate in rates if rate], MAX_RATES)
-    table = _table(busy, quiet, shown, listed)
-    if fits(table, width):
-        yield table
-    else:
-        for device in dict.fromkeys(device for device, _ in shown):
-            yield from _that_fit(
-                lambda some: _table(busy, quiet, some, []),
-                [place for place in shown if place[0] == device],
-                width,
-            )
-        yield from _that_fit(lambda some: _table(busy, quiet, [], some), listed, width)
-    if left_out:
-        yield f"{left_out:,} more pairs of device and bearer are in the report and the table"
-    if len(listed) < sum(rate > 0 for rate in rates):
-        yield f"{sum(rate > 0 for rate in rates) - len(listed):,} more rates are in the report and the table"
+    for captured in (False, True):
+        rows = view.filter(pl.col("capture").is_not_null() == captured)
+        if rows.height:
+            lowest = rows["rate_per_s"].min()
+            quiet = rows.filter(pl.col("rate_per_s") == lowest).to_dicts()
+            yield from _times(quiet, "modelled from captured handshakes" if captured else "modelled", width)
+            if not captured:
+                yield from _loads(rows, width)
+                yield from _energies(quiet, width)
+
+
+def _times(rows: Sequence[Row], what: str, width: int) -> Iterator[str]:
+    lowest, server = rows[0]["rate_per_s"], rows[0]["server_device"]
+    load = f"{lowest:g} handshakes/s" if lowest else "no other load"
+    yield from _by_place(f"{what}: handshake time (s), {load} at {server}", rows, _ready, width)
+
+
+def _ready(row: Row) -> str:
+    value = row["ready_low_s" if row["missing"] else "ready_mean_s"]
+    return NOTHING if value is None else marked(_seconds(value), row["basis"])
+
+
+def _by_place(title: str, rows: Sequence[Row], cell: Callable[[Row], str], width: int) -> Iterator[str]:
+    """A line a handshake, a column a device and bearer."""
+    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))
+    lines: dict[object, dict[str, Any]] = {}
+    for row in rows:
+        line = lines.setdefault((row["capture"], row["label"]), {"label": row["label"]})
+        line[f"{row['device']} {row['bearer']}"] = cell(row)
+    yield from _tables(title, list(lines.values()), [" ".join(place) for place in places[:MAX_PLACES]], width)
+    if len(places) > MAX_PLACES:
+        yield f"{len(places) - MAX_PLACES:,} more pairs of device and bearer are in the report and the table"
+
+
+def _tables(title: str, lines: Sequence[Row], names: Sequence[str], width: int) -> Iterator[str]:
+    """As many tables as the screen needs for these columns."""
+    suite = label("label", "suite", path=True)
+    rest = [Column(key=name, name=name, show=lambda value: value or NOTHING) for name in names]
+    while rest:
+        first = Column(key=rest[0].key, name=rest[0].name, rank=ALWAYS, show=rest[0].show)
+        shown = layout((suite, first, *rest[1:]), lines, Selection(), width).columns
+        yield from listing(shown, lines, Selection(), title=title, width=width)
+        kept = {one.key for one in shown}
+        rest = [one for one in rest[1:] if one.key not in kept]
+
+
+def _loads(view: pl.DataFrame, width: int) -> Iterator[str]:
+    """The server's utilisation at some of the rates."""
+    rates = [rate for rate in view["rate_per_s"].unique().sort().to_list() if rate]
+    lines: dict[str, dict[str, Any]] = {}
+    for row in view.unique(["label", "rate_per_s"], keep="first", maintain_order=True).to_dicts():
+        shown = bounded(lambda found: share(found, 1), row["utilisation"], row["utilisation_low"], None)
+        lines.setdefault(row["label"], {"label": row["label"]})[f"at {row['rate_per_s']:g}/s"] = shown
+    some = _spread(rates, MAX_RATES)
+    if not some:
+        return
+    server, workers = view["server_device"][0], view["workers"][0]
+    each = "one worker" if workers == 1 else f"each of {workers:,} workers"
+    title = f"modelled: utilisation of {each} of {server}; at 100% or more its queue is unstable"
+    yield from _tables(title, list(lines.values()), [f"at {rate:g}/s" for rate in some], width)
+    if len(some) < len(rates):
+        yield f"{len(rates) - len(some):,} more rates are in the report and the table"
 
 
 def _spread(rates: Sequence[float], most: int) -> list[float]:
@@ -76,53 +103,9 @@ def _spread(rates: Sequence[float], most: int) -> list[float]:
     return [rates[round(number * (len(rates) - 1) / (most - 1))] for number in range(most)]
 
 
-def _that_fit(
-    table: Callable[[Sequence[Column]], Table], columns: Sequence[Column], width: int
-) -> Iterator[Table]:
-    """As many tables as the screen needs for these columns."""
-    rest = list(columns)
-    while rest:
-        count = 1
-        while count < len(rest) and fits(table(rest[: count + 1]), width):
-            count += 1
-        yield table(rest[:count])
-        rest = rest[count:]
-
-
-def _table(
-    busy: Sequence[Row], quiet: Sequence[Row], places: Sequence[Place], rates: Sequence[float]
-) -> Table:
-    lowest, server = quiet[0]["rate_per_s"], quiet[0]["server_device"]
-    load = f"{lowest:g} handshakes/s" if lowest else "no other load"
-    devices = list(dict.fromkeys(device for device, _ in places))
-    where = f" on {devices[0]}" if len(devices) == 1 else ""
-    what = f"handshake time (s){where}, {load} at {server}" if places else f"load of {server}"
-    workers = quiet[0]["workers"]
-    notes = []
-    if any(rates):
-        each = "one worker" if workers == 1 else f"each of {workers:,} workers"
-        notes.append(f"busy: utilisation of {each} of the server; 100 % or more: its queue is unstable")
-    listed = [row for row in quiet if (row["device"], row["bearer"]) in set(places)]
-    if legend(row["basis"] for row in listed):
-        notes.append(legend(row["basis"] for row in listed))
-    table = titled_table(f"Modelled: {what}", "\n".join(notes))
-    totals = {(row["label"], row["device"], row["bearer"]): row for row in quiet}
-    loads = {(row["label"], row["rate_per_s"]): row["utilisation"] for row in busy}
-    table.add_column("suite", no_wrap=True)
-    for device, bearer in places:
-        table.add_column(bearer if where else f"{device}\n{bearer}", justify="right")
-    for rate in rates:
-        if rate:
-            table.add_column(f"busy at\n{rate:g}/s", justify="right")
-    for suite in dict.fromkeys(row["label"] for row in quiet):
-        cells = [suite]
-        for place in places:
-            row = totals.get((suite, *place))
-            total = None if row is None else row["ready_mean_s"]
-            cells.append(NOTHING if row is None or total is None else marked(_seconds(total), row["basis"]))
-        cells += [share(loads[suite, rate], 1) for rate in rates if rate]
-        table.add_row(*cells)
-    return table
+def ready_time(row: Row) -> str:
+    """The mean time until ready; where work has no figure, what 95 % of handshakes take at least."""
+    return time(row["ready_low_s" if row["missing"] else "ready_mean_s"], 2)
 
 
 def _seconds(value: float) -> str:
@@ -130,63 +113,21 @@ def _seconds(value: float) -> str:
     return number(value, 2) if value < 0.1 else f"{value:,.2f}" if value < 10 else f"{value:,.0f}"
 
 
-def _energies(rows: Sequence[Row], width: int) -> Iterator[RenderableType]:
-    """The client's energy by device and bearer; below it, what is missing and whether the tail is in it."""
-    known = [row for row in rows if row["energy_j"] is not None]
-    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in known))
-    yield from _that_fit(lambda some: _energy_table(known, some), places[:MAX_PLACES], width)
-    shown = set(list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES] + places)
-    lacking: dict[tuple[str, str], dict[str, None]] = {}
-    for row in rows:
-        if row["energy_missing"] and (row["device"], row["bearer"]) in shown:
-            none = row["energy_j"] is None
-            where = f"{row['device']} over {row['bearer']}" if none else row["device"]
-            lacking.setdefault(("no energy" if none else "energy", row["energy_missing"]), {})[where] = None
-    for (what, missing), some in lacking.items():
-        link = "without" if what == "energy" else "for want of"
-        yield f"{what} of {', '.join(some)} {link} {missing}"
-    tails = dict.fromkeys(row["energy_tail"] for row in rows if row["energy_tail"])
-    yield from (f"energy {tail}" for tail in tails)
-
-
-def _energy_table(rows: Sequence[Row], places: Sequence[Place]) -> Table:
-    table = titled_table("Modelled: energy of the client for one handshake")
-    found = {(row["label"], row["device"], row["bearer"]): row for row in rows}
-    table.add_column("suite", no_wrap=True)
-    for device, bearer in places:
-        table.add_column(f"{device}\n{bearer}", justify="right")
-    for suite in dict.fromkeys(row["label"] for row in rows):
-        table.add_row(suite, *(_energy_cell(found.get((suite, *place))) for place in places))
-    return table
-
-
-def _energy_cell(row: Row | None) -> str:
-    """A lower bound where a part is missing; else with its range, as `predict` prints it."""
-    if row is None:
-        return NOTHING
-    low, high = row["energy_low_j"], row["energy_high_j"]
-    if row["energy_missing"] or row["missing"] or high is None:
-        return f"≥ {energy(row['energy_j'])}"
-    return f"{energy(row['energy_j'])}\n({energy(low)} – {energy(high)})"
-
-
-def _captured(view: pl.DataFrame) -> Table:
-    """Seconds of the captured handshakes by device and bearer, at the lowest rate."""
-    rows = view.filter(pl.col("rate_per_s") == pl.col("rate_per_s").min()).to_dicts()
-    places = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES]
-    totals = {
-        (row["capture"], row["label"], row["device"], row["bearer"]): marked(
-            time(row["ready_mean_s"], 2), row["basis"]
-        )
+def _energies(rows: Sequence[Row], width: int) -> Iterator[str]:
+    """The client's energy by device and bearer; below, what is missing, and set-up and tail."""
+    known = [row for row in rows if row["energy_high_j"] is not None]
+    if known:
+        title = "modelled: energy of the client for one handshake"
+        yield from _by_place(title, known, energy_text, width)
+    shown = list(dict.fromkeys((row["device"], row["bearer"]) for row in rows))[:MAX_PLACES]
+    yield from no_energies(
+        (row["energy_missing"], row["label"], row["device"], row["bearer"])
         for row in rows
-    }
-    table = titled_table(
-        f"Modelled from captured handshakes: time to {rows[0]['server_device']}",
-        legend(row["basis"] for row in rows),
+        if row["energy_missing"] and (row["device"], row["bearer"]) in shown
     )
-    table.add_column("captured", no_wrap=True)
-    for device, bearer in places:
-        table.add_column(f"{device}\n{bearer}", justify="right")
-    for capture, suite in dict.fromkeys((row["capture"], row["label"]) for row in rows):
-        table.add_row(suite, *(totals.get((capture, suite, *place), NOTHING) for place in places))
-    return table
+    added = {
+        f"wake and tail add {energy_text(row, 'wake_tail_j')} {row['energy_terms']}": None
+        for row in known
+        if row["wake_tail_j"]
+    }
+    yield from added

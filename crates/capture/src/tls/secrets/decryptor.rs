@@ -1,7 +1,7 @@
-//! Takes the protection off records.
+//! Decrypts records.
 //!
-//! Nothing here authenticates anybody: MACs of block and stream ciphers are cut off unchecked, for whether the
-//! secret fits shows in the message header that comes out. Authenticated ciphers are checked as they go.
+//! MACs of block and stream ciphers are removed without a check: a wrong secret is detected by the invalid message
+//! header that results. The tags of authenticated ciphers are checked by decryption itself.
 
 use super::LegacyKeys;
 use super::derivation::{expand_label, key_block};
@@ -13,7 +13,7 @@ use openssl::lib_ctx::LibCtx;
 use openssl::provider::Provider;
 use std::sync::OnceLock;
 
-/// Records that may be missing from the capture before one that can be read again.
+/// Limit of consecutive records that may be missing from the capture.
 const MAX_SKIPPED_RECORDS: u64 = 16;
 const NONCE_BYTES: usize = 12;
 
@@ -29,14 +29,14 @@ fn fetch(algorithm: &str) -> Option<Cipher> {
         openssl::init();
         let context = LibCtx::new().ok()?;
         let names = ["default", "legacy"];
-        // Without the legacy ones, their few ciphers stay closed; the rest works.
+        // Without the legacy provider only its few ciphers cannot be decrypted.
         let providers = names.iter().filter_map(|name| Provider::load(Some(&context), name).ok()).collect();
         Some(Library { context, _providers: providers })
     });
     Cipher::fetch(Some(&library.as_ref()?.context), algorithm, None).ok()
 }
 
-/// Opens one direction's records, SSL 3.0 to TLS 1.2 and DTLS.
+/// Decrypts the records of one direction, for SSL 3.0 to TLS 1.2 and DTLS.
 pub(crate) struct LegacyDecryptor {
     version: u16,
     protection: Protection,
@@ -55,7 +55,7 @@ impl LegacyDecryptor {
         let mac_bytes = protection.mac.map_or(0, Hash::bytes);
         let iv_bytes = match protection.mode {
             Mode::Null | Mode::Stream => 0,
-            // From TLS 1.1 on, each record brings its own.
+            // From TLS 1.1 on, each record contains its IV.
             Mode::Cbc { block_bytes } => {
                 if keys.version <= 0x0301 {
                     block_bytes
@@ -83,7 +83,7 @@ impl LegacyDecryptor {
         if let Some(cipher) = &cipher {
             match protection.mode {
                 Mode::Cbc { block_bytes } => {
-                    // With explicit IVs any will do: the first block of a record is dropped.
+                    // With explicit IVs the initial IV does not matter: the first block of a record is discarded.
                     iv.resize(block_bytes, 0);
                     context.decrypt_init(Some(cipher), Some(&key), Some(&iv)).ok()?;
                     context.set_padding(false);
@@ -105,7 +105,7 @@ impl LegacyDecryptor {
         })
     }
 
-    /// True where a record that is passed over makes the next unreadable.
+    /// True if a record cannot be decrypted without the one before it.
     pub(crate) fn needs_every_record(&self) -> bool {
         match self.protection.mode {
             Mode::Stream => true,
@@ -114,12 +114,12 @@ impl LegacyDecryptor {
         }
     }
 
-    /// Counts a record that is not looked into.
+    /// Counts a record without decrypting it.
     pub(crate) fn pass(&mut self) {
         self.sequence += 1;
     }
 
-    /// Opens the next record; `lossy` where records before it may be missing from the capture.
+    /// Decrypts the next record; with `lossy`, records before it may be missing from the capture.
     pub(crate) fn open(&mut self, kind: u8, version: u16, body: &[u8], lossy: bool) -> Option<Vec<u8>> {
         let sequence = self.sequence;
         for skipped in 0..if lossy { MAX_SKIPPED_RECORDS } else { 1 } {
@@ -136,7 +136,7 @@ impl LegacyDecryptor {
         None
     }
 
-    /// Opens the record of that number (in DTLS: epoch and number as on the wire).
+    /// Decrypts the record with this sequence number (in DTLS: epoch and number as on the wire).
     pub(crate) fn open_numbered(
         &mut self,
         kind: u8,
@@ -181,7 +181,7 @@ impl LegacyDecryptor {
             plain.drain(..block_bytes.min(plain.len()));
         }
         let padding = usize::from(*plain.last()?) + 1;
-        // SSL 3.0 pads with anything, but within one block; TLS repeats the length.
+        // Padding bytes are arbitrary in SSL 3.0, but at most one block; in TLS each byte is the padding's length.
         let tail = plain.get(plain.len().checked_sub(padding)?..)?;
         let padded = if self.version == 0x0300 {
             padding <= block_bytes
@@ -207,7 +207,7 @@ impl LegacyDecryptor {
     }
 }
 
-/// Opens one direction's records of TLS 1.3 with one traffic secret.
+/// Decrypts the TLS 1.3 records of one direction with one traffic secret.
 pub(crate) struct ModernDecryptor {
     protection: Protection,
     cipher: Cipher,
@@ -234,8 +234,8 @@ impl ModernDecryptor {
         Self::new(self.protection, &secret)
     }
 
-    /// Opens the next record: its content and what kind of content that is; `lossy` where records before it
-    /// may be missing from the capture.
+    /// Decrypts the next record and returns its content type and content; with `lossy`, records before it may be
+    /// missing from the capture.
     pub(crate) fn open(&mut self, header: &[u8; 5], body: &[u8], lossy: bool) -> Option<(u8, Vec<u8>)> {
         let (tag_bytes, ccm) = match self.protection.mode {
             Mode::ExplicitNonce { tag_bytes, ccm } => (tag_bytes, ccm),

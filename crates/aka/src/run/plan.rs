@@ -1,0 +1,179 @@
+//! A plan of attaches, and its run: mobiles take turns, with gaps between them, and change from one SGSN to the other.
+
+use super::{Measured, Runner, Setting, Work};
+use crate::sessions::Policy;
+use crate::sgsn::Tally;
+use serde::{Deserialize, Serialize};
+use shakedown_link::{
+    Bearer, BearerError, BearerSpec, Distribution, DistributionError, DistributionSpec, Ns, Probability,
+    Purpose, Stream,
+};
+use shakedown_sim::PricedHandshake;
+use shakedown_sim::tcp::{Jiffies, TcpConfig};
+use shakedown_virtual::wire::Hosts;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// What to run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Between mobile and SGSN.
+    pub bearer: BearerSpec,
+    /// The full handshake, priced.
+    pub full: PricedHandshake,
+    /// The resumed one, priced.
+    pub resumed: PricedHandshake,
+    /// How many attaches, one after the other.
+    pub attaches: usize,
+    /// How many mobiles take turns.
+    pub mobiles: usize,
+    /// Mean of the exponential time between two attaches.
+    pub gap_s: f64,
+    /// Mobiles are of another network than the one that serves them.
+    pub roaming: bool,
+    /// Share of the attaches that go to another SGSN than the mobile's last.
+    pub moves: f64,
+    /// Others' requests to the SGSNs' processors per second.
+    pub background_per_s: f64,
+    /// How many of those processors there are.
+    pub workers: usize,
+    /// The first threshold.
+    pub max_resumptions: u32,
+    /// The second.
+    pub max_age_s: f64,
+    /// From a node's question to another's answer.
+    pub core_round_trip_s: f64,
+    /// What a mobile does before each handshake.
+    pub preparation: DistributionSpec,
+    /// After which a mobile gives up.
+    pub patience_s: f64,
+    /// Of everything that is drawn.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// Each attach.
+    pub attaches: Vec<Measured>,
+    /// Sessions that were offered and not resumed, by decision.
+    pub not_resumed: BTreeMap<&'static str, u64>,
+    /// Subscribers that went from one SGSN to the other.
+    pub handed_over: u64,
+    /// Others' requests that were served.
+    pub background_served: u64,
+    /// How long it all took in virtual time.
+    pub length_s: f64,
+}
+
+/// Why a plan cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the error messages describe the variants
+pub enum PlanError {
+    #[error("the bearer: {0}")]
+    Bearer(#[from] BearerError),
+    #[error("a time: {0}")]
+    Distribution(#[from] DistributionError),
+    #[error("{option}: {given}; accepted: {accepted}")]
+    Option { option: &'static str, given: f64, accepted: &'static str },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// The SGSNs and mobiles that a plan runs.
+pub trait Deployed {
+    /// What keeps an attach from beginning.
+    type Error: From<PlanError>;
+
+    /// One attach of a mobile at a node.
+    ///
+    /// # Errors
+    /// Its own; an attach that fails is no error.
+    fn attach(&mut self, runner: &mut Runner, mobile: usize, node: usize) -> Result<Measured, Self::Error>;
+
+    /// What each node has counted.
+    fn tallies(&self) -> Vec<&Tally>;
+}
+
+const GAP: Purpose = Purpose(102);
+const MOVE: Purpose = Purpose(103);
+
+fn seconds(option: &'static str, given: f64) -> Result<f64, PlanError> {
+    let wrong = PlanError::Option { option, given, accepted: "0 to 1e9 seconds" };
+    if (0.0..=1e9).contains(&given) { Ok(given) } else { Err(wrong) }
+}
+
+impl Plan {
+    /// Which sessions are resumed.
+    ///
+    /// # Errors
+    /// [`PlanError::Option`] for a time that is none.
+    pub fn policy(&self) -> Result<Policy, PlanError> {
+        Ok(Policy {
+            max_resumptions: self.max_resumptions,
+            max_age: Duration::from_secs_f64(seconds("age of sessions", self.max_age_s)?),
+        })
+    }
+
+    fn setting(&self) -> Result<Setting, PlanError> {
+        let tcp = TcpConfig::default();
+        Ok(Setting {
+            bearer: Bearer::try_from(&self.bearer)?,
+            hosts: Hosts::of(&self.bearer, tcp, None, Jiffies::new(tcp.hz, Ns::ZERO)),
+            full: Work::of(&self.full)?,
+            resumed: Work::of(&self.resumed)?,
+            preparation: Distribution::try_from(&self.preparation)?,
+            core_round_trip: Ns::from_secs_f64(seconds("core round trip", self.core_round_trip_s)?),
+            patience: Ns::from_secs_f64(seconds("patience", self.patience_s)?),
+            seed: self.seed,
+        })
+    }
+
+    /// Runs it. `step` gets how many attaches are over, and may stop the run. The same plan gives the same outcome.
+    ///
+    /// # Errors
+    /// [`PlanError`], and what keeps an attach from beginning; attaches that failed are in the outcome.
+    pub fn run<D: Deployed>(
+        &self,
+        deployment: &mut D,
+        step: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Outcome, D::Error> {
+        let gap_s = seconds("gap", self.gap_s)?;
+        let moves = Probability::new(self.moves);
+        let moves =
+            moves.ok_or(PlanError::Option { option: "moves", given: self.moves, accepted: "0 to 1" })?;
+        let mut runner = Runner::new(self.setting()?, self.workers, self.background_per_s);
+        let mut gaps = Stream::of(self.seed, 0, GAP);
+        let mut moved = Stream::of(self.seed, 0, MOVE);
+        let mut at = vec![0; self.mobiles.max(1)];
+        let mut attaches = Vec::with_capacity(self.attaches);
+        for number in 0..self.attaches {
+            if step(number).is_break() {
+                return Err(PlanError::Interrupted.into());
+            }
+            runner.pass(Ns::from_secs_f64(gap_s * gaps.exponential()));
+            let place = number % at.len();
+            if number >= at.len() && moves.happens(&mut moved) {
+                at[place] = 1 - at[place];
+            }
+            attaches.push(deployment.attach(&mut runner, place, at[place])?);
+        }
+        let mut not_resumed = BTreeMap::new();
+        let mut handed_over = 0;
+        for tally in deployment.tallies() {
+            handed_over += tally.handed_over;
+            for (decision, times) in &tally.not_resumed {
+                *not_resumed.entry(*decision).or_default() += times;
+            }
+        }
+        Ok(Outcome {
+            attaches,
+            not_resumed,
+            handed_over,
+            background_served: runner.background_served(),
+            length_s: runner.now().as_secs_f64(),
+        })
+    }
+}

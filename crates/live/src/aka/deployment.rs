@@ -1,0 +1,204 @@
+//! Mobiles, SGSNs and an HSS on this program's own stacks, as runs in virtual time deploy them.
+
+use super::lab::{self, Cache, Card, Lab, NodeCertificates};
+use super::{AkaError, Operator, suite_of};
+use shakedown_aka::hss::Hss;
+use shakedown_aka::mobile::{Mobile, MobileEvent, Subscription};
+use shakedown_aka::names::{Imsi, Network, NodeName, Temporary};
+use shakedown_aka::run::{Access, Deployed, Measured, Outcome, Plan, Runner};
+use shakedown_aka::sessions::{MemoryStore, Policy, Sessions};
+use shakedown_aka::sgsn::{Node, Tally};
+use shakedown_ossl::random::Seeded;
+use shakedown_stacks::{Connector, Settings};
+use shakedown_trace::{Session, Suite};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+/// The nodes of a laboratory, and its subscribers.
+pub struct Deployment {
+    suite: Suite,
+    settings: Settings,
+    /// Of the serving network.
+    pub nodes: Vec<Node<Lab, MemoryStore>>,
+    /// By home network.
+    pub homes: HashMap<Network, Hss>,
+    /// The subscribers' cards.
+    pub cards: Vec<Card>,
+    /// What they took from their last attach: temporary identity and session.
+    kept: Vec<(Option<Temporary>, Option<Session>)>,
+    connectors: Vec<Arc<dyn Connector>>,
+    serving: Network,
+    operators: [Operator; 2],
+}
+
+const HOME: &str = "20201";
+const ABROAD: &str = "20801";
+const NODES: [&str; 2] = ["sgsn-1", "sgsn-2"];
+
+impl Deployment {
+    /// Two SGSNs of one network, under a policy, and so many subscribers of the same network or, roaming, of another.
+    ///
+    /// # Errors
+    /// [`AkaError`].
+    pub fn new(suite: &Suite, mobiles: usize, roaming: bool, policy: Policy) -> Result<Self, AkaError> {
+        let suite = suite_of(suite)?;
+        let settings = Settings { instrumented: false, ..Settings::default() };
+        let kinds = lab::kinds(&suite);
+        let home = Operator::new(&Network::new(HOME)?, kinds, &settings.profile)?;
+        let abroad = Operator::new(&Network::new(ABROAD)?, kinds, &settings.profile)?;
+        let serving = if roaming { &abroad } else { &home };
+        let mut nodes = Vec::new();
+        for name in NODES {
+            let certificates = NodeCertificates {
+                leaf: serving.node(name)?,
+                authority: serving.authority()?,
+                root: serving.root()?,
+                partners: [(home.network().clone(), home.root()?)].into(),
+            };
+            let basis = lab::basis(&suite, serving.network(), &certificates);
+            let sessions = Arc::new(Mutex::new(Sessions::new(MemoryStore::default(), policy, basis)));
+            let cache = Arc::new(Cache(Arc::clone(&sessions)));
+            let lab = Lab::new(&suite, serving.network(), certificates, &settings, cache)?;
+            nodes.push(Node::new(NodeName::new(name)?, serving.network().clone(), lab, sessions));
+        }
+        let mut hss = Hss::new();
+        hss.certify(serving.network().clone(), home.certify(serving)?);
+        let serving = serving.network().clone();
+        let mut deployment = Self {
+            suite,
+            settings,
+            nodes,
+            homes: [(home.network().clone(), hss)].into(),
+            cards: Vec::new(),
+            kept: Vec::new(),
+            connectors: Vec::new(),
+            serving,
+            operators: [home, abroad],
+        };
+        for _ in 0..mobiles {
+            deployment.subscribe()?;
+        }
+        Ok(deployment)
+    }
+
+    /// Adds a subscriber of the home network; its place among the mobiles.
+    ///
+    /// # Errors
+    /// [`AkaError`].
+    pub fn subscribe(&mut self) -> Result<usize, AkaError> {
+        let [home, abroad] = &self.operators;
+        let place = self.cards.len();
+        let imsi = Imsi::new(&format!("{HOME}{place:010}"))?;
+        let leaf = home.subscriber(&format!("subscriber-{place}.example"))?;
+        if let Some(hss) = self.homes.get_mut(home.network()) {
+            hss.subscribe(imsi.clone(), &leaf.certificate);
+        }
+        let serving = if abroad.network() == &self.serving { abroad } else { home };
+        self.add(Card {
+            imsi,
+            home: home.network().clone(),
+            root: home.root()?,
+            leaf: leaf.certificate,
+            key: leaf.key,
+            authorities: [(self.serving.clone(), serving.certify(home)?)].into(),
+        })
+    }
+
+    /// Adds a mobile with a card of any issuer.
+    ///
+    /// # Errors
+    /// [`AkaError`].
+    pub fn add(&mut self, card: Card) -> Result<usize, AkaError> {
+        self.connectors.push(card.connector(&self.suite, &self.serving, &self.settings)?);
+        self.cards.push(card);
+        self.kept.push((None, None));
+        Ok(self.cards.len() - 1)
+    }
+
+    /// Home network and the one abroad.
+    #[must_use]
+    pub fn operators(&self) -> &[Operator; 2] {
+        &self.operators
+    }
+
+    /// A mobile about to attach, with what it took from its last attach.
+    ///
+    /// # Errors
+    /// [`AkaError::Setup`].
+    pub fn mobile(&self, place: usize) -> Result<Mobile<Box<dyn shakedown_trace::Endpoint>>, AkaError> {
+        let (temporary, session) = &self.kept[place];
+        let endpoint = self.connectors[place].connect(session.as_ref())?;
+        let card = &self.cards[place];
+        let (imsi, home) = (card.imsi.clone(), card.home.clone());
+        Ok(Mobile::new(endpoint, Subscription { imsi, home, temporary: temporary.clone() }))
+    }
+
+    /// What a mobile takes from its attach: always the temporary identity, and a session where it made one.
+    pub fn keep(&mut self, place: usize, temporary: Temporary, session: Option<Session>) {
+        let kept = &mut self.kept[place];
+        kept.0 = Some(temporary);
+        kept.1 = session.or(kept.1.take());
+    }
+
+    /// What a mobile is known by for the moment.
+    #[must_use]
+    pub fn temporary(&self, place: usize) -> Option<Temporary> {
+        self.kept.get(place).and_then(|kept| kept.0.clone())
+    }
+
+    /// A mobile forgets its temporary identity, its session, or both.
+    pub fn forget(&mut self, place: usize, temporary: bool, session: bool) {
+        let kept = &mut self.kept[place];
+        kept.0 = kept.0.take().filter(|_| !temporary);
+        kept.1 = kept.1.take().filter(|_| !session);
+    }
+}
+
+impl Deployed for Deployment {
+    type Error = AkaError;
+
+    fn attach(&mut self, runner: &mut Runner, place: usize, node: usize) -> Result<Measured, AkaError> {
+        let mut mobile = self.mobile(place)?;
+        let mut access = Access { nodes: &mut self.nodes, serving: node, homes: &mut self.homes };
+        let (measured, events) = runner.attach(&mut mobile, &mut access);
+        for event in events {
+            if let MobileEvent::Attached(temporary) = event {
+                let session = mobile.endpoint().session().filter(|_| !measured.resumed);
+                self.keep(place, temporary, session);
+            }
+        }
+        Ok(measured)
+    }
+
+    fn tallies(&self) -> Vec<&Tally> {
+        self.nodes.iter().map(Node::tally).collect()
+    }
+}
+
+/// Of Seeded: what TLS, keys and certificates draw.
+const CRYPTOGRAPHY: u64 = 104;
+const FIRST_USE: u64 = 105;
+
+/// Runs a plan. `step` is told how many attaches are over, and may stop it. The same plan gives the same outcome.
+///
+/// # Errors
+/// [`AkaError`] where nothing can be run; attaches that failed are in the outcome.
+pub fn simulate(
+    suite: &Suite,
+    plan: &Plan,
+    step: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Outcome, AkaError> {
+    let seeded = |number| {
+        Seeded::new(plan.seed, number).map_err(|stack| AkaError::OpenSsl { what: "draw from a seed", stack })
+    };
+    let policy = plan.policy()?;
+    let run = |plan: &Plan, step: &mut dyn FnMut(usize) -> ControlFlow<()>| {
+        let mut deployment = Deployment::new(suite, plan.mobiles.max(1), plan.roaming, policy)?;
+        plan.run(&mut deployment, step)
+    };
+    // What OpenSSL draws when a process first uses it is drawn by an attach that does not count.
+    let first = Plan { attaches: 1, mobiles: 1, background_per_s: 0.0, ..plan.clone() };
+    seeded(FIRST_USE)?.during(|| run(&first, &mut |_| ControlFlow::Continue(())))?;
+    seeded(CRYPTOGRAPHY)?.during(|| run(plan, step))
+}

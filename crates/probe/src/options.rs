@@ -1,0 +1,103 @@
+//! Options by their names on the command line of `shakedown`, as the fields that the core reads.
+
+use lexopt::prelude::{Long, Short, Value, ValueExt};
+use serde_json::{Map, Value as Json};
+use std::ffi::OsString;
+
+/// What an option's text is.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Text,
+    Number,
+    /// `10`, `10s`, `200ms`, `5min`.
+    Seconds,
+    /// `10`, `10/s`, `20/min`.
+    PerSecond,
+    OneOf(&'static [&'static str]),
+    /// Takes no value; what its presence means.
+    Flag(bool),
+}
+
+/// An option: its name, its field, what its text is.
+pub type Named = (&'static str, &'static str, Kind);
+
+/// What the command line says.
+#[derive(Default)]
+pub struct Given {
+    /// By field.
+    pub fields: Map<String, Json>,
+    pub words: Vec<String>,
+    pub help: bool,
+}
+
+impl Given {
+    /// Takes a field that is text.
+    pub fn text(&mut self, field: &str) -> Option<String> {
+        match self.fields.remove(field) {
+            Some(Json::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a command line; what is wrong is one line.
+pub fn read(arguments: impl IntoIterator<Item = OsString>, known: &[Named]) -> Result<Given, String> {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut given = Given::default();
+    let one_line = |error: lexopt::Error| format!("{error}; see --help for what is accepted");
+    while let Some(argument) = parser.next().map_err(one_line)? {
+        match argument {
+            Short('h') | Long("help") => given.help = true,
+            Value(word) => given.words.push(word.string().map_err(one_line)?),
+            Long(name) => {
+                let Some(&(name, field, kind)) = known.iter().find(|(one, ..)| *one == name) else {
+                    return Err(format!("no option --{name}; see --help for what is accepted"));
+                };
+                let value = match kind {
+                    Kind::Flag(present) => Json::Bool(present),
+                    kind => {
+                        let text = parser.value().and_then(ValueExt::string).map_err(one_line)?;
+                        value(&text, kind).ok_or_else(|| wrong(name, &text, kind))?
+                    }
+                };
+                given.fields.insert(field.into(), value);
+            }
+            Short(other) => return Err(format!("no option -{other}; see --help for what is accepted")),
+        }
+    }
+    Ok(given)
+}
+
+fn value(text: &str, kind: Kind) -> Option<Json> {
+    match kind {
+        Kind::Text | Kind::Flag(_) => Some(text.into()),
+        Kind::Number => match text.parse::<u64>() {
+            Ok(whole) => Some(whole.into()),
+            Err(_) => Some(number(text)?.into()),
+        },
+        Kind::Seconds => scaled(text, &[("ms", 1e-3), ("min", 60.0), ("s", 1.0), ("h", 3600.0)]),
+        Kind::PerSecond => scaled(text, &[("/s", 1.0), ("/min", 1.0 / 60.0), ("/h", 1.0 / 3600.0)]),
+        Kind::OneOf(words) => words.contains(&text).then(|| text.into()),
+    }
+}
+
+fn scaled(text: &str, units: &[(&str, f64)]) -> Option<Json> {
+    let found = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (digits, factor) = found.unwrap_or((text, &1.0));
+    Some((number(digits)? * factor).into())
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+}
+
+fn wrong(name: &str, text: &str, kind: Kind) -> String {
+    let accepted = match kind {
+        Kind::Text | Kind::Flag(_) => "text".into(),
+        Kind::Number => "a number from 0 up".into(),
+        Kind::Seconds => "a time, as 10s or 200ms".into(),
+        Kind::PerSecond => "a rate, as 300/s or 20/min".into(),
+        Kind::OneOf(words) => words.join(", "),
+    };
+    format!("--{name} is '{text}'; accepted: {accepted}")
+}

@@ -1,0 +1,50 @@
+//! A number of channels, one for each client for as long as it is there: who finds none free is refused (Erlang 1917).
+
+use super::{Answers, Verdict, Who};
+use crate::scenario::{ScenarioError, check};
+use serde::{Deserialize, Serialize};
+use shakedown_link::Ns;
+
+/// Channels of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CircuitsSpec {
+    /// How many.
+    pub channels: u32,
+}
+
+impl CircuitsSpec {
+    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+        let channels = f64::from(self.channels);
+        check("cell.entry.channels", channels, "1 to 100000", (1..=100_000).contains(&self.channels))
+    }
+}
+
+/// The channels of one cell.
+#[derive(Debug)]
+pub(super) struct Circuits {
+    free: u32,
+}
+
+impl Circuits {
+    pub fn new(spec: &CircuitsSpec) -> Self {
+        Self { free: spec.channels }
+    }
+
+    pub fn request(&mut self, who: Who, answers: &mut Answers) {
+        answers.tally.requests += 1;
+        if self.free > 0 {
+            self.free -= 1;
+            answers.tally.admitted.push((Ns::ZERO, 1));
+            answers.verdicts.push(Verdict::Admitted(who));
+        } else {
+            answers.tally.refused += 1;
+            answers.verdicts.push(Verdict::Refused(who));
+        }
+    }
+
+    /// A client that had a channel leaves.
+    pub fn leave(&mut self) {
+        self.free += 1;
+    }
+}

@@ -1,0 +1,109 @@
+//! A base station that serves one packet after another in each direction, or in both together.
+
+use super::{Answers, Packet, Verdict};
+use serde::{Deserialize, Serialize};
+use shakedown_link::{Direction, Ns};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Which packet is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// The one that came first.
+    FirstCome,
+    /// One of each client in turn.
+    #[default]
+    RoundRobin,
+    /// One of the client that has had the least airtime: proportional fairness where rates do not fade.
+    Proportional,
+}
+
+/// Packets that wait, and when the cell is free for the next.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    scheduler: Scheduler,
+    half_duplex: bool,
+    lanes: [Lane; 2],
+}
+
+/// One direction. Start-time fair queueing (Goyal, Vin and Cheng 1996): a packet's tag is where its client's last one
+/// ended, or the tag of what is served now if that is more; a tag grows by 1, or by airtime, a packet.
+#[derive(Debug, Default)]
+struct Lane {
+    waiting: BinaryHeap<Reverse<Queued>>,
+    /// Where each client's last packet ended, while anything waits.
+    ends: BTreeMap<u64, u64>,
+    served: u64,
+    count: u64,
+    free_at: Ns,
+}
+
+#[derive(Debug)]
+struct Queued {
+    tag: u64,
+    count: u64,
+    packet: Packet,
+}
+
+impl PartialEq for Queued {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Queued {}
+
+impl PartialOrd for Queued {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Queued {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.tag, self.count).cmp(&(other.tag, other.count))
+    }
+}
+
+impl Schedule {
+    pub fn new(scheduler: Scheduler, half_duplex: bool) -> Self {
+        Self { scheduler, half_duplex, lanes: [Lane::default(), Lane::default()] }
+    }
+
+    pub fn offer(&mut self, packet: Packet) {
+        let lane = &mut self.lanes[usize::from(!self.half_duplex && packet.direction == Direction::Down)];
+        let cost = match self.scheduler {
+            Scheduler::FirstCome => 0,
+            Scheduler::RoundRobin => 1,
+            Scheduler::Proportional => packet.airtime.0,
+        };
+        let end = lane.ends.entry(packet.who.number).or_default();
+        let tag = lane.served.max(*end);
+        *end = tag + cost;
+        lane.count += 1;
+        lane.waiting.push(Reverse(Queued { tag, count: lane.count, packet }));
+    }
+
+    /// When the next packet is served, or [`Ns::MAX`].
+    pub fn next(&self) -> Ns {
+        let due = |lane: &Lane| if lane.waiting.is_empty() { Ns::MAX } else { lane.free_at };
+        due(&self.lanes[0]).min(due(&self.lanes[1]))
+    }
+
+    pub fn act(&mut self, now: Ns, answers: &mut Answers) {
+        for lane in &mut self.lanes {
+            while lane.free_at <= now
+                && let Some(Reverse(next)) = lane.waiting.pop()
+            {
+                lane.served = next.tag;
+                lane.free_at = now + next.packet.airtime;
+                answers.tally.carries(&next.packet);
+                answers.verdicts.push(Verdict::Sent { packet: next.packet, from: now });
+                if lane.waiting.is_empty() {
+                    lane.ends.clear();
+                }
+            }
+        }
+    }
+}

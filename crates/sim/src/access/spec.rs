@@ -1,0 +1,185 @@
+//! A cell as plain data, and the media that a scenario's classes share.
+
+use super::Scheduler;
+use super::aloha::AlohaSpec;
+use super::circuits::CircuitsSpec;
+use super::csma::CsmaSpec;
+use super::random_access::RandomAccessSpec;
+use crate::scenario::{ClassSpec, ScenarioError, check};
+use serde::{Deserialize, Serialize};
+use shakedown_link::{BearerSpec, Direction, Layer, MAX_SECONDS, Ns, RateValue, Silence};
+
+/// The cells of a kind of clients. Kinds with the same `medium` share their cells.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellSpec {
+    /// How many cells there are; clients are spread over them evenly.
+    pub count: u32,
+    /// What is shared.
+    #[serde(default)]
+    pub medium: String,
+    /// A cell's rate from clients of this kind; `None`: as one client's, and with circuits each has its own.
+    #[serde(default)]
+    pub up_bits_per_s: Option<f64>,
+    /// A cell's rate to clients of this kind; `None` as above.
+    #[serde(default)]
+    pub down_bits_per_s: Option<f64>,
+    /// Both directions share its time.
+    #[serde(default)]
+    pub half_duplex: bool,
+    /// Which packet is served next.
+    #[serde(default)]
+    pub scheduler: Scheduler,
+    /// A radio falls idle when its client pauses for longer between attempts; `None`: it does not.
+    #[serde(default)]
+    pub idle_after_s: Option<f64>,
+    /// How a client whose radio is idle gets in; `None`: at once. Kinds with the same entry share it.
+    #[serde(default)]
+    pub entry: Option<EntrySpec>,
+    /// How packets share the air; `None`: as the scheduler says.
+    #[serde(default)]
+    pub contention: Option<ContentionSpec>,
+}
+
+/// How a client whose radio is idle gets in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum EntrySpec {
+    /// By preambles at opportunities.
+    RandomAccess(RandomAccessSpec),
+    /// By a channel of its own, if one is free.
+    Circuits(CircuitsSpec),
+}
+
+/// How packets share the air where no base station says it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ContentionSpec {
+    /// 802.11's carrier sense.
+    Csma(CsmaSpec),
+    /// ALOHA, and 802.15.4's carrier sense.
+    Aloha(AlohaSpec),
+}
+
+/// The cells of a medium.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MediumPlan {
+    name: String,
+    pub count: u32,
+    pub half_duplex: bool,
+    pub scheduler: Scheduler,
+    pub contention: Option<ContentionSpec>,
+    pub entries: Vec<EntrySpec>,
+}
+
+/// What a class has to do with its cells.
+#[derive(Clone, Debug)]
+pub(crate) struct CellOf {
+    /// The place of its medium among the scenario's.
+    pub medium: usize,
+    /// The place of its entry among the medium's.
+    pub entry: Option<usize>,
+    silences: [Option<Silence>; 2],
+    rates: [Option<RateValue>; 2],
+    /// What its link adds to a packet.
+    pub link_bytes: u32,
+    /// What a client's own queue holds.
+    queue_bytes: [u64; 2],
+    /// How long a pause its radio stays connected for.
+    pub idle_after: Ns,
+}
+
+impl CellOf {
+    /// The cells of a class, whose medium is added to those before it where they do not have it.
+    pub fn new(
+        class: usize,
+        spec: &ClassSpec,
+        media: &mut Vec<MediumPlan>,
+    ) -> Result<Option<Self>, ScenarioError> {
+        let Some(cell) = &spec.cell else { return Ok(None) };
+        let count = f64::from(cell.count);
+        check("cell.count", count, "1 to 1000000", (1..=1_000_000).contains(&cell.count))?;
+        let idle_after_s = cell.idle_after_s.unwrap_or(MAX_SECONDS);
+        let accepted = "0 to 1e9";
+        check("cell.idle_after_s", idle_after_s, accepted, (0.0..=MAX_SECONDS).contains(&idle_after_s))?;
+        let bearer = &spec.bearer;
+        let plan = MediumPlan {
+            name: cell.medium.clone(),
+            count: cell.count,
+            half_duplex: cell.half_duplex,
+            scheduler: cell.scheduler,
+            contention: cell.contention,
+            entries: Vec::new(),
+        };
+        match &cell.contention {
+            Some(ContentionSpec::Csma(spec)) => spec.check()?,
+            Some(ContentionSpec::Aloha(spec)) => spec.check()?,
+            None => {}
+        }
+        match &cell.entry {
+            Some(EntrySpec::RandomAccess(spec)) => spec.check()?,
+            Some(EntrySpec::Circuits(spec)) => spec.check()?,
+            None => {}
+        }
+        let medium = match media.iter().position(|one| one.name == plan.name) {
+            Some(medium) if plan == (MediumPlan { entries: Vec::new(), ..media[medium].clone() }) => medium,
+            Some(_) => return Err(ScenarioError::Medium { class, medium: plan.name }),
+            None => {
+                media.push(plan);
+                media.len() - 1
+            }
+        };
+        let entries = &mut media[medium].entries;
+        let entry = cell.entry.map(|entry| {
+            entries.iter().position(|one| *one == entry).unwrap_or_else(|| {
+                entries.push(entry);
+                entries.len() - 1
+            })
+        });
+        let shares = !matches!(cell.entry, Some(EntrySpec::Circuits(_)));
+        let own = |rate: Option<f64>| rate.filter(|_| shares);
+        let up = rate("cell.up_bits_per_s", cell.up_bits_per_s.or(own(bearer.up_bits_per_s)))?;
+        let down = rate("cell.down_bits_per_s", cell.down_bits_per_s.or(own(bearer.down_bits_per_s)))?;
+        let queue_bytes = [bearer.queue_bytes_up, bearer.queue_bytes_down]
+            .map(|own| own.or(bearer.queue_bytes).unwrap_or(u64::MAX));
+        Ok(Some(Self {
+            medium,
+            entry,
+            silences: bearer.silences().map_err(|error| ScenarioError::Bearer { class, error })?,
+            rates: [up, down],
+            link_bytes: link_bytes(bearer),
+            queue_bytes,
+            idle_after: Ns::from_secs_f64(idle_after_s),
+        }))
+    }
+
+    /// How long a packet occupies the cell.
+    pub fn airtime(&self, direction: Direction, bytes: u32) -> Ns {
+        self.rates[usize::from(direction == Direction::Down)]
+            .map_or(Ns::ZERO, |rate| rate.time_of(bytes + self.link_bytes))
+    }
+
+    /// How long its sender is silent after a packet.
+    pub fn silence(&self, direction: Direction, airtime: Ns) -> Ns {
+        self.silences[usize::from(direction == Direction::Down)]
+            .map_or(Ns::ZERO, |silence| silence.after(airtime))
+    }
+
+    /// True where a client's own queue holds so many bytes.
+    pub fn holds(&self, direction: Direction, bytes: u64) -> bool {
+        bytes <= self.queue_bytes[usize::from(direction == Direction::Down)]
+    }
+}
+
+fn link_bytes(bearer: &BearerSpec) -> u32 {
+    match bearer.rates_count {
+        Layer::Layer2 => bearer.packet_overhead_bytes + bearer.link_encryption.overhead_bytes(),
+        Layer::Layer3 => 0,
+    }
+}
+
+fn rate(key: &'static str, value: Option<f64>) -> Result<Option<RateValue>, ScenarioError> {
+    let Some(value) = value else { return Ok(None) };
+    let accepted = "above 0 and below 9e15";
+    RateValue::from_bits_per_s(value).map(Some).ok_or(ScenarioError::Value { key, value, accepted })
+}

@@ -1,0 +1,111 @@
+//! Rate-based admission: a token bucket for each server, and what becomes of connections that it refuses.
+
+use crate::scenario::{ClassSpec, ScenarioError, check};
+use crate::{TransportKind, scenario::Scenario};
+use serde::{Deserialize, Serialize};
+use shakedown_link::Ns;
+
+/// How a server refuses a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Refusal {
+    /// A reset answers the SYN: the attempt fails after a round trip.
+    #[default]
+    Reset,
+    /// The connection is opened and the client's first flight processed; an alert answers it.
+    Alert,
+    /// The SYN or datagram is dropped: the client's transport sends it again.
+    Silence,
+}
+
+/// Connections that a server begins in a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdmissionSpec {
+    /// Tokens a second; a connection takes one.
+    pub per_s: f64,
+    /// Tokens that a full bucket holds.
+    #[serde(default = "one")]
+    pub burst: u32,
+    /// What becomes of a connection that finds none.
+    #[serde(default)]
+    pub refusal: Refusal,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// An alert with its record's header, in TLS.
+pub(crate) const ALERT_BYTES: u32 = 5 + 2;
+
+/// Connections that a bucket let in, and those that it refused: SYNs, datagrams, or handshakes answered by an alert.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct Admissions {
+    pub admitted: u64,
+    pub refused: u64,
+}
+
+pub(crate) fn check_admission(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let Some(admission) = &scenario.server.admission else { return Ok(()) };
+    let within = (1e-6..=1e9).contains(&admission.per_s);
+    check("server.admission.per_s", admission.per_s, "1e-6 to 1e9", within)?;
+    let within = (1..=1_000_000_000).contains(&admission.burst);
+    check("server.admission.burst", f64::from(admission.burst), "1 to 1000000000", within)?;
+    let is_stream = |class: &ClassSpec| {
+        let plans = [Some(&class.handshake), class.resumed.as_ref()];
+        plans.into_iter().flatten().all(|plan| plan.transport == TransportKind::Stream)
+    };
+    match scenario.classes.iter().position(|class| !is_stream(class)) {
+        Some(class) if admission.refusal != Refusal::Silence => Err(ScenarioError::Refusal(class)),
+        _ => Ok(()),
+    }
+}
+
+/// A token bucket that is full at first and fills at a steady rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bucket {
+    /// When it would be full again, in 2⁻³² ns.
+    full_at: u128,
+    /// The time in which a token comes, and in which all do.
+    token: u128,
+    whole: u128,
+}
+
+const FRACTION_BITS: u32 = 32;
+
+impl Bucket {
+    pub fn new(spec: &AdmissionSpec) -> Self {
+        let token = (1e9 / spec.per_s * f64::from(1_u32 << 16) * f64::from(1_u32 << 16)) as u128;
+        Self { full_at: 0, token, whole: token * u128::from(spec.burst) }
+    }
+
+    /// Takes a token, if there is one.
+    pub fn takes(&mut self, now: Ns) -> bool {
+        let now = u128::from(now.0) << FRACTION_BITS;
+        let full_at = self.full_at.max(now) + self.token;
+        let is_there = full_at <= now + self.whole;
+        if is_there {
+            self.full_at = full_at;
+        }
+        is_there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two tokens a second, three at first: at 0 three go in, at 0.4 none (0.8 of a token has come), at 0.5 the first.
+    #[test]
+    fn tokens_come_at_their_rate_up_to_a_full_bucket() {
+        let spec = AdmissionSpec { per_s: 2.0, burst: 3, refusal: Refusal::Reset };
+        let mut bucket = Bucket::new(&spec);
+        let mut takes = |ms| bucket.takes(Ns::from_ms(ms));
+        assert_eq!([0, 0, 0, 0].map(&mut takes), [true, true, true, false]);
+        assert_eq!([400, 500, 500, 1000, 1400].map(&mut takes), [false, true, false, true, false]);
+        // Full again after 1.5 s without a connection, and no fuller.
+        assert_eq!([9000, 9000, 9000, 9000].map(&mut takes), [true, true, true, false]);
+    }
+}

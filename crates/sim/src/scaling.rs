@@ -1,0 +1,214 @@
+//! Autoscaling: servers start where those in service are busy, and stop where they are not.
+//!
+//! Every interval the utilisation of the servers in service over it, and the jobs that wait for each, are compared with
+//! thresholds, as cloud providers' step scaling does. A server that is started serves after a delay. One that is stopped
+//! takes no new connections and ends those that it has.
+
+use crate::metrics::Series;
+use crate::scenario::{Balance, Scenario, ScenarioError, check};
+use serde::{Deserialize, Serialize};
+use shakedown_link::{MAX_SECONDS, Ns};
+use std::collections::VecDeque;
+
+/// When servers start and stop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScalingSpec {
+    /// Servers at most; the scenario's number is there at first, and at least.
+    pub max_servers: u32,
+    /// How often the servers are looked at.
+    pub interval_s: f64,
+    /// Servers start from this utilisation on …
+    pub up: f64,
+    /// … or from so many waiting jobs a server; `None`: however many wait.
+    #[serde(default)]
+    pub up_waiting: Option<f64>,
+    /// Servers that start, or stop, at once.
+    pub step: u32,
+    /// From the start of a server until it serves.
+    pub startup_s: f64,
+    /// Servers stop where the utilisation was below this …
+    pub down: f64,
+    /// … and none started or stopped for so long.
+    pub cooldown_s: f64,
+}
+
+/// What servers there were. Times are nanoseconds over all replications.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct ScalingOutcome {
+    /// The most in service at once.
+    pub peak: u64,
+    pub started: u64,
+    pub stopped: u64,
+    /// Time of servers in service, those that end their connections included, and of servers that start.
+    #[serde(with = "crate::outcome::decimal")]
+    pub serving_ns: u128,
+    #[serde(with = "crate::outcome::decimal")]
+    pub starting_ns: u128,
+}
+
+impl ScalingOutcome {
+    /// Adds another replication's.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.peak = self.peak.max(other.peak);
+        self.started += other.started;
+        self.stopped += other.stopped;
+        self.serving_ns += other.serving_ns;
+        self.starting_ns += other.starting_ns;
+    }
+}
+
+pub(crate) fn check_scaling(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let Some(scaling) = &scenario.server.scaling else { return Ok(()) };
+    let servers = scenario.server.servers;
+    let most = f64::from(scaling.max_servers);
+    let within = (servers..=10_000).contains(&scaling.max_servers);
+    check("server.scaling.max_servers", most, "servers to 10000", within)?;
+    let all = most * f64::from(scenario.server.workers);
+    check("server.scaling.max_servers × server.workers", all, "1000000 at most", all <= 1e6)?;
+    let seconds = |s: f64| (0.0..=MAX_SECONDS).contains(&s);
+    let interval = (1e-6..=MAX_SECONDS).contains(&scaling.interval_s);
+    check("server.scaling.interval_s", scaling.interval_s, "1e-6 to 1e9", interval)?;
+    check("server.scaling.startup_s", scaling.startup_s, "0 to 1e9", seconds(scaling.startup_s))?;
+    check("server.scaling.cooldown_s", scaling.cooldown_s, "0 to 1e9", seconds(scaling.cooldown_s))?;
+    check("server.scaling.up", scaling.up, "above 0, at most 1", scaling.up > 0.0 && scaling.up <= 1.0)?;
+    let below = (0.0..scaling.up).contains(&scaling.down);
+    check("server.scaling.down", scaling.down, "0 or more, below server.scaling.up", below)?;
+    let waiting = scaling.up_waiting.unwrap_or(1.0);
+    check("server.scaling.up_waiting", waiting, "above 0", waiting > 0.0)?;
+    let step = (1..=10_000).contains(&scaling.step);
+    check("server.scaling.step", f64::from(scaling.step), "1 to 10000", step)?;
+    match scenario.server.balance {
+        Balance::RoundRobin | Balance::LeastConnections => Ok(()),
+        // Their choice among other servers would be another.
+        Balance::Hash | Balance::Cell => Err(ScenarioError::Scaling),
+    }
+}
+
+/// How many servers there were from a time on.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    at: Ns,
+    serving: u32,
+    starting: u32,
+}
+
+/// Decides when servers start and stop.
+#[derive(Debug)]
+pub(crate) struct Scaler {
+    spec: ScalingSpec,
+    workers: u32,
+    least: u32,
+    /// Servers that take connections: the first ones.
+    pub on: u32,
+    /// When those that start begin to serve.
+    starting: VecDeque<Ns>,
+    looks_at: Ns,
+    /// At the last look: when it was, and the workers' busy time.
+    seen: (Ns, u128),
+    /// Since when the utilisation is low and nothing has changed.
+    quiet_since: Ns,
+    history: Vec<Count>,
+    outcome: ScalingOutcome,
+}
+
+impl Scaler {
+    /// Of a scenario with autoscaling.
+    pub fn of(scenario: &Scenario) -> Option<Self> {
+        let (spec, least) = (scenario.server.scaling?, scenario.server.servers);
+        Some(Self {
+            spec,
+            workers: scenario.server.workers,
+            least,
+            on: least,
+            starting: VecDeque::new(),
+            looks_at: Ns::from_secs_f64(spec.interval_s),
+            seen: (Ns::ZERO, 0),
+            quiet_since: Ns::ZERO,
+            history: vec![Count { at: Ns::ZERO, serving: least, starting: 0 }],
+            outcome: ScalingOutcome { peak: u64::from(least), ..ScalingOutcome::default() },
+        })
+    }
+
+    /// When it wants to act next.
+    pub fn next(&self) -> Ns {
+        self.starting.front().map_or(self.looks_at, |ready| self.looks_at.min(*ready))
+    }
+
+    /// Lets servers serve that have started, and looks at all where that is due: `busy_ns` is the workers' busy time so
+    /// far, `waiting` the jobs that wait, `ending` the servers beyond those that are on that still have connections.
+    pub fn act(&mut self, now: Ns, busy_ns: u128, waiting: u64, ending: impl Fn(u32) -> u32) {
+        while self.starting.front().is_some_and(|ready| *ready <= now) {
+            self.starting.pop_front();
+            self.on += 1;
+            self.quiet_since = now;
+        }
+        if self.looks_at <= now {
+            self.look(now, busy_ns, waiting);
+            self.looks_at = now + Ns::from_secs_f64(self.spec.interval_s);
+        }
+        let count =
+            Count { at: now, serving: self.on + ending(self.on), starting: self.starting.len() as u32 };
+        self.outcome.peak = self.outcome.peak.max(u64::from(count.serving));
+        if self
+            .history
+            .last()
+            .is_none_or(|last| (last.serving, last.starting) != (count.serving, count.starting))
+        {
+            self.history.push(count);
+        }
+    }
+
+    fn look(&mut self, now: Ns, busy_ns: u128, waiting: u64) {
+        let (before, busy_before) = self.seen;
+        let there_ns = self.worker_ns(now) - self.worker_ns(before);
+        let utilisation = (busy_ns - busy_before) as f64 / there_ns.max(1) as f64;
+        self.seen = (now, busy_ns);
+        let queued = self.spec.up_waiting.is_some_and(|most| waiting as f64 >= most * f64::from(self.on));
+        if utilisation >= self.spec.up || queued {
+            let coming = self.on + self.starting.len() as u32;
+            let more = self.spec.step.min(self.spec.max_servers - coming);
+            let ready = now + Ns::from_secs_f64(self.spec.startup_s);
+            self.starting.extend((0..more).map(|_| ready));
+            self.outcome.started += u64::from(more);
+            self.quiet_since = now;
+        } else if utilisation >= self.spec.down {
+            self.quiet_since = now;
+        } else if now - self.quiet_since >= Ns::from_secs_f64(self.spec.cooldown_s) && self.on > self.least {
+            let fewer = self.spec.step.min(self.on - self.least);
+            self.on -= fewer;
+            self.outcome.stopped += u64::from(fewer);
+            self.quiet_since = now;
+        }
+    }
+
+    /// From a time on and up to another, how many servers there were.
+    fn spans(&self, end: Ns) -> impl Iterator<Item = (Ns, Ns, Count)> {
+        let ends = self.history.iter().skip(1).map(|next| next.at).chain([Ns::MAX]);
+        let spans =
+            self.history.iter().zip(ends).map(move |(count, until)| (count.at, until.min(end), *count));
+        // Several changes may have one time.
+        spans.take_while(move |(from, ..)| *from < end).filter(|(from, until, _)| from < until)
+    }
+
+    /// The workers' time up to then, of servers in service.
+    pub fn worker_ns(&self, end: Ns) -> u128 {
+        let each = self
+            .spans(end)
+            .map(|(from, until, count)| u128::from((until - from).0) * u128::from(count.serving));
+        each.sum::<u128>() * u128::from(self.workers)
+    }
+
+    /// What servers there were up to the end.
+    pub fn end(&self, end: Ns, series: &mut Series) -> ScalingOutcome {
+        let mut outcome = self.outcome;
+        for (from, until, count) in self.spans(end) {
+            let span = u128::from((until - from).0);
+            outcome.serving_ns += span * u128::from(count.serving);
+            outcome.starting_ns += span * u128::from(count.starting);
+            series.hold_servers((from, until), u64::from(count.serving), u64::from(count.starting));
+        }
+        outcome
+    }
+}

@@ -1,0 +1,124 @@
+//! Cells: what their clients share.
+
+mod common;
+
+use common::{class, run, scenario, tls13};
+use serde_json::json;
+use shakedown_link::BearerSpec;
+use shakedown_sim::access::CellSpec;
+use shakedown_sim::{ArrivalSpec, Outcome, Scenario, Simulation, TransportKind};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+const CLIENTS: u64 = 200;
+
+fn storm(cell: Option<serde_json::Value>) -> Scenario {
+    let bearer = BearerSpec::of_rates(Some(18_000.0), Some(24_000.0), 0.05);
+    let mut handshake = tls13(600);
+    handshake.transport = TransportKind::Ideal;
+    let mut one = class(handshake, bearer);
+    one.cell = cell.map(|cell| serde_json::from_value::<CellSpec>(cell).expect("a cell"));
+    scenario(vec![one], CLIENTS, ArrivalSpec::Storm { within_s: 1.0 })
+}
+
+fn last_s(outcome: &Outcome) -> f64 {
+    outcome.last_ready_ns as f64 * 1e-9
+}
+
+/// One cell carries no more than its rate, and is busy to the end of a storm.
+#[test]
+fn a_storm_lasts_as_long_as_its_cell_needs() {
+    for scheduler in ["first-come", "round-robin", "proportional"] {
+        let outcome =
+            run(storm(Some(json!({"count": 1, "up_bits_per_s": 18000.0, "down_bits_per_s": 24000.0,
+                                            "scheduler": scheduler}))));
+        let down_s = outcome.traffic.down_bytes as f64 * 8.0 / 24_000.0;
+        assert_eq!(outcome.completed, CLIENTS, "{scheduler}");
+        assert!(last_s(&outcome) >= down_s, "{scheduler}: {} s for {down_s} s of bytes", last_s(&outcome));
+        assert!(
+            last_s(&outcome) <= 1.3 * down_s,
+            "{scheduler}: {} s for {down_s} s of bytes",
+            last_s(&outcome)
+        );
+    }
+}
+
+/// As many cells as clients are links of their own, but for the cell's rate being the client's.
+#[test]
+fn a_cell_for_each_client_is_a_link_of_its_own() {
+    let own = run(storm(None));
+    let cells = run(storm(Some(json!({"count": CLIENTS}))));
+    let (own_ns, cells_ns) = (own.ready.mean().expect("ready"), cells.ready.mean().expect("ready"));
+    assert!((own_ns - cells_ns).abs() < 10.0, "{own_ns} {cells_ns}");
+    assert_eq!(own.traffic, cells.traffic);
+}
+
+/// Recovery time falls with the number of cells.
+#[test]
+fn more_cells_are_faster() {
+    let of = |count: u64| last_s(&run(storm(Some(json!({"count": count})))));
+    let (one, four, sixteen) = (of(1), of(4), of(16));
+    assert!(one > 3.0 * four && four > 3.0 * sixteen, "{one} {four} {sixteen}");
+}
+
+/// Classes with the same medium share it; one that says otherwise of it is refused.
+#[test]
+fn classes_share_a_medium_by_its_name() {
+    let cell = |medium: &str, count: u32| json!({"count": count, "medium": medium});
+    let of = |first, second| {
+        let mut both = storm(Some(first));
+        both.classes.push(storm(Some(second)).classes.remove(0));
+        both
+    };
+    let (shared, apart) = (run(of(cell("a", 1), cell("a", 1))), run(of(cell("a", 1), cell("b", 1))));
+    assert!(last_s(&shared) > 1.7 * last_s(&apart), "{} {}", last_s(&shared), last_s(&apart));
+    let error = Simulation::new(of(cell("a", 1), cell("a", 2))).expect_err("differ");
+    assert!(error.to_string().contains("accepted: another medium, or the same count"), "{error}");
+}
+
+/// Whatever the load, an access succeeds or uses up its attempts.
+#[test]
+fn accesses_end_one_way_or_the_other() {
+    let entry = json!({"kind": "random-access", "opportunity_s": 0.005, "preambles": 54, "attempts": 10,
+        "response_s": 0.008, "connect_s": 0.015, "backoff_s": 0.02, "grants": 15, "detection": "ramping",
+        "repetition": 0.1, "repetition_s": 0.008, "transmissions": 5});
+    for clients in [100, 5_000, 30_000] {
+        let mut all =
+            storm(Some(json!({"count": 1, "up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "entry": entry})));
+        all.clients = Some(clients);
+        let access = run(all).access;
+        assert_eq!((access.requests, access.admitted + access.refused), (clients, clients));
+        assert_eq!(access.attempts.count(), access.admitted);
+        assert!(access.attempts.range().expect("some").1 <= 10);
+    }
+}
+
+/// Over each kind of cell replications on several threads give the bytes of one thread's.
+#[test]
+fn outcomes_do_not_depend_on_threads() {
+    for part in [
+        json!({"scheduler": "proportional"}),
+        json!({"entry": {"kind": "random-access", "opportunity_s": 0.1, "preambles": 6, "attempts": 5,
+                         "response_s": 0.05, "connect_s": 0.1, "backoff_s": 0.5}}),
+        json!({"entry": {"kind": "circuits", "channels": 20}}),
+        json!({"contention": {"kind": "csma", "slot_s": 1e-3, "window": 16, "max_window": 256, "attempts": 4,
+                              "frame_s": 1e-3, "acknowledgement_s": 1e-3, "idle_s": 1e-3}}),
+        json!({"contention": {"kind": "aloha", "channels": 3, "attempts": 3, "backoff_s": 5.0}}),
+        json!({"contention": {"kind": "aloha", "attempts": 4, "sense":
+                              {"unit_s": 1e-3, "min_exponent": 3, "max_exponent": 5, "busy": 4, "turnaround_s": 1e-3}}}),
+    ] {
+        let mut cell = json!({"count": 7});
+        cell.as_object_mut().expect("an object").extend(part.as_object().expect("an object").clone());
+        let mut all = storm(Some(cell));
+        all.replications = 4;
+        all.series_s = 1.0;
+        let simulation = Simulation::new(all).expect("a valid scenario");
+        let text = |threads| {
+            let threads = NonZeroUsize::new(threads).expect("some");
+            let outcome =
+                simulation.run_on(threads, &mut |_| ControlFlow::Continue(())).expect("not broken off");
+            serde_json::to_string(&outcome).expect("serialises")
+        };
+        assert_eq!(text(1), text(3));
+    }
+}

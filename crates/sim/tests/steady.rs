@@ -1,0 +1,119 @@
+//! Steady loads to a precision: intervals hold what theory has, runs that are too short say so, on any number of threads.
+
+mod common;
+
+use common::{class, constant, instant, scenario, service};
+use shakedown_link::DistributionSpec;
+use shakedown_sim::{ArrivalSpec, Discipline, Outcome, PrecisionSpec, Scenario, Simulation};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+const SERVICE_S: f64 = 0.01;
+
+fn exponential() -> DistributionSpec {
+    DistributionSpec::Exponential { minimum_s: 0.0, mean_s: SERVICE_S }
+}
+
+fn queue(time: DistributionSpec, utilisation: f64, precision: PrecisionSpec) -> Scenario {
+    let arrivals = ArrivalSpec::Poisson { per_s: utilisation / SERVICE_S };
+    Scenario {
+        warmup_clients: 250,
+        replications: 10,
+        precision: Some(precision),
+        ..scenario(vec![class(service(time), instant())], 1250, arrivals)
+    }
+}
+
+fn on(threads: usize, scenario: Scenario) -> Outcome {
+    let simulation = Simulation::new(scenario).expect("valid");
+    let threads = NonZeroUsize::new(threads).expect("not 0");
+    simulation.run_on(threads, &mut |_| ControlFlow::Continue(())).expect("not broken off")
+}
+
+fn text(outcome: &Outcome) -> String {
+    serde_json::to_string(outcome).expect("serialises")
+}
+
+const FIVE: PrecisionSpec = PrecisionSpec { relative: 0.05, max_events: 100_000_000 };
+
+#[test]
+fn a_run_goes_on_until_its_figures_are_as_precise_as_asked_and_right() {
+    // Pollaczek–Khinchine: ρ s (1 + c²) / (2 (1 - ρ)).
+    for (time, square) in [(exponential(), 2.0), (constant(SERVICE_S), 1.0)] {
+        for utilisation in [0.3, 0.8, 0.9] {
+            let outcome = on(1, queue(time.clone(), utilisation, FIVE));
+            let report = outcome.report();
+            let precision = report.precision.expect("asked for");
+            assert!(precision.is_met, "{utilisation}: {precision:?}");
+            assert!(outcome.counted > 10 * 1000, "{utilisation}: {}", outcome.counted);
+            let exact = utilisation * SERVICE_S * square / (2.0 * (1.0 - utilisation));
+            let (mean, margin) =
+                (report.client_wait_s.mean.expect("a mean"), report.client_wait_s.mean_margin.expect("ten"));
+            // t with 9 degrees of freedom: 999 of 1000.
+            assert!(
+                (mean - exact).abs() < margin * 4.781 / 2.262,
+                "{utilisation}: {mean} ± {margin}, {exact}"
+            );
+        }
+    }
+}
+
+#[test]
+fn how_long_a_run_is_does_not_depend_on_threads() {
+    let asked = || queue(exponential(), 0.8, FIVE);
+    let one = text(&on(1, asked()));
+    for threads in [2, 5] {
+        assert_eq!(text(&on(threads, asked())), one, "{threads} threads");
+    }
+}
+
+#[test]
+fn events_bound_a_run_and_what_was_reached_is_said() {
+    for max_events in [0, 300_000] {
+        let outcome = on(1, queue(exponential(), 0.99, PrecisionSpec { relative: 0.05, max_events }));
+        let precision = outcome.report().precision.expect("asked for");
+        assert!(!precision.is_met && !precision.is_settled, "{precision:?}");
+        assert!(outcome.events <= max_events.max(60_000), "{}", outcome.events);
+    }
+}
+
+/// A server that is slow at first, and forgets it slowly: nothing in the formula knows, the data do.
+#[test]
+fn a_warm_up_that_is_too_short_for_the_data_is_made_longer() {
+    let loose = PrecisionSpec { relative: 0.05, max_events: 100_000_000 };
+    let mut slow = queue(exponential(), 0.9, loose);
+    slow.warmup_clients = 0;
+    slow.clients = Some(1000);
+    let outcome = on(1, slow);
+    let precision = outcome.report().precision.expect("asked for");
+    assert!(precision.is_met, "{precision:?}");
+    // Five relaxation times of the queue, of 4ρ² / (1 - ρ)² clients each.
+    assert!(outcome.arrived - outcome.counted >= 10 * 1620, "{}", outcome.arrived - outcome.counted);
+}
+
+#[test]
+fn a_load_without_a_steady_state_has_no_precision() {
+    let outcome = on(1, queue(exponential(), 1.2, FIVE));
+    assert_eq!(outcome.report().precision, None);
+    assert!(outcome.report().unstable);
+}
+
+#[test]
+fn other_disciplines_and_bursts_are_known_as_well() {
+    // Processor sharing: the sojourn of M/G/1-PS is s / (1 - ρ) whatever the service's distribution.
+    let mut shared = queue(constant(SERVICE_S), 0.8, FIVE);
+    shared.server.discipline = Discipline::Ps;
+    let report = on(1, shared).report();
+    assert!(report.precision.expect("asked for").is_met);
+    let (mean, margin) = (report.server_s.mean.expect("a mean"), report.server_s.mean_margin.expect("ten"));
+    assert!((mean - SERVICE_S / 0.2).abs() < margin * 4.781 / 2.262, "{mean} ± {margin}");
+    // Batches of k at an M[k]/D/1: ρ s / (2 (1 - ρ)) + (k - 1) s / (2 (1 - ρ)).
+    let mut bursts = queue(constant(SERVICE_S), 0.8, FIVE);
+    bursts.arrivals = ArrivalSpec::Bursts { per_s: 0.8 / SERVICE_S / 5.0, size: 5 };
+    let report = on(1, bursts).report();
+    assert!(report.precision.expect("asked for").is_met);
+    let (mean, margin) =
+        (report.client_wait_s.mean.expect("a mean"), report.client_wait_s.mean_margin.expect("ten"));
+    let exact = SERVICE_S * (0.8 + 4.0) / (2.0 * 0.2);
+    assert!((mean - exact).abs() < margin * 4.781 / 2.262, "{mean} ± {margin}, {exact}");
+}

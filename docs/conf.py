@@ -1,0 +1,94 @@
+"""The documentation site: Sphinx with MyST (the pages are Markdown) and Furo.
+
+`make site` builds it without a network. The reference of commands, of the Python API and of the shipped
+profiles is generated from the program, so it cannot be out of date.
+"""
+
+from __future__ import annotations
+
+import re
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import shakedown
+from shakedown.profiles.bearer import Bearer
+from shakedown.profiles.device import Device
+
+project = "Shakedown"
+author = "The Shakedown authors"
+version = release = shakedown.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click", "sphinx_copybutton"]
+exclude_patterns = ["README.md"]
+html_theme = "furo"
+html_title = "Shakedown"
+html_theme_options = {"navigation_with_keys": True}
+html_copy_source = False
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+copybutton_prompt_text = r"^\$ |^>>> |^\.\.\. |^> "
+copybutton_prompt_is_regexp = True
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_default_options = {"members": True, "member-order": "bysource"}
+# Outputs of commands are no shell and examples of results no Python; what is not TOML or JSON stays plain.
+highlight_language = "none"
+nitpicky = False
+
+
+class Profiles(SphinxDirective):
+    """`profiles`: a table of the shipped device or bearer profiles with the sources of their figures."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """The table, as the MyST parser reads it."""
+        found = shakedown.devices() if self.arguments[0] == "devices" else shakedown.bearers()
+        lines = ["| name | title | sources |", "| --- | --- | --- |"]
+        lines += [
+            f"| `{one.name}` | {_cell(one.title)} | {_cell('; '.join(_sources(one)))} |" for one in found
+        ]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+def _sources(profile: Device | Bearer) -> list[str]:
+    """Its sources, each once; a bearer names them by figure."""
+    listed = profile.source.values() if isinstance(profile.source, dict) else [profile.source]
+    return list(dict.fromkeys(one for some in listed for one in ([some] if isinstance(some, str) else some)))
+
+
+def _cell(text: str) -> str:
+    """A text that stands in one cell of a table and means nothing but itself."""
+    return re.sub(r"([|*_`<\[\]$])", r"\\\1", text)
+
+
+class Public(SphinxDirective):
+    """`public`: every name that `import shakedown` offers, by autodoc."""
+
+    def run(self) -> list[nodes.Node]:
+        """One entry a name; a class with its members."""
+        lines = StringList()
+        for name in sorted(shakedown.__all__):
+            found = getattr(shakedown, name)
+            if callable(found):
+                kind = "autoclass" if isinstance(found, type) else "autofunction"
+                lines.extend(StringList([f".. {kind}:: shakedown.{name}", ""], source=__file__))
+        node = nodes.section()
+        node.document = self.state.document
+        self.state.nested_parse(lines, self.content_offset, node)
+        return node.children
+
+
+def _plain(_app: Sphinx, _context: object, lines: list[str]) -> None:
+    """The help of commands is plain text: an asterisk is one."""
+    lines[:] = [line.replace("*", r"\*") for line in lines]
+
+
+def setup(app: Sphinx) -> None:
+    """Registers what this file adds."""
+    for part in ("description", "epilog"):
+        app.connect(f"sphinx-click-process-{part}", _plain)
+    app.add_directive("profiles", Profiles)
+    app.add_directive("public", Public)

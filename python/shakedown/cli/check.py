@@ -1,0 +1,96 @@
+"""`check`: whether handshakes keep their budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.exceptions import Exit
+
+from shakedown.cli._options import FILE
+from shakedown.cli._output import (
+    echo_lines,
+    force_option,
+    json_option,
+    note,
+    print_json,
+    print_objects,
+    progress_bar,
+    rows_options,
+)
+
+if TYPE_CHECKING:
+    from shakedown.reporting.columns import Column, Selection
+
+
+def _columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.comparison import CHECKED
+
+    return CHECKED
+
+
+@click.command("check", epilog="Example: shakedown check --record tls1.2/psk")
+@click.argument("budget", nargs=-1, required=True, metavar="BUDGET.toml")
+@click.option("--record", is_flag=True, help="Print a budget with the present figures of the given suites.")
+@click.option("--times", is_flag=True, help="Limits of times count too: for a dedicated machine.")
+@click.option("--junit", type=FILE, help="Write the result as JUnit XML.")
+@click.option("--summary", type=FILE, help="Append the result as Markdown to FILE: $GITHUB_STEP_SUMMARY.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
+@force_option
+@json_option
+@rows_options(_columns)
+def command(
+    budget: tuple[str, ...],
+    record: bool,
+    times: bool,
+    junit: Path | None,
+    summary: Path | None,
+    as_markdown: bool,
+    force: bool,
+    as_json: bool,
+    selection: Selection,
+) -> None:
+    """Check suites against a budget: bytes, instructions, memory, time; predicted energy and capacity.
+
+    The exit status is 1 if a limit is exceeded. Instructions are counted by valgrind and are the same in
+    every run. Times are printed, but count only with --times.
+
+    Example: shakedown check --record tls1.3/x25519/p256/server > budget.toml; shakedown check budget.toml
+    """
+    from shakedown.comparison import functions, reports
+    from shakedown.errors import InputError
+    from shakedown.files.write import check_free, write
+
+    if record:
+        from shakedown.comparison.budgets import recorded
+
+        echo_lines(recorded(budget))
+        return
+    if len(budget) != 1:
+        raise click.UsageError(f"{len(budget)} files; accepted: one budget")
+    if as_markdown and (selection.csv or as_json):
+        raise click.UsageError("--markdown with --csv or --json; accepted: one of them")
+    if junit is not None:
+        check_free(junit, force)
+    if summary is not None and not summary.parent.is_dir():
+        raise InputError(f"{summary}: cannot be written: no such folder")
+    budgets = functions.read_budgets(budget[0])
+    with progress_bar(len(budgets), "checking") as update:
+        checked = functions.check_budgets(budgets, times=times, progress=update)
+    if as_json:
+        print_json(checked)
+    elif as_markdown:
+        echo_lines(reports.markdown(checked))
+    else:
+        print_objects(checked, selection, "CheckedLimit")
+    if junit is not None:
+        write(junit, reports.junit(checked), replace=force)
+    if summary is not None:
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(reports.markdown(checked))
+    failed = sum(one.fails for one in checked)
+    if failed:
+        note(f"{failed} of {len(checked)} limits not kept")
+        raise Exit(1)

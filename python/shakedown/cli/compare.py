@@ -1,0 +1,154 @@
+"""`compare`: whether two runs, or two conditions, differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.exceptions import Exit
+
+from shakedown.cli._options import Share
+from shakedown.cli._output import (
+    echo_lines,
+    json_option,
+    note,
+    print_json,
+    print_rows,
+    progress_bar,
+    rows_options,
+)
+
+if TYPE_CHECKING:
+    from shakedown.reporting.columns import Column, Selection
+    from shakedown.schema.comparison import Comparison
+
+FOLDER = click.Path(path_type=Path)
+
+
+def _columns(_given: dict[str, Any]) -> Sequence[Column]:
+    from shakedown.reporting.columns.comparison import COMPARED
+
+    return COMPARED
+
+
+@click.command(
+    "compare",
+    epilog="Example: shakedown compare --pair tls1.2/psk tls1.3/psk --blocks 8",
+)
+@click.argument("folders", nargs=-1, type=FOLDER, metavar="[BEFORE AFTER]")
+@click.option(
+    "--pair",
+    nargs=2,
+    metavar='"SUITE …" "SUITE …"',
+    help="Measure two conditions in turn: arguments of measure, after NAME=VALUE for the environment.",
+)
+@click.option(
+    "--program",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="--pair: another build, which runs the second.",
+)
+@click.option(
+    "--blocks",
+    type=click.IntRange(4, 1000),
+    default=24,
+    show_default=True,
+    help="--pair: blocks; in each, one process per condition measures ten times in turn.",
+)
+@click.option(
+    "--margin",
+    type=Share(),
+    help="Differences within it are equivalent.  [default: 1%]",
+)
+@click.option(
+    "--floor",
+    type=Share(),
+    help="By how much two runs of one build are known to differ: widens each interval.  [default: 0%]",
+)
+@click.option("--across", is_flag=True, help="Compare times although machines, clocks or versions differ.")
+@click.option(
+    "--fail-if",
+    "fail_if",
+    multiple=True,
+    metavar="GATE",
+    help="Exit with 1 where a figure is shown to be more: 'server > 2%', 'bytes > 0%', "
+    "'server.instructions > 0.2%'; may be repeated.",
+)
+@click.option("--all", "every", is_flag=True, help="All figures; else whole handshakes, and what differs.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@json_option
+@rows_options(_columns)
+def command(
+    folders: tuple[Path, ...],
+    pair: tuple[str, str] | None,
+    program: Path | None,
+    blocks: int,
+    margin: float | None,
+    floor: float | None,
+    across: bool,
+    fail_if: tuple[str, ...],
+    every: bool,
+    as_markdown: bool,
+    as_json: bool,
+    selection: Selection,
+) -> None:
+    """Compare two results folders, or two conditions measured in turn, figure by figure.
+
+    Each figure of each handshake is different, equivalent, undecided or not comparable. A folder may hold
+    several results folders, the runs of one experiment: ten of each show how much runs differ. Times of
+    fewer are compared with --floor alone.
+
+    Example: shakedown compare --pair "tls1.3/x25519/p256/server" "tls1.3/x25519/ed25519/server"
+    """
+    import msgspec
+
+    from shakedown.comparison import functions
+    from shakedown.comparison.gates import failures, gate
+
+    if (len(folders) == 2) == (pair is not None) or len(folders) not in (0, 2):
+        raise click.UsageError("compare takes two results folders, or --pair and two conditions")
+    if as_markdown and (selection.csv or as_json):
+        raise click.UsageError("--markdown with --csv or --json; accepted: one of them")
+    if program is not None and pair is None:
+        raise click.UsageError("--program goes with --pair, whose second condition it runs")
+    gates = [gate(text) for text in fail_if]
+    if pair is None:
+        found = functions.compare(*folders, across=across, margin=margin, floor=floor)
+    else:
+        with progress_bar(blocks, "measuring") as update:
+            found = functions.compare_pair(
+                *pair, program=program, blocks=blocks, margin=margin, floor=floor, progress=update
+            )
+    found = msgspec.structs.replace(found, failed=tuple(failures(gates, found.rows)))
+    _show(found, every, selection, as_markdown=as_markdown, as_json=as_json)
+    for line in found.failed:
+        note(f"failed: {line}")
+    if found.failed:
+        raise Exit(1)
+
+
+def _show(found: Comparison, every: bool, selection: Selection, *, as_markdown: bool, as_json: bool) -> None:
+    from shakedown.comparison.text import decisive, lacking, markdown, method, summary, title
+    from shakedown.reporting.columns.comparison import COMPARED, compared_row
+
+    rows = list(found.rows) if every or selection.csv else decisive(found.rows)
+    if as_json:
+        print_json(found.rows)
+    elif as_markdown:
+        echo_lines(markdown(found, rows))
+    else:
+        shown = [compared_row(row) for row in rows]
+        for row in shown if not selection.csv else ():
+            for key in ("suite", "stacks"):
+                if row[f"after_{key}"] == row[key]:
+                    del row[f"after_{key}"]
+        # What all rows share is in no column.
+        names = {title(row) for row in rows}
+        print_rows(
+            COMPARED,
+            shown,
+            selection,
+            title="; ".join([f"{found.before} → {found.after}", *(names if len(names) == 1 else ())]),
+            notes=(*lacking(found), summary(found), method(found)),
+        )

@@ -1,0 +1,38 @@
+"""`explore`: a local page with live controls over predictions and simulations."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+
+@click.command("explore", epilog="Example: shakedown explore --no-open")
+@click.argument("results", type=click.Path(path_type=Path), required=False)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1.  [default: any]")
+@click.option("--open/--no-open", "browse", default=True, show_default=True, help="Open a browser.")
+def command(results: Path | None, port: int, browse: bool) -> None:
+    """Serve a page on 127.0.0.1 with live controls over predictions and simulations.
+
+    RESULTS is a folder that "run" wrote: the page starts with its suites, device and bearer, and links to
+    its report. The address contains a secret token and the state of the controls. Ctrl-C stops the server.
+    """
+    from shakedown.cli._output import announce, until_stopped
+    from shakedown.errors import InputError, os_reason
+    from shakedown.explorer.server import Explorer
+
+    query, report = "", None
+    if results is not None:
+        from shakedown.explorer.first_view import first_view
+
+        query, report = first_view(results)
+    try:
+        server = Explorer(port, report, query)
+    except OSError as error:
+        raise InputError(f"port {port}: {os_reason(error)}; accepted: a free port, or 0 for any") from None
+    with server, until_stopped():
+        announce(server.url)
+        if browse:
+            webbrowser.open(server.url)
+        server.serve_forever()

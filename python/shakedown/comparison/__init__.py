@@ -1,0 +1,1 @@
+"""Comparisons: two results or conditions figure by figure, and figures against budgets."""

@@ -1,0 +1,142 @@
+"""The figures of measured handshakes that can be compared, from the table of results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import polars as pl
+
+from shakedown.results.table import IDENTITY_COLUMNS
+
+if TYPE_CHECKING:
+    from shakedown.schema.base import Side
+    from shakedown.schema.comparison import ComparedQuantity
+
+
+class Figure(NamedTuple):
+    """What a figure is of. `message` is one of `sender`; the numbers tell apart those of one name, from 1."""
+
+    quantity: ComparedQuantity
+    side: Side | None = None
+    sender: Side | None = None
+    message: str | None = None
+    message_number: int = 1
+    operation: str | None = None
+    number: int = 1
+    part: str | None = None
+
+    @property
+    def message_label(self) -> str | None:
+        """The message, as people call it."""
+        if self.message is None:
+            return self.part
+        return _numbered(self.message, self.message_number)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is of the whole handshake."""
+        return self.message is None and self.operation is None
+
+    @property
+    def operation_label(self) -> str | None:
+        """The operation, as people call it."""
+        return None if self.operation is None else _numbered(self.operation, self.number)
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name} #{number}"
+
+
+@dataclass(frozen=True)
+class Readings:
+    """A figure's median. `varies`: another run of the same build has another one."""
+
+    unit: str
+    median: float
+    varies: bool = False
+
+
+QUANTITIES: dict[str, ComparedQuantity] = {
+    "handshake.time": "time",
+    "message.generate": "time",
+    "message.process": "time",
+    "operation.time": "time",
+    "handshake.bytes": "bytes",
+    "message.bytes": "bytes",
+    "handshake.instructions": "instructions",
+    "message.instructions": "instructions",
+    "operation.instructions": "instructions",
+    "memory.peak": "memory",
+    "memory.held": "memory",
+}
+"""Of the table, and what is compared of each."""
+
+SEED = "handshake.instructions_seed"
+"""Of the table: where it is missing, counts of instructions vary from run to run."""
+
+Figures = dict[Figure, Readings]
+
+
+class Handshake(NamedTuple):
+    """Under which figures are compared."""
+
+    suite: str
+    client_stack: str | None
+    server_stack: str | None
+    carrier: str
+    credentials: str
+
+    @property
+    def stacks(self) -> str:
+        """Its stacks, and what else is not usual of it: carrier, credentials."""
+        names = " → ".join(dict.fromkeys(filter(None, (self.client_stack, self.server_stack))))
+        usual = ("bare", "generated", None)
+        return ", ".join([names, *(one for one in (self.carrier, self.credentials) if one not in usual)])
+
+
+def handshakes(table: pl.DataFrame) -> dict[Handshake, Figures]:
+    """The figures of each measured handshake of a table of results."""
+    rows = table.filter(
+        (pl.col("kind") == "measured")
+        & pl.col("quantity").is_in([*QUANTITIES, SEED])
+        & (pl.col("statistic").is_null() | (pl.col("statistic") == "median"))
+        & pl.col("value").is_not_null()
+    )
+    found: dict[Handshake, Figures] = {}
+    for key, part in rows.partition_by(list(Handshake._fields), as_dict=True, maintain_order=True).items():
+        found[Handshake(*key)] = _figures(part)
+    return found
+
+
+def _figures(rows: pl.DataFrame) -> Figures:
+    # Which of its name and sender a message is, by its place in the handshake.
+    numbers: dict[int, int] = {}
+    messages: Counter[tuple[str, str]] = Counter()
+    places = rows.select("message_index", "sender", "message").drop_nulls().unique().sort("message_index")
+    for index, sender, message in places.iter_rows():
+        messages[sender, message] += 1
+        numbers[index] = messages[sender, message]
+    varying = {"time"} if SEED in rows["quantity"] else {"time", "instructions"}
+    found: Figures = {}
+    for row in rows.filter(pl.col("quantity") != SEED).iter_rows(named=True):
+        operation = None
+        if row["quantity"].startswith("operation."):
+            operation = " ".join(filter(None, (row["operation"], row["algorithm"], row["parameters"])))
+        figure = Figure(
+            quantity=QUANTITIES[row["quantity"]],
+            side=row["side"],
+            sender=row["sender"],
+            message=row["message"],
+            message_number=numbers.get(cast(int, row["message_index"]), 1),
+            operation=operation,
+            part=row["quantity"].removeprefix("memory.") if row["quantity"].startswith("memory.") else None,
+        )
+        while figure in found:
+            figure = figure._replace(number=figure.number + 1)
+        found[figure] = Readings(row["unit"], row["value"], figure.quantity in varying)
+    return found
+
+
+assert set(Handshake._fields) <= set(IDENTITY_COLUMNS)

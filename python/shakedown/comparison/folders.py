@@ -1,0 +1,143 @@
+"""Two results folders compared: what was measured in each, where machine, clock and versions are the same."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shakedown.comparison.figures import Figure, Figures, Handshake, Readings, handshakes
+from shakedown.comparison.verdicts import Pair, Rules, comparison, logarithms, only, pairs_of
+from shakedown.errors import InputError
+from shakedown.results.folder import Results, load_results
+from shakedown.results.writer import MANIFEST
+from shakedown.schema.comparison import Comparison
+
+MIN_RUNS = 10
+"""Runs of each condition whose own spread bounds a change: of 4,600 times at once, of 320 with eight."""
+NAMED = 3
+"""Suites that an error names."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The results of a condition: one run, or several of the same experiment."""
+
+    label: str
+    results: tuple[Results, ...]
+
+    def handshakes(self) -> dict[Handshake, list[Figures]]:
+        """Of each handshake its figures, a run each."""
+        found: dict[Handshake, list[Figures]] = {}
+        for one in self.results:
+            for handshake, figures in handshakes(one.table).items():
+                found.setdefault(handshake, []).append(figures)
+        return found
+
+
+def load_runs(folder: Path) -> Runs:
+    """A results folder, or a folder of results folders, each a run of one experiment. Raises `InputError`."""
+    if (folder / MANIFEST).exists() or not folder.is_dir():
+        return Runs(str(folder), (load_results(folder),))
+    inside = sorted(one.parent for one in folder.glob(f"*/{MANIFEST}"))
+    if not inside:
+        raise InputError(
+            f"{folder}: holds no results; accepted: a results folder, or a folder of several, the runs of "
+            "one experiment"
+        )
+    return Runs(str(folder), tuple(load_results(one) for one in inside))
+
+
+def compare_folders(before: Runs, after: Runs, *, rules: Rules, across: bool = False) -> Comparison:
+    """Compares what was measured of each handshake that both have. `across`: also times, where machines,
+    clocks or versions differ. Raises `InputError` where they have none in common.
+    """
+    first, second = before.handshakes(), after.handshakes()
+    for one, found in ((before, first), (after, second)):
+        if not found:
+            raise InputError(
+                f"{one.label}: holds no measured handshake; accepted: results of measured suites"
+            )
+    if not set(first) & set(second):
+        raise InputError(
+            f"no handshake is in both: {before.label} has {_named(first)}, {after.label} {_named(second)}; "
+            "accepted: results of the same suites and stacks (--pair measures two different ones)"
+        )
+    reason = None if across else differing([*before.results, *after.results])
+    pairs: list[Pair] = []
+    for handshake, runs in first.items():
+        if handshake in second:
+            pairs += run_pairs(handshake, runs, second[handshake], rules, reason)
+        else:
+            pairs += only(handshake, _median(runs), "before")
+    for handshake, runs in second.items():
+        if handshake not in first:
+            pairs += only(handshake, _median(runs), "after")
+    return comparison(before.label, after.label, pairs, rules)
+
+
+def run_pairs(
+    handshake: Handshake,
+    before: Sequence[Figures],
+    after: Sequence[Figures],
+    rules: Rules,
+    reason: str | None,
+) -> list[Pair]:
+    """The figures of a handshake in runs of two conditions; `reason` is why times are not comparable."""
+    few = min(len(before), len(after)) < MIN_RUNS
+    if reason is None and few and not rules.floor:
+        reason = f"fewer than {MIN_RUNS} runs"
+    medians = (_median(before), _median(after))
+
+    def varying(figure: Figure) -> Pair | None:
+        groups = [
+            logarithms([run[figure].median for run in runs if figure in run]) for runs in (before, after)
+        ]
+        if groups[0] is None or groups[1] is None:
+            return None
+        return Pair(
+            (handshake, handshake),
+            figure,
+            medians[0][figure],
+            medians[1][figure],
+            groups=(groups[0], groups[1]),
+            few=few,
+        )
+
+    return list(pairs_of((handshake, handshake), *medians, varying, reason))
+
+
+def _named(found: Mapping[Handshake, object]) -> str:
+    names = [f"{one.suite} ({one.stacks})" for one in found]
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+
+
+def differing(results: Sequence[Results]) -> str | None:
+    """Why times are not comparable: machines, clocks or versions differ."""
+    manifests = [one.manifest for one in results]
+    machines = {
+        None if one.machine is None else (one.machine.cpu, one.machine.cores, one.machine.os)
+        for one in manifests
+    }
+    versions = {None if one.build is None else (one.build.shakedown, one.build.openssl) for one in manifests}
+    clocks = {
+        text
+        for one in results
+        for text in one.table.filter(one.table["quantity"] == "handshake.clock")["text"].to_list()
+    }
+    differ = [
+        name
+        for name, values in (("machines", machines), ("clocks", clocks), ("versions", versions))
+        if len(values) > 1
+    ]
+    return f"{' and '.join(differ)} differ" if differ else None
+
+
+def _median(runs: Sequence[Mapping[Figure, Readings]]) -> Figures:
+    """Each figure that all runs have, the median of theirs."""
+    return {
+        figure: Readings(one.unit, statistics.median(run[figure].median for run in runs), one.varies)
+        for figure, one in runs[0].items()
+        if all(figure in run for run in runs)
+    }

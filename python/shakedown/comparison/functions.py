@@ -1,0 +1,108 @@
+"""The package's functions, as Python calls them: what `shakedown.compare`, `compare_pair` and budgets are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from shakedown.comparison import pairs
+from shakedown.comparison.budgets import check_budgets as check_limits
+from shakedown.comparison.budgets import read_budgets as budgets_of
+from shakedown.comparison.folders import compare_folders, load_runs
+from shakedown.comparison.verdicts import Rules
+from shakedown.errors import InputError
+from shakedown.reporting.rows import Rows
+from shakedown.schema.arguments import checked
+from shakedown.schema.budget import Budget, CheckedLimit
+from shakedown.schema.comparison import Comparison
+
+
+@checked
+def compare(
+    before: str | Path,
+    after: str | Path,
+    *,
+    margin: float | None = None,
+    floor: float | None = None,
+    across: bool = False,
+) -> Comparison:
+    """Compares what two results folders hold of measured handshakes, figure by figure.
+
+    Args:
+        before, after: results folders, or folders of several: the runs of one experiment.
+        margin: differences within it are equivalent, as a share.
+        floor: by how much two runs of one build are known to differ: widens each interval.
+        across: compare times although machines, clocks or versions differ.
+
+    Raises:
+        InputError: for folders without results, or without a handshake in common.
+    """
+    runs = (load_runs(Path(before)), load_runs(Path(after)))
+    return compare_folders(*runs, rules=_rules(margin, floor), across=across)
+
+
+@checked
+def compare_pair(
+    before: str,
+    after: str,
+    *,
+    program: str | Path | None = None,
+    blocks: int | None = None,
+    margin: float | None = None,
+    floor: float | None = None,
+    progress: Callable[[int, str], None] | None = None,
+) -> Comparison:
+    """Measures two conditions in interleaved pairs, each by fresh processes, and compares them.
+
+    Args:
+        before, after: `[NAME=VALUE]… SUITE… [options of measure]`, as in a shell.
+        program: another build's `shakedown`, which runs the second.
+        blocks: of a process of each, which measure in turn.
+        margin, floor: as for `compare`.
+        progress: told how many blocks are done, and which runs.
+
+    Raises:
+        InputError: for conditions that `measure` refuses.
+    """
+    return pairs.compare_pair(
+        pairs.condition(before),
+        pairs.condition(after, None if program is None else Path(program)),
+        blocks=blocks or pairs.DEFAULT_BLOCKS,
+        rules=_rules(margin, floor),
+        progress=progress or (lambda done, label: None),
+    )
+
+
+@checked
+def read_budgets(path: str | Path) -> tuple[Budget, ...]:
+    """The tables of a budget's file. Raises `InputError`."""
+    return budgets_of(Path(path))
+
+
+@checked
+def check_budgets(
+    budgets: str | Path | Sequence[Budget],
+    *,
+    times: bool = False,
+    progress: Callable[[int, str], None] | None = None,
+) -> Rows[CheckedLimit]:
+    """Checks suites against their budgets: a file's, or those that `read_budgets` returns.
+
+    Args:
+        budgets: limits of bytes, instructions, memory, times, predicted energy and capacity.
+        times: limits of times fail, too.
+        progress: told how many are done, and which suite is next.
+
+    Raises:
+        InputError: for a file that is no budget.
+    """
+    given = read_budgets(budgets) if isinstance(budgets, str | Path) else budgets
+    return Rows(check_limits(given, times=times, progress=progress or (lambda done, label: None)))
+
+
+def _rules(margin: float | None, floor: float | None) -> Rules:
+    given = {name: value for name, value in (("margin", margin), ("floor", floor)) if value is not None}
+    for name, value in given.items():
+        if not 0 <= value <= 1:
+            raise InputError(f"{name} is {value}; accepted: a share, 0 to 1")
+    return Rules(**given)

@@ -1,0 +1,87 @@
+"""Gates: which differences make a command fail, as `server > 2%`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from shakedown.errors import InputError
+from shakedown.schema.base import SIDES, Side
+from shakedown.schema.comparison import Compared, ComparedQuantity
+
+Level = Literal["handshake", "message", "operation"]
+
+ACCEPTED = (
+    "client > 2%, server > 2% (time), bytes > 0%, server.instructions > 0.2%, memory > 5%, message > 5%, "
+    "operation > 5%"
+)
+_FORM = re.compile(r"\s*([a-z]+)(?:\.([a-z]+))?\s*>\s*(\d+(?:\.\d*)?)\s*%\s*")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """By how much more than before a figure may be before a comparison fails."""
+
+    text: str
+    level: Level
+    quantity: ComparedQuantity
+    side: Side | None
+    limit: float
+
+    def is_about(self, row: Compared) -> bool:
+        """Whether it limits this figure."""
+        return row.level == self.level and row.quantity == self.quantity and self.side in (None, row.side)
+
+    def is_exceeded(self, row: Compared) -> bool:
+        """Whether a figure is shown to be more, also within the margin, and its estimate beyond the limit."""
+        is_more = row.verdict == "different" or (row.lower is not None and row.lower > 0)
+        return is_more and (row.change is None or row.change > self.limit)
+
+
+def gate(text: str) -> Gate:
+    """A gate as it is written. Raises `InputError`."""
+    found = _FORM.fullmatch(text)
+    quantities = get_args(ComparedQuantity)
+    if found is not None:
+        words = [word for word in found.groups()[:2] if word is not None]
+        sides = [word for word in words if word in SIDES]
+        levels = [word for word in words if word in ("message", "operation")]
+        measures = [word for word in words if word in quantities]
+        if len(sides) + len(levels) + len(measures) == len(words) and all(
+            len(some) <= 1 for some in (sides, levels, measures)
+        ):
+            return Gate(
+                text=text.strip(),
+                level=cast("Level", levels[0] if levels else "handshake"),
+                quantity=cast("ComparedQuantity", measures[0] if measures else "time"),
+                side=cast("Side | None", sides[0] if sides else None),
+                limit=float(found[3]) / 100,
+            )
+    raise InputError(f'"{text[:60]}" is not a gate; accepted: {ACCEPTED}')
+
+
+def failures(gates: Sequence[Gate], rows: Sequence[Compared]) -> list[str]:
+    """What fails, a line a figure. A gate fails, too, for a handshake of `before` of which it could compare
+    nothing: a suite that is gone keeps no limit.
+    """
+    from shakedown.reporting.columns.comparison import compared_row, percent
+
+    handshakes: dict[str, list[Compared]] = {}
+    for row in rows:
+        if row.reason != "only after":
+            handshakes.setdefault(f"{row.suite} ({row.stacks})", []).append(row)
+    lines = []
+    for one in gates:
+        for name, some in handshakes.items():
+            about = [row for row in some if one.is_about(row)]
+            lines += [
+                f"{one.text}: {name}: {compared_row(row)['figure']} {percent(row.change)}"
+                for row in about
+                if one.is_exceeded(row)
+            ]
+            if all(row.verdict == "not comparable" for row in about):
+                why = "; ".join(dict.fromkeys(row.reason for row in about if row.reason))
+                lines.append(f"{one.text}: {name}: no such figure could be compared{why and f' ({why})'}")
+    return lines

@@ -1,0 +1,232 @@
+"""Two conditions measured in interleaved pairs.
+
+A block is a process of each condition, which measure in turn: rounds of ABBA and BAAB, so that a machine that
+drifts evenly changes neither, and the median of a block's rounds, so that a disturbed round changes nothing.
+Each block has processes of its own: how a process happens to lie in memory is part of what varies.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from shakedown.comparison.figures import Figure, Figures, Handshake, Readings, handshakes
+from shakedown.comparison.verdicts import Pair, Rules, comparison, logarithms, pairs_of
+from shakedown.errors import InputError, ShakedownError
+from shakedown.schema.base import decode
+from shakedown.schema.comparison import Comparison
+from shakedown.schema.measured import Measurement
+
+DEFAULT_BLOCKS = 24
+ROUNDS = 5
+"""Of two readings of each condition."""
+ORDERS = ("ABBA", "BAAB")
+REPEAT = 10
+"""Handshakes of a reading, unless the condition says otherwise."""
+
+TIMES = "times"
+"""A request to measure without counting instructions."""
+
+Reading = Mapping[Handshake, Figures]
+Progress = Callable[[int, str], None]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is run: `measure` with arguments, by a program, with variables of the environment."""
+
+    label: str
+    program: tuple[str, ...]
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    @contextmanager
+    def worker(self, request: str) -> Iterator[Callable[[], list[Measurement]]]:
+        """A process of it; each call measures once more. Raises `ShakedownError` with its own line."""
+        command = [
+            *self.program,
+            "measure",
+            "--repeat",
+            str(REPEAT),
+            *self.arguments,
+            "--json",
+            "--on-request",
+        ]
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, **self.environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+        def measure() -> list[Measurement]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            try:
+                process.stdin.write(f"{request}\n")
+                process.stdin.flush()
+                answer = process.stdout.readline()
+            except BrokenPipeError:
+                answer = ""
+            if not answer:
+                raise self._failure(process)
+            return decode(answer, list[Measurement], self.label)
+
+        with process:
+            try:
+                yield measure
+            finally:
+                process.terminate()
+
+    def _failure(self, process: subprocess.Popen[str]) -> ShakedownError:
+        _, errors = process.communicate()
+        line = (errors.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
+        kind = InputError if process.returncode == 2 else ShakedownError
+        return kind(f"{self.label}: {line.removeprefix('error: ')}")
+
+
+def condition(text: str, program: Path | None = None) -> Condition:
+    """A condition as it is written: `[NAME=VALUE]… SUITE… [--option …]`. Raises `InputError`."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f'"{text}": {error}; accepted: arguments of measure, as in a shell') from None
+    environment = {}
+    while words and re.fullmatch(r"[A-Za-z_]\w*=.*", words[0]):
+        name, _, value = words.pop(0).partition("=")
+        environment[name] = value
+    if not words:
+        raise InputError(f'"{text}" names no suite; accepted: [NAME=VALUE]… SUITE… [options of measure]')
+    if program is not None and not os.access(program, os.X_OK):
+        raise InputError(f"{program}: is not a program; accepted: another build's shakedown")
+    runs = (sys.executable, "-m", "shakedown") if program is None else (str(program),)
+    return Condition(text if program is None else f"{text} ({program})", runs, tuple(words), environment)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Readings of both conditions, in pairs of rounds: the first two of each are the first round's."""
+
+    before: list[Reading] = field(default_factory=list)
+    after: list[Reading] = field(default_factory=list)
+
+    def difference(self, handshakes: tuple[Handshake, Handshake], figure: Figure) -> float | None:
+        """Of the logarithms: the median of the rounds'. None where a reading lacks it, or is not positive."""
+        sides = (_series(self.before, handshakes[0], figure), _series(self.after, handshakes[1], figure))
+        logs = [logarithms(side) for side in sides if len(side) == len(self.before)]
+        if len(logs) < 2 or logs[0] is None or logs[1] is None:
+            return None
+        one, other = logs[0], logs[1]
+        return statistics.median(
+            (other[at] + other[at + 1] - one[at] - one[at + 1]) / 2 for at in range(0, len(one), 2)
+        )
+
+
+def compare_pair(
+    before: Condition,
+    after: Condition,
+    *,
+    blocks: int = DEFAULT_BLOCKS,
+    rules: Rules,
+    progress: Progress = lambda done, label: None,
+) -> Comparison:
+    """Measures both conditions in blocks and compares them. Raises `ShakedownError`."""
+    found, reason = measured_blocks(before, after, blocks, progress)
+    return compared(before.label, after.label, found, rules=rules, reason=reason)
+
+
+def measured_blocks(
+    before: Condition, after: Condition, blocks: int, progress: Progress
+) -> tuple[list[Block], str | None]:
+    """Blocks of both conditions, and why their times cannot be compared. Raises `ShakedownError`."""
+    found: list[Block] = []
+    clocks: set[tuple[str, str]] = set()
+    for number in range(blocks):
+        block = Block()
+        progress(number, f"block {number + 1} of {blocks}")
+        with ExitStack() as stack:
+            # In turn, too: what is started second may lie elsewhere.
+            order = (before, after) if number % 2 == 0 else (after, before)
+            # Counts, which do not vary, are those of the first block.
+            request = TIMES if number else ""
+            workers = {id(one): stack.enter_context(one.worker(request)) for one in order}
+            for turn in range(ROUNDS):
+                for letter in ORDERS[(number + turn) % 2]:
+                    measured = workers[id(before if letter == "A" else after)]()
+                    clocks |= {(one.machine.cpu, one.clock) for one in measured}
+                    (block.before if letter == "A" else block.after).append(handshakes(_table(measured)))
+        found.append(block)
+    progress(blocks, "")
+    return found, None if len(clocks) == 1 else "processors or clocks differ"
+
+
+def _table(measured: Sequence[Measurement]) -> pl.DataFrame:
+    from shakedown.experiments.figure_kinds.in_memory_results import results_of
+
+    return results_of(measured).table
+
+
+def compared(
+    before: str, after: str, blocks: Sequence[Block], *, rules: Rules, reason: str | None = None
+) -> Comparison:
+    """The verdicts of measured blocks; `reason` is why times cannot be compared."""
+    pairs: list[Pair] = []
+    for names in paired(list(blocks[0].before[0]), list(blocks[0].after[0])):
+        figures = (
+            medians([one for block in blocks for one in block.before], names[0]),
+            medians([one for block in blocks for one in block.after], names[1]),
+        )
+
+        def varying(
+            figure: Figure,
+            names: tuple[Handshake, Handshake] = names,
+            figures: tuple[Figures, Figures] = figures,
+        ) -> Pair | None:
+            if figure.quantity != "time":
+                # Counted once a process.
+                reason = "counted without a seed"
+                return Pair(names, figure, figures[0][figure], figures[1][figure], reason=reason)
+            differences = [block.difference(names, figure) for block in blocks]
+            known = tuple(one for one in differences if one is not None)
+            if len(known) < len(blocks):
+                return None
+            return Pair(names, figure, figures[0][figure], figures[1][figure], differences=known)
+
+        pairs += pairs_of(names, *figures, varying, reason)
+    return comparison(before, after, pairs, rules)
+
+
+def paired(before: Sequence[Handshake], after: Sequence[Handshake]) -> list[tuple[Handshake, Handshake]]:
+    """The same handshakes where both conditions are of the same; else in their order. Raises `InputError`."""
+    if set(before) == set(after):
+        return [(one, one) for one in before]
+    if len(before) != len(after):
+        raise InputError(
+            f"{len(before)} suites and {len(after)} to be paired in their order; accepted: as many in both"
+        )
+    return list(zip(before, after, strict=True))
+
+
+def _series(readings: Sequence[Reading], handshake: Handshake, figure: Figure) -> list[float]:
+    found = (one[handshake].get(figure) for one in readings)
+    return [one.median for one in found if one is not None]
+
+
+def medians(readings: Sequence[Reading], handshake: Handshake) -> Figures:
+    """The figures of the first reading, each the median of all that have it."""
+    return {
+        figure: Readings(one.unit, statistics.median(_series(readings, handshake, figure)), one.varies)
+        for figure, one in readings[0][handshake].items()
+    }

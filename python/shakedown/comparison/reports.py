@@ -1,0 +1,39 @@
+"""Checked budgets for CI systems: Markdown for a job's summary, and JUnit's XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from xml.etree import ElementTree
+
+from shakedown.reporting.columns.comparison import CHECKED, checked_row, markdown_table
+from shakedown.schema.budget import CheckedLimit
+
+
+def markdown(checked: Sequence[CheckedLimit]) -> str:
+    """A job's summary."""
+    failed = sum(one.fails for one in checked)
+    head = f"**{failed} of {len(checked)} limits not kept**" if failed else f"**{len(checked)} limits kept**"
+    rows = [{**checked_row(one), "strong": one.fails} for one in checked]
+    keys = ("suite", "quantity", "limit", "found", "change", "verdict")
+    return "\n".join([head, "", *markdown_table(CHECKED, rows, keys, "strong"), ""])
+
+
+def junit(checked: Iterable[CheckedLimit]) -> str:
+    """JUnit's XML: a test suite a handshake, a test case a limit."""
+    root = ElementTree.Element("testsuites", name="shakedown check")
+    suites: dict[str, list[CheckedLimit]] = {}
+    for one in checked:
+        suites.setdefault(one.suite, []).append(one)
+    for name, rows in suites.items():
+        about = {"name": name, "tests": str(len(rows)), "failures": str(sum(one.fails for one in rows))}
+        suite = ElementTree.SubElement(root, "testsuite", {**about, "errors": "0", "skipped": "0"})
+        for one in rows:
+            case = ElementTree.SubElement(suite, "testcase", classname=name, name=one.quantity)
+            cells = {column.key: column.cell(checked_row(one)) for column in CHECKED}
+            text = "{verdict}: limit {limit}, found {found} ({change})".format(**cells)
+            if one.fails:
+                ElementTree.SubElement(case, "failure", message=text)
+            else:
+                ElementTree.SubElement(case, "system-out").text = text
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

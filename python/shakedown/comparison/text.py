@@ -1,0 +1,67 @@
+"""A comparison in words and as Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from shakedown.reporting.columns.comparison import COMPARED, compared_row, escaped, markdown_table
+from shakedown.schema.comparison import VERDICTS, Compared, Comparison
+
+
+def decisive(rows: Sequence[Compared]) -> list[Compared]:
+    """What is shown unless all is asked for: whole handshakes that both have, and whatever differs."""
+    return [
+        row
+        for row in rows
+        if row.verdict == "different" or (row.level == "handshake" and None not in (row.before, row.after))
+    ]
+
+
+def lacking(comparison: Comparison) -> list[str]:
+    """The handshakes that one condition alone has, a line each."""
+    names = dict.fromkeys(
+        f"only in {comparison.before if row.after is None else comparison.after}: {row.suite} ({row.stacks})"
+        for row in comparison.rows
+        if row.quantity == "bytes" and row.level == "handshake" and None in (row.before, row.after)
+    )
+    return list(names)
+
+
+def title(row: Compared) -> str:
+    """The handshakes that a row compares."""
+    names = (f"{row.suite} ({row.stacks})", f"{row.after_suite} ({row.after_stacks})")
+    return " → ".join(dict.fromkeys(names))
+
+
+def summary(comparison: Comparison) -> str:
+    """How many figures have which verdict."""
+    counted = Counter(row.verdict for row in comparison.rows)
+    words = ", ".join(f"{counted[one]} {one}" for one in VERDICTS if counted[one])
+    reasons = ", ".join(dict.fromkeys(row.reason for row in comparison.rows if row.reason))
+    return f"{len(comparison.rows)} figures: {words}{reasons and f' ({reasons})'}"
+
+
+def method(comparison: Comparison) -> str:
+    """By which rules."""
+    rules = comparison.method
+    floor = f"; widened by ±{rules.floor:.1%} (--floor)" if rules.floor else ""
+    return (
+        f"intervals: {1 - rules.alpha:.0%} for all times together{floor}; different: without zero; "
+        f"equivalent: within ±{rules.margin:.1%}"
+    )
+
+
+def markdown(comparison: Comparison, rows: Sequence[Compared]) -> str:
+    """The comparison for a pull request."""
+    lines = [f"**{escaped(comparison.before)} → {escaped(comparison.after)}**: {summary(comparison)}"]
+    grouped: dict[str, list[Compared]] = {}
+    for row in rows:
+        grouped.setdefault(title(row), []).append(row)
+    for name, some in grouped.items():
+        shown = [{**compared_row(one), "strong": one.verdict == "different"} for one in some]
+        keys = ("figure", "before", "after", "change", "interval", "verdict")
+        lines += ["", f"`{name}`", "", *markdown_table(COMPARED, shown, keys, "strong")]
+    lines += ["", *(f"- {escaped(one)}" for one in lacking(comparison))]
+    lines += [f"- **failed**: {escaped(one)}" for one in comparison.failed]
+    return "\n".join([*lines, "", f"<sub>{method(comparison)}</sub>", ""])

@@ -1,0 +1,158 @@
+"""Generators of a load on the workers of a Dask cluster: one job a worker, none of which runs twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from shakedown.errors import ShakedownError
+from shakedown.experiments.cluster import (
+    WORKERS_LOOKED_FOR_S,
+    check_client,
+    check_workers,
+    do_job,
+    fingerprint,
+    give_up,
+    kept,
+    result_of,
+    workers_of,
+)
+from shakedown.experiments.undisturbed import LOOK_EVERY_S, Undisturbed, noted
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+STOP_S = 10.0
+"""Timeout for the partial results of workers after the stop signal."""
+
+STOPPED: set[str] = set()
+"""Names of stopped runs of generators for which this process works."""
+
+T = TypeVar("T")
+GeneratorJob = Callable[[Callable[[], None]], T]
+"""Told what to call now and then: it raises `KeyboardInterrupt` once the job is to end with what it has."""
+
+
+class Generators:
+    """All workers of a Dask cluster at once: a job on each, none of which runs twice."""
+
+    def __init__(self, client: Client) -> None:
+        """Raises `ShakedownError` where a worker has another version of this program."""
+        check_client(client)
+        self.client = client
+        check_workers(client)
+        self.workers = sorted(workers_of(client))
+
+    def count(self) -> int:
+        """How many workers there are."""
+        return len(self.workers)
+
+    def results(self, jobs: Sequence[GeneratorJob[T]]) -> list[T]:
+        """Each job's result, in order. Raises a job's error; `ShakedownError` if a worker is lost.
+
+        Ctrl-C stops the jobs and returns their partial results. Jobs without a result, or without a response
+        in time, are omitted. Raises `KeyboardInterrupt` if no job has a result, and at the next Ctrl-C.
+        """
+        ours, run = fingerprint(()), uuid4().hex
+        with kept(self.client, ", and the load's figures with it"), noted(most=1) as signals:
+            futures: list[Any] = [
+                self.client.submit(
+                    do_job,
+                    ours,
+                    (),
+                    _generated,
+                    {},
+                    job,
+                    run,
+                    pure=False,
+                    workers=[worker],
+                    allow_other_workers=False,
+                    retries=0,
+                )
+                for worker, job in zip(self.workers, jobs, strict=True)
+            ]
+            try:
+                while not signals:
+                    self._await(futures, signals)
+                    if not signals:
+                        # A worker that was just lost returns nothing; the next round detects this.
+                        with suppress(TimeoutError):
+                            return [result_of(future, WORKERS_LOOKED_FOR_S) for future in futures]
+                self._stop(run)
+                found = self._found_soon(futures)
+            except BaseException:
+                # A generator whose results are not awaited must not go on loading.
+                self._stop(run)
+                raise
+            finally:
+                give_up(futures)
+        if not found:
+            raise KeyboardInterrupt
+        return found
+
+    def _await(self, futures: Sequence[Any], signals: Sequence[float]) -> None:
+        """Returns when all are done or a signal has come; raises what a job raises."""
+        while not signals and not all(future.done() for future in futures):
+            for future in futures:
+                if future.status == "error":
+                    result_of(future)
+            lost = self._lost()
+            if lost:
+                raise ShakedownError(f"worker {min(lost)} was lost, and its share of the load with it")
+            time.sleep(LOOK_EVERY_S)
+
+    def _lost(self) -> set[str]:
+        """Workers that are known to be lost; none if the scheduler does not respond in time."""
+        try:
+            return set(self.workers) - workers_of(self.client, WORKERS_LOOKED_FOR_S).keys()
+        except TimeoutError:
+            return set()
+
+    def _found_soon(self, futures: Sequence[Any]) -> list[Any]:
+        """Results of stopped jobs, except those that fail, have none or take too long."""
+        until_s, found = time.monotonic() + STOP_S, []
+        while time.monotonic() < until_s:
+            lost = self._lost()
+            pairs = zip(self.workers, futures, strict=True)
+            if all(future.done() or worker in lost for worker, future in pairs):
+                break
+            time.sleep(LOOK_EVERY_S / 4)
+        for future in futures:
+            if future.status == "finished":
+                with suppress(Exception):
+                    found.append(result_of(future, STOP_S))
+        return [one for one in found if one is not None]
+
+    def _stop(self, run: str) -> None:
+        """Tells all workers; one that does not listen is not waited for."""
+        told = Undisturbed(partial(self.client.run, _stop, run, workers=self.workers, on_error="ignore"))
+        told.is_over(LOOK_EVERY_S)
+
+
+def _stop(run: str) -> None:
+    STOPPED.add(run)
+
+
+def _generated(job: GeneratorJob[T], run: str) -> T | None:
+    """What a job finds; None where it was stopped before it had anything.
+
+    It is stopped, too, where its client or its scheduler has gone.
+    """
+    from distributed import Status, get_worker
+
+    worker = get_worker()
+    task = worker.state.tasks[worker.get_current_task()]
+
+    def look() -> None:
+        alone = task.state == "cancelled" or worker.status not in (Status.running, Status.paused)
+        if alone or run in STOPPED:
+            raise KeyboardInterrupt
+
+    try:
+        return job(look)
+    except KeyboardInterrupt:
+        return None

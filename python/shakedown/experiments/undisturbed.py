@@ -1,0 +1,106 @@
+"""Work that Ctrl-C and SIGTERM neither reach nor leave half done: clusters of processes begin and end so."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from multiprocessing import active_children
+from typing import Any
+
+LOOK_EVERY_S = 0.2
+"""How often waiting threads look whether what they wait for is still there."""
+SAME_S = 0.3
+"""Signals closer together are one: `timeout` sends its own twice."""
+
+
+class Undisturbed:
+    """Work that Ctrl-C and SIGTERM do not reach, neither it nor the processes that it starts: it runs in a
+    thread that blocks them, and they inherit that. The waiting thread receives it.
+    """
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        """Begins it."""
+        self._found: Any = None
+        self._raised: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(work,), name="undisturbed", daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        try:
+            self._thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _run(self, work: Callable[[], Any]) -> None:
+        try:
+            self._found = work()
+        except BaseException as error:
+            self._raised = error
+
+    def is_over(self, patience_s: float) -> bool:
+        """Waits for its end, but not longer than that."""
+        self._thread.join(patience_s)
+        return not self._thread.is_alive()
+
+    def result(self) -> Any:  # noqa: ANN401 - what the work returns
+        """Waits for its end. Raises what it raised, and `KeyboardInterrupt`."""
+        while not self.is_over(LOOK_EVERY_S):
+            pass
+        if self._raised is not None:
+            raise self._raised
+        return self._found
+
+
+def to_the_end(work: Callable[[], Any], others: Container[int | None], *, hurry: bool = False) -> None:
+    """Does work; Ctrl-C is raised only once it is done. It, or hurry, kills the processes that are not
+    others', for which it may wait.
+
+    Half done it would be begun anew by Dask, when the program ends, while a thread is still at it.
+    """
+    with noted() as signals:
+        doing = Undisturbed(work)
+        while not doing.is_over(LOOK_EVERY_S):
+            if hurry or signals:
+                kill_children(others)
+        doing.result()
+    if signals:
+        raise KeyboardInterrupt
+
+
+def kill_children(others: Container[int | None]) -> None:
+    """Kills this process's children but for others."""
+    for child in active_children():
+        if child.pid not in others:
+            child.kill()
+
+
+@contextmanager
+def noted(most: int | None = None) -> Iterator[list[float]]:
+    """Notes when Ctrl-C comes, or SIGTERM where it is to do the same, instead of raising it; beyond the most
+    that are noted, it is raised.
+    """
+    came: list[float] = []
+
+    def note(_number: int, _frame: object) -> None:
+        now_s = time.monotonic()
+        if came and now_s - came[-1] < SAME_S:
+            return
+        if len(came) == most:
+            raise KeyboardInterrupt
+        came.append(now_s)
+
+    # Only the main thread may, and no other is interrupted.
+    here = threading.current_thread() is threading.main_thread()
+    ours = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if here and signal.getsignal(number) is signal.default_int_handler
+    ]
+    for number in ours:
+        signal.signal(number, note)
+    try:
+        yield came
+    finally:
+        for number in ours:
+            signal.signal(number, signal.default_int_handler)

@@ -1,0 +1,1 @@
+"""A local page with live controls over predictions and simulations: what `shakedown explore` serves."""

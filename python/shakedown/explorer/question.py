@@ -1,0 +1,120 @@
+"""What the page asks: one flat set of controls, read from an address, written as a command or as Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+
+from shakedown.errors import InputError
+from shakedown.native.scenario import DEFAULT_SERVER_DEVICE
+from shakedown.profiles import changed_bearer
+from shakedown.profiles.software import DEFAULT_SOFTWARE
+
+MAX_SUITES = 12
+MAX_CLIENTS = 100_000
+"""What is simulated while somebody waits; the command `simulate` takes more."""
+
+Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The controls of the page.
+
+    Attributes:
+        suites: what is compared.
+        device, server_device, bearer: profiles by name. Paths are refused: a page reads no files.
+        loss: share of packets lost in both directions in place of the profile's; None: the profile's.
+        congestion: congestion control of both hosts in place of the profile's; empty: the profile's.
+        rate_per_s: handshakes per second at the server, for the prediction.
+        server_software: what the server runs, by name.
+        server_workers: the server's workers.
+        from_idle: the radio begins idle.
+        cells: how many cells the clients share; None: each has a link of its own.
+        arrivals, clients, resumption, seed: the simulated fleet.
+    """
+
+    suites: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=MAX_SUITES)] = (
+        "tls1.2/psk",
+        "tls1.3/x25519/p256/server",
+        "tls1.3/x25519mlkem768/mldsa65/server",
+    )
+    device: Name = "cortex-m4"
+    server_device: Name = DEFAULT_SERVER_DEVICE
+    server_software: Name = DEFAULT_SOFTWARE
+    bearer: Name = "nb-iot"
+    loss: Annotated[float, msgspec.Meta(ge=0.0, le=0.9)] | None = None
+    congestion: Literal["", "cubic", "reno", "bbr"] = ""
+    rate_per_s: Annotated[float, msgspec.Meta(ge=0.0, le=1e9)] = 0.0
+    server_workers: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1
+    from_idle: bool = False
+    arrivals: Name = "storm:2s"
+    cells: Annotated[int, msgspec.Meta(ge=1, le=MAX_CLIENTS)] | None = None
+    clients: Annotated[int, msgspec.Meta(ge=1, le=MAX_CLIENTS)] = 2000
+    resumption: Share = 0.0
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 1
+
+    @property
+    def network(self) -> str:
+        """The bearer with its loss and hosts, as every command takes it."""
+        loss = None if self.loss is None else f"{self.loss:g}"
+        return changed_bearer(self.bearer, loss=loss, congestion=self.congestion or None)
+
+    def commands(self) -> dict[str, str]:
+        """The commands that print the same figures: `predict` and `simulate`."""
+        place = f"--device {shlex.quote(self.device)} --bearer {shlex.quote(self.network)}"
+        if self.server_device != DEFAULT_SERVER_DEVICE:
+            place += f" --server-device {shlex.quote(self.server_device)}"
+        if self.server_software != DEFAULT_SOFTWARE:
+            place += f" --server-software {shlex.quote(self.server_software)}"
+        if self.server_workers > 1:
+            place += f" --server-workers {self.server_workers}"
+        if self.from_idle:
+            place += " --from-idle"
+        suites = " ".join(map(shlex.quote, self.suites))
+        rate = f" --rate {self.rate_per_s:g}/s" if self.rate_per_s else ""
+        fleet = f"--arrivals {shlex.quote(self.arrivals)} --clients {self.clients}"
+        if self.cells:
+            fleet += f" --cells {self.cells}"
+        if self.resumption:
+            fleet += f" --resumption {self.resumption:g}"
+        return {
+            "predict": f"shakedown predict {suites} {place}{rate}",
+            "simulate": f"shakedown simulate {suites} {fleet} {place} --seed {self.seed}",
+        }
+
+    def python(self) -> str:
+        """The calls that return the same figures."""
+        place = f'device="{self.device}", server_device="{self.server_device}", bearer="{self.network}"'
+        place += f", server_workers={self.server_workers}, from_idle={self.from_idle}"
+        place += f', server_software="{self.server_software}"'
+        return (
+            "import shakedown\n\n"
+            f"suites = {list(self.suites)!r}\n"
+            f"predicted = shakedown.predict(suites, {place}, rate_per_s={self.rate_per_s:g})\n"
+            f'simulated = shakedown.simulate(suites, "{self.arrivals}", clients={self.clients}, {place},\n'
+            f"                               resumption={self.resumption:g}, cells={self.cells},\n"
+            f"                               seed={self.seed})\n"
+        )
+
+
+def asked(query: Mapping[str, Sequence[str]]) -> Question:
+    """The question of an address, as `urllib.parse.parse_qs` reads it.
+
+    Raises:
+        InputError: for an unknown control, or a value that it does not take.
+    """
+    given = {name: tuple(values) if name == "suites" else values[-1] for name, values in query.items()}
+    try:
+        found = msgspec.convert(given, Question, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the address: {error}") from None
+    if found.arrivals.startswith("file:"):
+        raise InputError("arrivals: a page reads no files; accepted: poisson, deterministic, bursts, storm")
+    for name in (found.device, found.server_device, found.server_software, found.bearer):
+        if "/" in name or name.endswith(".toml"):
+            raise InputError(f"{name!r}: a page reads no files; accepted: the name of a profile")
+    return found

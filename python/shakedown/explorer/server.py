@@ -1,0 +1,154 @@
+"""The page's server: loopback only, one secret in the address, nothing but reading.
+
+The standard library's server is enough for one person on one machine. Every request must carry the secret
+(so another user of the machine gets nothing) and name this host (so a page of another site gets nothing by
+a name that it lets point here).
+"""
+
+from __future__ import annotations
+
+import functools
+import hmac
+import json
+import secrets
+import sys
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from shakedown.errors import ShakedownError
+from shakedown.explorer import answers
+from shakedown.explorer.question import MAX_CLIENTS, Question, asked
+from shakedown.reporting.charts.theme import stylesheet_variables
+
+TIMEOUT_S = 30.0
+"""After which a connection that sends nothing is closed."""
+
+MAX_AT_ONCE = 4
+"""Answers computed at once; further requests wait."""
+
+PAGE = {"/": ("index.html", "text/html"), "/explorer.css": ("explorer.css", "text/css")}
+SCRIPTS = "text/javascript"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "connect-src 'self'"
+)
+
+
+class Explorer(ThreadingHTTPServer):
+    """The server; `url` is the page's address with its secret."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int = 0, report: Path | None = None, query: str = "") -> None:
+        """Listens at once. ``query`` is the first view, ``report`` a report to be shown beside it.
+
+        Raises:
+            OSError: where the port is taken.
+        """
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.secret = secrets.token_urlsafe(24)
+        self.report = report
+        self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
+        self.free = threading.BoundedSemaphore(MAX_AT_ONCE)
+        self.url = f"http://127.0.0.1:{self.server_port}/?token={self.secret}{query and '&' + query}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - the base class's
+        """A browser that goes away is no error; anything else is."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Explorer
+    timeout = TIMEOUT_S
+    server_version, sys_version = "shakedown", ""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: the terminal belongs to the command."""
+
+    def do_GET(self) -> None:
+        """A part of the page, or an answer."""
+        parts = urlsplit(self.path)
+        query = parse_qs(parts.query, keep_blank_values=True)
+        given = self.headers.get("X-Token") or query.pop("token", [""])[-1]
+        query.pop("token", None)
+        if self.headers.get("Host") not in self.server.hosts:
+            self._send(
+                HTTPStatus.FORBIDDEN, b"this server answers to its loopback address only", "text/plain"
+            )
+        elif parts.path in ("/explorer.js", "/vega.js", "/explorer.css"):
+            # The page's own parts say nothing; a script tag cannot send a header.
+            self._part(parts.path)
+        elif not hmac.compare_digest(given.encode(), self.server.secret.encode()):
+            text = b"the address lacks its token; use the one that `shakedown explore` printed"
+            self._send(HTTPStatus.FORBIDDEN, text, "text/plain")
+        elif parts.path == "/":
+            self._part("/")
+        elif parts.path == "/report" and self.server.report:
+            self._send(HTTPStatus.OK, self.server.report.read_bytes(), "text/html", policy="")
+        else:
+            self._answer(parts.path, query)
+
+    def _part(self, path: str) -> None:
+        if path == "/vega.js":
+            self._send(HTTPStatus.OK, _vega(), SCRIPTS)
+            return
+        name, kind = PAGE.get(path, ("explorer.js", SCRIPTS))
+        body = files(__package__).joinpath("page", name).read_bytes()
+        if name == "explorer.css":
+            # The report's colours.
+            body = stylesheet_variables().encode() + body
+        self._send(HTTPStatus.OK, body, kind)
+
+    def _answer(self, path: str, query: dict[str, list[str]]) -> None:
+        replications = query.pop("replications", ["1"])[-1]
+        known: dict[str, Callable[[], object]] = {
+            "/choices": lambda: answers.choices(report=self.server.report is not None),
+            "/predict": lambda: answers.predicted(asked(query)),
+            "/simulate": lambda: _simulated(asked(query), replications),
+        }
+        if path not in known:
+            self._send(HTTPStatus.NOT_FOUND, b"there is no such page", "text/plain")
+            return
+        try:
+            with self.server.free:
+                found = known[path]()
+        except ShakedownError as error:
+            self._json(HTTPStatus.BAD_REQUEST, {"error": str(error)})
+        else:
+            self._json(HTTPStatus.OK, found)
+
+    def _json(self, status: HTTPStatus, found: object) -> None:
+        self._send(status, json.dumps(found).encode(), "application/json")
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str, policy: str = POLICY) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if policy:
+            self.send_header("Content-Security-Policy", policy)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _simulated(question: Question, replications: str) -> object:
+    """A simulation within what may be computed while somebody waits."""
+    wanted = int(replications) if replications.isdecimal() else 1
+    return answers.simulated(question, max(1, min(wanted, MAX_CLIENTS // question.clients)))
+
+
+@functools.cache
+def _vega() -> bytes:
+    """Vega-Lite and its runtime, from the package that draws the report's figures."""
+    import vl_convert
+
+    return bytes(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"), "utf-8")

@@ -1,0 +1,159 @@
+"""Instructions of a handshake, counted by valgrind's callgrind in a process of their own.
+
+The process runs this module, which measures a few handshakes under a seed with a counter of instructions in
+place of the clock. The same work has the same count in every run: environment, hash seed and draws are fixed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shakedown.errors import ShakedownError
+
+if TYPE_CHECKING:
+    from shakedown.schema.measured import InstructionCounts
+
+COUNTED_REPEAT = 9
+DEFAULT_SEED = 1
+MAX_SECONDS = 600
+ENVIRONMENT = (
+    "PATH",
+    "HOME",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "LD_LIBRARY_PATH",
+    "SHAKEDOWN_CACHE",
+    "XDG_CACHE_HOME",
+)
+"""Variables that the process inherits: its stack, and with it alignment, depends on the size of all."""
+
+
+def valgrind() -> str:
+    """The program; raises `ShakedownError` where it is not installed."""
+    found = shutil.which("valgrind")
+    if found is None:
+        raise ShakedownError(
+            "instructions are counted by valgrind, which is not installed; accepted: a machine with it "
+            "(Debian: apt install valgrind)"
+        )
+    return found
+
+
+def count_instructions(suite: str, options: Mapping[str, object] | None) -> InstructionCounts:
+    """Counts a suite's instructions; `options` are those of the core's `measure`.
+
+    A stack that follows no seed is counted without one: its counts may vary. Raises `ShakedownError`.
+    """
+    chosen = dict(options or {})
+    chosen.setdefault("seed", DEFAULT_SEED)
+    try:
+        return _counted(suite, chosen)
+    except UnseedableError:
+        del chosen["seed"]
+        return _counted(suite, chosen)
+
+
+class UnseedableError(ShakedownError):
+    """A stack that draws from the system alone."""
+
+
+def _counted(suite: str, options: Mapping[str, object]) -> InstructionCounts:
+    # Names of one length: what depends on it is the same in every run.
+    with tempfile.TemporaryDirectory(prefix="shakedown-") as folder:
+        log = Path(folder) / "log"
+        command = [
+            valgrind(),
+            "--tool=callgrind",
+            "--instr-atstart=no",
+            "--callgrind-out-file=/dev/null",
+            f"--log-file={log}",
+            sys.executable,
+            "-m",
+            __name__,
+            json.dumps({"suite": suite, "options": {**options, "instructions_log": str(log)}}),
+        ]
+        environment = _environment()
+        _compile_modules()
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise ShakedownError(f"{suite}: counting instructions took over {MAX_SECONDS} s") from None
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or [f"valgrind ended with status {done.returncode}"])[-1]
+        kind = UnseedableError if "seed" in reason and "seed" in options else ShakedownError
+        raise kind(f"{suite}: instructions could not be counted: {reason}")
+    return _as_counts(json.loads(done.stdout))
+
+
+def _environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in ENVIRONMENT if name in os.environ} | {"PYTHONHASHSEED": "0"}
+
+
+@cache
+def _compile_modules() -> None:
+    """Loads in a process what the counted one loads: one that compiles modules has another memory layout."""
+    subprocess.run(
+        [sys.executable, "-m", __name__], env=_environment(), capture_output=True, timeout=60, check=False
+    )
+
+
+def _as_counts(found: Mapping[str, Any]) -> InstructionCounts:
+    """The core's figures, which are thousands, as counts."""
+    from shakedown.schema.base import convert
+    from shakedown.schema.measured import InstructionCounts
+
+    def spread(of: Mapping[str, Any]) -> dict[str, Any]:
+        names = ("median", "mean", "sd", "min", "max")
+        return {"n": of["n"], **{name: _count(of[name]) for name in names}}
+
+    handshake, coverage = found["handshake"], found["accounting"]["coverage"]
+    about = ("side", "message", "operation", "algorithm", "parameters", "class")
+    counts = {
+        "client": spread(handshake["client_us"]),
+        "server": spread(handshake["server_us"]),
+        "coverage": coverage,
+        "seed": found["seed"],
+        "messages": [
+            {"generate": _count(one["generate_us"]), "process": _count(one["process_us"])}
+            for one in found["messages"]
+        ],
+        "operations": [
+            {**{name: one[name] for name in about}, "instructions": _count(one["us"])}
+            for one in found["operations"]
+        ],
+    }
+    return convert(counts, InstructionCounts)
+
+
+def _count(thousands: float) -> int:
+    return round(thousands * 1000)
+
+
+def _main() -> None:
+    """In the process that valgrind runs."""
+    from shakedown.native import extension
+
+    core = extension()
+    if not sys.argv[1:]:
+        return
+    request = json.loads(sys.argv[1])
+    try:
+        found = core.measure(request["suite"], COUNTED_REPEAT, options=request["options"])
+    except core.CoreError as error:
+        sys.exit(str(error))
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,189 @@
+"""Suites by patterns, by names of cipher suites and by misspellings. What is valid is the core's to say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import product
+
+from shakedown.errors import InputError
+from shakedown.files.patterns import alternatives, is_pattern, matches, one_name
+
+MAX_TRIED = 50_000
+"""Names that are put together and asked for; patterns of more find those of the list alone."""
+
+
+def expand(words: Iterable[str]) -> list[str]:
+    """Patterns as the suites that run here and match; other words as they are. Raises `InputError`."""
+    found: dict[str, None] = {}
+    for word in words:
+        for one in alternatives(word) if is_pattern(word) else (word,):
+            if not is_pattern(one):
+                found[one] = None
+                continue
+            some = matching(one)
+            if not some:
+                raise InputError(f'no suite here matches "{word[:80]}"; "shakedown suites" lists the suites')
+            found |= dict.fromkeys(some)
+    return list(found)
+
+
+def listed(suites: str | Sequence[str]) -> list[str]:
+    """One suite, or a list of suites and patterns, as suites. Raises `InputError`."""
+    if isinstance(suites, str):
+        return [one_name(suites, "suite")]
+    return expand(suites) if any(map(is_pattern, suites)) else list(suites)
+
+
+def matching(pattern: str) -> list[str]:
+    """The suites that run here and match a pattern: those that are listed, and others of the same words."""
+    names = _names()
+    found = [name for name in names if matches(pattern, name)]
+    protocol, *parts = pattern.split("/")
+    tried: list[str] = []
+    for one, places in _places().items():
+        if not fnmatchcase(one, protocol) or len(parts) > len(places):
+            continue
+        words = [
+            [word for word in some if fnmatchcase(word, part)] if is_pattern(part) else [part]
+            for part, some in zip(parts, places, strict=False)
+        ]
+        tried += _joined(one, words)
+    return list(dict.fromkeys([*found, *(name for name in _runnable(tried) if matches(pattern, name))]))
+
+
+def holding(words: Sequence[str]) -> list[str]:
+    """Suites that run here whose names hold all words, beyond those that are listed."""
+    tried: list[str] = []
+    for protocol, places in _places().items():
+        for count in range(1, len(places) + 1):
+            some = [
+                [one for one in place if any(word in one for word in words)] or place
+                for place in places[:count]
+            ]
+            tried += _joined(protocol, some)
+    names = (name for name in tried if all(word in name for word in words))
+    return list(dict.fromkeys(_runnable(names)))
+
+
+def _joined(protocol: str, words: Sequence[Sequence[str]]) -> Iterator[str]:
+    size = 1
+    for some in words:
+        size *= len(some)
+    if size <= MAX_TRIED:
+        yield from ("/".join((protocol, *chosen)) for chosen in product(*words))
+
+
+def _runnable(names: Iterable[str]) -> Iterator[str]:
+    from shakedown import native
+
+    core = native.extension()
+    for name in names:
+        try:
+            found = core.describe(name)
+        except core.CoreError:
+            continue
+        if found["stack"] is not None:
+            yield found["suite"]
+
+
+@lru_cache(maxsize=1)
+def _names() -> tuple[str, ...]:
+    from shakedown import native
+
+    return tuple(one.suite for one in native.suites())
+
+
+@lru_cache(maxsize=1)
+def _places() -> dict[str, list[list[str]]]:
+    """By protocol, the words at each place of the listed names."""
+    found: dict[str, list[dict[str, None]]] = {}
+    for name in _names():
+        protocol, *parts = name.split("/")
+        places = found.setdefault(protocol, [])
+        for place, part in enumerate(parts):
+            if place == len(places):
+                places.append({})
+            places[place][part] = None
+    return {protocol: [list(words) for words in places] for protocol, places in found.items()}
+
+
+def meant(name: str) -> str:
+    """The suite that a cipher suite's name or a misspelt name stands for; empty where none does."""
+    from shakedown import native
+
+    core = native.extension()
+    for one in (*_of_cipher_suite(name), _respelt(name)):
+        try:
+            if one and one != name:
+                return str(core.canonical(one))
+        except core.CoreError:
+            continue
+    return ""
+
+
+_KEY_EXCHANGES = {
+    "ECDHE-ECDSA": "ecdhe_ecdsa",
+    "ECDHE-RSA": "ecdhe_rsa",
+    "ECDHE-PSK": "ecdhe_psk",
+    "DHE-RSA": "dhe_rsa",
+    "EDH-RSA": "dhe_rsa",
+    "DHE-DSS": "dhe_dss",
+    "EDH-DSS": "dhe_dss",
+    "DHE-PSK": "dhe_psk",
+    "PSK-DHE": "dhe_psk",
+    "RSA-PSK": "rsa_psk",
+    "ECDHE": "ecdhe_rsa",
+    "ECDH-ANON": "ecdh_anon",
+    "AECDH": "ecdh_anon",
+    "DH-ANON": "dh_anon",
+    "ADH": "dh_anon",
+    "PSK": "psk",
+    "RSA": "rsa",
+}
+"""Of IANA's and OpenSSL's names; none is RSA in OpenSSL's."""
+
+
+def _of_cipher_suite(name: str) -> Iterator[str]:
+    """`TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`, `ECDHE-RSA-AES128-GCM-SHA256` as a suite."""
+    text = name.upper().replace("_", "-")
+    if not re.fullmatch(r"[A-Z0-9]+(-[A-Z0-9]+)+", text):
+        return
+    iana = text.startswith("TLS-")
+    exchange, with_, cipher = text.removeprefix("TLS-").partition("-WITH-")
+    if not with_:
+        exchange, cipher = "", exchange
+        for one in () if iana else _KEY_EXCHANGES:
+            if cipher.startswith(f"{one}-"):
+                exchange, cipher = one, cipher.removeprefix(f"{one}-")
+                break
+    found = _cipher(cipher)
+    if iana and not with_:
+        yield f"tls1.3/x25519/{found}"
+    elif (exchange or "RSA") in _KEY_EXCHANGES:
+        for protocol in ("tls1.2", "tls1.1"):
+            yield f"{protocol}/{_KEY_EXCHANGES[exchange or 'RSA']}/{found}"
+
+
+def _cipher(text: str) -> str:
+    for old, new in (
+        ("3DES-EDE", "3DES"), ("DES-CBC3", "3DES"), ("-CBC", ""), ("CHACHA20-POLY1305", "CHACHA20"),
+        ("RC4-128", "RC4"), ("CCM-8", "CCM8"),
+    ):  # fmt: skip
+        text = text.replace(old, new)
+    text = re.sub(r"^(AES|CAMELLIA|ARIA)-(\d)", r"\1\2", text)
+    if re.search("GCM|CCM|CHACHA20", text):
+        text = re.sub(r"-SHA\d+$", "", text)
+    return text.lower()
+
+
+def _respelt(name: str) -> str:
+    """`tls13/…`, `TLSv1.3/…`, `ssl3.0/…` with the protocol as it is spelled here."""
+    protocol, slash, rest = name.strip().lower().partition("/")
+    found = re.fullmatch(r"(d?tls|ssl)[-_ ]?v?[-_ ]?(\d)[._]?(\d)?", protocol)
+    if found is None:
+        return name.strip().lower()
+    kind, major, minor = found.groups()
+    return f"{kind}{major}{'' if kind == 'ssl' else f'.{minor or 0}'}{slash}{rest}"

@@ -1,0 +1,276 @@
+"""What one call costs on a device: its own figure, else an estimate of the cost model, else unknown.
+
+How figures are estimated, and how often their ranges hold, is described in
+``docs/reference/extrapolation.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from shakedown.models.ranges import Range, combined, within
+from shakedown.prediction.cost_model import (
+    BUILD_LEVELS,
+    HARDWARE,
+    NOVELTIES,
+    WIDEST,
+    Build,
+    Estimate,
+    build_of,
+    shipped,
+)
+from shakedown.prediction.primitives import group, kind
+from shakedown.profiles.costs import Cost, Triple
+from shakedown.profiles.device import DEFAULT_SPREAD, Device
+from shakedown.profiles.software import UNIT, Library
+from shakedown.profiles.vocabulary import HYBRID_PARTS, SYMMETRIC_OPERATIONS
+from shakedown.schema.base import Basis
+
+_OFFERED_APART = frozenset({"montgomery-curve", "edwards-curve"})
+"""Families of curves that an accelerator either has or has not: P-256 says nothing of them."""
+_SYMMETRIC_WORDS = {
+    "character": "kind",
+    "operation": "mode",
+    "size": "algorithm",
+    "work": "algorithm and mode",
+}
+STRENGTH: dict[Basis, int] = {"own": 0, "measured": 1, "scaled": 2, "assumed": 3, "unknown": 4}
+"""What a figure stands on, strongest first."""
+
+
+REJECTION_SD = {"mldsa44": 0.72, "mldsa65": 0.70, "mldsa87": 0.66}
+"""Deviation of an ML-DSA signature's time as a share of its mean, where a source gives the mean alone.
+
+Of 3,000 signatures each by OpenSSL 3.6. FIPS 204 expects 4.25, 5.1 and 3.85 rounds, of which every one is
+the last with the same probability; with the least time measured (0.36, 0.34 and 0.39 of the mean, one
+round) that makes 0.73, 0.74 and 0.71.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The time of one call (of a KiB, for symmetric work): mean with its 90 % range, and call-to-call
+    deviation.
+
+    Attributes:
+        time: None where the call has no cost figure.
+        sd_s: standard deviation from call to call, not the figure's uncertainty.
+        basis: what it stands on.
+        method: how it was obtained; empty for the device's own figure.
+        cause: names what makes it uncertain: figures of one cause are wrong together.
+        energy_j: energy of one call, None where unknown.
+    """
+
+    time: Range | None
+    sd_s: float = 0.0
+    basis: Basis = "own"
+    method: str = ""
+    cause: str = ""
+    energy_j: float | None = None
+
+    @property
+    def mean_s(self) -> float:
+        """The mean; 0 where unknown."""
+        return 0.0 if self.time is None else self.time.mean
+
+
+def call_figure(device: Device, triple: Triple) -> Figure:
+    """Return what one public-key call, or a KiB of symmetric work, costs on a device that has primitives.
+
+    A range wider than ×/÷ `WIDEST` is given of symmetric work alone: a small part of most handshakes.
+    """
+    return _call_figure(_Key(device), triple)
+
+
+def library_figure(device: Device, triple: Triple, figure: Figure, library: Library) -> Figure:
+    """A call by a server's own library, of which `figure` is OpenSSL's."""
+    name = " ".join(triple)
+    factor = library.primitives.get(name)
+    base, what = (figure, "OpenSSL's") if factor is None else (call_figure(device, UNIT), " ".join(UNIT))
+    times, spread = factor or library.other
+    if base.time is None:
+        return base
+    return Figure(
+        base.time.scaled(times, spread),
+        figure.sd_s,
+        weakest((base.basis, "scaled")),
+        "; ".join(filter(None, (base.method, f"{library.name}: {what} × {times:g}"))),
+        f"{library.name}: {name}",
+    )
+
+
+class _Key:
+    """A device as a cache key: profiles are loaded once and compared by identity."""
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def __hash__(self) -> int:
+        return id(self.device)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.device is self.device
+
+
+@lru_cache(maxsize=4096)
+def _call_figure(key: _Key, triple: Triple) -> Figure:
+    device = key.device
+    own = _own(device, triple)
+    if own is not None:
+        return own
+    if triple[1] == "hybrid":
+        return _hybrid(device, triple)
+    like, left = _computed_by(device, triple)
+    if left is not None:
+        return left
+    found = shipped().estimate(triple, like)
+    widest = math.inf if triple[0] in SYMMETRIC_OPERATIONS else math.log(WIDEST) * (1.0 + 1e-12)
+    if found.half >= widest:
+        return _unknown(triple, found)
+    return _estimated(device, triple, found)
+
+
+def _own(device: Device, triple: Triple) -> Figure | None:
+    cost = device.costs.get(triple)
+    return None if cost is None else own_figure(device, triple, cost)
+
+
+def own_figure(device: Device, triple: Triple, cost: Cost) -> Figure:
+    """A cost of the device's own as a figure; of symmetric work, of a KiB."""
+    time_s = cost.per_kib_s if triple[0] in SYMMETRIC_OPERATIONS else cost.mean_s
+    time, sd_s = within(time_s, device.spread), _deviation_s(triple, cost.mean_s, cost.sd_s)
+    return Figure(time, sd_s, "own", "", f"{device.name}: own", cost.energy_j)
+
+
+def _deviation_s(triple: Triple, mean_s: float, sd_s: float) -> float:
+    """The deviation from call to call, that of a rejection loop where none is known."""
+    if sd_s <= 0.0 and triple[:2] == ("sign", "mldsa"):
+        return REJECTION_SD[triple[2]] * mean_s
+    return sd_s
+
+
+def _estimated(device: Device, triple: Triple, found: Estimate) -> Figure:
+    """An estimate as a figure: scaled from the device's own of the group, else assumed."""
+    middle_s = math.exp(found.log_s)
+    # A device whose own figures are doubtful has doubtful ones estimated from them.
+    half = math.hypot(found.half, max(0.0, math.log(device.spread / DEFAULT_SPREAD)))
+    base = found.base
+    near = base is not None and group(base) == group(triple) and half <= math.log(WIDEST)
+    if base is not None and near:
+        cost = device.costs[base]
+        own_s = cost.per_kib_s or cost.mean_s
+        shared = _SYMMETRIC_WORDS.get(found.relation) if group(triple) == "symmetric" else None
+        method = f"same {shared or found.relation}: {' '.join(base).strip()} × {middle_s / own_s:.3g}"
+        sd_s = cost.sd_s * middle_s / cost.mean_s if cost.mean_s > 0.0 and base[0] == triple[0] else 0.0
+    else:
+        method, sd_s = f"clock: {middle_s * device.clock_hz:.3g} cycles", 0.0
+    method += f", as on {_boards(found)}"
+    if found.novelty != NOVELTIES[0]:
+        method += f" ({found.novelty})"
+    # What no own figure of the group anchors is off by one cause: the class of the build.
+    what = " ".join(triple).strip() if near else f"{group(triple)} by the clock"
+    time = Range(middle_s * math.exp(-half), middle_s, middle_s * math.exp(half))
+    basis: Basis = "scaled" if near else "assumed"
+    return Figure(time, _deviation_s(triple, middle_s, sd_s), basis, method, f"{device.name}: {what}")
+
+
+def _boards(found: Estimate) -> str:
+    if not found.boards:
+        return "related primitives"
+    boards = f"{found.boards} board" + ("s" if found.boards != 1 else "")
+    return f"{boards} alike in {BUILD_LEVELS[found.level]}" if found.level else boards
+
+
+def _computed_by(device: Device, triple: Triple) -> tuple[Build, Figure | None]:
+    """The build that a device computes a primitive with, or the figure that its build in C has.
+
+    A device whose curves are hardware, and that has no figure of a Montgomery or Edwards curve, is taken to
+    compute these by its library in C.
+    """
+    like, family = build_of(device), kind(triple)
+    if (
+        family not in _OFFERED_APART
+        or like.kinds["curves"] not in HARDWARE
+        or any(kind(base) == family for base in like.log_s)
+    ):
+        return like, None
+    for build in device.variants:
+        if build.implementation.curves == "c" and build.lineage == device.lineage:
+            there = call_figure(build, triple)
+            if there.time is not None:
+                how = f": {there.method}" if there.method else ""
+                slower = build.clock_hz / device.clock_hz
+                return like, Figure(
+                    there.time.times(slower),
+                    there.sd_s * slower,
+                    "assumed",
+                    f"in software, as {build.name} has it{how}",
+                    f"{device.name}: {triple[2]} in software",
+                )
+    software = {base: value for base, value in like.log_s.items() if group(base) != "curves"}
+    return replace(like, kinds={**like.kinds, "curves": "c"}, log_s=software), None
+
+
+def _unknown(triple: Triple, found: Estimate) -> Figure:
+    why = "by the clock" if found.base is None else f"by {' '.join(found.base).strip()} and others"
+    how = "is not known" if math.isinf(found.half) else f"is uncertain by ×/÷ {math.exp(found.half):.1f}"
+    why = f"an estimate {why} {how}"
+    return Figure(None, basis="unknown", method=why, cause=" ".join(triple))
+
+
+def _hybrid(device: Device, triple: Triple) -> Figure:
+    """A hybrid is a classical key agreement and a KEM; the answering side also makes a key pair."""
+    parts = hybrid_parts(triple)
+    figures = [call_figure(device, part) for part in parts]
+    names = " + ".join(f"{operation} {token}" for operation, _, token in parts)
+    basis = weakest(figure.basis for figure in figures)
+    missing = [part for part, figure in zip(parts, figures, strict=True) if figure.time is None]
+    if missing:
+        return Figure(
+            None,
+            basis="unknown",
+            method=f"parts: {names}; no figure for {' '.join(missing[0])}",
+            cause=" ".join(triple),
+        )
+    causes: dict[str, Range] = {}
+    for figure in figures:
+        assert figure.time is not None
+        causes[figure.cause] = (
+            causes[figure.cause].plus(figure.time) if figure.cause in causes else figure.time
+        )
+    how = [
+        f"{' '.join(part)} by {figure.method}"
+        for part, figure in zip(parts, figures, strict=True)
+        if figure.method
+    ]
+    return Figure(
+        combined(causes),
+        math.sqrt(sum(figure.sd_s**2 for figure in figures)),
+        weakest((basis, "scaled")),
+        "; ".join([f"parts: {names}", *how]),
+        f"{device.name}: {' '.join(triple)}" if basis != "own" else f"{device.name}: own",
+    )
+
+
+def hybrid_parts(triple: Triple) -> list[Triple]:
+    """The operations that a hybrid's operation is made of."""
+    classical, kem = HYBRID_PARTS[triple[2]]
+    return {
+        "keygen": [("keygen", "ecdh", classical), ("keygen", "mlkem", kem)],
+        "encapsulate": [
+            ("keygen", "ecdh", classical),
+            ("derive", "ecdh", classical),
+            ("encapsulate", "mlkem", kem),
+        ],
+        "decapsulate": [("derive", "ecdh", classical), ("decapsulate", "mlkem", kem)],
+    }[triple[0]]
+
+
+def weakest(bases: Iterable[Basis]) -> Basis:
+    """The weakest of some bases; `own` of none."""
+    return max(bases, key=STRENGTH.__getitem__, default="own")

@@ -1,0 +1,192 @@
+"""What the clients of a cell share, and how they get in: the table `[cell]` of a bearer profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
+
+from shakedown.profiles.tables import Table
+
+SCHEDULERS = ("first-come", "round-robin", "proportional")
+"""Which packet a base station serves next."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomAccess:
+    """Preambles at opportunities, as in LTE, LTE-M and NB-IoT; each coverage class has its own.
+
+    Attributes:
+        opportunity_s: time from one opportunity to the next.
+        preambles: of an opportunity.
+        attempts: preambles that a client sends at most.
+        response_s, connect_s: from an opportunity until a client without a response knows so, and until one
+            with a response is connected.
+        backoff_s: the longest pause before another attempt.
+        grants: preambles that are answered at an opportunity; None: all.
+        detection: ``certain``, or ``ramping``: the i-th preamble is found with probability 1 - e^-i.
+        repetition, repetition_s, transmissions: probability and time of repeating one of the two messages
+            after the response, and how often each is sent at most.
+    """
+
+    kind: ClassVar[str] = "random-access"
+
+    opportunity_s: float
+    preambles: int
+    attempts: int
+    response_s: float
+    connect_s: float
+    backoff_s: float
+    grants: int | None = None
+    detection: str = "certain"
+    repetition: float = 0.0
+    repetition_s: float = 0.0
+    transmissions: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Circuits:
+    """A channel for each client while it is there; without a free one it is refused."""
+
+    kind: ClassVar[str] = "circuits"
+
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Csma:
+    """CSMA/CA as in IEEE 802.11.
+
+    Attributes:
+        slot_s: an idle slot.
+        window, max_window: slots that a first pause is drawn from, and any is at most.
+        attempts: how often a frame is sent at most.
+        frame_s: what a frame takes beside its bytes.
+        acknowledgement_s: what follows a frame that was received.
+        idle_s: how long the channel is idle before slots count.
+    """
+
+    kind: ClassVar[str] = "csma"
+
+    slot_s: float
+    window: int
+    max_window: int
+    attempts: int
+    frame_s: float
+    acknowledgement_s: float
+    idle_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sense:
+    """Unslotted carrier sense as in IEEE 802.15.4: its unit of waiting, exponents, how often the channel may
+    be found busy, and the time from listening to sending.
+    """
+
+    unit_s: float
+    min_exponent: int
+    max_exponent: int
+    busy: int
+    turnaround_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Aloha:
+    """Frames whenever there are any, after listening where there is `sense`.
+
+    Attributes:
+        channels: one of which is drawn for each frame.
+        slot_s: frames begin at multiples of it; 0: at any time.
+        attempts: how often a frame is sent at most.
+        backoff_s: the longest pause before it is sent again.
+        frame_s: what a frame takes beside its bytes.
+    """
+
+    kind: ClassVar[str] = "aloha"
+
+    channels: int = 1
+    slot_s: float = 0.0
+    attempts: int = 1
+    backoff_s: float = 0.0
+    frame_s: float = 0.0
+    sense: Sense | None = None
+
+
+Entry = RandomAccess | Circuits
+Contention = Csma | Aloha
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a bearer.
+
+    Attributes:
+        medium: what is shared; clients of bearers with the same one are in the same cells.
+        up_bits_per_s, down_bits_per_s: its rates for clients of this bearer; None: as one client's.
+        half_duplex: both directions share its time.
+        scheduler: one of `SCHEDULERS`, where there is no contention.
+        entry: how a client whose radio is idle gets in; None: at once.
+        contention: how packets share the air; None: as the scheduler says.
+    """
+
+    medium: str
+    up_bits_per_s: float | None
+    down_bits_per_s: float | None
+    half_duplex: bool
+    scheduler: str
+    entry: Entry | None
+    contention: Contention | None
+
+
+def parse_cell(table: Table) -> Cell:
+    """Validate the table. Raises `InputError`."""
+    shared = not any(name in table for name in ("circuits", "csma", "aloha"))
+    entry, contention = (_one_of(names, table) for names in (_ENTRIES, _CONTENTIONS))
+    rate = table.number if shared else table.maybe
+    cell = Cell(
+        medium=table.text("medium"),
+        up_bits_per_s=rate("up_bps", above=0),
+        down_bits_per_s=rate("down_bps", above=0),
+        half_duplex=table.flag("half_duplex", default=False),
+        scheduler=table.text("scheduler", "round-robin", SCHEDULERS),
+        entry=entry,
+        contention=contention,
+    )
+    table.finish()
+    return cell
+
+
+def _one_of(names: Mapping[str, type[Any]], table: Table) -> Any:  # noqa: ANN401 - an instance of one
+    """What one of some sub-tables says; None without any."""
+    found = [name for name in names if name in table]
+    if len(found) > 1:
+        raise table.fail(f"[cell.{'] and [cell.'.join(found)}] at once; accepted: one of them")
+    return _read(names[found[0]], table.table(found[0])) if found else None
+
+
+_ENTRIES: dict[str, type[Entry]] = {"random_access": RandomAccess, "circuits": Circuits}
+_CONTENTIONS: dict[str, type[Contention]] = {"csma": Csma, "aloha": Aloha}
+
+
+def _read(cls: type[Any], table: Table) -> Any:  # noqa: ANN401 - an instance of `cls`
+    """A table whose keys are the class's fields, times in milliseconds."""
+    found: dict[str, Any] = {}
+    for one in fields(cls):
+        in_seconds = one.name.endswith("_s")
+        key = f"{one.name[:-2]}_ms" if in_seconds else one.name
+        value: object
+        if one.name == "sense":
+            inner = table.maybe_table(key)
+            value = None if inner is None else _read(Sense, inner)
+        elif one.name == "detection":
+            value = table.text(key, str(one.default), ("certain", "ramping"))
+        elif in_seconds or one.name == "repetition":
+            number = table.maybe(key) if in_seconds else table.maybe(key, maximum=1)
+            value = number * 1e-3 if in_seconds and number is not None else number
+        else:
+            value = table.maybe_whole(key)
+        if value is None and one.default is MISSING:
+            raise table.fail(f"{key} is missing")
+        found[one.name] = one.default if value is None else value
+    table.finish()
+    return cls(**found)

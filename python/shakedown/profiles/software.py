@@ -1,0 +1,87 @@
+"""Profiles of server software: what a server does in a handshake besides what the suite's name says.
+
+The values are those that it has without settings. The tickets are those of TLS 1.3: in TLS 1.2 a server
+issues one where the client asks, which only clients of suites in mode ``ticket`` do.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NamedTuple
+
+from msgspec import Meta
+
+from shakedown.errors import InputError
+from shakedown.files.limits import MAX_TICKETS, MIB
+from shakedown.profiles.costs import Triple
+from shakedown.schema.base import Object, Text, convert
+
+DEFAULT_SOFTWARE = "openssl"
+
+_Tickets = Annotated[int, Meta(ge=0, le=MAX_TICKETS)]
+
+
+class Factor(NamedTuple):
+    """How many times as much something takes, and by what factor (×/÷) that may be off in 90 % of cases."""
+
+    times: Annotated[float, Meta(gt=0.0)] = 1.0
+    spread: Annotated[float, Meta(ge=1.0)] = 1.0
+
+
+AS_OURS = Factor()
+
+
+UNIT: Triple = ("derive", "ecdh", "x25519")
+"""What operations of other libraries are compared with: its code hardly differs among versions of OpenSSL."""
+
+
+class Library(Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Public-key operations that are not OpenSSL's.
+
+    `primitives`: by ``operation algorithm parameters`` how many times as long one takes as OpenSSL's `UNIT`
+    on the same processor; `other`: how many times as long as OpenSSL's own takes any that was not compared.
+    """
+
+    name: Text
+    primitives: dict[Text, Factor]
+    other: Factor
+
+
+class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A server's software.
+
+    `tickets` and `resumption_tickets` are those that TLS 1.3 issues after a full handshake and after a
+    resumption; `session_ids`: sessions up to TLS 1.2 are resumed by their ID; `write_bytes`: the largest part
+    of a flight that is handed to TCP at once, 0: all of it; `connection`: what a TCP connection takes the
+    server, and `work` the handshake beside public-key operations, next to a server of ours on the same
+    processor; `library`: None where it is OpenSSL; `source`: where these figures stand.
+    """
+
+    schema: Literal[1]
+    name: Text
+    title: Text
+    tickets: _Tickets
+    resumption_tickets: _Tickets
+    session_ids: bool
+    write_bytes: Annotated[int, Meta(ge=0, le=MIB)]
+    connection: Factor = AS_OURS
+    work: Factor = AS_OURS
+    library: Library | None = None
+    source: Annotated[tuple[Text, ...], Meta(min_length=1)]
+
+    def tickets_of(self, *, resumption: bool) -> int:
+        """Tickets of TLS 1.3 after a handshake."""
+        return self.resumption_tickets if resumption else self.tickets
+
+    def note(self, suite: str) -> str | None:
+        """What a user should know of a suite on this server, or None."""
+        if self.session_ids or "/resumed" not in suite or suite.startswith("tls1.3/"):
+            return None
+        return f"{suite}: {self.name} resumes no session by its ID unless it is set up to; by ticket it does"
+
+
+def parse_software(document: dict[str, Any], where: str) -> ServerSoftware:
+    """Read and validate a profile. Raises `InputError`."""
+    try:
+        return convert(document, ServerSoftware, where)
+    except InputError as error:
+        raise InputError(f"{error}; accepted: a profile of server software") from None

@@ -1,0 +1,213 @@
+"""Columns of figures, each declared once: tables on a terminal, CSV and the report's tables are made of them.
+
+A row maps keys to exact values; a column has the key under which its value stands, and the text for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shakedown.errors import InputError, did_you_mean
+from shakedown.reporting.terminal.figures import NOTHING, UNKNOWN, share, time, whole, yes_no
+
+if TYPE_CHECKING:
+    from shakedown.reporting.html.section import Table
+
+Row = Mapping[str, Any]
+
+MAX_ROWS = 1_000
+"""Rows of a table of the report: beyond these a page is slow to open, and the CSV has all."""
+
+ALWAYS, USUAL, ROOM, WIDE, DATA = range(5)
+"""Ranks: columns that decide are always there, others as they fit; `WIDE` on request, `DATA` in CSV alone."""
+
+
+def words(value: object) -> str:
+    """A value as it is: text, a list of texts, whether or not, a count."""
+    if isinstance(value, bool):
+        return yes_no(value)
+    if isinstance(value, int | float):
+        return whole(value)
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    return str(value) if value not in (None, "") else NOTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A figure's column.
+
+    `show` makes the text of the value, `text` of the row where the value alone does not say it. `path` is a
+    name of parts joined by slashes, of which those that all rows share may go into the title. What is
+    `identity` is left out of a table whose rows all have the same. A `group` is shown whole or not at all.
+    `prose` is folded into the room that is left. `interval` makes the text of the interval that holds the
+    value, where the row has no keys `…_low_…` and `…_high_…` of it.
+    """
+
+    key: str
+    name: str
+    meaning: str = ""
+    unit: str = ""
+    rank: int = USUAL
+    show: Callable[[Any], str] = words
+    text: Callable[[Row], str] | None = None
+    numeric: bool = True
+    path: bool = False
+    identity: bool = False
+    group: str = ""
+    prose: bool = False
+    interval: Callable[[Row], str] | None = None
+
+    def cell(self, row: Row) -> str:
+        """What people read."""
+        return self.show(row.get(self.key)) if self.text is None else self.text(row)
+
+
+def label(key: str, name: str, meaning: str = "", **more: Any) -> Column:  # noqa: ANN401 - fields of Column
+    """A column of names or words."""
+    return Column(key=key, name=name, meaning=meaning, numeric=False, **{"rank": ALWAYS, **more})
+
+
+def seconds(key: str, name: str, meaning: str = "", digits: int = 3, **more: Any) -> Column:  # noqa: ANN401
+    """A column of times."""
+    return Column(
+        key=key, name=name, meaning=meaning, unit="s", **{"show": lambda value: time(value, digits), **more}
+    )
+
+
+def shares(key: str, name: str, meaning: str = "", digits: int = 0, **more: Any) -> Column:  # noqa: ANN401
+    """A column of parts of one."""
+    return Column(
+        key=key, name=name, meaning=meaning, unit="1", **{"show": lambda value: share(value, digits), **more}
+    )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which columns of a table are wanted, in which order its rows, and for whom."""
+
+    wide: bool = False
+    columns: tuple[str, ...] = ()
+    sort: str = ""
+    csv: bool = False
+
+    def checked(self, columns: Sequence[Column]) -> Selection:
+        """Raises `InputError` for names of no column."""
+        for name in (*self.columns, *([self.sort.removeprefix("-")] if self.sort else [])):
+            named(columns, name)
+        return self
+
+    def ordered(self, columns: Sequence[Column], rows: Sequence[Row]) -> list[Row]:
+        """The rows, sorted by the column asked for; those without a value come last."""
+        if not self.sort:
+            return list(rows)
+        key = named(columns, self.sort.removeprefix("-")).key
+        known = [row for row in rows if row.get(key) is not None]
+        known.sort(key=lambda row: row[key], reverse=self.sort.startswith("-"))
+        return known + [row for row in rows if row.get(key) is None]
+
+    def chosen(self, columns: Sequence[Column], rows: Sequence[Row]) -> list[Column] | None:
+        """The columns that were asked for; None where the table may choose."""
+        if self.columns:
+            return [named(columns, name) for name in self.columns]
+        if not self.wide:
+            return None
+        return [one for one in columns if one.rank <= WIDE and any(_held(row, one) for row in rows)]
+
+
+def named(columns: Sequence[Column], name: str) -> Column:
+    """The column of a key, or of a heading. Raises `InputError` where there is none."""
+    wanted = name.strip().lower()
+    for column in columns:
+        if wanted == column.key or wanted.replace("_", " ").replace("-", " ") == column.name:
+            return column
+    keys = [column.key for column in columns]
+    raise InputError(f'unknown column "{name[:60]}"{did_you_mean(wanted, keys)}; accepted: {", ".join(keys)}')
+
+
+def shown_in(columns: Sequence[Column], rows: Sequence[Row], most: int = ROOM) -> list[Column]:
+    """The columns up to a rank that tell these rows apart, or hold anything."""
+    return [
+        one
+        for one in columns
+        if one.rank <= most
+        and not (one.identity and len({repr(row.get(one.key)) for row in rows}) <= 1)
+        and any(one.key in row if one.rank == ALWAYS else _held(row, one) for row in rows)
+    ]
+
+
+def _held(row: Row, column: Column) -> bool:
+    """Whether a row has the column's value, or bounds of it that its text shows."""
+    if row.get(column.key) not in (None, ""):
+        return True
+    return column.text is not None and column.key in row and column.cell(row) not in ("", NOTHING, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all names of parts begin and end with, and what is left of each."""
+
+    pattern: str = ""
+    short: Mapping[str, str] = field(default_factory=dict)
+
+
+def shared(names: Sequence[str]) -> Shared:
+    """The parts that all names begin and end with; each keeps one part at least."""
+    parts = [name.split("/") for name in dict.fromkeys(names)]
+    if len(parts) < 2:
+        return Shared()
+    room = min(map(len, parts)) - 1
+    begin = _equal((one for one in zip(*parts, strict=False)), room)
+    end = _equal((one for one in zip(*(one[::-1] for one in parts), strict=False)), room - begin)
+    if not begin + end:
+        return Shared()
+    first = parts[0]
+    pattern = "/".join([*first[:begin], "…", *(first[len(first) - end :] if end else [])])
+    return Shared(pattern, {"/".join(one): "/".join(one[begin : len(one) - end]) for one in parts})
+
+
+def _equal(columns: Iterator[tuple[str, ...]], most: int) -> int:
+    count = 0
+    for parts in columns:
+        if count == most or len(set(parts)) > 1:
+            break
+        count += 1
+    return count
+
+
+def html_table(
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    caption: str = "",
+    kind: str = "",
+    most: int = MAX_ROWS,
+    rank: int = ROOM,
+) -> Table:
+    """Rows as a table of the report: the columns that hold anything, the first `most` rows."""
+    from shakedown.reporting.html.section import Cell, Table
+
+    def cell(column: Column, row: Row) -> str:
+        text, value = column.cell(row), row.get(column.key)
+        if column.numeric and text != NOTHING and isinstance(value, int | float):
+            return Cell(text, value, _interval(column, row))
+        return text
+
+    shown = shown_in(columns, rows, rank)
+    if len(rows) > most:
+        caption = f"{caption} The first {most:,} of {len(rows):,}.".strip()
+    cells = [[cell(one, row) for one in shown] for row in rows[:most]]
+    head = [one.name for one in shown]
+    numeric = sum(one.numeric for one in shown)
+    return Table(head, cells, numeric, caption, kind, [one.unit for one in shown])
+
+
+def _interval(column: Column, row: Row) -> str:
+    if column.interval is not None:
+        return column.interval(row)
+    stem, _, unit = column.key.rpartition("_")
+    low, high = (row.get(f"{stem.removesuffix('_mean')}_{end}_{unit}") for end in ("low", "high"))
+    if low is not None and high is not None:
+        return f"{low:.6g} – {high:.6g}"
+    return ""

@@ -1,0 +1,153 @@
+"""Columns of comparisons, of checked budgets, and of what a machine lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shakedown.reporting.columns import ROOM, WIDE, Column, Row, label
+from shakedown.reporting.terminal.figures import NOTHING
+from shakedown.schema.base import builtins
+from shakedown.schema.budget import CheckedLimit
+from shakedown.schema.comparison import Compared
+
+
+def percent(share: float | None) -> str:
+    """A change as people read it; a minus sign for what became less."""
+    if share is None:
+        return NOTHING
+    if share == 0:
+        return "0"
+    digits = 1 if abs(share) >= 0.01 else 2
+    return f"{share * 100:+,.{digits}f} %".replace("-", "−")
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A figure with its unit."""
+    if value is None:
+        return NOTHING
+    if unit == "us":
+        return f"{value:,.1f} µs" if value < 1000 else f"{value / 1000:,.3f} ms"
+    number = f"{value:,.0f}" if value >= 1000 or float(value).is_integer() else f"{value:,.4g}"
+    return number if unit in ("1", "bytes") else f"{number} {unit}"
+
+
+def figure_name(row: Row) -> str:
+    """Of what a compared figure is."""
+    side, message, what = row["side"], row["message"], row["quantity"]
+    unit = "" if what == "time" else what
+    if row["operation"] is not None:
+        owner = "" if row["sender"] == side else f"{row['sender']}'s "
+        parts = [side, row["operation"], f"in {owner}{message}" if message else "", unit]
+    elif row["sender"] is None:
+        parts = [side, message, "memory, bytes" if what == "memory" else what]
+    elif side is None:
+        parts = [f"{row['sender']}'s", message, unit]
+    else:
+        parts = [side, "generates" if side == row["sender"] else "processes", message, unit]
+    return " ".join(part for part in parts if part)
+
+
+def interval(row: Row) -> str:
+    """The interval of a time's change, which hold for all times together; nothing for counts."""
+    if row["lower"] is None or row["upper"] is None:
+        return ""
+    return f"{percent(row['lower'])} … {percent(row['upper'])}"
+
+
+def verdict_words(row: Row) -> str:
+    """The verdict; a difference states its direction."""
+    if row["verdict"] == "different":
+        less = row["change"] is not None and row["change"] < 0
+        return (("faster", "slower") if row["quantity"] == "time" else ("less", "more"))[0 if less else 1]
+    return str(row["verdict"])
+
+
+COMPARED = (
+    label("suite", "suite", identity=True, path=True),
+    label("stacks", "stacks", identity=True),
+    label("after_suite", "then", "the suite that it is compared with", identity=True),
+    label("after_stacks", "its stacks", identity=True),
+    label("figure", "figure", "time (CPU), bytes, instructions, memory: of a side, a message, an operation"),
+    Column(key="before", name="before", text=lambda row: amount(row["before"], row["unit"]), rank=ROOM),
+    Column(
+        key="after",
+        name="after",
+        meaning="of a time: before with the change, at the same pace of the machine",
+        text=lambda row: amount(row["after"], row["unit"]),
+        rank=ROOM,
+    ),
+    label("change", "change", "Hodges and Lehmann's estimate; of counts, the ratio", show=percent),
+    label("interval", "interval", "of the change, for all times at once", text=interval),
+    label("verdict", "verdict", text=verdict_words),
+    label("reason", "reason", rank=ROOM),
+    Column(key="n", name="n", rank=WIDE, meaning="pairs, or readings of the smaller group"),
+    *(
+        label(name, name, rank=WIDE)
+        for name in ("quantity", "side", "sender", "message", "operation", "unit")
+    ),
+    *(Column(key=name, name=name, rank=WIDE, show=percent) for name in ("lower", "upper")),
+)
+
+
+def compared_row(one: Compared) -> dict[str, Any]:
+    """A row of `COMPARED`."""
+    row = dict(builtins(one))
+    return {**row, "figure": figure_name(row), "interval": interval(row)}
+
+
+def _limit_name(row: Row) -> str:
+    unit = {"us": "_us", "bytes": "_bytes", "s": "_s", "J": "_j", "1/s": "_per_s"}.get(row["unit"], "")
+    where = f" ({row['place']})" if row["place"] else ""
+    return f"{row['quantity'].removesuffix(unit).replace('_', ' ')}{where}"
+
+
+def _checked_words(row: Row) -> str:
+    words = row["verdict"] if row["reason"] is None else f"{row['verdict']}: {row['reason']}"
+    return words if row["gated"] else f"{words} (not gated)"
+
+
+CHECKED = (
+    label("suite", "suite", path=True),
+    label("quantity", "limit on", text=_limit_name),
+    Column(key="limit", name="limit", text=lambda row: amount(row["limit"], row["unit"])),
+    Column(key="found", name="found", text=lambda row: amount(row["found"], row["unit"])),
+    label("change", "to limit", "by how much the figure is above its limit", show=percent),
+    label("verdict", "verdict", text=_checked_words),
+    *(label(name, name, rank=WIDE) for name in ("unit", "stacks", "place", "gated", "reason")),
+)
+
+
+def checked_row(one: CheckedLimit) -> dict[str, Any]:
+    """A row of `CHECKED`."""
+    change = None if one.found is None or not one.limit else one.found / one.limit - 1
+    return {**builtins(one), "change": change}
+
+
+DIAGNOSES = (
+    label("name", "what"),
+    label("state", "state"),
+    label("found", "found", prose=True),
+    label("disables", "what it disables or worsens", prose=True, show=lambda value: value or ""),
+)
+
+
+def markdown_table(
+    columns: tuple[Column, ...], rows: Sequence[Row], keys: tuple[str, ...], strong: str
+) -> list[str]:
+    """Rows as a table of Markdown; the last cell of rows whose key `strong` is true stands out."""
+    shown = [one for key in keys for one in columns if one.key == key]
+    lines = [
+        f"| {' | '.join(one.name for one in shown)} |",
+        f"| {' | '.join('---:' if one.numeric else '---' for one in shown)} |",
+    ]
+    for row in rows:
+        cells = [escaped(one.cell(row)) for one in shown]
+        cells[-1] = f"**{cells[-1]}**" if row[strong] else cells[-1]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def escaped(text: str) -> str:
+    """Text in a cell of Markdown."""
+    return text.replace("|", "\\|").replace("\n", " ")

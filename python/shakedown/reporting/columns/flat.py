@@ -1,0 +1,67 @@
+"""Rows from objects that are printed: figures with bounds and distributions, each value by its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shakedown.reporting.columns import Row
+from shakedown.reporting.terminal.figures import bounded, digits_of, rough, time
+
+_ENDS = {"estimate": "", "lower": "_low", "upper": "_high"}
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """`client_s` of estimate, lower and upper as `client_s`, `client_low_s`, `client_high_s`; `ready_s` of
+    statistics as `ready_mean_s`, `ready_p99_s`; what else has parts is left out.
+    """
+    found: dict[str, Any] = {"label": row["suite"]} if "suite" in row else {}
+    for key, value in row.items():
+        name, unit = _parted(key)
+        if not isinstance(value, Mapping):
+            if not isinstance(value, list | tuple):
+                found[key] = value
+            continue
+        for part, inner in value.items():
+            if part == "missing":
+                found[f"{name}_missing"] = ", ".join(inner)
+            elif part == "basis":
+                found[f"{name}_basis"] = inner
+            elif part in _ENDS:
+                found[f"{name}{_ENDS[part]}{unit}"] = inner
+            elif "mean" in value:
+                found[f"{name}_{part}{unit}"] = inner
+    return found
+
+
+def _parted(key: str) -> tuple[str, str]:
+    """A key without its unit, and the unit."""
+    for unit in ("_per_s", "_s", "_j"):
+        if key.endswith(unit):
+            return key.removesuffix(unit), unit
+    return key, ""
+
+
+def figure(
+    row: Row, key: str, show: Callable[[float, int], str] | None = None, digits: int | None = None
+) -> str:
+    """A figure with the digits that its range carries; without an estimate what bounds it."""
+    name, unit = _parted(key)
+    value, low, high = (row.get(f"{name}{end}{unit}") for end in ("", "_low", "_high"))
+    digits = digits or digits_of(value, low, high)
+    text = show or (lambda found, digits: time(float(f"{found:.{digits}g}"), digits))
+    return bounded(lambda found: text(found, digits), value, low, high)
+
+
+def interval(row: Row, key: str, show: Callable[[float], str]) -> str:
+    """The ends of a figure's range: `200 – 780`, empty where there is none."""
+    name, unit = _parted(key)
+    low, high = row.get(f"{name}_low{unit}"), row.get(f"{name}_high{unit}")
+    if low is None or low == high:
+        return "–"
+    return f"{show(low)} – {'?' if high is None else show(high)}"
+
+
+def rounded(value: float, digits: int) -> str:
+    """A count with N significant digits."""
+    return rough(value, digits)

@@ -1,0 +1,332 @@
+"""Columns of measured handshakes and of their messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label
+from shakedown.reporting.terminal.figures import (
+    NOTHING,
+    milliseconds,
+    number,
+    round_trips,
+    share,
+    time_us,
+    whole,
+)
+from shakedown.schema.base import CLASSES, SIDES, builtins
+
+if TYPE_CHECKING:
+    from shakedown.schema.measured import Measurement
+
+NOISY = 0.05
+"""The share of a mean from which on half of its 95 % interval stands beside it."""
+THREE_DIGITS = 0.02
+AIM = 0.04
+"""The interval that repetitions are made for: narrower than what is noisy, for they too are noisy."""
+MAX_REPEAT = 2_000
+MAX_SPENT_S = 2.0
+"""Time for the repetitions of a suite beyond the first ones."""
+
+_CLASS_WORDS = {"key": "key exchange", "signature": "signatures", "common": "other"}
+
+
+def uncertainty(row: Row, side: str) -> float:
+    """Half of the 95 % interval of a side's mean, as a share of it."""
+    mean, sd, used = row[f"{side}_us"], row[f"{side}_sd_us"], row["repeat"]
+    return 0.0 if not mean or not sd or not used else 1.96 * float(sd) / math.sqrt(used) / float(mean)
+
+
+def _mean(side: str) -> Column:
+    def text(row: Row) -> str:
+        share_of_it = uncertainty(row, side)
+        digits = 3 if share_of_it < THREE_DIGITS else 2 if share_of_it < 1.0 else 1
+        shown = milliseconds(row[f"{side}_us"], digits)
+        return (
+            shown if share_of_it < NOISY else f"{number(row[f'{side}_us'] / 1000, 2)} ± {share(share_of_it)}"
+        )
+
+    meaning = f"mean CPU time of the {side} for one handshake; ± is the 95 % interval, where above 5 %"
+    return Column(
+        key=f"{side}_us",
+        name=f"{side} ms",
+        unit="us",
+        rank=ALWAYS,
+        text=text,
+        meaning=meaning,
+        interval=lambda row: f"± {share(uncertainty(row, side), 1)}",
+    )
+
+
+def _class(side: str, kind: str) -> Column:
+    return Column(
+        key=f"{side}_{kind}_us",
+        name=f"{side} {_CLASS_WORDS[kind]}",
+        unit="us",
+        rank=ROOM,
+        group="classes",
+        show=lambda value: milliseconds(value) if value else NOTHING,
+        meaning=f"of the {side}'s mean: {_CLASS_MEANING[kind]}",
+    )
+
+
+_CLASS_MEANING = {
+    "key": "public-key operations of the key exchange",
+    "signature": "signing and verifying",
+    "common": "everything except public-key operations",
+}
+
+
+def _wide(key: str, name: str, meaning: str, unit: str = "us", **more: Any) -> Column:  # noqa: ANN401
+    return Column(key=key, name=name, unit=unit, rank=WIDE, meaning=meaning, **more)
+
+
+def _ms(value: float | None) -> str:
+    return milliseconds(value)
+
+
+HANDSHAKES = (
+    label("suite", "suite", "the suite, and what else tells handshakes apart", path=True,
+          text=lambda row: row["label"]),
+    label("client_stack", "client stack", rank=WIDE),
+    label("server_stack", "server stack", rank=WIDE),
+    label("carrier", "carrier", rank=WIDE),
+    label("user_supplied", "yours", "which sides presented your certificates", rank=USUAL),
+    Column(key="bytes", name="bytes", unit="bytes", rank=ALWAYS, meaning="on the wire, both ways"),
+    Column(
+        key="flights", name="round trips", unit="1", show=round_trips, meaning="two flights make a round trip"
+    ),
+    *(
+        column
+        for side in SIDES
+        for column in (
+            _mean(side),
+            *(_class(side, kind) for kind in CLASSES),
+            _wide(f"{side}_median_us", f"{side} median", f"median of the {side}'s CPU time", show=_ms),
+            _wide(f"{side}_sd_us", f"{side} sd", "standard deviation over repetitions", show=_ms),
+        )
+    ),
+    *(
+        Column(key=f"{side}_peak_bytes", name=f"{side} memory KiB", unit="bytes", rank=ROOM, group="memory",
+               meaning="the most that the side holds for one connection",
+               show=lambda value: whole(None if value is None else value / 1024))
+        for side in SIDES
+    ),
+    _wide("repeat", "repetitions", "repetitions used", "1"),
+    _wide("preempted", "preempted", "repetitions discarded because the kernel preempted them", "1"),
+)  # fmt: skip
+
+
+def handshake_rows(measured: Sequence[Measurement]) -> list[dict[str, Any]]:
+    """Measurements as rows of `HANDSHAKES`."""
+    return [
+        {"label": label} | _handshake_row(one) for label, one in zip(_labels(measured), measured, strict=True)
+    ]
+
+
+def _labels(measured: Sequence[Measurement]) -> list[str]:
+    """The suites, with whatever else of their identities differs among them."""
+    stacks = {one.stacks for one in measured if not one.suite.startswith("wtls/")}
+    carriers = {one.carrier for one in measured}
+    whose: dict[tuple[str, str], set[str]] = {}
+    for one in measured:
+        whose.setdefault((one.suite, one.stacks), set()).add(one.credentials or "")
+    owners = any(len(some) > 1 for some in whose.values())
+    return [
+        " · ".join(
+            [one.suite]
+            + [one.stacks] * (len(stacks) > 1)
+            + [one.carrier] * (len(carriers) > 1)
+            + [one.credentials or ""] * owners
+        )
+        for one in measured
+    ]
+
+
+def _handshake_row(one: Measurement) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "suite": one.suite,
+        "client_stack": one.client_stack.name,
+        "server_stack": one.server_stack.name,
+        "carrier": one.carrier,
+        "bytes": one.bytes.total,
+        "flights": one.flights,
+        "repeat": one.repeat,
+        "preempted": one.preempted,
+    }
+    for side in SIDES:
+        spread = one.handshake.of(side)
+        row |= {
+            f"{side}_us": spread.mean,
+            f"{side}_sd_us": spread.sd,
+            f"{side}_median_us": spread.median,
+            **{f"{side}_{kind}_us": spent for kind, spent in one.time_by_class_us(side).items()},
+            f"{side}_unattributed_us": one.unattributed_us.mean(side),
+            f"{side}_peak_bytes": one.memory and getattr(one.memory, f"{side}_peak_bytes"),
+        }
+    return row
+
+
+def sequence(one: Measurement) -> tuple[str, list[dict[str, Any]]]:
+    """A measurement as the sequence of its messages: its title, and rows of `MESSAGES`."""
+    [row] = handshake_rows([one])
+    messages = [
+        {
+            "message_index": message.index,
+            "message": message.name,
+            "sender": message.sender,
+            "flight": message.flight,
+            "message_unit": message.unit,
+            "bytes": message.bytes,
+            "generate_us": message.generate_mean_us,
+            "process_us": message.process_mean_us,
+        }
+        for message in one.messages
+    ]
+    operations = [
+        {**builtins(operation), "message_index": operation.message, "us": operation.mean_us}
+        for operation in one.operations
+    ]
+    return message_title(row), message_rows(row, messages, operations)
+
+
+def title(rows: Sequence[Row]) -> str:
+    """What all rows are."""
+    many = sorted({int(row["repeat"]) for row in rows})
+    used = whole(many[0]) if len(many) == 1 else f"{whole(many[0])} to {whole(many[-1])}"
+    return f"measured here: means of {used} handshakes, ms of CPU time"
+
+
+def repetitions(found: Measurement) -> int:
+    """How many repetitions make the interval of both means narrow enough, as far as `MAX_REPEAT` and
+    `MAX_SPENT_S` allow.
+    """
+    spreads = [found.handshake.of(side) for side in SIDES]
+    both_s = sum(one.mean for one in spreads) * 1e-6
+    wanted = max((1.96 * one.sd / (AIM * one.mean)) ** 2 if one.mean else 0.0 for one in spreads)
+    return int(min(wanted, MAX_REPEAT, MAX_SPENT_S / max(both_s, 1e-6)))
+
+
+def notes(rows: Sequence[Row]) -> Iterator[str]:
+    """Why a spread is still wide."""
+    noisy = [row for row in rows if max(uncertainty(row, side) for side in SIDES) >= NOISY]
+    if noisy:
+        yield "±: 95 % interval of the mean; more repetitions (--repeat) or a quieter machine make it smaller"
+
+
+def _flight(row: Row) -> str:
+    """Its number at the first message of a flight, and the direction."""
+    number = whole(row["flight"]) if row["first"] else " "
+    return f"{number} {'→' if row['sender'] == 'client' else '←'}" if row["sender"] else ""
+
+
+def _bytes(value: float | None) -> str:
+    return "" if value is None else whole(value)
+
+
+def _us(value: float | None) -> str:
+    return "" if value is None else f"{value:,.1f}" if value < 1000 else number(value)
+
+
+MESSAGES = (
+    label("suite", "suite", identity=True, path=True),
+    label("flight", "flight", "which one it belongs to; → from the client, ← from the server", text=_flight),
+    label("sender", "sender", rank=WIDE),
+    label("message", "message"),
+    Column(key="bytes", name="bytes", unit="bytes", rank=ALWAYS, show=_bytes),
+    Column(key="client_us", name="client µs", unit="us", rank=ALWAYS, show=_us, meaning="its mean CPU time"),
+    Column(key="server_us", name="server µs", unit="us", rank=ALWAYS, show=_us, meaning="its mean CPU time"),
+    label("operations", "operations (µs)", "public-key operations in it, their mean CPU time", rank=USUAL,
+          prose=True, show=lambda value: value or ""),
+    Column(key="unit", name="unit", rank=WIDE, meaning="which write or datagram carried the message"),
+)  # fmt: skip
+
+
+def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -> list[dict[str, Any]]:
+    """A handshake as a sequence: its messages, what belongs to none, and the sum."""
+    public: dict[int | None, list[str]] = {}
+    for one in operations:
+        if one["class"] != "common":
+            done = f"{operation_words(one)} {number(one['us'])}"
+            public.setdefault(one["message_index"], []).append(
+                done if _of_sender(one, messages) else f"{one['side']} {done}"
+            )
+    found = []
+    last = None
+    for one in messages:
+        times = {one["sender"]: one["generate_us"], _other(one["sender"]): one["process_us"]}
+        found.append(
+            {
+                "suite": row["label"],
+                "flight": one["flight"],
+                "first": one["flight"] is not None and one["flight"] != last,
+                "sender": one["sender"],
+                "message": one["message"],
+                "bytes": one["bytes"],
+                "operations": "\n".join(public.get(one["message_index"], ())),
+                "unit": one["message_unit"],
+                **{f"{side}_us": times[side] for side in SIDES},
+            }
+        )
+        last = one["flight"]
+    empty = {
+        "suite": row["label"],
+        "flight": None,
+        "first": False,
+        "sender": None,
+        "bytes": None,
+        "unit": None,
+    }
+    outside = {f"{side}_us": row[f"{side}_unattributed_us"] for side in SIDES}
+    found.append(
+        {**empty, "message": "(no message)", "operations": "\n".join(public.get(None, ())), **outside}
+    )
+    whole_us = {f"{side}_us": row[f"{side}_us"] for side in SIDES}
+    return [*found, {**empty, "message": "all", "bytes": row["bytes"], "operations": "", **whole_us}]
+
+
+def _other(side: str) -> str:
+    return "server" if side == "client" else "client"
+
+
+def _of_sender(operation: Row, messages: Sequence[Row]) -> bool:
+    """Whether an operation is the sender's: what a message's receiver does is named with its side."""
+    return any(
+        one["message_index"] == operation["message_index"] and one["sender"] == operation["side"]
+        for one in messages
+    )
+
+
+def operation_words(operation: Row) -> str:
+    """`sign rsa2048`, `derive p256`: the algorithm only where there are no parameters."""
+    return f"{operation['operation']} {operation['parameters'] or operation['algorithm']}"
+
+
+def message_title(row: Row) -> str:
+    """A handshake in one line."""
+    trips = f"{round_trips(row['flights'])} round trip{'' if row['flights'] == 2 else 's'}"
+    return (
+        f"{row['label']}: client {time_us(row['client_us'])}, server {time_us(row['server_us'])}, "
+        f"{whole(row['bytes'])} bytes, {trips}, means of {whole(row['repeat'])}"
+    )
+
+
+def by_scenario(view: Any) -> dict[str, list[Mapping[str, Any]]]:  # noqa: ANN401 - polars is imported late
+    """A view's rows by handshake."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in view.to_dicts():
+        found.setdefault(row["scenario"], []).append(row)
+    return found
+
+
+TRANSFERS = (
+    label("suite", "suite", identity=True, path=True),
+    Column(key="data_bytes", name="KiB", unit="bytes", rank=ALWAYS, show=lambda value: whole(value / 1024)),
+    label("link", "link"),
+    Column(key="wire_bytes", name="bytes on the link", unit="bytes", rank=ALWAYS),
+    Column(key="frames", name="frames", unit="1", rank=ALWAYS),
+    Column(key="client_us", name="client ms", unit="us", rank=ALWAYS, show=_ms, meaning="median"),
+    Column(key="server_us", name="server ms", unit="us", rank=ALWAYS, show=_ms, meaning="median"),
+)  # fmt: skip

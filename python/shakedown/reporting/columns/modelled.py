@@ -1,0 +1,396 @@
+"""Columns of predictions and of capacities by formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
+
+from shakedown.errors import InputError
+from shakedown.reporting.columns import ALWAYS, DATA, ROOM, USUAL, WIDE, Column, Row, label
+from shakedown.reporting.columns.flat import figure, flat, interval, rounded
+from shakedown.reporting.columns.notes import no_energies, no_figures, subjects
+from shakedown.reporting.terminal.figures import (
+    NOTHING,
+    bounded,
+    digits_of,
+    energy,
+    load,
+    marked,
+    rate,
+    rough,
+    time,
+    whole,
+)
+
+PLACE = (
+    label("device", "device", identity=True),
+    label("server_device", "server device", identity=True),
+    label("bearer", "bearer", identity=True),
+)
+
+
+def _data(key: str, unit: str = "s", meaning: str = "") -> Column:
+    return Column(key=key, name=key.replace("_", " "), unit=unit, rank=DATA, meaning=meaning)
+
+
+def _side(side: str, rank: int) -> Column:
+    return Column(
+        key=f"{side}_s",
+        name=side,
+        unit="s",
+        rank=rank,
+        text=lambda row: marked(figure(row, f"{side}_s"), row.get(f"{side}_mark")),
+        meaning=f"the {side}'s processing, on its device",
+    )
+
+
+def _ready(row: Row) -> str:
+    if row["ready_mean_s"] is None:
+        return "no steady state"
+    shown = _statistic(row, "ready", "mean")
+    # Of saved predictions only the whole is known to stand on something.
+    return shown if "client_mark" in row or shown.startswith("≥") else marked(shown, row.get("basis"))
+
+
+def _statistic(row: Row, name: str, statistic: str) -> str:
+    """A time; where work has no figure, what 95 % of handshakes take at least."""
+    value, low, high = row[f"{name}_{statistic}_s"], row[f"{name}_low_s"], row[f"{name}_high_s"]
+    if value is None:
+        return NOTHING
+    if _missing(row, name):
+        return f"≥ {_two(value)}" if statistic != "mean" else bounded(_two, None, low, high)
+    # Never one digit: the interval is of handshakes, the mean is known better.
+    digits = max(2, digits_of(value, low, high)) if statistic == "mean" else 2
+    return time(float(f"{value:.{digits}g}"), digits)
+
+
+def _two(value: float) -> str:
+    return time(float(f"{value:.2g}"), 2)
+
+
+def _missing(row: Row, name: str) -> bool:
+    return bool(row.get("missing") or row.get(f"{name}_missing"))
+
+
+def _time(name: str, statistic: str, heading: str, meaning: str, rank: int) -> Column:
+    return Column(
+        key=f"{name}_{statistic}_s",
+        name=heading,
+        unit="s",
+        rank=rank,
+        meaning=meaning,
+        text=lambda row: _statistic(row, name, statistic),
+    )
+
+
+def _interval(row: Row) -> str:
+    if row["ready_mean_s"] is None:
+        return NOTHING
+    low, high = row["ready_low_s"], row["ready_high_s"]
+    digits = max(2, digits_of(row["ready_mean_s"], low, high))
+    return interval(row, "ready_s", lambda value: time(float(f"{value:.{digits}g}"), digits))
+
+
+def _joules(value: float, digits: int) -> str:
+    # Never one digit: a sum would be below a part of it that is shown beside.
+    return energy(float(f"{value:.{max(2, digits)}g}"), max(2, digits)) if value else "0"
+
+
+def energy_text(row: Row, key: str = "energy_j") -> str:
+    """An energy with its mark; a range, a bound or `unknown` where it has no estimate."""
+    name = key.removesuffix("_j")
+    if f"{name}_high_j" not in row:
+        return NOTHING
+    if row[f"{name}_high_j"] is None:
+        return "unknown"
+    basis = row.get(f"{name}_basis") if row.get(key) else None
+    return marked(figure(row, key, _joules), basis)
+
+
+def _energy(key: str, heading: str, meaning: str, rank: int) -> tuple[Column, Column]:
+    name = key.removesuffix("_j")
+    return (
+        Column(key=key, name=heading, unit="J", rank=rank, meaning=meaning,
+               text=lambda row: energy_text(row, key)),
+        Column(key=f"{name}_low_j", name=f"{heading} range", unit="J", rank=WIDE, meaning="90 % interval",
+               text=lambda row: interval(row, key, energy)),
+    )  # fmt: skip
+
+
+def _wait(row: Row) -> str:
+    return "unstable" if row["ready_mean_s"] is None else figure(row, "queue_s", digits=2)
+
+
+def _charge(row: Row) -> str:
+    shown = figure(row, "handshakes_per_charge", rounded)
+    known = row.get("handshakes_per_charge") is not None
+    return marked(shown, row.get("handshakes_per_charge_basis") if known else None)
+
+
+PREDICTIONS = (
+    label("suite", "suite", path=True, text=lambda row: row["label"]),
+    *PLACE,
+    Column(key="rate_per_s", name="rate", unit="1/s", rank=ALWAYS, identity=True, show=rate),
+    Column(key="round_trips", name="round trips", rank=ALWAYS, meaning="Access-Requests inside EAP",
+           show=whole),
+    _side("client", ALWAYS),
+    _side("server", USUAL),
+    Column(key="transmission_s", name="transmission", unit="s", rank=ROOM, show=_two,
+           meaning="on the bearer"),
+    Column(key="ready_mean_s", name="ready", unit="s", rank=ALWAYS, text=_ready,
+           meaning="mean time until the client may send"),
+    Column(key="ready_low_s", name="90 % interval", unit="s", rank=USUAL, text=_interval,
+           meaning="holds 90 % of handshakes, the figures' uncertainty included"),
+    Column(key="handshakes_per_charge", name="per charge", rank=ALWAYS, text=_charge,
+           meaning="handshakes that the battery lasts for"),
+    Column(key="handshakes_per_charge_low", name="per charge range", unit="1", rank=USUAL,
+           meaning="90 % interval",
+           text=lambda row: interval(row, "handshakes_per_charge", rough)
+           if row.get("handshakes_per_charge") is not None else NOTHING),
+    *_energy("energy_j", "energy", "the client's for the handshake itself", USUAL),
+    _time("ready", "p99", "p99", "99th percentile of ready", USUAL),
+    _time("done", "mean", "done", "mean time until both sides have finished", ROOM),
+    *_energy("wake_tail_j", "wake and tail", "what waking the radio and its tail add", ROOM),
+    *_energy("resumption_saves_j", "resumption saves", "how much less a resumption takes", ROOM),
+    Column(key="queue_s", name="queue wait", unit="s", rank=ROOM, meaning="wait for a worker of the server",
+           text=_wait),
+    Column(key="utilisation", name="utilisation", unit="1", rank=ROOM, meaning="of the server's workers",
+           text=lambda row: figure(row, "utilisation", lambda value, _: load(value))),
+    _time("ready", "p50", "median", "of ready", WIDE),
+    _time("ready", "p95", "p95", "of ready", WIDE),
+    *(_time("done", name, f"done {name}", "of done", WIDE) for name in ("p50", "p95", "p99")),
+    Column(key="workers", name="workers", rank=WIDE),
+    label("basis", "basis", "the weakest that matters of what the time stands on", rank=WIDE),
+    label("energy_missing", "no energy of", "what has no figure", rank=WIDE, prose=True),
+    *(_data(f"{name}_{end}_s") for name in ("client", "server", "queue") for end in ("low", "high")),
+    *(_data(f"{name}_high_s") for name in ("ready", "done")),
+    *(_data(f"{name}_high_j", "J") for name in ("energy", "wake_tail", "resumption_saves")),
+    _data("handshakes_per_charge_high", "1"),
+    label("model", "model", rank=DATA),
+    label("server_software", "server software", rank=DATA),
+    label("carrier", "carrier", rank=DATA),
+    Column(key="failed", name="failed", unit="1", rank=DATA, meaning="share of handshakes"),
+)  # fmt: skip
+
+
+def prediction_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `predict` as a row of `PREDICTIONS`."""
+    found = flat(row)
+    for name in ("ready", "done"):
+        if row[f"{name}_s"] is None:
+            del found[f"{name}_s"]
+            found |= {f"{name}_{part}_s": None for part in ("mean", "p50", "p95", "p99", "low", "high")}
+    inside = row.get("eap")
+    if inside is not None:
+        found["round_trips"] = inside["round_trips"]
+    if row["handshakes_per_charge"] is None:
+        del found["handshakes_per_charge"]
+    found |= {f"{side}_mark": _mark(row, side) for side in ("client", "server")}
+    if row["energy_j"]["upper"] is None and row["wake_tail_j"]["upper"] is None:
+        found |= {"energy_j": None, "wake_tail_j": None}
+    return found
+
+
+def saved_prediction(row: Row) -> dict[str, Any]:
+    """A saved prediction as a row of `PREDICTIONS`."""
+    found = dict(row)
+    if row["handshakes_per_charge"] is row["handshakes_per_charge_high"] is None:
+        del found["handshakes_per_charge"]
+    return found
+
+
+def _mark(row: Row, side: str) -> str | None:
+    """What a side's time stands on, where more than its own figures matter."""
+    from shakedown.schema.predictions import MATTERS
+
+    whole_s = row[f"{side}_s"]["estimate"]
+    if whole_s is None:
+        return None
+    guessed: dict[str, float] = {}
+    for one in row["extrapolated"]:
+        if one["side"] in (side, ""):
+            guessed[one["basis"]] = guessed.get(one["basis"], 0.0) + one["range_s"][1]
+    marks = (basis for basis in ("assumed", "scaled") if guessed.get(basis, 0.0) > MATTERS * whole_s)
+    return next(marks, None)
+
+
+def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
+    """What is missing, and what is assumed, of the columns that are shown."""
+    yield from no_figures(rows)
+    for name, row in zip(subjects(rows), rows, strict=True):
+        if row["unused_key_share_s"]:
+            yield (
+                f"{name}: without the key share that libssl sends and the suite does not use: "
+                f"its key would take the client {_two(row['unused_key_share_s'])}"
+            )
+    inside = next((row["eap"] for row in rows if row.get("eap")), None)
+    if inside is not None:
+        yield (
+            f"inside EAP: round trips are Access-Requests, each {time(inside['radius_hop_s'], 2)} between "
+            "access point and RADIUS server (assumed unless given); fragments hold "
+            f"{inside['fragment_bytes']:,} bytes, the server's {inside['server_fragment_bytes']:,}"
+        )
+    yield from no_energies(
+        (part, row["suite"], row["device"], row["bearer"])
+        for row in rows
+        for found in (row["energy_j"], row["wake_tail_j"])
+        if found["estimate"] is None
+        for part in found["missing"]
+    )
+    if "wake_tail_j" in shown or "handshakes_per_charge" in shown:
+        yield from dict.fromkeys(f"wake and tail {row['energy_terms']}" for row in rows)
+    yield from _other_builds(rows)
+
+
+def _other_builds(rows: Sequence[Row]) -> Iterator[str]:
+    """The other builds of boards of which something has no figure."""
+    from shakedown.profiles import load_device
+
+    keys = {"client": "device", "server": "server_device"}
+    for name in dict.fromkeys(row[keys[one["side"]]] for row in rows for one in row["without_cost"]):
+        try:
+            others = [one.name for one in load_device(name.partition(":")[0]).variants if one.name != name]
+        except InputError:
+            continue
+        if others:
+            yield f"other builds of {name.partition(':')[0]}: {', '.join(others)}"
+
+
+def place_title(rows: Sequence[Row]) -> str:
+    """Where all rows are: `cortex-m4 over nb-iot to server, 2 workers`."""
+    device, bearer, server = (
+        _all(rows, key, many)
+        for key, many in (("device", "devices"), ("bearer", "bearers"), ("server_device", "server devices"))
+    )
+    workers = rows[0].get("workers") or 1
+    return f"{device} over {bearer} to {server}" + (f", {workers} workers" if workers > 1 else "")
+
+
+def _all(rows: Sequence[Row], key: str, many: str) -> str:
+    names = dict.fromkeys(row[key] for row in rows)
+    return next(iter(names)) if len(names) == 1 else f"{len(names)} {many}"
+
+
+def prediction_title(rows: Sequence[Row]) -> str:
+    """What all predictions have in common."""
+    first, rates = rows[0], {row["rate_per_s"] for row in rows}
+    inside = " inside EAP" if first["carrier"] == "eap" else ""
+    return f"modelled ({first['model']}{inside}): {place_title(rows)}, " + (
+        f"{rough(first['rate_per_s'], 3)} handshakes/s" if len(rates) == 1 else f"{len(rates)} rates"
+    )
+
+
+def capacity_title(rows: Sequence[Row]) -> str:
+    """The promise that all capacities keep, and what they have in common."""
+    first = rows[0]
+    share, needed = first["percentile"], first.get("asked_rate_per_s")
+    promise = "the mean" if share is None else f"{share:.12g} % of handshakes"
+    return (
+        f"{'simulated' if 'seed' in first else 'modelled'}: {promise} within {time(first['within_s'])}"
+        + (f", workers for {rough(needed)}/s" if needed is not None else "")
+        + f": {place_title(rows)}"
+        + (f", seed {first['seed']}" if "seed" in first else "")
+    )
+
+
+def _per_second(value: float, digits: int) -> str:
+    return rough(value, digits)
+
+
+def unreachable(row: Row) -> bool:
+    """Whether no rate keeps the promise."""
+    return 0.0 in (row.get("rate_per_s"), row.get("rate_high_per_s"))
+
+
+def _capacity(row: Row) -> str:
+    if row.get("rate_per_s") is None and row.get("rate_high_per_s") is None:
+        return "no server cost is known"
+    if unreachable(row):
+        return "unreachable"
+    shown = figure(row, "rate_per_s", _per_second)
+    # A bound has a mark of its own.
+    return marked(shown, row.get("rate_basis", row["basis"])) if row["rate_per_s"] is not None else shown
+
+
+def many_workers(count: float) -> str:
+    """A number of workers: beyond a hundred two digits, rounded up."""
+    whole_count = int(count)
+    step = 10 ** max(0, len(str(whole_count)) - 2) if whole_count > 100 else 1
+    return f"{-(-whole_count // step) * step:,}"
+
+
+def _workers(row: Row) -> str:
+    needed, few, many = (row.get(f"workers_needed{end}") for end in ("", "_low", "_high"))
+    if needed is None:
+        return "none is enough" if few is None and not row.get("workers_needed_missing") else _at_least(few)
+    high = "?" if many is None else many_workers(many)
+    ends = f" ({many_workers(few or needed)} – {high})" if few != many else ""
+    return many_workers(needed) + ends
+
+
+def _at_least(few: float | None) -> str:
+    return "unknown" if few is None else f"≥ {many_workers(few)}"
+
+
+CAPACITIES = (
+    label("suite", "suite", path=True, text=lambda row: row["label"]),
+    *PLACE,
+    Column(key="rate_per_s", name="handshakes/s", unit="1/s", rank=ALWAYS, text=_capacity,
+           meaning="the highest rate at which the promise is kept"),
+    Column(key="rate_low_per_s", name="90 % interval", unit="1/s", rank=USUAL,
+           text=lambda row: interval(row, "rate_per_s", rough) if row.get("rate_per_s") else NOTHING),
+    Column(key="workers_needed", name="workers needed", rank=ALWAYS, text=_workers,
+           meaning="workers that keep the promise at the rate asked for"),
+    Column(key="utilisation", name="utilisation", unit="1", rank=USUAL,
+           show=lambda value: NOTHING if value is None else load(value)),
+    Column(key="modelled_rate_per_s", name="by formula", unit="1/s", rank=USUAL,
+           meaning="as without --simulated",
+           text=lambda row: _capacity({**row, "rate_per_s": row["modelled_rate_per_s"], "rate_basis": None,
+                                       "rate_high_per_s": row.get("modelled_rate_high_per_s")})),
+    Column(key="ready_mean_s", name="ready", unit="s", rank=ROOM, show=time, meaning="mean at that rate"),
+    Column(key="ready_p99_s", name="p99", unit="s", rank=ROOM, show=time, meaning="of ready at that rate"),
+    Column(key="unloaded_s", name="unloaded", unit="s", rank=WIDE, text=lambda row: figure(row, "unloaded_s"),
+           meaning="ready without load"),
+    Column(key="limit_per_s", name="saturation", unit="1/s", rank=WIDE,
+           text=lambda row: figure(row, "limit_per_s", _per_second),
+           meaning="rate at which the queue saturates"),
+    Column(key="workers", name="workers", rank=WIDE),
+    label("basis", "basis", rank=WIDE),
+    *(_data(key, "1/s") for key in ("rate_high_per_s", "limit_low_per_s", "limit_high_per_s")),
+    *(_data(key, "1") for key in ("workers_needed_low", "workers_needed_high")),
+    *(_data(key) for key in ("unloaded_low_s", "unloaded_high_s", "done_mean_s", "done_p99_s")),
+)  # fmt: skip
+
+
+def capacity_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `capacity` as a row of `CAPACITIES`."""
+    found = flat(row)
+    if "asked_rate_per_s" in row:
+        found.setdefault("workers_needed", None)
+    return found
+
+
+def _calibrated(found: Mapping[str, Any]) -> Iterator[str]:
+    low, middle, high = (time(found["server_s"][end]) for end in ("lower", "estimate", "upper"))
+    how = (
+        f"CPU time of {', '.join(found['processes'])}"
+        if found["method"] == "process"
+        else "workers by the rate reached"
+    )
+    yield (
+        f"{found['suite']}: {middle} ({low} – {high}) a connection at {found['target']}: {how}, "
+        f"{found['handshakes']:,} connections in {found['rounds']} rounds"
+    )
+    yield from (f"{found['suite']}: {one}" for one in found["warnings"])
+
+
+def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
+    """What keeps a promise from being kept at any rate, and what has no figure."""
+    for name, row in zip(subjects(rows), rows, strict=True):
+        found = flat(row)
+        if unreachable(found) and "unloaded_s" in row:
+            yield f"{name}: {figure(found, 'unloaded_s')} without any load"
+        if "calibration" in row:
+            yield from _calibrated(row["calibration"])
+    yield from no_figures(rows)
+    yield from _other_builds(rows)

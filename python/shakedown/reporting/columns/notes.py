@@ -1,0 +1,72 @@
+"""Lines below tables: each names the suites and the devices of which it speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeVar
+
+from shakedown.reporting.terminal.figures import rate, without_figure
+
+Row = Mapping[str, Any]
+Key = TypeVar("Key", bound=Hashable)
+
+MAX_NAMED = 3
+"""Names in a line; of more the others are counted."""
+
+_PLACE = (("device", " on {}"), ("bearer", " over {}"), ("server_device", " to {}"))
+
+
+def subjects(rows: Sequence[Row]) -> list[str]:
+    """Each row's suite, with the places, arrivals and rates in which rows differ."""
+    keys = (*(key for key, _ in _PLACE), "arrivals", "rate_per_s")
+    differ = {key for key in keys if len({repr(row.get(key)) for row in rows}) > 1}
+    return [_subject(row, differ) for row in rows]
+
+
+def _subject(row: Row, differ: Set[str]) -> str:
+    said: str = row["suite"] + "".join(words.format(row[key]) for key, words in _PLACE if key in differ)
+    if "arrivals" in row:
+        return f"{said}, {row['arrivals']}" if "arrivals" in differ else said
+    per_s = row.get("rate_per_s")
+    return f"{said} at {rate(per_s)}/s" if isinstance(per_s, float) and "rate_per_s" in differ else said
+
+
+def no_figures(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each figure that a device's profile lacks."""
+    work = ("side", "operation", "algorithm", "parameters", "reason")
+    found = _grouped(
+        (
+            (row["device" if one["side"] == "client" else "server_device"], *(one[key] for key in work)),
+            row["suite"],
+        )
+        for row in rows
+        for one in row["without_cost"]
+    )
+    for (device, *said), suites in found.items():
+        yield f"no figure on {device}: {without_figure(*said)} ({some(suites)})"
+
+
+def no_energies(found: Iterable[tuple[str, str, str, str]]) -> Iterator[str]:
+    """A line for each unknown part of an energy. `found`: the part, then suite, device and bearer that lack
+    it; a mixture has neither device nor bearer.
+    """
+    by_place = _grouped(((part, device, bearer), suite) for part, suite, device, bearer in found)
+    by_suites = _grouped(
+        ((part, suites, device), bearer) for (part, device, bearer), suites in by_place.items()
+    )
+    for (part, suites, device), bearers in by_suites.items():
+        place = f" on {device} over {some(bearers)}" if device else ""
+        yield f"energy of {some(suites)}{place} is not estimated: no figure for {part}"
+
+
+def _grouped(pairs: Iterable[tuple[Key, str]]) -> dict[Key, tuple[str, ...]]:
+    found: dict[Key, dict[str, None]] = {}
+    for key, name in pairs:
+        found.setdefault(key, {})[name] = None
+    return {key: tuple(names) for key, names in found.items()}
+
+
+def some(names: Sequence[str]) -> str:
+    """`A, B`, `A, B and 7 more`."""
+    shown = names if len(names) <= MAX_NAMED else names[: MAX_NAMED - 1]
+    return ", ".join(shown) + (f" and {len(names) - len(shown):,} more" if len(shown) < len(names) else "")

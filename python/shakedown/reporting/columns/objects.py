@@ -1,0 +1,149 @@
+"""The table of objects of the schema: which columns, rows, title and notes those of each type have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from shakedown.reporting.columns import Column, Row
+from shakedown.schema.base import builtins
+
+
+@dataclass(frozen=True)
+class ObjectTable:
+    """Rows of objects; `shown` are the columns that say something of them, where not all do."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    title: str = ""
+    notes: Callable[[Set[str]], Iterable[str]] = lambda shown: ()
+    shown: Sequence[Column] | None = None
+
+
+def object_table(objects: Sequence[Any], kind: str = "") -> ObjectTable | None:
+    """The table of objects of one type, or of dicts of a named one; None for types without columns."""
+    make = _TABLES.get(kind or (type(objects[0]).__name__ if objects else ""))
+    return None if make is None else make(objects)
+
+
+def message_table(measured: Any) -> ObjectTable:  # noqa: ANN401 - a Measurement, whose module is imported late
+    """A measurement as the sequence of its messages."""
+    from shakedown.reporting.columns.measured import MESSAGES, handshake_rows, notes, sequence
+
+    title, rows = sequence(measured)
+    return ObjectTable(MESSAGES, rows, title, lambda shown: notes(handshake_rows([measured])))
+
+
+def _measured(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.measured import HANDSHAKES, handshake_rows, notes, title
+
+    rows = handshake_rows(objects)
+    return ObjectTable(HANDSHAKES, rows, title(rows), lambda shown: notes(rows))
+
+
+def _predictions(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.modelled import PREDICTIONS, notes, prediction_row, prediction_title
+
+    found = builtins(objects)
+    return ObjectTable(
+        PREDICTIONS,
+        [prediction_row(one) for one in found],
+        prediction_title(found),
+        lambda shown: notes(found, shown),
+    )
+
+
+def _capacities(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.modelled import CAPACITIES, capacity_notes, capacity_row, capacity_title
+
+    found = builtins(objects)
+    rows = [capacity_row(one) for one in found]
+    return ObjectTable(CAPACITIES, rows, capacity_title(found), lambda shown: capacity_notes(found))
+
+
+def _fleets(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns import simulated
+
+    rows = [simulated.fleet_row(one) for one in objects]
+    return ObjectTable(
+        simulated.FLEETS,
+        rows,
+        simulated.title(objects),
+        lambda shown: simulated.notes(objects, shown),
+        simulated.shown(rows),
+    )
+
+
+def _mixtures(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns import simulated
+
+    return ObjectTable(
+        simulated.CLIENTS,
+        [row for one in objects for row in simulated.mix_rows(one)],
+        "; ".join(map(simulated.mix_title, objects)),
+        lambda shown: (
+            f"{one.mix}: {note}" if len(objects) > 1 else note
+            for one in objects
+            for note in simulated.mix_notes(one)
+        ),
+    )
+
+
+def _timings(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.primitives import PRIMITIVES, TITLE, rows
+
+    return ObjectTable(PRIMITIVES, list(rows(objects)), TITLE)
+
+
+def _devices(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.catalogue import DEVICES, device_row
+
+    return ObjectTable(DEVICES, [device_row(one) for one in objects])
+
+
+def _bearers(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.catalogue import BEARERS, bearer_row
+
+    return ObjectTable(BEARERS, [bearer_row(one) for one in objects])
+
+
+def _suites(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.catalogue import SUITES
+
+    return ObjectTable(SUITES, builtins(objects))
+
+
+def _stacks(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.catalogue import STACKS
+
+    return ObjectTable(STACKS, builtins(objects))
+
+
+def _compared(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.comparison import COMPARED, compared_row
+
+    return ObjectTable(COMPARED, [compared_row(one) for one in objects])
+
+
+def _checked(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.comparison import CHECKED, checked_row
+
+    return ObjectTable(CHECKED, [checked_row(one) for one in objects])
+
+
+_TABLES: dict[str, Callable[[Sequence[Any]], ObjectTable]] = {
+    "Measurement": _measured,
+    "Prediction": _predictions,
+    "Capacity": _capacities,
+    "Simulated": _fleets,
+    "SimulatedMix": _mixtures,
+    "Timing": _timings,
+    "Device": _devices,
+    "Bearer": _bearers,
+    "SuiteEntry": _suites,
+    "StackEntry": _stacks,
+    "Compared": _compared,
+    "CheckedLimit": _checked,
+}
+"""By the name of the type, so that only the columns in use are loaded."""

@@ -1,0 +1,378 @@
+"""Columns of simulated fleets, of mixtures of clients, and the remarks on both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any
+
+from msgspec import UNSET
+
+from shakedown.reporting.columns import ALWAYS, DATA, ROOM, USUAL, WIDE, Column, Row, label, shares
+from shakedown.reporting.columns.flat import flat
+from shakedown.reporting.columns.modelled import PLACE
+from shakedown.reporting.columns.notes import no_energies, no_figures, some, subjects
+from shakedown.reporting.terminal.figures import NOTHING, bounded, count, energy, share, time
+from shakedown.schema.base import Bounds, builtins
+from shakedown.schema.simulated import (
+    ClosedForm,
+    Endpoints,
+    FailedSimulation,
+    Precision,
+    Simulated,
+    SimulatedMix,
+)
+
+UNSTABLE = "unstable: more work arrives than the workers can do; times grow with the number of clients"
+NOT_RECOVERED = "not recovered"
+CAUSES = {
+    "timeout": "timeout",
+    "connect": "no answer to any SYN",
+    "transport": "retransmissions exhausted",
+    "reset": "reset",
+    "refused": "refused by the server",
+    "lost": "lost",
+}
+
+
+def _least(row: Row, name: str, key: str, digits: int = 3) -> str:
+    """A time; ≥ where a part of the work has no figure, ! where it is less precise than asked."""
+    value = row.get(key)
+    rough = "! " if row.get("precision_is_met") is False else ""
+    mark = "≥ " if row.get(f"{name}_missing") else rough
+    return f"{mark if value is not None else ''}{time(value, digits)}"
+
+
+def _time(name: str, statistic: str, heading: str, rank: int, digits: int = 3) -> Column:
+    key = f"{name}_{statistic}_s"
+    return Column(key=key, name=heading, unit="s", rank=rank, text=lambda row: _least(row, name, key, digits))
+
+
+def _mean(row: Row) -> str:
+    margin = row.get("ready_margin_s")
+    return _least(row, "ready", "ready_mean_s") + ("" if margin is None else f" ± {time(margin, 2)}")
+
+
+def imprecise(found: Precision) -> str:
+    """What was reached where that is less than was asked."""
+    if found.reached is None:
+        return "of one replication, whose precision is not known"
+    wide = f"{found.widest} known to ± {share(found.reached)}, {share(found.asked)} asked"
+    return (
+        wide
+        if found.is_settled
+        else f"{wide}; the run is short compared with the correlation time of the server's queue"
+    )
+
+
+def precision_notes(rows: Iterable[tuple[str, Precision | None]]) -> Iterator[str]:
+    """A line for the fleets that are less precise than asked, and why."""
+    found: dict[str, list[str]] = {}
+    for name, precision in rows:
+        if precision is not None and not precision.is_met:
+            found.setdefault(imprecise(precision), []).append(name)
+    yield from (f"! {some(names)}: {why}" for why, names in found.items())
+
+
+def utilisation(row: Row) -> str:
+    """The share of their time that workers work, or are asked for."""
+    known = row["utilisation"] is not None
+    used, offered = (row.get(name if known else f"{name}_low") or 0.0 for name in ("utilisation", "offered"))
+    unstable = " unstable" if offered >= 1.0 else ""
+    return f"{'' if known else '≥ '}{share(max(used, offered))}{unstable}"
+
+
+def recovery(row: Row) -> str:
+    """When the last client was in; a fleet of which some gave up has not recovered."""
+    if row.get("failed"):
+        return NOT_RECOVERED
+    return bounded(time, row.get("recovery_s"), row.get("recovery_low_s"), None)
+
+
+def failed(row: Row) -> str:
+    """The share of clients that gave up."""
+    return share(row["failed"] / row["clients"], 1) if row["failed"] else "none"
+
+
+_TIMES = (
+    Column(key="ready_mean_s", name="mean", unit="s", rank=USUAL, text=_mean,
+           meaning="until the client may send; ± is the 95 % interval of the mean"),
+    _time("ready", "p50", "median", ALWAYS),
+    _time("ready", "p95", "p95", USUAL),
+    _time("ready", "p99", "p99", ALWAYS),
+    _time("ready", "max", "max", USUAL),
+)  # fmt: skip
+_FAILED = Column(key="failed", name="failed", rank=ALWAYS, text=failed, meaning="clients that gave up")
+
+FLEETS = (
+    label("suite", "suite", path=True, text=lambda row: row["label"]),
+    label("arrivals", "arrivals", identity=True),
+    *PLACE,
+    *_TIMES,
+    _time("queue_wait", "mean", "queue wait", USUAL, 2),
+    Column(key="utilisation", name="utilisation", unit="1", rank=ALWAYS, text=utilisation),
+    _FAILED,
+    Column(key="recovery_s", name="recovery time", unit="s", rank=ALWAYS,
+           meaning="until the last client is ready",
+           text=lambda row: NOTHING if row.get("rate_per_s") is not None else recovery(row)),
+    Column(key="energy_mean_j", name="energy", unit="J", rank=USUAL, meaning="mean of a client",
+           text=lambda row: "unknown" if row.get("energy_missing") else energy(row["energy_mean_j"])),
+    Column(key="wake_tail_j", name="wake and tail", unit="J", rank=ROOM,
+           text=lambda row: bounded(energy, row["wake_tail_j"], row.get("wake_tail_low_j"),
+                                    row.get("wake_tail_high_j"))),
+    Column(key="modelled_ready_s", name="by formula", unit="s", rank=ROOM, show=time,
+           meaning="ready, as predict has it"),
+    Column(key="modelled_wait_s", name="wait by formula", unit="s", rank=WIDE,
+           show=lambda value: time(value, 2)),
+    _time("done", "mean", "done", WIDE),
+    _time("done", "p99", "done p99", WIDE),
+    Column(key="clients", name="clients", rank=WIDE),
+    Column(key="attempts", name="attempts", rank=WIDE),
+    Column(key="workers", name="workers", rank=WIDE),
+    Column(key="resumption", name="resume", unit="1", rank=WIDE, show=share),
+    *(Column(key=key, name=key, rank=DATA)
+      for key in ("ready_margin_s", "ready_p99_margin_s", "precision", "offered", "seed", "replications")),
+)  # fmt: skip
+
+
+def fleet_row(one: Simulated) -> dict[str, Any]:
+    """A row of `simulate` as a row of `FLEETS`."""
+    found = flat(builtins(one)) | {"failed": sum(one.failed.values()), **_precision(one)}
+    if one.modelled is not None:
+        found |= {"modelled_ready_s": one.modelled.ready_s, "modelled_wait_s": one.modelled.queue_wait_s}
+    return _of_load(found)
+
+
+def _precision(one: Simulated | SimulatedMix) -> dict[str, Any]:
+    """What was reached, and whether that was asked."""
+    found = one.precision
+    return {} if found is None else {"precision": found.reached, "precision_is_met": found.is_met}
+
+
+def _of_load(row: dict[str, Any]) -> dict[str, Any]:
+    """Steady loads have no recovery; the mean of a storm says little."""
+    if row["rate_per_s"] is not None:
+        row |= {"recovery_s": None, "recovery_low_s": None}
+    if row.get("energy_missing"):
+        row |= {"energy_mean_j": None}
+    return row
+
+
+def shown(rows: Sequence[Row]) -> list[Column]:
+    """The columns that say something of these fleets: of storms when they are over, of loads the mean."""
+    steady = all(row["rate_per_s"] is not None for row in rows)
+    hidden = {"recovery_s"} if steady else {"ready_mean_s", "modelled_ready_s"}
+    if all(row.get("energy_missing") for row in rows):
+        hidden |= {"energy_mean_j", "wake_tail_j"}
+    if all(row.get("wake_tail_j") == 0.0 for row in rows):
+        hidden.add("wake_tail_j")
+    return [one for one in FLEETS if one.key not in hidden]
+
+
+def saved_fleet(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A saved fleet as a row of `FLEETS`."""
+    found = dict(row)
+    for statistic in ("mean", "margin", "p50", "p95", "p99", "max"):
+        found[f"ready_{statistic}_s"] = row.get(f"handshake_{statistic}_s")
+    if row.get("imprecise"):
+        found |= {"precision_is_met": False}
+    found |= {"ready_missing": row["missing"], "queue_wait_mean_s": row.get("wait_mean_s")}
+    found |= {
+        "queue_wait_missing": row.get("wait_missing"),
+        "modelled_ready_s": row.get("modelled_handshake_s"),
+    }
+    return _of_load(found) if "rate_per_s" in found else found
+
+
+def title(rows: Sequence[Simulated | FailedSimulation]) -> str:
+    """What all rows have in common."""
+    from shakedown.reporting.columns.modelled import place_title
+
+    good = [row for row in rows if isinstance(row, Simulated)]
+    one = good[0]
+    arrivals = {row.arrivals for row in good}
+    resumed = f", {share(one.resumption)} of them resume" if one.resumption else ""
+    return (
+        f"simulated: {place_title([builtins(row) for row in good])}; "
+        f"{count(one.clients, 'client')}{in_cells(one)}{at_servers(one)}, "
+        f"{one.arrivals if len(arrivals) == 1 else f'{len(arrivals)} kinds of arrivals'}{resumed}, "
+        f"seed {one.seed}"
+    )
+
+
+def in_cells(one: Simulated | SimulatedMix) -> str:
+    """What clients of a shared medium share."""
+    if one.cells is not None:
+        return f" in {count(one.cells, 'cell')}"
+    return ", each with a link of its own" if one.own_links else ""
+
+
+def at_servers(one: Simulated | SimulatedMix) -> str:
+    """How many servers there are, where there are several."""
+    return "" if one.servers == 1 else f" at {one.servers} servers ({one.balance})"
+
+
+def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
+    """Connections that servers refused, and servers that started and stopped."""
+    if (found := one.admission) is not None:
+        asked = count(found.admitted + found.refused, "connection")
+        yield f"servers refused {found.refused:,} of {asked} by {found.refuse}"
+    if (scaled := one.autoscaling) is not None:
+        yield (
+            f"up to {scaled.peak} servers in service; {scaled.started} started, {scaled.stopped} stopped; "
+            f"{time(scaled.server_s)} of servers in service, {time(scaled.starting_s)} of servers starting"
+        )
+
+
+def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
+    """What is to be said of fleets beside their figures."""
+    plain = [builtins(row) for row in rows]
+    names = subjects(plain)
+    unstable = [name for name, row in zip(names, rows, strict=True) if row.unstable]
+    if unstable:
+        yield UNSTABLE if len(unstable) == len(rows) else f"{some(unstable)}: {UNSTABLE}"
+    yield from precision_notes((name, row.precision) for name, row in zip(names, rows, strict=True))
+    for name, row in zip(names, rows, strict=True):
+        if row.failed:
+            yield f"{name}: failed: {failures(row.failed)}{_others(row)}"
+        again = row.attempts - row.clients - row.warmup_clients * row.replications
+        if row.retries and again > 0:
+            yield f"{name}: clients tried again {again:,} times"
+        yield from (f"{name}: {said}" for said in server_notes(row))
+        if row.endpoints is not UNSET:
+            yield f"{name}: {_agreement(row.endpoints)}"
+        if row.modelled is not None and "modelled_ready_s" not in columns:
+            yield f"{name}: by formula {_formula(row.modelled)}"
+    yield from no_figures(plain)
+    if columns & {"energy_mean_j", "wake_tail_j"} or any(row.energy_j.missing for row in rows):
+        yield from no_energies(
+            (part, row.suite, row.device, row.bearer)
+            for row in rows
+            for part in (*row.energy_j.missing, *row.wake_tail_j.missing)
+        )
+        yield from energy_notes(zip(names, rows, strict=True), tail="wake_tail_j" in columns)
+
+
+def _others(row: Simulated | SimulatedMix) -> str:
+    """What became of the clients of a storm that did not fail."""
+    last = flat(builtins(row)).get("recovery_s")
+    if row.rate_per_s is not None or last is None:
+        return ""
+    if not row.completed:
+        return "; no client was ready"
+    done = f"{row.completed:,} ({share(row.completed / row.clients, 1)})"
+    return f"; the other {done} were ready after {time(last)}"
+
+
+def failures(causes: Mapping[str, int]) -> str:
+    """How many failed, by cause."""
+    return ", ".join(f"{CAUSES.get(cause, cause)}: {many:,}" for cause, many in causes.items())
+
+
+def energy_notes(rows: Iterable[tuple[str, Simulated | SimulatedMix]], *, tail: bool) -> Iterator[str]:
+    """What energies leave out, and what is assumed of the radio before and after."""
+    known = list(rows)
+    for name, row in known:
+        if (
+            row.energy_j.mean is not None
+            and row.access is not None
+            and (row.access.attempts.mean or 1.0) > 1.0
+        ):
+            yield f"{name}: energy without preambles sent in vain: {row.access.attempts.mean:.1f} an access"
+    if tail:
+        yield from dict.fromkeys(f"wake and tail {one}" for _, row in known for one in row.energy_terms)
+
+
+def _agreement(engines: Endpoints) -> str:
+    both = engines.client_stack
+    if engines.server_stack != both:
+        both += f" and {engines.server_stack}"
+    said, found = f"{both} in virtual time", engines.replayed
+    if found.mean_ratio is None or found.distance is None or found.critical is None:
+        return f"{said}; none came through in both it and the replay"
+    agrees = "agree" if found.distance <= found.critical else "differ"
+    return (
+        f"{said}; replayed, the mean is {100.0 * (found.mean_ratio - 1.0):+.2f} %, and distributions "
+        f"{agrees}: {found.distance:.3f} apart, at 1 % at most {found.critical:.3f}"
+    )
+
+
+def _formula(found: ClosedForm) -> str:
+    if found.ready_s is None:
+        return "no steady state"
+    turns = found.flights_queue_wait_s
+    apart = "" if turns is None else f" ({time(turns, 2)} with each flight queueing by itself)"
+    return f"{time(found.ready_s)}, waits {time(found.queue_wait_s, 2)}{apart}"
+
+
+CLIENTS = (
+    label("mix", "mix", "the mixture of clients", identity=True),
+    label("suite", "suite", path=True),
+    label("device", "device", show=lambda value: value or ""),
+    label("bearer", "bearer", show=lambda value: value or ""),
+    shares("share", "share", rank=ALWAYS),
+    Column(key="resumption", name="resume", unit="1", rank=USUAL, meaning="share of them that resume",
+           show=lambda value: share(value) if value else NOTHING),
+    *_TIMES,
+    _FAILED,
+    Column(key="clients", name="clients", rank=WIDE),
+)  # fmt: skip
+
+
+def mix_rows(row: SimulatedMix) -> list[dict[str, Any]]:
+    """A row a kind of client, and one for all."""
+    known = _precision(row)
+    kinds = [{**flat(builtins(one)), "resumption": one.resumption or None, **known} for one in row.kinds]
+    everyone = flat(builtins(row)) | {"failed": sum(row.failed.values()), **known}
+    return [{**one, "mix": row.mix} for one in (*kinds, _all(everyone))]
+
+
+def _all(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "suite": "all", "device": "", "bearer": "", "share": 1.0, "resumption": None}
+
+
+def saved_mix(row: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same of a saved mixture."""
+    found = [{**saved_fleet(one), "resumption": one["resumption"] or None} for one in kinds]
+    return [{**one, "mix": row["mix"]} for one in (*found, _all(saved_fleet(row)))]
+
+
+def mix_title(row: SimulatedMix) -> str:
+    """What all kinds have in common."""
+    many = f", {row.workers} workers" if row.workers > 1 else ""
+    return (
+        f"simulated: {row.mix} to {row.server_device}{many}; {count(row.clients, 'client')}{in_cells(row)}"
+        f"{at_servers(row)}, {row.arrivals}, seed {row.seed}"
+    )
+
+
+def mix_notes(row: SimulatedMix) -> Iterator[str]:
+    """What holds for all kinds together."""
+    found = flat(builtins(row)) | {"failed": sum(row.failed.values())}
+    said = [
+        f"utilisation {utilisation(found)}",
+        f"a client waits {_least(found, 'queue_wait', 'queue_wait_mean_s', 2)} for workers",
+    ]
+    said.append(f"energy {'unknown' if row.energy_j.missing else energy(row.energy_j.mean)} each")
+    said[-1] += f", wake and tail {_bound(row.wake_tail_j)}"
+    if row.rate_per_s is None:
+        said.append(NOT_RECOVERED if row.failed else f"recovery time {recovery(found)}")
+    yield ", ".join(said)
+    kinds = [{**builtins(one), "server_device": row.server_device} for one in row.kinds]
+    yield from no_energies(
+        (part, row.mix, "", "") for part in (*row.energy_j.missing, *row.wake_tail_j.missing)
+    )
+    yield from energy_notes([(row.mix, row)], tail=True)
+    if row.unstable:
+        yield UNSTABLE
+    yield from precision_notes([(row.mix, row.precision)])
+    if row.failed:
+        yield f"failed: {failures(row.failed)}{_others(row)}"
+    again = row.attempts - row.clients - row.warmup_clients * row.replications
+    if row.retries and again > 0:
+        yield f"clients tried again {again:,} times"
+    yield from server_notes(row)
+    yield from no_figures(kinds)
+
+
+def _bound(found: Bounds) -> str:
+    return bounded(energy, found.estimate, found.lower, found.upper)

@@ -1,0 +1,83 @@
+"""What functions of the package return where there is more than one row: a list that displays itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
+
+from shakedown.errors import InputError
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
+    import polars as pl
+
+T = TypeVar("T")
+
+
+class Rows(list[T]):
+    """Objects of the schema, one a row: a list that prints and, in notebooks, displays as a table.
+
+    Suites without figures are objects with an `error`; they stand in the list where they were asked for, and
+    below the table.
+    """
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> T: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Rows[T]: ...
+    def __getitem__(self, index: SupportsIndex | slice, /) -> T | Rows[T]:
+        return Rows(super().__getitem__(index)) if isinstance(index, slice) else super().__getitem__(index)
+
+    def __repr__(self) -> str:
+        from shakedown.reporting.display import text_lines
+
+        return "\n".join(text_lines(self)) if self else "no rows"
+
+    def _repr_html_(self) -> str:
+        from shakedown.reporting.display import html_table
+
+        return html_table(self)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The objects as dicts, lists and plain values: what `--json` prints."""
+        import msgspec
+
+        from shakedown.schema.base import encode
+
+        return [
+            msgspec.json.decode(encode(one.as_json() if hasattr(one, "as_json") else one)) for one in self
+        ]
+
+    def to_polars(self) -> pl.DataFrame:
+        """A table with the columns that `--csv` prints: exact values, a row an object."""
+        import polars as pl
+
+        from shakedown.reporting.display import values
+
+        return pl.DataFrame(values(self), strict=False)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same for pandas. Raises `InputError` where it is not installed."""
+        from shakedown.reporting.display import values
+
+        try:
+            import pandas
+        except ImportError:
+            raise InputError(
+                "pandas is not installed; accepted: to_polars(), or pip install pandas"
+            ) from None
+        return pandas.DataFrame(values(self))
+
+    def plot(self) -> altair.TopLevelMixin:
+        """A chart of the rows. Raises `InputError` where Altair is not installed, or rows have no chart."""
+        from shakedown.reporting.display import with_figures
+        from shakedown.reporting.plots import plot_definition
+
+        definition = plot_definition(with_figures(self))
+        try:
+            import altair
+        except ImportError:
+            raise InputError("Altair is not installed; accepted: pip install altair") from None
+        return altair.Chart.from_dict(definition)

@@ -1,0 +1,242 @@
+"""One table that fits the screen: columns by rank, short names, headings folded, prose in the room left."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+from shakedown.files.text import visible
+from shakedown.reporting.columns import ALWAYS, ROOM, Column, Row, Selection, Shared, shared, shown_in
+from shakedown.reporting.terminal.figures import LEGEND
+
+GAP = "  "
+MIN_PROSE = 18
+"""Characters that a folded column needs; with less room it is left out."""
+MIN_NAME = 12
+"""Characters of a folded name."""
+MIN_FIGURES = 2
+"""Figures of a row that are shown whatever the room."""
+MAX_CELL = 600
+
+
+def screen_width() -> int:
+    """Columns of the screen: the terminal's or COLUMNS; 80 where neither says."""
+    return shutil.get_terminal_size().columns
+
+
+Notes = Iterable[str] | Callable[[Set[str]], Iterable[str]]
+"""Lines below a table, or what makes them of the keys of the columns shown."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns with their widths, and what all names share."""
+
+    columns: Sequence[Column]
+    widths: Sequence[int]
+    names: Shared
+    fold_headings: bool
+    cramped: bool
+    """Whether prose is folded for want of room."""
+    left_out: Sequence[Column] = ()
+    """Columns that decide, for which there is no room."""
+
+    def heading(self) -> list[str]:
+        """The lines of the headings."""
+        cells = [
+            _folded(one.name, width) if self.fold_headings else [one.name]
+            for one, width in zip(self.columns, self.widths, strict=True)
+        ]
+        height = max(map(len, cells))
+        return [
+            self._line([([""] * (height - len(cell)) + cell)[number] for cell in cells])
+            for number in range(height)
+        ]
+
+    def lines(self, row: Row) -> list[str]:
+        """A row: one line, or several where names and prose are folded."""
+        cells = [
+            _folded(_cell(one, row, self.names), width) if not one.numeric else [_cell(one, row, self.names)]
+            for one, width in zip(self.columns, self.widths, strict=True)
+        ]
+        height = max(map(len, cells))
+        return [
+            self._line([cell[number] if number < len(cell) else "" for cell in cells])
+            for number in range(height)
+        ]
+
+    def _line(self, cells: Sequence[str]) -> str:
+        return GAP.join(
+            cell.rjust(width) if one.numeric else cell.ljust(width)
+            for one, cell, width in zip(self.columns, cells, self.widths, strict=True)
+        ).rstrip()
+
+
+def layout(
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    selection: Selection,
+    width: int,
+    most: int | None = None,
+) -> Layout:
+    """The table of these rows, of which `most` are shown, for a screen: all columns that were asked for, else
+    those that fit.
+    """
+    chosen = selection.chosen(columns, rows)
+    wanted = shown_in(columns, rows)
+    rows = rows[:most]
+    path = next((one for one in columns if one.path), None)
+    names = Shared() if path is None else shared([path.cell(row) for row in rows])
+    if chosen is not None:
+        return _laid_out(chosen, rows, names, width, fold=False)
+    for rank in range(ROOM, ALWAYS - 1, -1):
+        some = [one for one in wanted if one.rank <= rank]
+        for fold in (False, True):
+            found = _laid_out(some, rows, names, width, fold=fold)
+            if _total(found.widths) <= width and (fold or not found.cramped):
+                return _with_more(found, wanted, rows, width)
+    return _narrowed(found, rows, width)
+
+
+def _with_more(found: Layout, wanted: Sequence[Column], rows: Sequence[Row], width: int) -> Layout:
+    """With each further column, or group of them, that fits; headings are folded where that makes room."""
+    groups: dict[str, list[Column]] = {}
+    for one in sorted(wanted, key=lambda one: one.rank):
+        if one not in found.columns:
+            groups.setdefault(one.group or one.key, []).append(one)
+    for group in groups.values():
+        some = [column for column in wanted if column in found.columns or column in group]
+        for fold in (False, True):
+            wider = _laid_out(some, rows, found.names, width, fold=fold)
+            if _total(wider.widths) <= width and (fold or not wider.cramped):
+                found = wider
+                break
+    return found
+
+
+def _narrowed(found: Layout, rows: Sequence[Row], width: int) -> Layout:
+    """Where even what is always there is too wide, names are folded between words; then the last figures are
+    removed, all but two; then names are folded anywhere.
+    """
+    columns, widths = list(found.columns), list(found.widths)
+    left_out: list[Column] = []
+
+    def fold(least: Callable[[Column], int]) -> None:
+        for number, one in enumerate(columns):
+            if not one.numeric:
+                spare = widths[number] - max(least(one), MIN_NAME)
+                widths[number] -= max(0, min(_total(widths) - width, spare))
+
+    fold(lambda one: max(len(piece) for row in rows for piece in _pieces(_cell(one, row, found.names))))
+    while _total(widths) > width and sum(one.numeric for one in columns) > MIN_FIGURES:
+        last = max(number for number, one in enumerate(columns) if one.numeric)
+        left_out.insert(0, columns.pop(last))
+        del widths[last]
+    fold(lambda one: 0)
+    return replace(found, columns=columns, widths=widths, left_out=left_out)
+
+
+def _laid_out(
+    columns: Sequence[Column], rows: Sequence[Row], names: Shared, width: int, *, fold: bool
+) -> Layout:
+    fixed = [one for one in columns if not one.prose]
+    widths = {
+        one.key: max(
+            max((len(_cell(one, row, names)) for row in rows), default=0),
+            max(map(len, one.name.split())) if fold else len(one.name),
+        )
+        for one in fixed
+    }
+    prose = [one for one in columns if one.prose]
+    room = width - _total(list(widths.values())) - len(GAP) * len(prose)
+    cramped = False
+    for number, one in enumerate(prose):
+        longest = max((len(line) for row in rows for line in _cell(one, row, names).split("\n")), default=0)
+        share = max(room // (len(prose) - number), MIN_PROSE)
+        widths[one.key] = min(max(longest, len(one.name)), share)
+        room -= widths[one.key]
+        cramped |= longest > share
+    return Layout(columns, [widths[one.key] for one in columns], names, fold, cramped)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _cell(column: Column, row: Row, names: Shared) -> str:
+    text = column.cell(row)
+    text = "\n".join(map(visible, (names.short.get(text, text) if column.path else text).split("\n")))
+    return text if len(text) <= MAX_CELL else f"{text[: MAX_CELL - 1]}…"
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """Text in lines of a width: broken between words and after slashes, else anywhere."""
+    if "\n" in text:
+        return [line for part in text.split("\n") for line in _folded(part, width)]
+    if len(text) <= width:
+        return [text]
+    lines: list[str] = []
+    line = ""
+    for piece in _pieces(text):
+        if line and len(line) + len(piece.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += piece
+        while len(line.rstrip()) > width:
+            lines.append(line[:width])
+            line = line[width:]
+    return [*lines, line.rstrip()] if line else lines
+
+
+def _pieces(text: str) -> list[str]:
+    """Text where it may be broken: after spaces and slashes, and what joins parts of names."""
+    return re.sub(r"([/ +@])", "\\1\0", text).split("\0")
+
+
+def marks_in(columns: Sequence[Column], rows: Iterable[Row]) -> str:
+    """What the marks mean that stand before figures; empty where there are none."""
+    marks = {text[0] for row in rows for one in columns if one.numeric and (text := one.cell(row))}
+    return "; ".join(text for mark, text in LEGEND.items() if mark in marks)
+
+
+def listing(
+    columns: Sequence[Column],
+    rows: Iterable[Row],
+    selection: Selection,
+    *,
+    title: str = "",
+    notes: Notes = (),
+    width: int,
+    bold: str = "{}",
+    folded: Callable[[str], str] = str,
+    most: int | None = None,
+) -> Iterator[str]:
+    """A table's lines: its title, with what all names share; headings; rows; marks that occur; notes.
+
+    Rows are never torn; `folded` folds what stands above and below them. `most` rows are shown.
+    """
+    ordered = selection.ordered(columns, list(rows))
+
+    def below(shown: Set[str]) -> Iterator[str]:
+        lines = notes(shown) if callable(notes) else notes
+        return (folded(visible(line)) for line in lines)
+
+    if not ordered:
+        yield from [folded(visible(title))] if title else []
+        yield from below(set())
+        return
+    found = layout(columns, ordered, selection, width, most)
+    ordered = ordered[:most]
+    pattern = found.names.pattern if any(one.path for one in found.columns) else ""
+    if title or pattern:
+        yield folded(visible("; ".join(part for part in (title, pattern) if part)))
+    yield from (bold.format(line) for line in found.heading())
+    for row in ordered:
+        yield from map(visible, found.lines(row))
+    if said := marks_in(found.columns, ordered):
+        yield folded(said)
+    if found.left_out:
+        yield folded(f"no room for: {', '.join(one.name for one in found.left_out)}")
+    yield from below({one.key for one in found.columns})

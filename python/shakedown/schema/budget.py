@@ -1,0 +1,70 @@
+"""Budgets of handshakes, and what `check --json` prints of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from shakedown.schema.base import Amount, Object, Text
+
+Limit = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)] | None
+
+
+class Budget(Object, frozen=True, kw_only=True):
+    """A table of a budget's file: a suite, where it runs, and its limits.
+
+    Bytes, instructions, memory (peak) and times (median) are measured here; `ready_s` (mean), `energy_j` and
+    `capacity_per_s` are predicted at `device`, `bearer`, `server_device`. All are upper limits but
+    `capacity_per_s`, at which handshakes are to be ready `within_s`.
+    """
+
+    suite: Text
+    client_stack: Text | None = None
+    server_stack: Text | None = None
+    bytes: Limit = None
+    client_instructions: Limit = None
+    server_instructions: Limit = None
+    client_memory_bytes: Limit = None
+    server_memory_bytes: Limit = None
+    client_time_us: Limit = None
+    server_time_us: Limit = None
+    device: Text | None = None
+    server_device: Text | None = None
+    bearer: Text | None = None
+    ready_s: Limit = None
+    energy_j: Limit = None
+    capacity_per_s: Limit = None
+    within_s: Limit = None
+
+
+class BudgetFile(Object, frozen=True, kw_only=True):
+    """A budget's file."""
+
+    budget: Annotated[tuple[Budget, ...], msgspec.Meta(min_length=1)]
+
+
+class CheckedLimit(Object, frozen=True, kw_only=True):
+    """A limit and what was found. `gated`: an excess fails the check; times are gated on request alone."""
+
+    suite: Text
+    stacks: str
+    place: str
+    quantity: Text
+    unit: str
+    limit: Amount
+    found: Amount | None
+    gated: bool
+    verdict: Literal["kept", "exceeded", "unknown"]
+    reason: str | None = None
+
+    @property
+    def fails(self) -> bool:
+        """Whether it fails the check: a figure that is not known keeps no limit."""
+        return self.gated and self.verdict != "kept"
+
+
+PRINTED: dict[str, tuple[type[msgspec.Struct], str]] = {
+    "checked-limit": (CheckedLimit, "A limit of check --json."),
+    "budget": (BudgetFile, "A budget's file, as check reads it."),
+}

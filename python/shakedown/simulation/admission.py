@@ -1,0 +1,41 @@
+"""How many connections a server begins in a time: `rate=100/s,burst=20,refuse=reset`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shakedown.errors import InputError
+from shakedown.simulation.keyed import rate, read_keyed, whole, word
+
+ACCEPTED = "accepted: rate=100/s,burst=20,refuse=reset; refuse is reset, alert or silence"
+MAX_PER_S = 1e9
+MAX_BURST = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Admission:
+    """A token bucket in front of each server, and how it refuses."""
+
+    rate_per_s: float
+    burst: int
+    refuse: str
+
+    def spec(self) -> dict[str, Any]:
+        """As the core reads it."""
+        return {"per_s": self.rate_per_s, "burst": self.burst, "refusal": self.refuse}
+
+
+def parse_admission(text: str) -> Admission:
+    """Reads a bucket as an option has it. Raises `InputError`."""
+    found = read_keyed("admission", text, _READERS, ACCEPTED)
+    if "rate" not in found:
+        raise InputError(f'admission "{text:.60}": rate is missing; {ACCEPTED}')
+    return Admission(found["rate"], found.get("burst", 1), found.get("refuse", "reset"))
+
+
+_READERS = {
+    "rate": rate(MAX_PER_S),
+    "burst": whole(1, MAX_BURST),
+    "refuse": word("reset", "alert", "silence"),
+}

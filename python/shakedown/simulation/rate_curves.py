@@ -1,0 +1,137 @@
+"""Arrivals that follow a day or a record: `diurnal:50/s,peak=20h,swing=0.8`, `rates:FILE`, `log:FILE`."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+
+from shakedown.errors import InputError, did_you_mean
+from shakedown.files.limits import MIB, read_lines
+from shakedown.schema.units import parse_duration_s, parse_rate_per_s
+
+Points = tuple[tuple[float, float], ...]
+
+DAY_S = 86_400.0
+DIURNAL_POINTS = 96
+"""Quarters of an hour: between them the rate is a straight line."""
+
+MAX_RATES_BYTES, MAX_LOG_BYTES = 16 * MIB, 1024 * MIB
+MAX_POINTS = 1_000_000
+MAX_PER_S = 1e9
+MAX_CURVE_S = 1e7
+
+
+def diurnal(text: str) -> Points:
+    """A day: its mean rate, when it peaks, and how far the rate swings about the mean, as a share of it.
+
+    Raises `InputError`.
+    """
+    rate, *rest = text.split(",")
+    mean_per_s, peak_s, swing = parse_rate_per_s(rate), 20 * 3600.0, 0.8
+    for part in rest:
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name == "peak":
+            peak_s = parse_duration_s(value)
+        elif name == "swing":
+            swing = _share(value)
+        else:
+            hint = did_you_mean(name, ("peak", "swing")) or "; accepted: peak=20h, swing=0.8"
+            raise InputError(f'there is no "{part.strip():.40}"{hint}')
+    if not 0.0 < mean_per_s <= MAX_PER_S:
+        raise InputError(f"the mean rate is {mean_per_s:g}/s; accepted: above 0, 1e9/s at most")
+    if peak_s > DAY_S:
+        raise InputError(f"the peak is at {peak_s / 3600.0:g}h; accepted: 0h to 24h")
+    step_s = DAY_S / DIURNAL_POINTS
+    turn = 2.0 * math.pi / DAY_S
+    return tuple(
+        (step * step_s, mean_per_s * (1.0 + swing * math.cos(turn * (step * step_s - peak_s))))
+        for step in range(DIURNAL_POINTS + 1)
+    )
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0.0 <= share <= 1.0:
+        raise InputError(f'swing is "{text:.20}"; accepted: a share from 0 to 1')
+    return share
+
+
+def read_rates(path: Path) -> Points:
+    """A rate over time from a file: seconds and clients a second, a pair a line. Raises `InputError`."""
+    accepted = "accepted: seconds, clients per second, a pair a line, the seconds rising from 0"
+    points: list[tuple[float, float]] = []
+    for number, line in _lines(path, MAX_RATES_BYTES, "file of rates"):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        try:
+            at_s, per_s = (float(word) for word in text.split(","))
+        except ValueError:
+            if number == 1:
+                continue  # a header
+            raise InputError(f'{path}, line {number}: "{text:.40}"; {accepted}') from None
+        rising = at_s > points[-1][0] if points else at_s == 0.0
+        if not (rising and at_s <= MAX_CURVE_S and 0.0 <= per_s <= MAX_PER_S):
+            raise InputError(f'{path}, line {number}: "{text:.40}"; {accepted}')
+        points.append((at_s, per_s))
+    if not 2 <= len(points) <= MAX_POINTS or not any(per_s for _, per_s in points):
+        raise InputError(
+            f"{path}: {len(points):,} points; accepted: 2 to {MAX_POINTS:,}, one of them above 0"
+        )
+    return tuple(points)
+
+
+def mean_clients(points: Points) -> float:
+    """How many clients a curve brings on average: the area below it."""
+    return math.fsum(
+        (points[index + 1][0] - at_s) * (per_s + points[index + 1][1]) / 2.0
+        for index, (at_s, per_s) in enumerate(points[:-1])
+    )
+
+
+def read_log(path: Path) -> array[float]:
+    """Times of arrival from an access log in the common format, whose times are whole seconds: the clients of
+    a second are spread evenly over it. Raises `InputError`.
+    """
+    seconds: Counter[int] = Counter()
+    for number, line in _lines(path, MAX_LOG_BYTES, "access log"):
+        if not line.strip():
+            continue
+        try:
+            seconds[_second(line.split("[", 1)[1].split("]", 1)[0])] += 1
+        except (IndexError, ValueError):
+            accepted = "accepted: an access log with times as [10/Oct/2026:13:55:36 +0200]"
+            raise InputError(f"{path}, line {number}: no time; {accepted}") from None
+    if not seconds:
+        raise InputError(f"{path}: holds no lines; accepted: an access log")
+    first = min(seconds)
+    if max(seconds) - first > MAX_CURVE_S:
+        raise InputError(f"{path}: {max(seconds) - first:,} s; accepted: {MAX_CURVE_S:,.0f} s at most")
+    times = array("d")
+    for second in sorted(seconds):
+        many = seconds[second]
+        times.extend(second - first + (place + 0.5) / many for place in range(many))
+    return times
+
+
+@lru_cache(maxsize=1024)
+def _second(text: str) -> int:
+    return int(datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z").timestamp())
+
+
+def _lines(path: Path, most: int, what: str) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for block in read_lines(path, most, what):
+        try:
+            text = block.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: not a text file in UTF-8") from None
+        found += [(len(found) + place, line) for place, line in enumerate(text.splitlines(), start=1)]
+    return found

@@ -1,0 +1,52 @@
+"""When clients try again: `base=1s,factor=2,max=60s,jitter=full`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shakedown.simulation.keyed import duration, number, read_keyed
+
+ACCEPTED = "accepted: base=1s,factor=2,max=60s,jitter=full, any of them left out"
+MAX_PAUSE_S = 1e7
+MAX_FACTOR = 1000.0
+JITTER = {"none": 0.0, "half": 0.5, "full": 1.0}
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Pauses between attempts.
+
+    Attributes:
+        base_s: the first.
+        factor: what each is of the one before.
+        max_s: the longest.
+        jitter: the share of a pause that is drawn: 0 for none, 1 for anything from nothing to all of it.
+    """
+
+    base_s: float = 1.0
+    factor: float = 2.0
+    max_s: float = 60.0
+    jitter: float = 1.0
+
+
+CONSTANT = Backoff(factor=1.0, jitter=0.0)
+"""Of clients that try again and say no more."""
+
+
+def parse_backoff(text: str) -> Backoff:
+    """Reads pauses as an option has them. Raises `InputError`."""
+    found = read_keyed("retry", text, _READERS, ACCEPTED)
+    return Backoff(
+        base_s=found.get("base", Backoff.base_s),
+        factor=found.get("factor", Backoff.factor),
+        max_s=found.get("max", Backoff.max_s),
+        jitter=found.get("jitter", Backoff.jitter),
+    )
+
+
+_READERS = {
+    "base": duration(0.0, MAX_PAUSE_S),
+    "factor": number(1.0, MAX_FACTOR, f"a factor from 1 to {MAX_FACTOR:,.0f}"),
+    "max": duration(0.0, MAX_PAUSE_S),
+    "jitter": number(0.0, 1.0, "none, half, full, or a share from 0 to 1", JITTER),
+}

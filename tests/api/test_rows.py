@@ -1,0 +1,330 @@
+"""Rows are lists of the schema's objects that display themselves as the terminal's tables."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import altair
+import pandas
+import pytest
+import vl_convert
+
+import real
+import shakedown
+from shakedown.files.patterns import is_pattern
+from shakedown.reporting.columns.objects import object_table
+from shakedown.schema.predictions import Calibration, FailedPrediction
+
+SUITES = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
+PLACES = {"device": ["phone", "cortex-m4"], "bearer": ["lte", "nb-iot"]}
+
+
+@pytest.fixture(scope="module")
+def predicted():
+    return shakedown.predict(SUITES, **PLACES)
+
+
+@pytest.fixture(scope="module")
+def all_rows(predicted):
+    """Rows of every type that has columns."""
+    return {
+        "measure": shakedown.Rows(map(real.measurement, SUITES)),
+        "predict": predicted,
+        "capacity": shakedown.capacity(SUITES, within_s=2.0),
+        "simulate": shakedown.simulate(SUITES, "storm:5s", clients=40, bearer=["lte", "nb-iot"]),
+        "devices": shakedown.devices(),
+        "bearers": shakedown.bearers(),
+        "suites": shakedown.suites(),
+        "stacks": shakedown.stacks(),
+        "primitives": shakedown.primitives("digest", seconds=0.01),
+    }
+
+
+class Cells(HTMLParser):
+    """The rows of a table's body, as a browser reads them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.head, self.inside = [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.inside = tag
+            (self.head if tag == "th" else self.rows[-1]).append("")
+
+    def handle_endtag(self, tag):
+        if tag == self.inside:
+            self.inside = None
+
+    def handle_data(self, data):
+        if self.inside:
+            (self.head if self.inside == "th" else self.rows[-1])[-1] += data
+
+
+def printed(*words):
+    done = subprocess.run(
+        [sys.executable, "-m", "shakedown", *words], capture_output=True, text=True, check=True, timeout=300
+    )
+    return done.stdout
+
+
+NAMES = ["measure", "predict", "capacity", "simulate", "devices", "bearers", "suites", "stacks", "primitives"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_repr_fits_a_terminal(all_rows, name):
+    lines = repr(all_rows[name]).splitlines()
+    assert max(map(len, lines)) <= 80
+    if name not in ("devices", "stacks"):  # their titles are folded
+        assert len(lines) <= 20
+    more = len(all_rows[name]) - 10
+    assert (f"… {more:,} more" in lines) == (more > 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebooks_get_one_table_with_a_row_an_object(all_rows, name):
+    cells = Cells(all_rows[name]._repr_html_())
+    assert len([row for row in cells.rows if row]) == min(len(all_rows[name]), 200)
+    assert {len(row) for row in cells.rows if row} == {len(cells.head)}
+
+
+def test_what_is_printed_is_the_terminals_table():
+    words = ["predict", *SUITES, "--device", "cortex-m4", "--bearer", "nb-iot"]
+    done = subprocess.run(
+        [sys.executable, "-m", "shakedown", *words],
+        capture_output=True, text=True, check=True, timeout=300, env={"COLUMNS": "80", "PATH": ""},
+    )  # fmt: skip
+    shown = repr(shakedown.predict(SUITES, device="cortex-m4", bearer="nb-iot")).splitlines()
+    assert len(shown) >= 5
+    # Notes are folded here alone.
+    table = done.stdout.splitlines()
+    assert shown[: 3 + len(SUITES)] == table[: 3 + len(SUITES)]
+
+
+def test_a_table_has_what_csv_has_and_dicts_what_json_has(predicted):
+    words = ["predict", *SUITES, "--device", "{phone,cortex-m4}", "--bearer", "{lte,nb-iot}"]
+    assert json.loads(printed(*words, "--json")) == predicted.to_dicts()
+    frame = predicted.to_polars()
+    assert frame.write_csv().splitlines()[0] == printed(*words, "--csv").splitlines()[0]
+    assert frame["ready_mean_s"].to_list() == [one.ready_s.mean for one in predicted]
+    same = predicted.to_pandas()
+    assert isinstance(same, pandas.DataFrame)
+    assert list(same.columns) == frame.columns
+    assert same["ready_mean_s"].tolist() == frame["ready_mean_s"].to_list()
+
+
+@pytest.mark.parametrize("missing", ["pandas", "altair"])
+def test_what_is_not_installed_is_one_line(predicted, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(shakedown.InputError, match=rf"not installed; accepted: .*pip install {missing}"):
+        predicted.to_pandas() if missing == "pandas" else predicted.plot()
+
+
+@pytest.mark.parametrize("name", ["measure", "predict", "capacity", "simulate"])
+def test_charts_are_altairs_and_draw(all_rows, name):
+    chart = all_rows[name].plot()
+    assert isinstance(chart, altair.TopLevelMixin)
+    svg = vl_convert.vegalite_to_svg(json.loads(chart.to_json()), allowed_base_urls=[])
+    assert svg.count("psk") >= 1
+
+
+def test_without_a_chart_it_says_of_what_there_are():
+    with pytest.raises(shakedown.InputError, match="there is no chart of Device; accepted: rows of Measure"):
+        shakedown.devices("phone").plot()
+
+
+def test_rows_are_a_list(predicted):
+    assert predicted == list(predicted)
+    assert isinstance(predicted[:2], shakedown.Rows)
+    assert pickle.loads(pickle.dumps(predicted[:2])) == predicted[:2]
+    assert repr(shakedown.Rows()) == "no rows"
+    assert shakedown.Rows().to_polars().is_empty()
+
+
+def test_suites_without_figures_stand_below_and_in_the_table():
+    found = shakedown.predict(["tls1.2/psk", "tls9/psk"])
+    assert isinstance(found[1], FailedPrediction)
+    assert "tls9/psk: unknown protocol" in repr(found)
+    assert "tls9/psk: unknown protocol" in found._repr_html_()
+    frame = found.to_polars()
+    assert frame["suite"].to_list() == ["tls1.2/psk", "tls9/psk"]
+    assert frame["error"].is_null().to_list() == [True, False]
+
+
+def test_rows_of_two_kinds_have_a_table_each(predicted):
+    both = shakedown.Rows([*predicted[:2], *shakedown.capacity("tls1.2/psk", within_s=2.0)])
+    assert [repr(both).count(word) for word in ("modelled (default): ", "modelled: the mean within")] == [
+        1,
+        1,
+    ]
+    assert both._repr_html_().count("<table>") == 2
+    assert both.to_polars()["unloaded_s"].is_null().to_list() == [True, True, False]
+    with pytest.raises(shakedown.InputError, match="there is no chart of rows of 2 kinds"):
+        both.plot()
+
+
+def test_notes_name_the_suites_and_devices_of_which_they_speak():
+    suites = [*SUITES, "tls1.3/x448/p256/server"]
+    found = shakedown.predict(suites, device=["palm-vii", "cortex-m4"], bearer=["gprs", "lte"])
+    said = "\n".join(object_table(found).notes(set()))
+    energy = "energy of tls1.3/x25519/p256/server, tls1.3/x448/p256/server on palm-vii over gprs is not"
+    assert energy in said
+    assert "no figure on palm-vii: client keygen ecdh x25519: " in said
+    kept = shakedown.capacity(SUITES[0], within_s=0.3, bearer=["gprs", "lte"])
+    assert f"{SUITES[0]} over gprs: " in repr(kept)
+
+
+def test_html_is_escaped_and_controls_are_visible(predicted):
+    import msgspec
+
+    bad = msgspec.structs.replace(predicted[0], device="<script>alert(1)</script>\x1b[2J")
+    for shown in (shakedown.Rows([bad, predicted[1]])._repr_html_(), shakedown.Rows([bad])._repr_html_()):
+        assert "<script" not in shown
+        assert "&lt;script&gt;" in shown
+        assert "\x1b" not in shown
+
+
+def test_marks_of_guessed_figures_are_explained(predicted):
+    for shown in (repr(predicted), predicted._repr_html_()):
+        assert "≈ " in shown
+        assert "≈ in part assumed" in shown
+
+
+def test_a_measurement_displays_its_messages():
+    one = real.measurement("tls1.3/x25519/p256/server")
+    cells = Cells(one._repr_html_())
+    names = [row[cells.head.index("message")] for row in cells.rows if row]
+    assert names == [message.name for message in one.messages] + ["(no message)", "all"]
+    assert shakedown.machine()._repr_html_() is None
+
+
+def test_a_comparison_displays_its_figures():
+    from shakedown.schema.comparison import Compared, Comparison, Method
+
+    figure = Compared(
+        suite="tls1.2/psk", after_suite="tls1.2/psk", stacks="openssl", after_stacks="openssl",
+        quantity="bytes", unit="bytes", side="client", sender=None, message=None, operation=None,
+        before=340, after=344, change=4 / 340, lower=None, upper=None, n=10, verdict="different", reason=None,
+    )  # fmt: skip
+    method = Method(alpha=0.01, margin=0.02, floor=0.0)
+    found = Comparison(before="a<b", after="b", method=method, rows=(figure,), failed=("tls1.2/x: not run",))
+    rows = shakedown.Rows(found.rows)
+    shown = found._repr_html_()
+    [row] = [row for row in Cells(shown).rows if row]
+    assert row[-1] == "more"
+    assert "a&lt;b → b" in shown
+    assert "tls1.2/x: not run" in shown
+    assert rows.to_polars()["after"].to_list() == [344]
+
+
+def test_one_is_a_name_and_several_a_list():
+    one = shakedown.measure("tls1.2/psk", 2)
+    assert one.suite == "tls1.2/psk"
+    [same] = shakedown.measure(["tls1.2/psk"], 2)
+    assert same.suite == one.suite
+    several = shakedown.measure(["tls1.3/{x25519,x448}/p256/server"], 2)
+    assert [found.suite for found in several] == ["tls1.3/x25519/p256/server", "tls1.3/x448/p256/server"]
+    for use in (shakedown.measure, shakedown.predict, shakedown.simulate):
+        with pytest.raises(
+            shakedown.InputError, match=r'suite "tls1.3/\*" is a pattern; accepted: a name, or'
+        ):
+            use("tls1.3/*")
+    with pytest.raises(shakedown.InputError, match=r'bearer "gprs-\*" is a pattern'):
+        shakedown.predict("tls1.2/psk", bearer="gprs-*")
+    with pytest.raises(shakedown.InputError, match="no device is named"):
+        shakedown.predict("tls1.2/psk", device=[])
+
+
+def test_captures_and_servers_take_patterns_too(tmp_path):
+    suites = ["tls1.3/{x25519,x448}/p256/server"]
+    shakedown.capture(suites, tmp_path / "two.pcap", keylog=tmp_path / "two.keys")
+    found = shakedown.inspect(tmp_path / "two.pcap", tmp_path / "two.keys")
+    named = [f"tls1.3/{group}/p256/server" for group in ("x25519", "x448")]
+    assert [one.connection.suite for one in found] == named
+    with shakedown.serve(suites) as server:
+        for suite in named:
+            assert shakedown.load(server.address, suite, rate_per_s=20.0, duration_s=0.2).completed
+
+
+def test_several_places_are_each_place_in_turn(predicted):
+    apart = [
+        row
+        for device in PLACES["device"]
+        for bearer in PLACES["bearer"]
+        for row in shakedown.predict(SUITES, device=device, bearer=bearer)
+    ]
+    assert predicted == apart
+    found = shakedown.bearers("gprs-*")
+    assert len(found) > 2
+    assert [row.bearer for row in shakedown.capacity("tls1.2/psk", within_s=2.0, bearer=["gprs-*"])] == [
+        one.name for one in found
+    ]
+
+
+def test_a_calibration_of_another_shape_is_one_line():
+    wrong = Calibration(
+        target="h:1", suite="tls1.2/psk", method="rate", processes=(), server_s={"estimate": 1.0}, rounds=1,
+        handshakes=1,
+    )  # fmt: skip
+    with pytest.raises(shakedown.InputError, match="calibrations: "):
+        shakedown.capacity("tls1.2/psk", within_s=1.0, calibrations=[wrong])
+
+
+def test_several_rates_and_arrivals():
+    rates = [0.0, 10.0, 5000.0]
+    found = shakedown.predict(SUITES[1], rate_per_s=rates)
+    assert [row.rate_per_s for row in found] == rates
+    assert found[1:2] == shakedown.predict(SUITES[1], rate_per_s=10.0)
+    assert "3 rates" in repr(found)
+    saturated = shakedown.predict(SUITES[1], rate_per_s=[10.0, 1e6])
+    for shown in (repr(saturated), saturated._repr_html_(), repr(saturated[1:])):
+        assert "no steady state" in shown
+    assert saturated.to_polars()["ready_mean_s"].is_null().to_list() == [False, True]
+    assert json.loads(found.plot().to_json())["layer"]
+    both = ["storm:2s", "poisson:10/s"]
+    fleets = shakedown.simulate(SUITES[1], both, clients=30)
+    assert [row.arrivals for row in fleets] == both
+    assert fleets[:1] == shakedown.simulate(SUITES[1], "storm:2s", clients=30)
+    assert "2 kinds of arrivals" in " ".join(repr(fleets).split())
+    with pytest.raises(shakedown.InputError, match=r"rate is -1.0; accepted"):
+        shakedown.predict("tls1.2/psk", rate_per_s=[1, -1])
+
+
+def test_progress_of_several_suites_goes_on():
+    done = []
+    shakedown.measure(SUITES, 400, progress=done.append)
+    assert done == sorted(done)
+    assert 400 < done[-1] <= 800
+
+
+def test_mixtures_of_several_files(tmp_path):
+    for name, suite in zip("ab", SUITES, strict=True):
+        (tmp_path / f"{name}.toml").write_text(f'[[clients]]\nsuite = "{suite}"\nweight = 1\n')
+    found = shakedown.simulate_mix([tmp_path / "a.toml", tmp_path / "b.toml"], clients=20)
+    assert [one.mix for one in found] == ["a", "b"]
+    assert found[0] == shakedown.simulate_mix(tmp_path / "a.toml", clients=20)
+    assert found.to_polars()["mix"].to_list() == ["a", "a", "b", "b"]
+    assert "simulated: a to server" in found[0]._repr_html_()
+
+
+def test_displaying_nothing_loads_no_tables_library():
+    code = (
+        "import sys, shakedown; rows = shakedown.suites('tls1.3'); repr(rows); rows._repr_html_(); "
+        "one = shakedown.measure('tls1.2/psk', 2); one._repr_html_(); repr(shakedown.Rows([one, one])); "
+        "print(*[name for name in ('polars', 'numpy', 'pandas', 'altair') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_no_shipped_name_is_a_pattern():
+    assert not any(is_pattern(one.name) for one in (*shakedown.devices(), *shakedown.bearers()))

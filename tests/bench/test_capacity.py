@@ -1,0 +1,35 @@
+"""Which measured rounds of a server count, by the rule that the benchmark states."""
+
+from __future__ import annotations
+
+import pytest
+from bench.capacity import CASES, RUNS, Booked, Compared, table, usual_s
+
+from shakedown.models.ranges import Range
+
+
+def test_the_faster_half_of_rounds_without_sleeps_counts():
+    rounds = [Booked(3e-3, 0.0), Booked(1e-3, 0.1), Booked(1e-4, 0.5), Booked(2e-3, 0.0)]
+    assert usual_s(rounds) == [1e-3, 2e-3]
+    assert usual_s([Booked(1e-3, 1.0)]) == []
+
+
+def test_a_table_counts_what_is_near_and_what_is_in_the_range():
+    near = Compared(CASES[0], Range(80e-6, 100e-6, 120e-6), [110e-6])
+    far = Compared(CASES[1], Range(90e-6, 100e-6, 110e-6), [200e-6, 210e-6])
+    assert near.off == pytest.approx(100 / 110)
+    text = table("nginx", [near, far])
+    assert "nginx: 1 of 2 within 15 %, 1 in the 90 % ranges" in text
+    assert "90 – 110, outside" in text
+
+
+def test_every_way_of_resuming_is_a_case():
+    resumed = {(one.suite.rsplit("/", 1)[1], one.suite.split("/", 1)[0]) for one in CASES if one.resumed}
+    assert resumed == {("resumed", "tls1.3"), ("ticket", "tls1.2"), ("resumed", "tls1.2")}
+
+
+def test_mldsa_goes_with_a_newer_openssl_alone():
+    runs = {one.suite: [run for run in RUNS if one.goes_with(run)] for one in CASES}
+    assert runs["tls1.3/x25519mlkem768/mldsa65/server"] == ["nginx, OpenSSL 3.5", "haproxy, OpenSSL 3.5"]
+    assert runs["tls1.3/x25519/rsa3072/server"] == ["nginx", "haproxy", "go"]
+    assert "go" in runs["tls1.3/x25519mlkem768/p256/server"]

@@ -1,0 +1,43 @@
+"""Completion of suites, devices and bearers, as the shells ask for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def completed(words: str, shell: str = "bash") -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "shakedown"],
+        env={
+            **os.environ,
+            "_SHAKEDOWN_COMPLETE": f"{shell}_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split(" ")) - 1),
+        },
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+def test_suites_complete_part_by_part():
+    assert "tls1.3/x25519mlkem768/" in completed("shakedown measure tls1.3/x25")
+    assert "tls1.3/x25519/mldsa65/" in completed("shakedown measure tls1.3/x25519/mld")
+
+
+def test_devices_and_bearers_complete():
+    assert completed("shakedown predict tls1.2/psk --device cortex-m") == ["cortex-m33", "cortex-m4"]
+    assert completed("shakedown simulate tls1.2/psk --bearer leo") == ["leo"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shells_get_their_scripts(shell):
+    done = subprocess.run(
+        [sys.executable, "-m", "shakedown"],
+        env={**os.environ, "_SHAKEDOWN_COMPLETE": f"{shell}_source"},
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert f"_SHAKEDOWN_COMPLETE={shell}_complete" in done.stdout

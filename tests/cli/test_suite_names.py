@@ -1,0 +1,96 @@
+"""Suites by patterns, by names of cipher suites, and misspelt; devices and bearers by patterns."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from shakedown import api, native
+from shakedown.cli import exit_status
+from shakedown.errors import InputError
+from shakedown.files.patterns import alternatives, matches
+from shakedown.native.suite_names import expand, meant
+
+
+def test_sets_multiply():
+    assert alternatives("a{b,c{d,e}}{f,g}") == ["abf", "abg", "acdf", "acdg", "acef", "aceg"]
+    with pytest.raises(InputError, match="a set without its end"):
+        alternatives("a{b,c")
+
+
+def test_a_star_stands_for_one_part_and_at_the_end_for_the_rest():
+    assert matches("tls1.3/*/p256/server", "tls1.3/x25519/p256/server")
+    assert not matches("tls1.3/*/server", "tls1.3/x25519/p256/server")
+    assert matches("tls1.3/*", "tls1.3/x25519/p256/server")
+
+
+def test_patterns_find_suites_that_no_list_has():
+    listed = {one.suite for one in native.suites()}
+    found = expand(["tls1.3/{x25519,x25519mlkem768}/mldsa*/mutual"])
+    assert len(found) == 6
+    assert set(found) - listed
+    assert all(native.runnable(name) == name for name in found)
+    with pytest.raises(InputError, match="no suite here matches"):
+        expand(["tls1.3/*/rsa512/server"])
+
+
+@pytest.mark.parametrize("words", [("tls1.3", "mldsa44", "mutual"), ("x25519mlkem768", "mldsa65")])
+def test_the_list_finds_what_measure_runs(words):
+    found = [one.suite for one in api.suites(*words)]
+    assert found
+    assert all(native.runnable(name) == name and all(word in name for word in words) for name in found)
+
+
+@pytest.mark.parametrize(
+    ("written", "suite"),
+    [
+        ("tls13/x25519/p256", "tls1.3/x25519/p256/server"),
+        ("TLSv1.2/psk", "tls1.2/psk"),
+        ("TLS_AES_256_GCM_SHA384", "tls1.3/x25519/p256/server/aes256-gcm"),
+        ("ECDHE-ECDSA-AES128-GCM-SHA256", "tls1.2/ecdhe_ecdsa+x25519/p256/server"),
+        ("TLS_RSA_WITH_3DES_EDE_CBC_SHA", "tls1.2/rsa/rsa2048/server/3des-sha"),
+        ("tls1.4/psk", ""),
+        ("FANCY-NAME", ""),
+    ],
+)
+def test_what_was_meant(written, suite):
+    assert meant(written) == suite
+
+
+def test_openssls_names_and_ianas_mean_the_same():
+    """Against OpenSSL's own list of both: where either means a suite, the other means the same."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl here")
+    listed = subprocess.run(
+        [openssl, "ciphers", "-stdname", "ALL:COMPLEMENTOFALL@SECLEVEL=0"],
+        capture_output=True, text=True, check=True, timeout=60,
+    ).stdout  # fmt: skip
+    known = 0
+    for line in listed.splitlines():
+        iana, _, name = line.split()[:3]
+        assert meant(iana) == meant(name), line
+        known += bool(meant(iana))
+    assert known > 60
+
+
+def test_errors_say_first_what_was_meant(capsys):
+    for words, first in (
+        (["measure", "tls13/psk"], 'error: suite "tls13/psk": did you mean "tls1.3/psk"?\n'),
+        (["measure", "dtls1.2"], "error: dtls1.2: no stack here runs dtls1.2; accepted: "),
+        (
+            ["devices", "cortex-m5"],
+            "error: unknown device 'cortex-m5'; did you mean \"cortex-m4\"? accepted: ",
+        ),
+    ):
+        assert exit_status(words) == 2
+        assert capsys.readouterr().err.startswith(first)
+
+
+def test_words_filter_profiles(capsys):
+    assert exit_status(["devices", "cortex", "--columns", "name"]) == 0
+    assert capsys.readouterr().out.split() == ["device", "cortex-m33", "cortex-m4"]
+    assert exit_status(["bearers", "{lte*,nb-iot}", "--columns", "name"]) == 0
+    assert {"lte", "lte-m", "nb-iot"} <= set(capsys.readouterr().out.split())

@@ -1,0 +1,209 @@
+"""Comparisons of results that differ by what is known, gates, and the command on real handshakes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import msgspec
+import pytest
+
+from shakedown import api
+from shakedown.cli import exit_status
+from shakedown.comparison.folders import MIN_RUNS, Runs, compare_folders
+from shakedown.comparison.gates import failures, gate
+from shakedown.comparison.pairs import paired
+from shakedown.comparison.text import lacking, markdown
+from shakedown.comparison.verdicts import Rules
+from shakedown.errors import InputError
+from shakedown.experiments.figure_kinds.in_memory_results import results_of
+
+SUITE = "tls1.2/ecdhe_rsa+x25519/rsa2048/server"
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return api.measure(SUITE, 40, samples=True)
+
+
+def slower(measured, operation, factor):
+    """The same handshakes, one operation of the server slower in every repetition."""
+    operations = tuple(
+        msgspec.structs.replace(
+            one, us=one.us * factor, samples_us=tuple(value * factor for value in one.samples_us)
+        )
+        if (one.side, one.operation) == ("server", operation)
+        else one
+        for one in measured.operations
+    )
+    return msgspec.structs.replace(measured, operations=operations)
+
+
+def runs(*measurements):
+    return Runs("run", tuple(results_of([one]) for one in measurements))
+
+
+def different(found):
+    return [(row.side, row.operation, row.message) for row in found.rows if row.verdict == "different"]
+
+
+FLOOR = Rules(floor=0.03)
+
+
+def test_single_runs_compare_counts_and_times_by_the_floor_that_is_given(measured):
+    both = runs(measured)
+    found = compare_folders(both, both, rules=Rules())
+    assert {row.quantity for row in found.rows} == {"time", "bytes", "memory"}
+    assert {row.verdict for row in found.rows if row.quantity != "time"} == {"equivalent"}
+    assert {(row.verdict, row.reason) for row in found.rows if row.quantity == "time"} == {
+        ("not comparable", "fewer than 10 runs")
+    }
+    floored = [row for row in compare_folders(both, both, rules=FLOOR).rows if row.quantity == "time"]
+    assert {row.verdict for row in floored} == {"undecided"}
+    assert {round(row.upper, 6) for row in floored} == {0.03}
+
+
+def test_a_slower_primitive_is_named_where_it_exceeds_what_runs_differ_by(measured):
+    before, after = runs(measured), runs(slower(measured, "sign", 1.3))
+    found = compare_folders(before, after, rules=FLOOR)
+    assert different(found) == [("server", "sign rsa rsa2048", "ServerKeyExchange")]
+    (row,) = (row for row in found.rows if row.verdict == "different")
+    assert row.change == pytest.approx(0.3, abs=0.05)
+    assert row.lower < row.change < row.upper
+    assert "server sign rsa rsa2048 in ServerKeyExchange" in markdown(found, [row])
+    # Within the floor it is no difference.
+    small = runs(slower(measured, "sign", 1.02))
+    assert different(compare_folders(before, small, rules=FLOOR)) == []
+
+
+def test_ten_runs_of_each_need_no_floor(measured):
+    """Runs that vary by a few tenths of a per cent, and a primitive slower by 2 %."""
+    vary = [1 + 0.001 * number for number in range(MIN_RUNS)]
+    before = runs(*(slower(measured, "sign", factor) for factor in vary))
+    after = runs(*(slower(measured, "sign", 1.02 * factor) for factor in vary))
+    assert different(compare_folders(before, after, rules=Rules())) == [
+        ("server", "sign rsa rsa2048", "ServerKeyExchange")
+    ]
+
+
+def named(measured, suite):
+    return msgspec.structs.replace(measured, suite=suite)
+
+
+def folder(*measurements):
+    return Runs("folder", (results_of(measurements),))
+
+
+def test_suites_are_matched_by_name_and_those_of_one_side_are_listed(measured):
+    before = folder(measured, named(measured, "tls1.2/psk"))
+    after = folder(named(measured, "tls1.2/dhe_psk+dh2048"), measured)
+    found = compare_folders(before, after, rules=Rules())
+    assert {row.suite for row in found.rows if row.verdict == "equivalent"} == {SUITE}
+    lines = [
+        "only in folder: tls1.2/psk (openssl)",
+        "only in folder: tls1.2/dhe_psk+dh2048 (openssl)",
+    ]
+    assert lacking(found) == lines
+    assert all(line in markdown(found, []) for line in lines)
+    # A suite that is gone keeps no limit; one that is new has none.
+    assert failures([gate("bytes > 0%")], found.rows) == [
+        "bytes > 0%: tls1.2/psk (openssl): no such figure could be compared (only before)"
+    ]
+
+
+def test_folders_without_a_common_suite_are_refused(measured):
+    with pytest.raises(InputError, match=r"no handshake is in both: .*tls1.2/psk.*; accepted: "):
+        compare_folders(folder(measured), folder(named(measured, "tls1.2/psk")), rules=Rules())
+
+
+def test_other_suites_are_paired_in_their_order_on_request_alone():
+    assert paired(["a", "b"], ["b", "a"]) == [("a", "a"), ("b", "b")]
+    assert paired(["a", "b"], ["a", "c"]) == [("a", "a"), ("b", "c")]
+    with pytest.raises(InputError, match="2 suites and 1 to be paired"):
+        paired(["a", "b"], ["a"])
+
+
+def test_times_of_other_machines_are_not_compared(measured):
+    before = runs(measured)
+    (other,) = runs(measured).results
+    machine = msgspec.structs.replace(measured.machine, cpu="another")
+    changed = msgspec.structs.replace(other.manifest, machine=machine)
+    after = Runs("other", (type(other)(changed, other.source),))
+    found = compare_folders(before, after, rules=FLOOR)
+    times = [row for row in found.rows if row.quantity == "time"]
+    assert {(row.verdict, row.reason) for row in times} == {("not comparable", "machines differ")}
+    assert {row.verdict for row in found.rows if row.quantity == "bytes"} == {"equivalent"}
+    across = compare_folders(before, after, rules=FLOOR, across=True)
+    assert "not comparable" not in {row.verdict for row in across.rows}
+
+
+def test_gates_fail_by_what_is_shown_to_differ(measured):
+    before, after = runs(measured), runs(slower(measured, "sign", 1.3))
+    rows = compare_folders(before, after, rules=FLOOR).rows
+    assert len(failures([gate("operation > 20%")], rows)) == 1
+    kept = ("operation > 50%", "server > 2%", "bytes > 0%", "memory > 0%")
+    assert failures([gate(text) for text in kept], rows) == []
+    # Nothing counted instructions: a gate on them is not kept by silence.
+    assert failures([gate("server.instructions > 0.2%")], rows) == [
+        f"server.instructions > 0.2%: {SUITE} (openssl): no such figure could be compared"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "server", "server > 2", "server < 2%", "nothing > 2%", "server.client > 1%"]
+)
+def test_what_is_no_gate_is_refused(text):
+    with pytest.raises(InputError, match="is not a gate; accepted: client > 2%"):
+        gate(text)
+
+
+def test_two_suites_in_turn(capsys):
+    """Their bytes differ by what their certificates' keys and signatures do; four blocks decide no time."""
+    pair = ["compare", "--pair", "tls1.3/x25519/p256/server", "tls1.3/x25519/ed25519/server --repeat 3"]
+    assert exit_status([*pair, "--blocks", "4", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    totals = [row for row in rows if row["quantity"] == "bytes" and not row["message"] and not row["side"]]
+    assert [row["verdict"] for row in totals] == ["different"]
+    assert totals[0]["change"] < 0
+    times = [row for row in rows if row["quantity"] == "time" and not row["reason"].startswith("only")]
+    assert {row["verdict"] for row in times} == {"undecided"}
+    assert {row["reason"] for row in times} <= {f"needs {n} blocks" for n in range(10, 13)}
+    only = [row for row in rows if row["reason"] == "only before"]
+    assert any("ecdsa p256" in (row["operation"] or "") for row in only)
+
+
+def test_csv_and_gates_of_the_command(tmp_path, capsys):
+    experiment = tmp_path / "one.toml"
+    experiment.write_text(f'suites = ["{SUITE}"]\nrepeat = 10\n')
+    for name in ("a", "b"):
+        assert exit_status(["run", str(experiment), "--out", str(tmp_path / name), "--no-report"]) == 0
+    capsys.readouterr()
+    folders = [str(tmp_path / name) for name in ("a", "b")]
+    assert exit_status(["compare", *folders, "--csv", "--fail-if", "bytes > 0.5%"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["suite"] for row in rows} == {SUITE}
+    assert exit_status(["compare", *folders, "--fail-if", "instructions > 1%"]) == 1
+    assert "no such figure could be compared" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["compare"], "two results folders"),
+        (["compare", "a"], "two results folders"),
+        (["compare", "a", "b", "--pair", "x", "y"], "two results folders"),
+        (["compare", "a", "b"], "a: "),
+        (["compare", "--pair", "tls9/x", "tls1.2/psk", "--blocks", "4"], "tls9"),
+        (["compare", "--pair", "A=1", "tls1.2/psk"], "names no suite"),
+        (["compare", "--pair", '"', "tls1.2/psk"], "as in a shell"),
+        (["compare", "--pair", "tls1.2/psk", "tls1.2/psk", "--program", "no-program"], "is not a program"),
+        (["compare", "a", "b", "--program", "x"], "goes with --pair"),
+    ],
+)
+def test_wrong_input_is_one_line(arguments, line, capsys):
+    assert exit_status(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert line in error

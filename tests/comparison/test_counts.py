@@ -1,0 +1,195 @@
+"""Counts of instructions, budgets, and what CI systems read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from shakedown import api
+from shakedown.cli import exit_status
+from shakedown.comparison import functions
+from shakedown.comparison.budgets import HEADROOM
+from shakedown.comparison.folders import Runs, compare_folders
+from shakedown.comparison.reports import junit, markdown
+from shakedown.comparison.verdicts import Rules
+from shakedown.experiments.figure_kinds.in_memory_results import results_of
+from shakedown.native import counted
+from shakedown.schema.budget import Budget, CheckedLimit
+
+SUITE = "tls1.3/x25519/p256/server"
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return api.measure(SUITE, 5, counter="instructions")
+
+
+def test_counts_are_the_same_in_every_run(measured):
+    again = counted.count_instructions(SUITE, {"tickets": 2})
+    assert again == measured.instructions
+    assert again.seed == counted.DEFAULT_SEED
+
+
+def test_counts_add_up_to_what_the_thread_executed(measured):
+    counts = measured.instructions
+    assert 0.99 < counts.coverage <= 1
+    for side in ("client", "server"):
+        total = counts.of(side).median
+        messages = sum(
+            one.generate if message.sender == side else one.process
+            for message, one in zip(measured.messages, counts.messages, strict=True)
+        )
+        operations = sum(one.instructions for one in counts.operations if one.side == side)
+        # Medians of parts, and a remainder that belongs to no message.
+        assert 0.95 * total < messages < 1.001 * total
+        assert 0.5 * total < operations < total
+    assert counts.client.max - counts.client.min < 0.003 * counts.client.median
+
+
+def test_public_key_work_has_the_counts_of_its_kind(measured):
+    """X25519's ladder is one program whatever the key: both sides derive in as many instructions."""
+    derived = {
+        one.side: one.instructions for one in measured.instructions.operations if one.operation == "derive"
+    }
+    assert derived["client"] == pytest.approx(derived["server"], rel=1e-3)
+
+
+def counted_runs(measured, factor=1.0, **change):
+    """Results of a measurement in which the client's derivation has `factor` times as many instructions."""
+    operations = tuple(
+        replace(one, instructions=round(one.instructions * factor))
+        if (one.side, one.operation) == ("client", "derive")
+        else one
+        for one in measured.instructions.operations
+    )
+    counts = replace(measured.instructions, operations=operations, **change)
+    return Runs("run", (results_of([replace(measured, instructions=counts)]),))
+
+
+def test_one_per_cent_of_one_primitive_is_named_by_its_count(measured):
+    found = compare_folders(counted_runs(measured), counted_runs(measured, 1.01), rules=Rules())
+    differ = [row for row in found.rows if row.verdict == "different"]
+    assert [(row.side, row.operation, row.quantity) for row in differ] == [
+        ("client", "derive ecdh x25519", "instructions")
+    ]
+
+
+def test_counts_without_a_seed_are_compared_as_times_are(measured):
+    """rustls draws from the system: its counts vary from run to run."""
+    both = counted_runs(measured, seed=None)
+    rows = compare_folders(both, both, rules=Rules()).rows
+    reasons = {(row.verdict, row.reason) for row in rows if row.quantity == "instructions"}
+    assert reasons == {("not comparable", "fewer than 10 runs")}
+
+
+def test_without_valgrind_one_line_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert exit_status(["measure", SUITE, "--counter", "instructions"]) == 1
+    assert "valgrind, which is not installed" in capsys.readouterr().err
+
+
+def limits(measured, factor=1.0):
+    """A budget of what was counted, `factor` times as many instructions found now."""
+    counts = measured.instructions
+    return Budget(
+        suite=SUITE,
+        bytes=measured.bytes.total + 8,
+        client_instructions=int(counts.client.median * HEADROOM / factor),
+        server_instructions=int(counts.server.median * HEADROOM / factor),
+    )
+
+
+def test_two_per_mille_of_instructions_are_caught(measured):
+    """Limits of what 0.2 % less would have been; a budget of the same build is kept."""
+    kept = functions.check_budgets([limits(measured)])
+    assert [one.verdict for one in kept] == ["kept"] * 3
+    caught = functions.check_budgets([limits(measured, factor=1.002)])
+    assert [one.verdict for one in caught] == ["kept", "exceeded", "exceeded"]
+
+
+def test_a_recorded_budget_is_kept(tmp_path, capsys):
+    assert exit_status(["check", "--record", SUITE]) == 0
+    budget = tmp_path / "budget.toml"
+    budget.write_text(capsys.readouterr().out)
+    report, summary = tmp_path / "junit.xml", tmp_path / "summary.md"
+    arguments = ["check", str(budget), "--junit", str(report), "--summary", str(summary), "--json"]
+    assert exit_status(arguments) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert {one["verdict"] for one in checked} == {"kept"}
+    root = ElementTree.parse(report).getroot()
+    assert [len(root.findall(f".//{name}")) for name in ("testcase", "failure")] == [len(checked), 0]
+    assert summary.read_text().startswith(f"**{len(checked)} limits kept**")
+
+
+def test_predicted_limits_and_times(tmp_path, capsys):
+    budget = tmp_path / "budget.toml"
+    budget.write_text(
+        f'[[budget]]\nsuite = "{SUITE}"\nclient_time_us = 0\ndevice = "cortex-m4"\nbearer = "nb-iot"\n'
+        "ready_s = 10\nenergy_j = 10\ncapacity_per_s = 1_000_000\nwithin_s = 5\n"
+    )
+    assert exit_status(["check", str(budget), "--markdown"]) == 1
+    said = capsys.readouterr()
+    assert "1 of 4 limits not kept" in said.err
+    assert "exceeded (not gated)" in said.out
+    assert "**exceeded**" in said.out
+    assert exit_status(["check", str(budget), "--times"]) == 1
+    assert "2 of 4 limits not kept" in capsys.readouterr().err
+
+
+FAILED = CheckedLimit(
+    suite=SUITE,
+    stacks="openssl",
+    place="",
+    quantity="bytes",
+    unit="bytes",
+    limit=1000,
+    found=1134,
+    gated=True,
+    verdict="exceeded",
+)
+
+
+def test_what_ci_systems_read():
+    unknown = msgspec.structs.replace(FAILED, found=None, verdict="unknown", reason="a | b\nc")
+    root = ElementTree.fromstring(junit([FAILED, unknown]))
+    messages = [one.get("message") for one in root.iter("failure")]
+    assert messages[0] == "exceeded: limit 1,000, found 1,134 (+13.4 %)"
+    table = markdown([FAILED, unknown]).splitlines()
+    assert table[0] == "**2 of 2 limits not kept**"
+    # Each row has the cells of the heading, whatever a reason holds.
+    assert {line.replace("\\|", "").count("|") for line in table[2:]} == {7}
+
+
+def test_what_cannot_be_written_is_refused_before_anything_is_measured(tmp_path, capsys):
+    budget = tmp_path / "budget.toml"
+    budget.write_text('[[budget]]\nsuite = "tls1.2/psk"\nbytes = 1\n')
+    assert exit_status(["check", str(budget), "--summary", str(tmp_path / "no" / "x")]) == 2
+    assert exit_status(["check", str(budget), "--markdown", "--json"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "budget"),
+        ("[[budget]]\n", "suite"),
+        ('[[budget]]\nsuite = "tls1.2/psk"\n', "sets no limit"),
+        ('[[budget]]\nsuite = "tls9"\nbytes = 1\n', "tls9"),
+        ('[[budget]]\nsuite = "tls1.2/psk"\nbyte = 1\n', "byte"),
+        ('[[budget]]\nsuite = "tls1.2/psk"\nbytes = -1\n', "bytes"),
+        ('[[budget]]\nsuite = "tls1.2/psk"\ncapacity_per_s = 1\n', "within_s"),
+        ("[[budget\n", "line 1"),
+    ],
+)
+def test_a_wrong_budget_is_one_line(text, line, tmp_path, capsys):
+    budget = tmp_path / "budget.toml"
+    budget.write_text(text)
+    assert exit_status(["check", str(budget)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert line in error

@@ -1,0 +1,107 @@
+"""The rank tests: against published tables, and by what they do on data whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tools.compare_check import SIGN, simulated_pairs, simulated_runs, tally
+
+from shakedown.comparison.statistics import min_group, min_pairs, paired, unpaired
+
+
+# Critical values of Wilcoxon's signed ranks, two-sided 5 % (Wilcoxon and Wilcox 1964): the largest sum of the
+# ranks of one sign that is significant.
+@pytest.mark.parametrize(("n", "critical"), [(6, 0), (8, 3), (10, 8), (12, 13), (16, 29), (20, 52), (25, 89)])
+def test_signed_ranks_are_significant_where_the_tables_say(n, critical):
+    def lower(negative_sum):
+        """Of differences with ranks 1 … n, the fewest negative ones with this sum."""
+        signs = np.ones(n)
+        for rank in range(n, 0, -1):
+            if rank <= negative_sum:
+                signs[rank - 1] = -1
+                negative_sum -= rank
+        return paired(signs * np.arange(1, n + 1), 0.95).lower
+
+    assert lower(critical) > 0 > lower(critical + 1)
+
+
+# Mann and Whitney's U, two-sided 5 % (Mann and Whitney 1947; Auble 1953).
+@pytest.mark.parametrize(
+    ("n", "m", "critical"), [(4, 4, 0), (5, 5, 2), (8, 8, 13), (8, 10, 17), (10, 10, 23)]
+)
+def test_rank_sums_are_significant_where_the_tables_say(n, m, critical):
+    def lower(inversions):
+        """Of the interval of groups that would be apart but for so many pairs in the wrong order."""
+        after = np.arange(100.0, 100.0 + m)
+        before = np.arange(float(n))
+        place = n - 1
+        while inversions > 0:
+            above = min(inversions, m)
+            before[place] = 100 + above - 0.5
+            inversions -= above
+            place -= 1
+        return unpaired(before, after, 0.95).lower
+
+    assert lower(critical) > 0 > lower(critical + 1)
+
+
+def test_a_known_interval():
+    """Hollander and Wolfe, example 3.1 (depression scores before and after tranquilizer): estimate −0.46,
+    interval at 96.1 % from −0.786 to −0.010."""
+    before = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
+    after = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
+    found = paired(after - before, 0.95)
+    assert found.estimate == pytest.approx(-0.46, abs=0.001)
+    assert (found.lower, found.upper) == pytest.approx((-0.786, -0.010), abs=0.001)
+
+
+def test_fewer_readings_than_are_needed_bound_nothing():
+    level = 1 - 0.05 / 50
+    for n, shift in ((min_pairs(level), paired), (min_group(level), lambda x, at: unpaired(-x, x, at))):
+        values = np.arange(1.0, n + 1)
+        assert np.isfinite(shift(values, level).lower)
+        assert not np.isfinite(shift(values[1:], level).lower)
+
+
+@pytest.mark.parametrize("draw", [simulated_pairs, simulated_runs])
+def test_a_build_compared_with_itself_raises_few_alarms(draw):
+    """The promise is one figure in a hundred; the intervals hold together in 95 of 100 comparisons."""
+    random = np.random.default_rng(20_260_101)
+    seen = tally([draw(random, noise=0.02) for _ in range(40)])
+    assert seen.times > 1_500
+    assert seen.alarms <= 0.01 * seen.times
+    # Of 40 draws at 5 %, 7 or more come once in 300 such tests.
+    assert seen.alarmed <= 6
+
+
+def test_one_per_cent_of_one_primitive_is_found_and_named():
+    random = np.random.default_rng(20_260_102)
+    found = [simulated_pairs(random, noise=0.003, slower=1.01) for _ in range(20)]
+    named = [
+        [row.operation for row in one.rows if row.verdict == "different"] == [SIGN.operation] for one in found
+    ]
+    assert sum(named) >= 18
+    changes = [row.change for one in found for row in one.rows if row.operation == SIGN.operation]
+    assert np.mean(changes) == pytest.approx(0.01, abs=0.001)
+
+
+def test_what_is_the_same_is_equivalent_only_where_that_is_known():
+    random = np.random.default_rng(20_260_103)
+    quiet = [row.verdict for row in simulated_pairs(random, noise=0.003).rows]
+    noisy = [row.verdict for row in simulated_pairs(random, noise=0.1).rows]
+    assert quiet.count("equivalent") > 0.9 * len(quiet)
+    assert set(noisy) == {"undecided"}
+
+
+def test_verdict_change_and_interval_of_a_row_agree():
+    """At the margin itself too, where an estimate is within it by chance and its interval is not."""
+    random = np.random.default_rng(20_260_104)
+    rows = [row for _ in range(20) for row in simulated_pairs(random, noise=0.003, slower=1.01).rows]
+    for row in rows:
+        assert row.lower <= row.change <= row.upper
+        assert row.after / row.before - 1 == pytest.approx(row.change)
+        assert (row.verdict == "equivalent") == (row.lower >= -0.01 / 1.01 and row.upper <= 0.01)
+        if row.verdict == "different":
+            assert row.lower > 0 or row.upper < 0
+    wrong = [row for row in rows if row.operation == SIGN.operation and row.verdict == "equivalent"]
+    assert len(wrong) <= 3

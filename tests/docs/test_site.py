@@ -1,0 +1,67 @@
+"""The documentation site builds without a warning and leads to every page."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs_examples import ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        ROOT / "docs",
+        folder,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_page_is_in_it(site):
+    for page in (ROOT / "docs").rglob("*.md"):
+        if page != ROOT / "docs" / "README.md":
+            assert (site / page.relative_to(ROOT / "docs")).with_suffix(".html").exists(), page
+
+
+def test_every_link_within_it_leads_somewhere(site):
+    for page in site.rglob("*.html"):
+        for target in re.findall(r'<a [^>]*href="([^"#?]+)', page.read_text()):
+            if re.match(r"\w+:", target):
+                continue
+            assert (page.parent / target).exists(), f"{page.relative_to(site)} links to {target}"
+
+
+def test_commands_functions_and_profiles_are_in_the_reference(site):
+    import shakedown
+    from shakedown.cli import app
+
+    commands = (site / "reference" / "command-options.html").read_text()
+    assert [name for name in app.list_commands(None) if f'id="shakedown-{name}"' not in commands] == []
+    functions = (site / "reference" / "api.html").read_text()
+    assert [
+        name for name in shakedown.__all__ if name[0] != "_" and f'id="shakedown.{name}"' not in functions
+    ] == []
+    profiles = (site / "reference" / "profiles.html").read_text()
+    for one in [*shakedown.devices(), *shakedown.bearers()]:
+        assert f">{one.name}<" in profiles
+
+
+def test_the_citation_names_the_version():
+    import shakedown
+
+    assert f"\nversion: {shakedown.__version__}\n" in (ROOT / "CITATION.cff").read_text()

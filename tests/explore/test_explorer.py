@@ -1,0 +1,217 @@
+"""The explorer's page: what it answers is what the commands print, and only its owner gets answers."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from urllib.parse import urlencode
+
+import pytest
+
+from browser import Browser
+from shakedown.errors import InputError
+from shakedown.explorer.question import asked
+from shakedown.explorer.server import Explorer
+
+VIEW = {
+    "suites": ["tls1.2/psk", "tls1.3/x25519/p256/server"],
+    "device": "esp32",
+    "bearer": "lte-m",
+    "loss": "0.02",
+    "congestion": "bbr",
+    "rate_per_s": "100",
+    "server_workers": "2",
+    "clients": "200",
+    "cells": "3",
+    "server_software": "nginx",
+    "resumption": "0.5",
+    "seed": "7",
+}
+
+
+@pytest.fixture
+def explorer(tmp_path):
+    report = tmp_path / "report.html"
+    report.write_text("<title>the report</title>")
+    with Explorer(report=report) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def get(server: Explorer, path: str, query=(), **headers: str) -> tuple[int, str]:
+    address = f"http://127.0.0.1:{server.server_port}{path}?{urlencode(query, doseq=True)}"
+    request = urllib.request.Request(address, headers={"X-Token": server.secret, **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+def test_the_commands_print_what_the_page_shows(explorer, shakedown):
+    status, text = get(explorer, "/predict", VIEW)
+    assert status == 200
+    found = json.loads(text)
+    for name, rows in (
+        ("predict", found["rows"]),
+        ("simulate", json.loads(get(explorer, "/simulate", VIEW)[1])),
+    ):
+        command = shlex.split(found["commands"][name])
+        assert command[0] == "shakedown"
+        printed = json.loads(shakedown(*command[1:], "--json").stdout)
+        for mine, theirs in zip(rows, printed, strict=True):
+            assert mine["ready_s"] == theirs["ready_s"]
+            assert mine["suite"] == theirs["suite"]
+
+
+def test_the_python_text_returns_the_same(explorer):
+    found = json.loads(get(explorer, "/predict", VIEW)[1])
+    names: dict[str, object] = {}
+    exec(found["python"], names)
+    assert [row.ready_s.mean for row in names["predicted"]] == [
+        row["ready_s"]["mean"] for row in found["rows"]
+    ]
+    assert [row.clients for row in names["simulated"]] == [200, 200]
+
+
+def test_the_curve_has_the_row_s_percentiles(explorer):
+    found = json.loads(get(explorer, "/predict", VIEW)[1])
+    for row, curve in zip(found["rows"], found["curves"], strict=True):
+        (p99,) = [time_s for time_s, share in curve if share == pytest.approx(0.99)]
+        assert p99 == pytest.approx(row["ready_s"]["p99"], rel=0.01)
+        assert [time_s for time_s, _ in curve] == sorted(time_s for time_s, _ in curve)
+
+
+def test_the_work_of_messages_sums_to_the_sides(explorer):
+    found = json.loads(get(explorer, "/predict", VIEW)[1])
+    for row, messages in zip(found["rows"], found["messages"], strict=True):
+        for side in ("client", "server"):
+            # Work outside of messages is the rest.
+            assert 0 < sum(one[f"{side}_s"] for one in messages) <= row[f"{side}_s"]["estimate"] * (1 + 1e-9)
+        assert sum(one["bytes"] for one in messages) == pytest.approx(sum(row["handshake_bytes"].values()))
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ({"device": "no-such"}, "unknown device"),
+        ({"device": "./mine.toml"}, "a page reads no files"),
+        ({"bearer": "/etc/passwd"}, "a page reads no files"),
+        ({"arrivals": "file:/etc/passwd"}, "a page reads no files"),
+        ({"loss": "1"}, "loss"),
+        ({"clients": "100000000"}, "clients"),
+        ({"bogus": "1"}, "bogus"),
+        ({"suites": ["tls9"]}, "unknown protocol"),
+        ({"arrivals": "storm"}, "storm"),
+    ],
+)
+def test_wrong_questions_are_one_line(explorer, query, says):
+    status, text = get(explorer, "/simulate", query)
+    assert status == 400
+    assert says in json.loads(text)["error"]
+    assert "\n" not in json.loads(text)["error"]
+
+
+def test_an_unsteady_queue_has_no_curve(explorer):
+    found = json.loads(get(explorer, "/predict", {"rate_per_s": "1e6"})[1])
+    assert set(map(type, found["curves"])) == {type(None)}
+
+
+def test_without_the_token_nothing_is_answered(explorer):
+    for path in ("/", "/choices", "/predict", "/simulate", "/report"):
+        assert get(explorer, path, **{"X-Token": "guess"})[0] == 403
+    assert get(explorer, "/choices", {"token": explorer.secret}, **{"X-Token": ""})[0] == 200
+
+
+def test_another_host_name_gets_nothing(explorer):
+    """A page elsewhere whose name leads to this address."""
+    assert get(explorer, "/choices", Host="example.org")[0] == 403
+
+
+def test_no_other_file_is_served(explorer):
+    for path in ("/../question.py", "/question.py", "/page/index.html", "//etc/passwd"):
+        assert get(explorer, path)[0] == 404
+    assert get(explorer, "/report")[1] == "<title>the report</title>"
+
+
+def test_a_peer_that_says_nothing_keeps_nobody_waiting(explorer):
+    import socket
+
+    silent = [socket.create_connection(("127.0.0.1", explorer.server_port)) for _ in range(50)]
+    assert get(explorer, "/choices")[0] == 200
+    for one in silent:
+        one.close()
+
+
+def test_questions_are_those_of_the_address():
+    found = asked({"suites": ["a", "b"], "loss": ["0.5"], "from_idle": ["true"]})
+    assert (found.suites, found.loss, found.from_idle) == (("a", "b"), 0.5, True)
+    with pytest.raises(InputError):
+        asked({"suites": [""]})
+
+
+@pytest.mark.browser
+def test_in_a_browser(explorer, peer):
+    peer("chromium")
+
+    class Address:
+        """What `Browser.show` opens."""
+
+        def resolve(self):
+            return self
+
+        def as_uri(self):
+            return explorer.url
+
+    with Browser() as browser:
+
+        def until(expression: str) -> None:
+            deadline = time.monotonic() + 120
+            while not browser.evaluate(expression):
+                assert time.monotonic() < deadline, (
+                    browser.evaluate("document.body.innerText"),
+                    browser.complaints,
+                )
+                time.sleep(0.05)
+
+        for width in (390, 1280):
+            browser.show(Address(), width)
+            until("document.getElementById('state').textContent.startsWith('simulated 10 times')")
+            until("document.querySelectorAll('figure svg.marks').length === 6")
+            assert browser.evaluate("document.documentElement.scrollWidth") == width
+            assert browser.evaluate("document.querySelectorAll('#rows tr').length") == 4
+        assert browser.complaints == []
+        before = browser.evaluate("document.querySelector('#rows').textContent")
+        browser.evaluate(
+            "f = document.getElementById('controls'); f.elements.loss.value = 20;"
+            "f.dispatchEvent(new Event('input', {bubbles: true}))"
+        )
+        until(f"document.querySelector('#rows').textContent !== {json.dumps(before)}")
+        assert "loss=0.2" in browser.evaluate("location.search")
+        until("document.getElementById('command').textContent.includes('nb-iot:loss=0.2')")
+        browser.evaluate(
+            "f.elements.suites.value = 'nonsense'; f.dispatchEvent(new Event('input', {bubbles: true}))"
+        )
+        until("!document.getElementById('error').hidden")
+        assert "nonsense" in browser.evaluate("document.getElementById('error').textContent")
+        assert all(address.startswith(("http://127.0.0.1:", "data:")) for address in browser.requests)
+
+
+def test_ctrl_c_ends_it_without_a_word(tmp_path):
+    words = [sys.executable, "-m", "shakedown", "explore", "--no-open"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 0

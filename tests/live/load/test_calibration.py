@@ -1,0 +1,176 @@
+"""A running server's work for a connection: measured from outside, and used by `capacity`."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from live.load import servers
+from shakedown import native
+from shakedown.api.capacities import capacity
+from shakedown.errors import InputError, ShakedownError
+from shakedown.live import calibration
+from shakedown.live.calibration import calibrate
+
+SUITE = "tls1.3/x25519/p256/server"
+QUICK = {"rounds": 2, "seconds": 0.3}
+
+
+@pytest.fixture
+def server(start, pair, tmp_path):
+    """OpenSSL's test server."""
+    return start(servers.s_server("openssl", tmp_path, pair, "-tls1_3"))
+
+
+def test_a_servers_work_is_what_the_kernel_says_of_its_process(start, pair, tmp_path):
+    server = start(servers.s_server("openssl", tmp_path, pair, "-tls1_3"))
+    found = calibrate(server.target, SUITE, rounds=4, seconds=1.5)
+    assert found.method == "process"
+    assert found.processes == ("openssl",)
+    process = server.process
+    server.signal(15)
+    _, _, used = os.wait4(process.pid, 0)
+    process.returncode = 0
+    server.process = None
+    whole_s = used.ru_utime + used.ru_stime
+    # The kernel's own account of all it did, of which the counted connections are all but the warm-up's
+    # and the short loads': about nine tenths, and half where other work leaves few to be counted.
+    each_s = whole_s / found.handshakes
+    assert 0.4 * each_s < found.server_s.estimate < each_s
+    assert found.server_s.lower < found.server_s.estimate < found.server_s.upper
+
+
+def test_capacity_counts_with_it(server):
+    known = calibrate(server.target, SUITE, **QUICK)
+    (row,) = capacity(SUITE, within_s=1.0, bearer="ethernet", server_workers=2, calibrations=[known])
+    (plain,) = capacity(SUITE, within_s=1.0, bearer="ethernet", server_workers=2)
+    assert row.limit_per_s.estimate == pytest.approx(2 / known.server_s.estimate)
+    assert row.limit_per_s.lower == pytest.approx(2 / known.server_s.upper)
+    assert row.calibration == known
+    assert row.limit_per_s.estimate != plain.limit_per_s.estimate
+    other = calibration.Calibration(**{name: getattr(known, name) for name in known.__struct_fields__})
+    (of_another,) = capacity("tls1.2/psk", within_s=1.0, bearer="ethernet", calibrations=[other])
+    assert not of_another.calibration
+
+
+def test_devices_without_a_figure_have_one_of_the_whole(server, monkeypatch):
+    """A board that lacks the server's work gets all of it: nothing of the row is missing then."""
+    monkeypatch.setattr(calibration, "MAX_BUSY", -1.0)
+    known = calibrate(server.target, SUITE, **QUICK)
+    assert any("other programs took" in line for line in known.warnings)
+    (row,) = capacity(SUITE, within_s=1.0, bearer="ethernet", server_device="stm32n6", calibrations=[known])
+    assert row.limit_per_s.estimate == pytest.approx(1 / known.server_s.estimate)
+    assert not row.limit_per_s.missing
+
+
+def test_the_command_says_what_it_measured(server, shakedown, monkeypatch):
+    done = shakedown("capacity", SUITE, "--within", "1s", "--calibrate", server.target, "--json")
+    (row,) = json.loads(done.stdout)
+    assert row["calibration"]["target"] == server.target
+    done = shakedown("capacity", SUITE, "--within", "1s", "--calibrate", server.target)
+    assert "a connection at" in done.stdout
+    assert "CPU time of openssl" in done.stdout
+
+
+def test_a_server_elsewhere_is_told_by_its_rate(server, monkeypatch):
+    """OpenSSL's server takes one connection after the other: twice the clients make it no faster."""
+    seen = calibrate(server.target, SUITE, **QUICK)
+    monkeypatch.setattr(calibration, "_listening", lambda host, port: frozenset())
+    monkeypatch.setattr(calibration, "MAX_CLIENT_LOAD", 2.0)
+    monkeypatch.setattr(calibration, "MAX_GROWTH", 2.0)
+    found = calibrate(server.target, SUITE, **QUICK)
+    assert found.method == "rate"
+    # It cannot run more than there is time.
+    assert found.server_s.estimate > 0.8 * seen.server_s.estimate
+    monkeypatch.setattr(calibration, "MAX_CLIENT_LOAD", 0.01)
+    with pytest.raises(ShakedownError, match=r"clients take \d+% of a processor here.*accepted: calibrating"):
+        calibrate(server.target, SUITE, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"target": "192.0.2.1:443"}, "--authorized-target 192.0.2.1"),
+        ({"target": "127.0.0.1"}, "accepted: HOST:PORT"),
+        ({"suite": "tls9/x"}, 'unknown suite "tls9/x"|unknown'),
+        ({"rounds": 1}, "accepted: at least 2"),
+        ({"seconds": 0.0}, "accepted: at least 2, of 0.05 to 60 s"),
+    ],
+)
+def test_bad_arguments_are_one_line(arguments, words):
+    with pytest.raises(InputError, match=words):
+        calibrate(**{"target": "127.0.0.1:1", "suite": SUITE, **arguments})
+
+
+def test_failing_handshakes_are_no_calibration(server):
+    with pytest.raises(native.extension().CoreError, match="protocol version") as caught:
+        calibrate(server.target, "tls1.2/psk", **QUICK)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_that_go_together(shakedown):
+    for arguments, words in (
+        (("--authorized-target", "h"), "--authorized-target goes with --calibrate"),
+        (("--calibrate", "127.0.0.1:1", "--simulated"), "--calibrate with --simulated"),
+    ):
+        done: subprocess.CompletedProcess[str] = shakedown("capacity", SUITE, "--within", "1s", *arguments)
+        assert done.returncode == 2
+        assert words in done.stderr
+
+
+PER_CONNECTION = """
+import os, signal, socket, ssl, sys, threading
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1], sys.argv[2])
+listening = socket.create_server(("127.0.0.1", int(sys.argv[3])), backlog=100)
+
+def serve(one):
+    try:
+        with context.wrap_socket(one, server_side=True) as peer:
+            peer.recv(1)
+    except OSError:
+        pass
+
+while True:
+    one, _ = listening.accept()
+    if sys.argv[4] == "threads":
+        threading.Thread(target=serve, args=(one,)).start()
+        continue
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then forgets what children ran
+    if os.fork() == 0:
+        serve(one)
+        os._exit(0)
+    one.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("of", "seconds", "words"),
+    [
+        ("threads", 1.0, "accepted: a server that keeps its threads"),
+        (
+            "children",
+            0.3,
+            r"started processes meanwhile .\d+ were seen.*accepted: a server that keeps its processes",
+        ),
+    ],
+)
+def test_servers_whose_work_ends_with_connections_are_refused(start, pair, tmp_path, of, seconds, words):
+    port = servers.free_port()
+    command = [sys.executable, "-c", PER_CONNECTION, str(pair[0]), str(pair[1]), str(port), of]
+    server = start(servers.Server(command, port, tmp_path / "server.log"))
+    with pytest.raises(ShakedownError, match=words):
+        calibrate(server.target, SUITE, rounds=2, seconds=seconds)
+
+
+def test_another_server_on_the_same_port_of_another_address_does_not_count(start, pair, tmp_path):
+    server = start(servers.s_server("openssl", tmp_path, pair, "-tls1_3"))
+    with socket.create_server(("127.0.0.9", server.port)):
+        assert calibration._listening("127.0.0.1", str(server.port)) == {server.process.pid}
+        with pytest.raises(InputError, match="served by this process"):
+            calibration._listening("127.0.0.9", str(server.port))

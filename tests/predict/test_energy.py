@@ -1,0 +1,84 @@
+"""The client's energy: the handshake itself, waking and tail, what a resumption saves."""
+
+from __future__ import annotations
+
+import pytest
+
+from shakedown.cli import exit_status
+from shakedown.errors import InputError
+from shakedown.prediction.predict import predict_rows
+from shakedown.profiles import bearer_names, load_bearer
+
+DEVICES = ("cortex-m4", "esp32-c3", "nrf52840", "phone")
+PSK, ML_DSA, RSA = "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server", "tls1.2/rsa/rsa2048/server"
+
+
+def ends(figure):
+    return figure["lower"] is not None and figure["upper"] is not None
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_nearly_every_bearer_has_both_ends_for_every_device(device):
+    """A few have packets too small for TCP."""
+    whole = refused = 0
+    for bearer in bearer_names():
+        try:
+            [row] = predict_rows([PSK], device=device, bearer=bearer, battery_j=1e4)
+        except InputError:
+            assert load_bearer(bearer).mtu_bytes <= 52
+            refused += 1
+            continue
+        handshake, around, lasts = (
+            row[name] for name in ("energy_j", "wake_tail_j", "handshakes_per_charge")
+        )
+        whole += ends(handshake) and ends(around) and ends(lasts)
+        for figure in (handshake, lasts):
+            if figure["estimate"] is not None:
+                assert figure["lower"] < figure["estimate"] < figure["upper"]
+    assert whole == len(bearer_names()) - refused >= 57
+
+
+def test_suites_differ_in_the_handshake_and_not_in_the_tail():
+    psk, rsa, ml_dsa = predict_rows([PSK, RSA, ML_DSA], device="cortex-m4", bearer="lte")
+    assert psk["wake_tail_j"] == rsa["wake_tail_j"] == ml_dsa["wake_tail_j"]
+    assert psk["wake_tail_j"]["estimate"] == pytest.approx(10.6)
+    assert 1.4 * psk["energy_j"]["estimate"] < ml_dsa["energy_j"]["estimate"] < 1.0
+    saved = rsa["resumption_saves_j"]
+    [resumed] = predict_rows([f"{RSA}/resumed"], device="cortex-m4", bearer="lte")
+    assert saved["estimate"] == pytest.approx(rsa["energy_j"]["estimate"] - resumed["energy_j"]["estimate"])
+    assert 0.0 < saved["lower"] < saved["estimate"] < saved["upper"] < rsa["energy_j"]["upper"]
+    assert psk["resumption_saves_j"] is resumed["resumption_saves_j"] is None
+
+
+@pytest.mark.parametrize("pair", [("wifi", "wifi-preset"), ("lte", "lte-measured"), ("3g", "umts")])
+def test_a_preset_wakes_as_what_was_measured_does(pair):
+    """Each states its terms, so that they can be compared."""
+    rows = [predict_rows([PSK], device="cortex-m4", bearer=one, from_idle=True)[0] for one in pair]
+    assert rows[0]["wake_tail_j"] == rows[1]["wake_tail_j"]
+    terms = [row["energy_terms"].removeprefix(f"over {one}: ") for row, one in zip(rows, pair, strict=True)]
+    assert [term.partition("(")[0] for term in terms] == ["from idle "] * 2
+
+
+def test_waking_takes_time_and_energy_or_a_note_says_that_it_does_not(capsys):
+    awake, woken = (
+        predict_rows([PSK], device="cortex-m4", bearer="lte", from_idle=idle)[0] for idle in (False, True)
+    )
+    setup = load_bearer("lte")
+    assert woken["ready_s"]["mean"] - awake["ready_s"]["mean"] == pytest.approx(setup.setup_s, rel=0.05)
+    added = woken["wake_tail_j"]["estimate"] - awake["wake_tail_j"]["estimate"]
+    assert added == pytest.approx(setup.energy.setup_j)
+    for command in (("predict", PSK), ("simulate", PSK, "--arrivals", "storm:1s", "--clients", "20")):
+        for bearer, noted in (("lte", False), ("ethernet", True)):
+            assert exit_status([*command, "--bearer", bearer, "--from-idle"]) == 0
+            note = capsys.readouterr().err
+            assert ("--from-idle changes nothing over ethernet: the line is up" in note) == noted
+
+
+def test_a_dominant_unknown_gives_no_number_and_no_battery_life(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    place = ("--server-device", "stm32n6", "--device", "cortex-m4", "--battery", "1e4J")
+    assert exit_status(["predict", "tls1.3/x25519/p256/server", *place]) == 0
+    out = capsys.readouterr().out
+    lacking = "energy of tls1.3/x25519/p256/server on cortex-m4 over lte is not estimated: no figure for the "
+    assert f"{lacking}wait for a part of the server's work" in out
+    assert "µJ" not in out

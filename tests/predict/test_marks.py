@@ -1,0 +1,186 @@
+"""Work or power without a figure is named in every figure that depends on it, and in no other; what bounds
+such a figure holds whatever the unknown is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shakedown.models.ranges import exactly
+from shakedown.native.scenario import Fleet
+from shakedown.prediction.capacity import capacity_row
+from shakedown.prediction.predict import rows, with_battery
+from shakedown.prediction.scenario import scenario
+from shakedown.schema.base import builtins
+from shakedown.simulation.fleet import settle
+from shakedown.simulation.simulate import Job, run
+
+SUITES = ("tls1.2/psk", "tls1.3/x25519/p256/server", "tls1.2/rsa/rsa2048/mutual")
+PLACES = (("cortex-m4", "nb-iot"), ("phone", "lte"), ("esp32", "wifi"))
+FIGURES = (
+    "client_s", "server_s", "transmission_s", "queue_s", "utilisation", "energy_j", "wake_tail_j", "ready_s",
+    "done_s", "handshakes_per_charge",
+)  # fmt: skip
+CAPACITIES = ("rate_per_s", "limit_per_s", "unloaded_s")
+SIMULATED = (
+    "ready_s", "done_s", "connect_s", "queue_wait_s", "job_wait_s", "utilisation", "offered", "energy_j",
+    "wake_tail_j", "recovery_s",
+)  # fmt: skip
+POWERS = {
+    "device": ("active_w", "idle_w"),
+    "bearer": ("send_w", "receive_w", "idle_w", "tail_w", "setup_j"),
+}
+HIDDEN_S = (0.0, 1e-3, 5.0)
+"""What the unknown work takes, in truth."""
+RATE_PER_S = 0.1
+
+
+def without_cost(one, side, message, seconds=None):
+    """The scenario with one more piece of work: that takes so long, or that has no cost (None)."""
+    price = getattr(one, side)
+    if seconds is None:
+        row = {"side": side, "operation": "sign", "algorithm": "hidden", "parameters": "", "count": 1,
+               "reason": "hidden"}  # fmt: skip
+        more = replace(price, without_cost=[*price.without_cost, row], without_cost_high_s=math.inf)
+    else:
+        at = {**price.message_s, message: price.message_s.get(message, 0.0) + seconds}
+        more = replace(price, parts={**price.parts, "hidden": exactly(seconds)}, message_s=at)
+    return replace(one, **{side: more})
+
+
+def powered(one, what, key, watts):
+    """The scenario with another power, None: unknown."""
+    profile = getattr(one, what)
+    changed = replace(profile, energy=msgspec.structs.replace(profile.energy, **{key: watts}))
+    return replace(one, **{what: changed})
+
+
+def unknowns(one):
+    """Every place for an unknown, as a function from its true value, or None, to the scenario."""
+    for side in ("client", "server"):
+        for message in (None, *(message.index for message in one.trace.messages)):
+            yield lambda value, side=side, message=message: without_cost(one, side, message, value), HIDDEN_S
+    for what, keys in POWERS.items():
+        for key in keys:
+            hidden = getattr(powered(one, what, key, None), what)
+            if getattr(hidden.power if what == "device" else hidden.energy, key) is not None:
+                continue  # an assumption with a range stands in, so nothing is unknown
+            yield lambda value, what=what, key=key: powered(one, what, key, value), (1e-4, 0.1, 20.0)
+
+
+def value(figure):
+    """What is compared of a figure: its estimate, its mean, or itself."""
+    if not isinstance(figure, dict):
+        return figure
+    return figure["estimate"] if "estimate" in figure else figure["mean"]
+
+
+def differ(one, other, name=""):
+    if one is None or other is None:
+        return one is not other
+    # Drawn anew, the network takes a little more or less.
+    drawn = 0.05 if name == "transmission_s" else 1e-9
+    return not math.isclose(one, other, rel_tol=drawn, abs_tol=1e-12)
+
+
+def marked(figure):
+    return isinstance(figure, dict) and bool(figure["missing"])
+
+
+def lower(figure):
+    return figure["lower"] if "estimate" in figure else figure["mean"]
+
+
+def check(hidden, found, names):
+    """Compares rows of the true values with that of the unknown."""
+    for name in names:
+        figures = [value(row[name]) for row in found]
+        depends = any(differ(figures[0], other, name) for other in figures[1:])
+        # Work after the client is ready (a ticket's) is not told from work before it.
+        over = name == "ready_s" and marked(hidden[name])
+        assert marked(hidden[name]) == depends or over, (name, figures, hidden[name])
+        if not depends and over:
+            assert lower(hidden[name]) <= figures[0] * 1.02
+        elif not depends:
+            assert not differ(value(hidden[name]), figures[0], name), name
+        if not depends:
+            continue
+        shown = hidden[name]
+        assert "estimate" not in shown or shown["estimate"] is None
+        for true in figures:
+            if true is not None:
+                # Drawn anew, the network takes a little more or less.
+                assert lower(shown) is None or lower(shown) <= true * 1.02, name
+                assert shown.get("upper") is None or shown["upper"] >= true / 1.02, name
+
+
+def scenarios():
+    return st.tuples(st.sampled_from(SUITES), st.sampled_from(PLACES), st.booleans())
+
+
+@settings(max_examples=25, deadline=None)
+@given(scenarios(), st.data())
+def test_an_unknown_is_named_where_it_matters_and_nowhere_else(where, data):
+    suite, (device, bearer), from_idle = where
+    one = with_battery(scenario(suite, device, "server", bearer, from_idle=from_idle), 1e4)
+    at, values = data.draw(st.sampled_from(list(unknowns(one))))
+    hidden = rows(at(None), "default", [RATE_PER_S], 1)[0]
+    found = [rows(at(value), "default", [RATE_PER_S], 1)[0] for value in values]
+    check(hidden, found, FIGURES)
+    for way in (None, *values):
+        capacity = capacity_row(at(way), 30.0, None, 1)
+        if way is None:
+            least = capacity
+        for name in CAPACITIES:
+            if marked(least[name]) and least[name]["upper"] is not None and value(capacity[name]) is not None:
+                assert value(capacity[name]) <= least[name]["upper"] * (1 + 1e-9)
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.sampled_from(SUITES), st.sampled_from(["client", "server"]), st.data())
+def test_an_unknown_is_named_through_simulations_too(suite, side, data):
+    one = scenario(suite, "cortex-m4", "server", "nb-iot")
+    message = data.draw(st.sampled_from([None, *(message.index for message in one.trace.messages)]))
+    fleet = settle(Fleet(arrivals=f"poisson:{RATE_PER_S}/s", clients=300, replications=1))
+
+    def simulated(seconds):
+        found = run(Job(without_cost(one, side, message, seconds), None, fleet, 1, 1))
+        return builtins(found)
+
+    hidden, quick, slow = simulated(None), simulated(0.0), simulated(5.0)
+    named = {name for name in SIMULATED if hidden[name]["missing"]}
+    client = {"ready_s", "done_s", "queue_wait_s", "job_wait_s", "energy_j", "recovery_s"}
+    assert named == (client | {"utilisation", "offered"} if side == "server" else client)
+    assert hidden["missing"] == (f"{side} sign hidden",)
+    for name in set(SIMULATED) - named:
+        assert value(hidden[name]) == pytest.approx(value(quick[name]), rel=0.02)
+        assert value(slow[name]) == pytest.approx(value(quick[name]), rel=0.02)
+    for name in ("ready_s", "done_s"):
+        # A ticket is processed after the client is ready.
+        assert hidden[name]["mean"] <= quick[name]["mean"] <= slow[name]["mean"]
+    assert hidden["energy_j"]["mean"] is hidden["modelled"] is None
+    assert hidden["unstable"] is (None if side == "server" else False)
+    if side == "server":
+        assert hidden["utilisation"]["lower"] <= quick["utilisation"]["estimate"]
+        assert hidden["queue_wait_s"]["mean"] <= quick["queue_wait_s"]["mean"] * (1 + 1e-9)
+    else:
+        assert hidden["queue_wait_s"]["mean"] is None
+
+
+def test_a_wait_that_grows_without_bound_is_no_estimate():
+    one = without_cost(scenario("tls1.2/psk"), "server", None)
+    limit = 1.0 / one.service_s.mean
+    quiet, busy, over = rows(one, "default", [0.0, 0.9 * limit, 1.1 * limit], 1)
+    assert (quiet["queue_s"]["estimate"], quiet["queue_s"]["missing"]) == (0.0, [])
+    assert busy["queue_s"]["estimate"] is busy["queue_s"]["upper"] is None
+    assert busy["queue_s"]["lower"] > 0.0
+    assert over["queue_s"] is over["ready_s"] is None
+    assert over["utilisation"]["lower"] == pytest.approx(1.1)
+    assert np.isfinite(busy["ready_s"]["lower"])

@@ -1,0 +1,126 @@
+"""`BEARER:loss=…,congestion=…,initial-window=…`: a bearer with another loss, or other hosts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import shakedown
+from shakedown.errors import InputError
+from shakedown.profiles import changed_bearer, load_bearer
+from shakedown.schema.profiles import HostTcp
+
+
+@pytest.mark.parametrize(("text", "loss"), [("5%", 0.05), ("0.05", 0.05), ("0%", 0.0), ("90%", 0.9)])
+def test_only_the_loss_differs(text, loss):
+    plain, changed = load_bearer("nb-iot"), load_bearer(f"nb-iot:loss={text}")
+    assert (changed.up.loss, changed.down.loss) == (loss, loss)
+    same = replace(
+        changed,
+        name=plain.name,
+        up=replace(changed.up, loss=plain.up.loss),
+        down=replace(changed.down, loss=plain.down.loss),
+    )
+    assert same == plain
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "loss=91%",
+        "loss=-1%",
+        "loss=nan",
+        "loss=",
+        "loss",
+        "rate=3",
+        "",
+        "congestion=vegas",
+        "initial-window=0",
+        "syn-retries=21",
+        "loss=1%,",
+    ],
+)
+def test_anything_else_is_refused(change):
+    with pytest.raises(
+        InputError, match=r"accepted: loss=0% to loss=90%, congestion=cubic\|reno\|bbr, initial-window=1 to"
+    ):
+        load_bearer(f"nb-iot:{change}")
+
+
+def test_an_unknown_bearer_is_named():
+    with pytest.raises(InputError, match="nbiot"):
+        load_bearer("nbiot:loss=5%")
+
+
+def test_hosts_do_tcp_as_asked():
+    found = load_bearer("lte:congestion=bbr,initial-window=20,loss=1%")
+    assert (found.tcp, found.up.loss) == (HostTcp("bbr", 20), 0.01)
+    assert load_bearer("lte").tcp == HostTcp("cubic", 10)
+    found = load_bearer("lte:syn-linear-timeouts=0,syn-retries=3,synack-retries=2")
+    assert found.tcp == HostTcp(syn_linear_timeouts=0, syn_retries=3, synack_retries=2)
+
+
+def test_changes_add_up_in_the_name():
+    once = changed_bearer("lte", loss="1%", congestion=None)
+    assert once == "lte:loss=1%"
+    assert (
+        changed_bearer(once, congestion="reno", initial_window="4")
+        == "lte:loss=1%,congestion=reno,initial-window=4"
+    )
+    assert changed_bearer("./a:b/my.toml", loss="0.1") == "./a:b/my.toml:loss=0.1"
+    assert changed_bearer("lte") == "lte"
+
+
+def test_a_profile_says_how_its_hosts_do_tcp(tmp_path):
+    plain = Path(shakedown.__file__).parent / "profiles" / "bearers" / "lte.toml"
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        plain.read_text().replace('name = "lte"', 'name = "mine"') + '\n[tcp]\ncongestion = "bbr"\n'
+    )
+    assert load_bearer(str(path)).tcp == HostTcp("bbr", 10)
+    path.write_text(path.read_text().replace('"bbr"', '"vegas"'))
+    with pytest.raises(InputError, match="cubic, reno, bbr"):
+        load_bearer(str(path))
+
+
+@pytest.mark.parametrize(("policy", "syns"), [("", 11), (",syn-linear-timeouts=0,syn-retries=3", 4)])
+def test_hosts_send_as_many_syns_as_their_policy_says(shakedown, policy, syns):
+    """A server that lets one of twenty in is silent to the others: a SYN, four a second apart, six more."""
+    fleet = ("--arrivals", "storm:1ms", "--clients", "20", "--admission", "rate=0.001/s,refuse=silence")
+    told = shakedown("simulate", "tls1.2/psk", *fleet, "--bearer", f"ethernet:loss=0%{policy}", "--json")
+    (row,) = json.loads(told.stdout)
+    assert row["failed"] == {"connect": 19}
+    assert row["admission"]["refused"] == 19 * syns
+
+
+def test_predict_and_simulate_run_them(shakedown):
+    """36 kB over 600 ms without loss: BBR is later than CUBIC, in both alike; a window of 40 is earlier."""
+    suite = "tls1.3/x25519mlkem768/mldsa87@mldsa87@mldsa87@mldsa87/server"
+    found = {}
+    for name, options in {
+        "cubic": (),
+        "bbr": ("--congestion", "bbr"),
+        "wide": ("--initial-window", "40"),
+    }.items():
+        place = ("--device", "server", "--bearer", "geo:loss=0%", *options, "--json")
+        (predicted,) = json.loads(shakedown("predict", suite, *place).stdout)
+        fleet = ("--arrivals", "deterministic:0.01/s", "--clients", "200")
+        (simulated,) = json.loads(shakedown("simulate", suite, *fleet, *place).stdout)
+        found[name] = predicted["ready_s"]["mean"]
+        assert simulated["ready_s"]["mean"] == pytest.approx(found[name], rel=0.01)
+    assert found["wide"] < found["cubic"] < found["bbr"]
+
+
+def test_a_fleet_has_one_way(tmp_path):
+    from shakedown import simulate_mix
+
+    mix = tmp_path / "mix.toml"
+    mix.write_text(
+        "[[clients]]\nsuite = 'tls1.2/psk'\nbearer = 'lte'\n"
+        "[[clients]]\nsuite = 'tls1.2/psk'\nbearer = 'lte:congestion=bbr'\n"
+    )
+    with pytest.raises(InputError, match="do TCP differently"):
+        simulate_mix(mix, "poisson:1/s", clients=10)

@@ -1,0 +1,126 @@
+"""Columns: which of them a table has, what is left of names, sorting, CSV."""
+
+from __future__ import annotations
+
+import io
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shakedown.errors import InputError
+from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selection, label, named, shared
+from shakedown.reporting.columns.modelled import PREDICTIONS
+from shakedown.reporting.terminal.listing import listing
+
+COLUMNS = (
+    label("suite", "suite", path=True),
+    Column(key="a_s", name="first figure", rank=ALWAYS),
+    Column(key="b_s", name="second", rank=USUAL),
+    Column(key="c_s", name="third", rank=ROOM),
+    Column(key="d_s", name="fourth", rank=WIDE),
+    label("place", "place", identity=True),
+    label("why", "why", prose=True, rank=USUAL),
+)
+
+
+def row(suite: str, number: int, **more: object) -> dict[str, object]:
+    figures = {f"{name}_s": number for name in "abcd"}
+    return {"suite": suite, **figures, "place": "here", "why": "", **more}
+
+
+def lines(rows: list[dict[str, object]], width: int = 80, **selected: object) -> list[str]:
+    return list(listing(COLUMNS, rows, Selection(**selected), width=width))  # type: ignore[arg-type]
+
+
+def test_shared_parts_go_into_the_title():
+    rows = [row("tls1.3/x25519/p256/server", 1), row("tls1.3/x25519mlkem768/p256/server", 2)]
+    title, heading, one, two = lines(rows)
+    assert title == "tls1.3/…/p256/server"
+    assert "place" not in heading
+    assert (one.split()[0], two.split()[0]) == ("x25519", "x25519mlkem768")
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5), min_size=2, max_size=6))
+def test_short_names_tell_rows_apart_and_can_be_put_together_again(parts):
+    names = ["/".join(one) for one in parts]
+    found = shared(names)
+    if not found.pattern:
+        return
+    assert len(set(found.short.values())) == len(set(names))
+    begin, _, end = found.pattern.partition("…")
+    assert all(f"{begin}{found.short[name]}{end}" == name for name in names)
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_table_fits_whatever_its_rows(width):
+    rows = [row("x/" + "long-part/" * 6 + "end", 1, why="for many reasons " * 9), row("y/other", 123_456)]
+    found = lines(rows, width)
+    assert max(map(len, found)) <= width
+    text = "".join("".join(found).split())
+    assert "123,456" in text
+    assert text.count("long-part/") == 6
+
+
+def test_wider_screens_show_more_and_only_wide_shows_all():
+    rows = [row("x/one", 1), row("y/two", 2)]
+    assert "second" not in lines(rows, 22)[0]
+    assert "third" in lines(rows, 120)[0]
+    assert "fourth" not in lines(rows, 120)[0]
+    assert all(one.name in lines(rows, 40, wide=True)[0] for one in COLUMNS[:-1])
+
+
+def test_figures_without_room_are_named_and_no_row_is_torn():
+    many = (COLUMNS[0], *(Column(key=f"{name}_s", name=name, rank=ALWAYS) for name in "abcd"))
+    heading, *found, left_out = listing(
+        many, [row("x/one", 10**12), row("y/two", 10**12)], Selection(), width=48
+    )
+    assert heading.split() == ["suite", "a", "b"]
+    assert len(found) == 2
+    assert left_out == "no room for: c, d"
+
+
+def test_what_is_bounded_is_a_column_of_wide_tables():
+    bounded = Column(key="a_s", name="bounded", text=lambda row: "9 ms – 300 ms")
+    unknown = Column(key="b_s", name="nothing", text=lambda row: "unknown")
+    rows = [row("x/one", 1, a_s=None, b_s=None)]
+    heading = next(listing((COLUMNS[0], bounded, unknown), rows, Selection(wide=True), width=80))
+    assert heading.split() == ["suite", "bounded"]
+
+
+def test_the_mean_of_handshakes_that_differ_much_has_two_digits():
+    (ready,) = (one for one in PREDICTIONS if one.name == "ready")
+    assert ready.cell({"ready_mean_s": 0.296, "ready_low_s": 0.057, "ready_high_s": 3.1}) == "300 ms"
+    assert ready.cell({"ready_mean_s": 0.346, "ready_low_s": 0.057, "ready_high_s": 3.1}) == "350 ms"
+
+
+def test_sorting_puts_what_is_unknown_last():
+    rows = [row("x/a", 2), row("x/b", 9), row("x/c", 1, a_s=None)]
+    assert [one["suite"] for one in Selection(sort="a_s").ordered(COLUMNS, rows)] == ["x/a", "x/b", "x/c"]
+    assert [one["suite"] for one in Selection(sort="-a_s").ordered(COLUMNS, rows)] == ["x/b", "x/a", "x/c"]
+
+
+def test_columns_are_found_by_key_and_heading():
+    assert named(COLUMNS, "first_figure").key == named(COLUMNS, "a_s").key == "a_s"
+    with pytest.raises(
+        InputError, match=r'unknown column "sute"; did you mean "suite"\?; accepted: suite, a_s'
+    ):
+        named(COLUMNS, "sute")
+
+
+def test_marks_are_explained_only_where_they_occur():
+    marked = [Column(key="a_s", name="a", rank=ALWAYS, show=lambda value: f"≈ {value}")]
+    assert list(listing(marked, [{"a_s": 1}], Selection(), width=80))[-1] == "≈ in part assumed"
+    plain = [Column(key="a_s", name="a", rank=ALWAYS)]
+    assert len(list(listing(plain, [{"a_s": 1}], Selection(), width=80))) == 2
+
+
+def test_csv_has_keys_and_exact_values(capsys):
+    from shakedown.cli._output import print_rows
+
+    print_rows(COLUMNS, [row('a,"b', 1, a_s=0.1 + 0.2), row("c", 2, place=None)], Selection(csv=True))
+    found = pl.read_csv(io.StringIO(capsys.readouterr().out))
+    assert found.columns == [one.key for one in COLUMNS]
+    assert found["a_s"].to_list() == [0.1 + 0.2, 2.0]
+    assert found["suite"].to_list() == ['a,"b', "c"]

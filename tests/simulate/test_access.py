@@ -1,0 +1,138 @@
+"""Shared cells: published results, options, and what a headline says."""
+
+import json
+
+import pytest
+from tools import access_check
+
+from shakedown import simulate
+from shakedown.errors import InputError
+from shakedown.experiments.figure_kinds import load_experiment
+from shakedown.profiles import load_bearer
+
+STORM = ("simulate", "tls1.2/psk", "--arrivals", "storm:2s", "--clients", "200", "--bearer", "nb-iot")
+
+
+def test_published_results_are_met_and_are_those_of_the_page():
+    rows = access_check.rows()
+    outside = {(row.source, row.what) for row in rows if not row.agrees}
+    assert outside == access_check.OUTSIDE
+    table = access_check.PAGE.read_text().split(access_check.BEGIN)[1].split(access_check.END)[0]
+    assert table.strip() == access_check.markdown(rows)
+
+
+def said(shakedown, *more):
+    done = shakedown(*STORM, *more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_storm_without_cells_says_what_it_leaves_out(shakedown):
+    assert "200 clients, each with a link of its own, storm:2s" in said(shakedown)
+    assert "200 clients in 2 cells, storm:2s" in said(shakedown, "--cells", "2")
+    steady = said(shakedown, "--arrivals", "poisson:10/s", "--replications", "1")
+    assert "link of its own" not in steady
+
+
+def test_fewer_cells_take_longer():
+    def recovery_s(cells):
+        (row,) = simulate("tls1.2/psk", "storm:2s", clients=200, bearer="nb-iot", from_idle=True, cells=cells)
+        return row.recovery_s.estimate
+
+    assert recovery_s(1) > recovery_s(10) > recovery_s(None)
+
+
+def test_the_same_seed_gives_the_same_rows():
+    for bearer in ("nb-iot", "wifi", "802154", "lorawan-sf7", "gsm-csd", "lte-m", "gprs"):
+        suite = "wtls/ecdh_ecdsa/160p/server" if bearer in ("lorawan-sf7", "802154") else "tls1.2/psk"
+        once, again = (
+            simulate(suite, "storm:2s", clients=40, bearer=bearer, from_idle=True, cells=2) for _ in range(2)
+        )
+        assert once == again
+        (row,) = once
+        assert row.cells == 2
+        assert row.access is not None
+        assert row.access.cells == 2
+
+
+def test_what_a_cell_cannot_be_is_refused():
+    with pytest.raises(InputError, match="bearer 'ethernet' does not say what a cell's clients share"):
+        simulate("tls1.2/psk", "storm:2s", clients=20, bearer="ethernet", cells=2)
+    with pytest.raises(InputError, match="cells is 0; accepted: a whole number from 1"):
+        simulate("tls1.2/psk", "storm:2s", clients=20, bearer="nb-iot", cells=0)
+
+
+def test_clients_per_cell_gives_the_cells(shakedown):
+    assert "200 clients in 4 cells, storm:2s" in said(shakedown, "--clients-per-cell", "60")
+    once, again = (
+        simulate("tls1.2/psk", "storm:2s", clients=200, bearer="nb-iot", from_idle=True, **one)
+        for one in ({"cells": 4}, {"clients_per_cell": 50})
+    )
+    assert once == again
+    # Replications share the clients out: each has half of them in its cells.
+    halves = {"clients": 200, "bearer": "nb-iot", "replications": 2, "clients_per_cell": 50}
+    (row,) = simulate("tls1.2/psk", "storm:2s", **halves)
+    assert row.cells == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"cells": 2, "clients_per_cell": 9}, "clients per cell is 9 and cells 2; accepted: one of them"),
+        ({"clients_per_cell": 0}, "clients per cell is 0; accepted: a whole number from 1"),
+        (
+            {"clients_per_cell": 9, "arrivals": "poisson:5/s"},
+            'arrivals "poisson:5/s" say no number of clients',
+        ),
+    ],
+)
+def test_clients_per_cell_that_cannot_be_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
+        simulate("tls1.2/psk", **{"arrivals": "storm:2s", "clients": 20, "bearer": "nb-iot", **wrong})
+
+
+def test_an_experiment_names_the_key_that_is_wrong(tmp_path):
+    path = tmp_path / "storm.toml"
+    path.write_text(
+        'name = "storm"\nsuites = ["tls1.2/psk"]\n[simulated]\narrivals = ["storm:2s"]\n'
+        "cells = 2\nclients_per_cell = 3\n"
+    )
+    with pytest.raises(InputError, match=r"simulated\.clients_per_cell: clients per cell is 3 and cells 2"):
+        load_experiment(path)
+
+
+def test_coverage_classes_share_cells_and_have_preambles_of_their_own():
+    cells = [load_bearer(name).cell for name in ("nb-iot", "nb-iot-ce1", "nb-iot-ce2")]
+    assert len({cell.medium for cell in cells}) == 1
+    assert len({cell.entry for cell in cells}) == 3
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ('medium = "x"\nup_bps = 1', "down_bps is missing"),
+        ('medium = "x"\n[cell.csma]\nslot_ms = 1', "[cell]: [csma]: window is missing"),
+        ('medium = "x"\n[cell.circuits]\nchannels = 1.5', "channels is 1.5; accepted: a whole number"),
+        ('medium = "x"\n[cell.circuits]\nlines = 3', "channels is missing"),
+        ('medium = "x"\n[cell.aloha]\n[cell.csma]', "accepted: one of them"),
+    ],
+)
+def test_wrong_cells_are_told(tmp_path, table, message):
+    path = tmp_path / "mine.toml"
+    text = 'schema = 2\nname = "mine"\ntitle = "t"\ndate = "2024"\nsource = ["s"]\n'
+    path.write_text(f"{text}up_bps = 9600\ndown_bps = 9600\ntraversal_ms = 10\n[cell]\n{table}\n")
+    with pytest.raises(InputError) as error:
+        load_bearer(str(path))
+    assert message in str(error.value)
+
+
+def test_json_has_what_happened_in_the_cells(shakedown):
+    (row,) = json.loads(said(shakedown, "--cells", "2", "--from-idle", "--json"))
+    access = row["access"]
+    assert access["requests"] == access["admitted"] + access["refused"]
+    assert access["transmissions"] >= access["admitted"] > 0
+    series = access["series"]
+    assert sum(one["admitted"] for one in series) == access["admitted"]
+    assert sum(one["bytes"][1] for one in series) == access["bytes"][1] <= row["traffic"]["down_bytes"]
+    carried_s = sum(one["utilisation"][0] for one in series) * row["series_s"] * access["cells"]
+    assert carried_s == pytest.approx(access["airtime_s"][0])

@@ -1,0 +1,289 @@
+"""One fleet in pieces, on a cluster: the rows of one process, byte for byte, whatever happens to workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from shakedown import native
+from shakedown.errors import InputError
+from shakedown.experiments import cluster
+from shakedown.native.scenario import Fleet
+from shakedown.schema import builtins
+from shakedown.simulation.deployment import Site
+from shakedown.simulation.pieces import in_pieces
+from shakedown.simulation.simulate import simulate
+
+pytestmark = pytest.mark.filterwarnings("default")
+"""Dask's own warnings are its own."""
+
+SUITES = ("tls1.3/x25519/p256/server", "tls1.2/psk")
+METERS = Site(device="cortex-m4", bearer="nb-iot", server_workers=2)
+FLEETS = {
+    "a rate, as long as its precision needs": (Fleet(arrivals="poisson:900/s", precision=0.1), Site()),
+    "a rate, so many clients": (Fleet(arrivals="bursts:20@9/s", clients=2000), Site()),
+    "storms": (Fleet(arrivals="storm:2s+backoff", clients=400, replications=4), Site()),
+    "cells with servers of their own": (
+        Fleet(
+            arrivals="storm:1s+backoff", clients=300, cells=7, servers=4, balance="cell", from_idle=True,
+            timeout_s=4.0, replications=2,
+        ),
+        METERS,
+    ),
+    "servers of their own": (
+        Fleet(arrivals="storm:0s", clients=300, servers=5, balance="hash", discipline="ps"), Site(),
+    ),
+    "one piece": (Fleet(arrivals="storm:1s", clients=200), Site()),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster.local(2) as found:
+        yield found
+
+
+def rows(fleet: Fleet, site: Site, pool=None) -> str:
+    return json.dumps([builtins(row) for row in simulate(SUITES, fleet, site, pool=pool)])
+
+
+class Backwards:
+    """Jobs one after another, the last first, as a pool of so many threads."""
+
+    def __init__(self, threads: int = 3) -> None:
+        self.count, self.jobs = threads, []
+
+    def threads(self) -> int:
+        return self.count
+
+    def is_here(self) -> bool:
+        return True
+
+    def results(self, works):
+        for work in list(works)[::-1]:
+            yield self.result(work)
+
+    def result(self, work):
+        found = None
+        while True:
+            try:
+                jobs = work.send(found)
+            except StopIteration as end:
+                return end.value
+            self.jobs.append(len(jobs))
+            found = [job() for job in jobs[::-1]][::-1]
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_rows_of_two_processes_are_those_of_one(client, name):
+    fleet, site = FLEETS[name]
+    assert rows(fleet, site, cluster.Cluster(client)) == rows(fleet, site)
+
+
+def test_a_file_of_times_is_cut_by_servers(client, tmp_path):
+    (tmp_path / "times").write_text("".join(f"{n // 3 * 0.02:.2f}\n" for n in range(900)))
+    fleet = Fleet(arrivals=f"file:{tmp_path / 'times'}", servers=3, balance="hash")
+    assert rows(fleet, Site(), cluster.Cluster(client)) == rows(fleet, Site())
+
+
+def spec_of(fleet: Fleet) -> dict:
+    from shakedown.simulation.fleet import settle
+    from shakedown.simulation.simulate import Job
+
+    return Job(Site().priced(SUITES[0]), None, settle(fleet), 1, 1).spec()
+
+
+def test_pieces_are_merged_in_any_order_and_rounds_follow():
+    spec, pool = spec_of(Fleet(arrivals="poisson:3600/s", max_events=9_000_000)), Backwards()
+    assert pool.result(in_pieces(spec, "it", 3)) == native.simulated_report(spec)
+    assert len(pool.jobs) > 1
+    assert set(pool.jobs) == {25}
+
+
+@pytest.mark.parametrize(
+    ("options", "threads", "pieces"),
+    [
+        ({"servers": 8, "balance": "hash"}, 3, 6),
+        ({"servers": 8, "balance": "hash"}, 100, 8),
+        ({"servers": 8, "balance": "hash", "replications": 5}, 3, 10),
+        ({"servers": 8, "balance": "round-robin"}, 3, 1),
+        ({"replications": 5}, 100, 5),
+    ],
+)
+def test_a_fleet_is_cut_into_as_many_pieces_as_keep_all_busy(options, threads, pieces):
+    spec, pool = spec_of(Fleet(arrivals="storm:1s", clients=50, **options)), Backwards()
+    assert pool.result(in_pieces(spec, "it", threads)) == native.simulated_report(spec)
+    assert pool.jobs == [pieces]
+
+
+def test_what_cannot_be_cut_is_told_in_one_line(caplog):
+    in_pieces(spec_of(Fleet(arrivals="storm:1s", clients=50, servers=4)), "psk", 2)
+    (line,) = caplog.messages
+    assert line.startswith("psk is simulated in one process: one replication, and all clients meet")
+    caplog.clear()
+    in_pieces(spec_of(Fleet(arrivals="storm:1s", clients=50, servers=4)), "psk", 1)
+    in_pieces(spec_of(Fleet(arrivals="storm:1s", clients=50, servers=4, balance="hash")), "psk", 2)
+    assert not caplog.messages
+
+
+def test_a_scenario_that_cannot_be_is_refused_before_anything_runs():
+    spec = {**spec_of(Fleet(arrivals="storm:1s", clients=50)), "seed": -1}
+    with pytest.raises(InputError, match=r"invalid value"):
+        in_pieces(spec, "it", 2)
+    fleet = Fleet(arrivals="storm:1s", clients=50, servers=2, balance="hash")
+    piece = native.simulated_piece(native.simulation_text(spec_of(fleet)), 0, (1, 2))
+    with pytest.raises(InputError, match="of replication 0's 2 parts, 1 are there"):
+        native.merged([piece])
+
+
+def test_a_balance_by_cells_needs_cells():
+    with pytest.raises(InputError, match='balance is "cell" and there are no cells; accepted: a number of'):
+        simulate(SUITES, Fleet(arrivals="storm:1s", balance="cell", servers=2), Site())
+
+
+def with_a_mishap(text: str, begun: Path, *, kills: bool):
+    """A storm's twelve pieces, of which the first kills its worker, or keeps it, when it is begun first."""
+
+    def first() -> str:
+        if not begun.exists():
+            begun.touch()
+            if kills:
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(2.0)
+        return native.simulated_piece(text, 0, (0, 12))
+
+    found = yield [
+        first,
+        *(partial(native.simulated_piece, text, 0, (number, 12)) for number in range(1, 12)),
+    ]
+    return native.merged(found)[0]
+
+
+@pytest.fixture(scope="module")
+def storm():
+    fleet = Fleet(arrivals="storm:1s+backoff", clients=600, servers=12, balance="hash")
+    return spec_of(fleet)
+
+
+@pytest.mark.parametrize("kills", [True, False])
+def test_a_worker_that_is_killed_or_slow_changes_no_byte(client, storm, tmp_path, kills):
+    work = with_a_mishap(native.simulation_text(storm), tmp_path / "begun", kills=kills)
+    (report,) = cluster.Cluster(client).results([work])
+    assert (tmp_path / "begun").exists()
+    assert report == native.simulated_report(storm)
+    client.wait_for_workers(2, timeout=300)
+
+
+def test_the_only_worker_is_killed_with_what_was_sent_once(storm, tmp_path, monkeypatch):
+    """A scattered argument is gone with it, and is sent again."""
+    monkeypatch.setattr(cluster, "LARGE_BYTES", 100)
+    with cluster.local(1) as own:
+        work = with_a_mishap(native.simulation_text(storm), tmp_path / "begun", kills=True)
+        (report,) = cluster.Cluster(own).results([work])
+    assert report == native.simulated_report(storm)
+
+
+def test_a_worker_that_joins_late_takes_part_and_changes_no_byte(storm):
+    with cluster.local(1) as own:
+        pool, workers = cluster.Cluster(own), set()
+
+        def told(number: int, text: str) -> tuple[str, str]:
+            from distributed import get_worker
+
+            time.sleep(0.05)
+            return get_worker().address, native.simulated_piece(text, 0, (number, 12))
+
+        def work():
+            text = native.simulation_text(storm)
+            own.cluster.scale(2)
+            found = []
+            while len({address for address, _ in found}) < 2:
+                found = yield [partial(told, number, text) for number in range(12)]
+            workers.update(address for address, _ in found)
+            return native.merged([piece for _, piece in found])[0]
+
+        (report,) = pool.results([work()])
+    assert len(workers) == 2
+    assert report == native.simulated_report(storm)
+
+
+def test_what_jobs_have_in_common_is_sent_to_each_worker_once(client, monkeypatch):
+    sent = []
+    real = client.scatter
+
+    def scatter(data, **options):
+        sent.append((data, options["broadcast"]))
+        return real(data, **options)
+
+    monkeypatch.setattr(client, "scatter", scatter)
+    text = "x" * (cluster.LARGE_BYTES + 1)
+    works = (cluster.alone(partial(str.count, text, "x")) for _ in range(20))
+    assert list(cluster.Cluster(client).results(works)) == [len(text)] * 20
+    assert sent == [([text], True)]
+
+
+def test_a_work_that_takes_long_keeps_no_other_waiting(client, tmp_path):
+    """The first ends only when the last has begun."""
+    last = tmp_path / "last"
+
+    def wait() -> int:
+        until_s = time.monotonic() + 300.0
+        while not last.exists():
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+        return 0
+
+    def work(number: int) -> int:
+        if number == 199:
+            last.touch()
+        return number
+
+    works = [cluster.alone(wait), *(cluster.alone(partial(work, number)) for number in range(1, 200))]
+    assert list(cluster.Cluster(client).results(works)) == list(range(200))
+
+
+def test_the_command_prints_the_same(shakedown):
+    arguments = (
+        "simulate",
+        SUITES[0],
+        "--arrivals",
+        "storm:1s",
+        "--clients",
+        "400",
+        "--replications",
+        "4",
+        "--json",
+    )
+    serial = shakedown(*arguments)
+    spread = shakedown(*arguments, "--processes", "2")
+    assert spread.returncode == 0, spread.stderr
+    assert json.loads(spread.stdout)[0]["replications"] == 4
+    assert spread.stdout == serial.stdout
+    refused = shakedown("simulate", SUITES[0], "--endpoints", "--processes", "2")
+    assert refused.returncode == 2
+    assert "--endpoints with --processes or --scheduler; accepted" in refused.stderr
+
+
+def test_the_function_takes_a_client(client):
+    import shakedown
+
+    options = {"arrivals": "storm:1s", "clients": 400, "servers": 4, "balance": "hash"}
+    spread, serial = (
+        shakedown.simulate(SUITES[0], client=client, **options),
+        shakedown.simulate(SUITES[0], **options),
+    )
+    assert [builtins(row) for row in spread] == [builtins(row) for row in serial]
+    with pytest.raises(InputError, match="client with endpoints; accepted"):
+        shakedown.simulate(SUITES[0], endpoints=True, client=client)
+
+
+def test_pieces_that_do_not_fit_into_memory_are_refused():
+    fleet = Fleet(arrivals="storm:1s", clients=1_000_000_000)
+    with pytest.raises(InputError, match=r"takes [\d,.]+ GiB of memory where [\d,.]+ are free"):
+        rows(fleet, Site(), Backwards())

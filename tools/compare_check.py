@@ -1,0 +1,400 @@
+"""What `compare` and `check` find and what they do not: the tables of docs/validation/compare-check.md.
+
+    python -m tools.compare_check simulated   drawn data whose truth is known: false alarms and power
+    python -m tools.compare_check pairs       one build in pairs, with a slower primitive, and as runs
+    python -m tools.compare_check counts      instructions: ten counts, 30 checks of one budget, 0.2 % more
+
+Each prints its table as Markdown, and with --json what it was made of. `counts` needs valgrind and a C
+compiler. Times of a busy machine are noisy: intervals are wider and less is found; alarms stay as few.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shakedown.comparison import functions, pairs
+from shakedown.comparison.figures import Figure, Figures, Handshake, Readings
+from shakedown.comparison.folders import MIN_RUNS, run_pairs
+from shakedown.comparison.pairs import DEFAULT_BLOCKS, ORDERS, ROUNDS, Block, Reading, compared
+from shakedown.comparison.verdicts import Pair, Rules, comparison
+from shakedown.native import counted
+from shakedown.schema.comparison import Compared, Comparison
+
+SUITES = ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", "tls1.3/x25519/p256/server")
+SLOWER = (0.01, 0.05, 0.1)
+"""By how much more a primitive takes."""
+AGAIN = 10
+"""Comparisons of one build with itself."""
+CHECKS = 30
+MORE_INSTRUCTIONS = 0.002
+
+HANDSHAKE = Handshake(SUITES[0], "openssl", "openssl", "bare", "generated")
+SIGN = Figure("time", "server", "server", "ServerKeyExchange", operation="sign rsa rsa2048")
+DRAWN = (
+    *(Figure("time", side) for side in ("client", "server")),
+    *(
+        Figure("time", side, "server", message)
+        for side in ("client", "server")
+        for message in ("ServerHello", "Certificate", "ServerKeyExchange", "Finished")
+    ),
+    *(
+        Figure("time", side, "server", "ServerHello", operation=f"op {n}")
+        for side in ("client", "server")
+        for n in range(15)
+    ),
+    SIGN,
+)
+"""Figures of a simulated comparison."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What comparisons of one kind said."""
+
+    comparisons: int
+    times: int
+    alarms: int
+    alarmed: int
+    equivalent: int
+    named: int
+    half_width: float
+
+    def cells(self) -> str:
+        """Of a table."""
+        return (
+            f"{self.comparisons} | {self.times:,} | {self.alarms} ({self.alarms / max(1, self.times):.2%}) | "
+            f"{self.alarmed} | {self.equivalent / max(1, self.times):.0%} | ±{self.half_width:.2%}"
+        )
+
+
+HEAD = "comparisons | times | called different | comparisons with any | equivalent | median interval"
+RULE = "---: | ---: | ---: | ---: | ---: | ---:"
+
+
+def tally(found: Sequence[Comparison], truth: Callable[[Compared], bool] = lambda row: False) -> Tally:
+    """Alarms are differences that are none; a comparison names what is different where it says so of it."""
+    times = [[row for row in one.rows if row.quantity == "time" and not row.reason] for one in found]
+    every = [row for rows in times for row in rows]
+    alarms = [[row for row in rows if row.verdict == "different" and not truth(row)] for rows in times]
+    widths = [(row.upper - row.lower) / 2 for row in every if row.lower is not None and row.upper is not None]
+    return Tally(
+        comparisons=len(found),
+        times=len(every),
+        alarms=sum(map(len, alarms)),
+        alarmed=sum(map(bool, alarms)),
+        equivalent=sum(row.verdict == "equivalent" for row in every),
+        named=sum(any(row.verdict == "different" and truth(row) for row in rows) for rows in times),
+        half_width=median(widths) if widths else float("inf"),
+    )
+
+
+def machine(random: np.random.Generator, readings: int) -> NDArray[np.float64]:
+    """A processor's time for the same work at each reading: drift, a step of 20 %, one in 20 disturbed."""
+    times = np.arange(readings)
+    step = 1 + 0.2 * (times > random.integers(readings))
+    disturbed = np.where(random.random(readings) < 0.05, 1.3, 1.0)
+    return step * (1 + 0.1 * times / readings) * disturbed
+
+
+def simulated_pairs(
+    random: np.random.Generator, *, noise: float, slower: float = 1.0, blocks: int = DEFAULT_BLOCKS
+) -> Comparison:
+    """As `compare --pair` would find it: processes differ by `noise` (sd), and so do readings of one."""
+    pace = machine(random, blocks * ROUNDS * 4).reshape(blocks, ROUNDS, 4, 1)
+    is_after = np.array(
+        [[[letter == "B" for letter in ORDERS[(n + r) % 2]] for r in range(ROUNDS)] for n in range(blocks)]
+    )[..., None]
+    processes = random.normal(0, noise, (2, blocks, 1, 1, len(DRAWN)))
+    readings = random.normal(0, noise, (blocks, ROUNDS, 4, len(DRAWN))) + np.log(pace)
+    readings = readings + np.where(is_after, processes[1], processes[0])
+    # As Block.difference: of each round's two readings of both, the median of the rounds.
+    rounds = np.where(is_after, readings, -readings).sum(axis=2) / 2
+    differences = np.median(rounds, axis=1) + _changes(slower)
+    return _simulated(lambda at: {"differences": tuple(map(float, differences[:, at]))})
+
+
+def simulated_runs(
+    random: np.random.Generator, *, noise: float, slower: float = 1.0, runs: int = MIN_RUNS
+) -> Comparison:
+    """As `compare` would find it in two folders of so many runs, which differ by `noise` (sd)."""
+    before, after = random.normal(0, noise, (2, runs, len(DRAWN)))
+    after = after + _changes(slower)
+    return _simulated(
+        lambda at: {"groups": (tuple(map(float, before[:, at])), tuple(map(float, after[:, at])))}
+    )
+
+
+def _changes(slower: float) -> NDArray[np.float64]:
+    return np.array([np.log(slower) if figure == SIGN else 0.0 for figure in DRAWN])
+
+
+def _simulated(drawn: Callable[[int], Mapping[str, Any]]) -> Comparison:
+    one = Readings("us", 10.0)
+    every = [Pair((HANDSHAKE, HANDSHAKE), figure, one, one, **drawn(at)) for at, figure in enumerate(DRAWN)]
+    return comparison("a", "b", every, Rules())
+
+
+def simulated(count: int) -> Iterator[str]:
+    """False alarms and power by design, noise and change."""
+    random = np.random.default_rng(20_260_105)
+    designs: tuple[tuple[str, Callable[..., Comparison]], ...] = (
+        (f"{DEFAULT_BLOCKS} blocks", simulated_pairs),
+        (f"{MIN_RUNS} runs of each", simulated_runs),
+    )
+    yield f"| design | noise | change of one of {len(DRAWN)} | {HEAD} | found and named |"
+    yield f"| --- | ---: | ---: | {RULE} | ---: |"
+    for name, draw in designs:
+        for noise in (0.002, 0.005, 0.02):
+            for change in (0.0, 0.01, 0.02, 0.05):
+                found = [draw(random, noise=noise, slower=1 + change) for _ in range(count)]
+                truth = SIGN.operation if change else ""
+                seen = tally(found, lambda row, truth=truth: row.operation == truth)
+                named = f"{seen.named / count:.0%}" if change else "–"
+                yield f"| {name} | {noise:.1%} | {change:.1%} | {seen.cells()} | {named} |"
+
+
+def seeded(blocks: Sequence[Block], operation: str, by: float) -> list[Block]:
+    """The same with one operation of the server slower in every reading of the second condition, and with it
+    its message and the handshake.
+    """
+    return [replace(block, after=[_slower(one, operation, by) for one in block.after]) for block in blocks]
+
+
+def _slower(reading: Reading, operation: str, by: float) -> Reading:
+    return {handshake: _slower_figures(figures, operation, by) for handshake, figures in reading.items()}
+
+
+def _slower_figures(figures: Figures, operation: str, by: float) -> Figures:
+    (key,) = (
+        one
+        for one in figures
+        if one.quantity == "time" and one.side == "server" and (one.operation or "").startswith(operation)
+    )
+    more = figures[key].median * by
+    whole = {key, key._replace(operation=None), Figure("time", "server")}
+    return {
+        one: replace(value, median=value.median + more) if one in whole else value
+        for one, value in figures.items()
+    }
+
+
+def real_pairs(keep: Path | None) -> Iterator[str]:
+    """One build in pairs, as it is and with a slower signature."""
+    yield f"| suite | the server's signature | {HEAD} | found and named |"
+    yield f"| --- | ---: | {RULE} | ---: |"
+    every: dict[str, list[tuple[list[Block], str | None]]] = {}
+    kept = {}
+    for suite in SUITES:
+        measured = every.setdefault(suite, [])
+        for number in range(AGAIN):
+            one = pairs.condition(suite)
+            measured.append(pairs.measured_blocks(one, one, DEFAULT_BLOCKS, lambda done, label: None))
+            print(f"{number + 1} of {AGAIN}: {suite}", file=sys.stderr)
+        yield from pair_rows(suite, measured)
+        kept[suite] = [compared(suite, suite, blocks, rules=Rules(), reason=why) for blocks, why in measured]
+    _keep(keep, kept)
+    yield ""
+    yield from run_rows(every)
+
+
+def pair_rows(suite: str, measured: Sequence[tuple[list[Block], str | None]]) -> Iterator[str]:
+    """Of measured blocks, as they are and with a slower signature."""
+    for by in (0.0, *SLOWER):
+        found = [
+            compared(suite, suite, seeded(blocks, "sign ", by), rules=Rules(), reason=why)
+            for blocks, why in measured
+        ]
+        seen = tally(found, is_of_signature if by else lambda row: False)
+        named = f"{seen.named} of {len(found)}" if by else "–"
+        yield f"| `{suite}` | +{by:.0%} | {seen.cells()} | {named} |"
+
+
+def is_of_signature(row: Compared) -> bool:
+    """Whether the row holds the server's signature, which is slower: operation, message, handshake."""
+    if row.side != "server" or row.sender not in (None, "server"):
+        return False
+    if row.operation is not None:
+        return row.operation.startswith("sign ")
+    return row.message in (None, "ServerKeyExchange", "CertificateVerify")
+
+
+def run_rows(measured: Mapping[str, Sequence[tuple[list[Block], str | None]]]) -> Iterator[str]:
+    """The first condition's processes as runs of one build, compared as those of folders are."""
+    found: dict[str, list[Comparison]] = {}
+    changes: list[float] = []
+    for comparisons in measured.values():
+        for blocks, _ in comparisons:
+            (handshake,) = blocks[0].before[0]
+            runs = [pairs.medians(block.before, handshake) for block in blocks]
+
+            def compare(
+                name: str,
+                before: Sequence[Figures],
+                after: Sequence[Figures],
+                handshake: Handshake = handshake,
+                floor: float = 0.0,
+            ) -> Comparison:
+                rules = Rules(floor=floor)
+                one = comparison("a", "b", run_pairs(handshake, before, after, rules, None), rules)
+                found.setdefault(name, []).append(one)
+                return one
+
+            for one, other in pairwise(runs):
+                single = compare("one of each, with a floor of 3 %", [one], [other], floor=0.03)
+                changes += [abs(row.change) for row in single.rows if row.quantity == "time" and row.change]
+            name = f"{MIN_RUNS} of each"
+            compare(f"{name}, alternately", runs[: 2 * MIN_RUNS : 2], runs[1 : 2 * MIN_RUNS : 2])
+            compare(f"{name}, one after the other", runs[:MIN_RUNS], runs[MIN_RUNS : 2 * MIN_RUNS])
+    yield f"| runs | {HEAD} |"
+    yield f"| --- | {RULE} |"
+    for name, some in found.items():
+        yield f"| {name} | {tally(some).cells()} |"
+    yield ""
+    changes.sort()
+    places = {share: changes[int(share * (len(changes) - 1))] for share in (0.5, 0.9, 0.99, 1.0)}
+    yield "Times of consecutive runs differ: " + ", ".join(
+        f"{share:.0%} of them by up to {change:.1%}" for share, change in places.items()
+    )
+
+
+SHIM = """
+#include <stddef.h>
+extern void *__libc_malloc(size_t);
+void *malloc(size_t size) {
+    __asm__ volatile(".rept " COUNT "\\n nop\\n .endr");
+    return __libc_malloc(size);
+}
+"""
+"""Adds so many instructions to each allocation."""
+
+
+@contextmanager
+def more_work(instructions: int) -> Iterator[None]:
+    """Instructions are counted with so many more in each allocation."""
+    usual, valgrind = os.environ["PATH"], counted.valgrind()
+    with tempfile.TemporaryDirectory() as folder:
+        source, library, program = (Path(folder) / name for name in ("shim.c", "shim.so", "valgrind"))
+        source.write_text(SHIM)
+        build = [
+            "cc",
+            "-O1",
+            "-shared",
+            "-fPIC",
+            f'-DCOUNT="{instructions}"',
+            "-o",
+            str(library),
+            str(source),
+        ]
+        subprocess.run(build, check=True)
+        program.write_text(f'#!/bin/sh\nLD_PRELOAD={library} exec {valgrind} "$@"\n')
+        program.chmod(0o755)
+        os.environ["PATH"] = f"{folder}:{usual}"
+        try:
+            yield
+        finally:
+            os.environ["PATH"] = usual
+
+
+def counts(keep: Path | None) -> Iterator[str]:
+    """How counts of one build differ, and what `check` makes of them."""
+    suites = (("openssl", SUITES[1]), ("wtls", "wtls/ecdh_ecdsa/163k/server"), ("rustls", SUITES[1]))
+    kept: dict[str, object] = {}
+    yield "| counted ten times | different counts of a side | by up to | messages and operations, by up to |"
+    yield "| --- | ---: | ---: | ---: |"
+    for stack, suite in suites:
+        options = {"client_stack": stack, "server_stack": stack}
+        found = [counted.count_instructions(suite, options) for _ in range(AGAIN)]
+        print(f"{stack}: counted", file=sys.stderr)
+        whole = [[one.client.median for one in found], [one.server.median for one in found]]
+        parts = [
+            *([one.messages[at].generate for one in found] for at in range(len(found[0].messages))),
+            *([one.messages[at].process for one in found] for at in range(len(found[0].messages))),
+            *([one.operations[at].instructions for one in found] for at in range(len(found[0].operations))),
+        ]
+        kept[stack] = whole
+        distinct = max(len(set(some)) for some in whole)
+        yield f"| {stack}, `{suite}` | {distinct} | {_spread(whole):.3%} | {_spread(parts):.2%} |"
+    with tempfile.TemporaryDirectory() as folder:
+        budget = Path(folder) / "budget.toml"
+        from shakedown.comparison.budgets import recorded
+
+        budget.write_text(recorded([SUITES[1]]))
+        yield ""
+        yield "| `check` of one build | limits | exceeded |"
+        yield "| --- | ---: | ---: |"
+        checked = []
+        for number in range(CHECKS):
+            checked += functions.check_budgets(budget)
+            print(f"check {number + 1} of {CHECKS}", file=sys.stderr)
+        yield f"| {CHECKS} times as it is | {len(checked)} | {sum(one.fails for one in checked)} |"
+        base = _instructions(functions.check_budgets(budget))
+        with more_work(0):
+            none = _instructions(functions.check_budgets(budget))
+        with more_work(100):
+            hundred = _instructions(functions.check_budgets(budget))
+        slope = {side: (hundred[side] - none[side]) / 100 for side in base}
+        least = max(((1 + MORE_INSTRUCTIONS) * base[side] - none[side]) / slope[side] for side in base)
+        with more_work(max(0, math.ceil(least))):
+            more = functions.check_budgets(budget)
+        kept |= {"base": base, "slope": slope, "more": _instructions(more)}
+        by = ", ".join(f"{side} {_instructions(more)[side] / base[side] - 1:+.2%}" for side in base)
+        yield f"| with more work in each allocation: {by} | {len(more)} | {sum(one.fails for one in more)} |"
+    _keep(keep, kept)
+
+
+def _instructions(checked: Sequence[functions.CheckedLimit]) -> dict[str, float]:
+    return {
+        one.quantity.removesuffix("_instructions"): one.found
+        for one in checked
+        if one.quantity.endswith("_instructions") and one.found is not None
+    }
+
+
+def _spread(figures: Sequence[Sequence[float]]) -> float:
+    """The largest range of a figure, as a share of it."""
+    return max((max(some) - min(some)) / max(1, min(some)) for some in figures)
+
+
+def _keep(path: Path | None, found: Mapping[str, object]) -> None:
+    if path is not None:
+        from shakedown.schema.base import encode
+
+        path.write_bytes(encode(found))
+
+
+def main() -> int:
+    """Prints a part's table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=("simulated", "pairs", "counts"))
+    parser.add_argument("--comparisons", type=int, default=200, help="of each row of `simulated`")
+    parser.add_argument("--json", type=Path, help="keep what the table was made of")
+    given = parser.parse_args()
+    parts: dict[str, Callable[[], Iterator[str]]] = {
+        "simulated": lambda: simulated(given.comparisons),
+        "pairs": lambda: real_pairs(given.json),
+        "counts": lambda: counts(given.json),
+    }
+    for line in parts[given.part]():
+        print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
