@@ -45,4 +45,13 @@ def _text(kind: type[msgspec.Struct], what: str) -> str:
         **root,
         "$defs": parts,
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(_whole_numbers(whole), indent=2, ensure_ascii=False) + "\n"
+
+
+def _whole_numbers(value: object) -> object:
+    """Bounds such as 0.0 as 0: `typing` keeps types that differ in that alone once, as first spelt."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
