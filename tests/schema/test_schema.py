@@ -95,7 +95,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "simulation": [("simulate", "tls1.3/x25519", "--arrivals", "storm:1s", "--clients", "50", "--seed", "1")],
     "simulation-mix": [("simulate", "--mix", "mix.toml", "--arrivals", "storm:1s", "--clients", "50")],
     "attaches": [("aka", "run", "--attaches", "12", "--max-resumptions", "3", "--samples")],
-    "comparison": [("reproduce", "all", "--no-measure")],
+    "comparison": [("reproduce", "wtls-palm", "--no-measure")],
     "live": [("validate", "measured.toml", "--live", "--rate", "50/s", "--time", "4s")],
     "figures": [("report", "results")],
 }  # fmt: skip
@@ -126,9 +126,9 @@ def test_what_commands_print_is_what_the_schema_says(printed, name, command):
     objects = decode(json.dumps(array), list[kind], " ".join(command))
     assert objects
     assert survives(array, json.loads(encode(objects)))
-    schema = json.loads(published()[f"{name}.schema.json"])
+    schema = jsonschema.Draft202012Validator(json.loads(published()[f"{name}.schema.json"]))
     for one in array:
-        jsonschema.validate(one, schema)
+        schema.validate(one)
 
 
 def test_every_command_that_prints_json_is_asked() -> None:
@@ -156,9 +156,9 @@ def test_files_of_traces_are_what_the_schema_says(printed, home):
     text = (home / "traces.json").read_bytes()
     traces = decode(text, list[CapturedTrace])
     assert [trace.suite for trace in traces] == list(SUITES[1:])
-    schema = json.loads(published()["trace.schema.json"])
+    schema = jsonschema.Draft202012Validator(json.loads(published()["trace.schema.json"]))
     for one in json.loads(text):
-        jsonschema.validate(one, schema)
+        schema.validate(one)
 
 
 def test_what_the_core_says_of_machine_and_capture(printed, home):
