@@ -233,6 +233,8 @@ def test_one_table_fits_the_screen(monkeypatch, capsys, tmp_path, library_path, 
     # The table is the question, not how exact a search by simulations is.
     monkeypatch.setattr("shakedown.simulation.capacity.MAX_EVENTS", 400_000)
     monkeypatch.setattr("shakedown.simulation.capacity.MAX_EVENTS_TRIED", 200_000)
+    monkeypatch.setattr("shakedown.simulation.capacity.REPLICATIONS", 2)
+    monkeypatch.setattr("shakedown.simulation.capacity.STEP", 2.0)
     suites = [P256, "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server"]
     if command == "simulate --mix":
         mix = tmp_path / "mix.toml"

@@ -125,7 +125,7 @@ def scenarios():
     return st.tuples(st.sampled_from(SUITES), st.sampled_from(PLACES), st.booleans())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(scenarios(), st.data())
 def test_an_unknown_is_named_where_it_matters_and_nowhere_else(where, data):
     suite, (device, bearer), from_idle = where
