@@ -15,6 +15,8 @@ import shakedown
 
 CHILD = Path(__file__).with_name("child.py")
 PROCESSES = 20
+FEWER = {"attach": 5, "compare_pair": 5, "report": 5}
+"""Of functions whose eight calls take a processor several seconds."""
 FUNCTIONS = sorted(
     name
     for name in shakedown.__all__
@@ -30,7 +32,7 @@ def run(folder: Path, processes: int, *names: str) -> str:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_eight_threads_begin_with_the_same_function(tmp_path, name):
-    assert run(tmp_path, PROCESSES, name) == ""
+    assert run(tmp_path, FEWER.get(name, PROCESSES), name) == ""
 
 
 @pytest.mark.parametrize("seed", range(4))
