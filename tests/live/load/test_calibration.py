@@ -82,7 +82,7 @@ def test_a_server_elsewhere_is_told_by_its_rate(server, monkeypatch):
     seen = calibrate(server.target, SUITE, **QUICK)
     monkeypatch.setattr(calibration, "_listening", lambda host, port: frozenset())
     monkeypatch.setattr(calibration, "MAX_CLIENT_LOAD", 2.0)
-    monkeypatch.setattr(calibration, "MAX_GROWTH", 2.0)
+    monkeypatch.setattr(calibration, "MAX_GROWTH", 10.0)
     found = calibrate(server.target, SUITE, **QUICK)
     assert found.method == "rate"
     # It cannot run more than there is time.
