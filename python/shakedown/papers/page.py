@@ -151,7 +151,7 @@ class _Words:
     def _one_figure(self, drawing: Drawing) -> str:
         self._shown.add(drawing.number)
         if drawing.definition is None:
-            return f"*Figure {drawing.number}, {drawing.title}, waits for {drawing.waits_for}.*"
+            return f"*Figure {drawing.number}, {drawing.title}, needs {drawing.waits_for}.*"
         return f"![{drawing.heading}](figures/{drawing.name}.svg)\n\n*{drawing.note}*"
 
     def _rest_of_figures(self) -> str:
@@ -172,7 +172,9 @@ class _Words:
             ]
             for row in self._claims.values()
         ]
-        return markdown_table(["claim", "what", "printed", "here", "verdict", "why", "depends on"], rows)
+        return markdown_table(
+            ["claim", "what", "printed", "reproduced", "verdict", "reason", "depends on"], rows
+        )
 
     def _rerun_table(self) -> str:
         rows = [
@@ -268,7 +270,7 @@ def _pivot(name: str, rows: Sequence[Row]) -> str:
     if counted[UNDECIDED]:
         words += f", {counted[UNDECIDED]} undecided"
     if _stand_beside(rows):
-        words = f"beside what the same gives here, {_apart(rows)}"
+        words = f"printed and modern rerun, {_apart(rows)}"
     elif not inputs and counted["cannot be tested"]:
         words += f", {counted['cannot be tested']} inputs"
     reasons = list(dict.fromkeys(row.reason for row in rows))
@@ -291,7 +293,7 @@ def _apart(rows: Sequence[Row]) -> str:
     distances = [abs(row.difference) for row in rows if row.difference is not None]
     units = {row.unit for row in rows}
     unit = "points" if units == {"%"} else "".join(units) if len(units) == 1 else ""
-    return f"half of them within {figure_text(median(distances))} {unit}".rstrip()
+    return f"half of the differences at most {figure_text(median(distances))} {unit}".rstrip()
 
 
 def _cell(row: Row) -> str:

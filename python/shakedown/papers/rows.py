@@ -14,7 +14,7 @@ UNDECIDED: Verdict = "undecided"
 UNTESTABLE: Verdict = "cannot be tested"
 VERDICTS: tuple[Verdict, ...] = (AGREES, DIFFERS, UNDECIDED, UNTESTABLE)
 
-MEASURED_HERE = "handshakes measured here"
+MEASURED_HERE = "handshakes of the modern rerun"
 """What a verdict on something measured depends on."""
 
 PRIMITIVE_OFF = 0.05

@@ -230,7 +230,7 @@ def rerun_row(slug: str, claim: Claim, quantity: str, finding: Finding) -> Row:
     )
 
 
-OTHER_MACHINES = "the paper's figure is its devices', so nothing measured here tests it"
+OTHER_MACHINES = "no verdict: the paper measured this on its own devices"
 
 
 def cell_row(

@@ -72,7 +72,7 @@ def _times(study: Study) -> dict[str, Check]:
         ),
         "ak-003": verdicts.number(study.ms(GPRS, "nrt") / 2, "half of table 1's NRT"),
         "ak-004": verdicts.untestable(
-            "nearly, without a bound: of the distributions of TST, THT and SCRT only means and "
+            "'nearly' has no bound; of the distributions of TST, THT and SCRT only means and "
             "deviations are "
             f"published; the deviations are {', '.join(f'{one:.0f}' for one in deviations[GPRS])} ms, "
             f"{', '.join(f'{one:.1f} %' for one in relative)} of the means, and those of {count:,} "
@@ -80,8 +80,8 @@ def _times(study: Study) -> dict[str, Check]:
             f"by chance by {100 * (chance - 1):.0f} %",
         ),
         "ak-005": verdicts.untestable(
-            "five is half of the ten messages that the paper counts: an input; in flights, as SSL sends "
-            "them, they are two round trips and a third for the connection"
+            "an input: five is half of the ten messages that the paper counts; SSL sends "
+            "them in flights, which need two round trips and a third for the connection"
         ),
         "ak-006": verdicts.number(five_trips_ms(study, GPRS, 0.0), "5 x 1391 ms"),
         "ak-007": verdicts.number(setup_ms(study, GPRS), "1427 + 9480 ms"),
@@ -171,9 +171,9 @@ def _load() -> Check:
         effect <= 5.0,
         f"{effect:+.1f} %",
         f"THT at {100 * most['utilisation']:.0f} % utilisation against none, {runs.runs()['runs']:,} "
-        f"simulated accesses each, gaps of others' requests exponential ({most['rate_per_s']:g}/s); the "
-        f"server's {1e3 * most['work_s']:.0f} ms a handshake on {most['workers']} processors are assumed, "
-        "and ample",
+        f"simulated accesses each, exponential gaps between other requests ({most['rate_per_s']:g}/s); the "
+        f"server's {1e3 * most['work_s']:.0f} ms a handshake on {most['workers']} processors are generous "
+        "assumptions",
     )
 
 
@@ -185,7 +185,7 @@ def _rest(study: Study) -> dict[str, Check]:
     charge = capacity * study.energy("initial_charge") / 100
     return {
         "ak-008": _load(),
-        "ak-009": verdicts.untestable("a statement of the authors without figures behind it"),
+        "ak-009": verdicts.untestable("a statement of the authors without published figures"),
         "ak-010": verdicts.untestable(CITED),
         "ak-011": verdicts.untestable(INPUT),
         "ak-017": verdicts.number(

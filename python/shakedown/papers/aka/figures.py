@@ -69,8 +69,9 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
         Drawing(
             "11(a)",
             "Handshake time (THT) in the three set-ups",
-            f"{runs.runs()['runs']:,} accesses in virtual time each; crosses are the printed means of the "
-            "iPAQ on WLAN, the laptop and the iPAQ on GPRS, from the left.",
+            f"{runs.runs()['runs']:,} accesses in virtual time each; crosses are the printed means: iPAQ "
+            "on WLAN, "
+            "laptop on GPRS, iPAQ on GPRS, from the left.",
             "simulated",
             charts.lines(values, "THT in s", "density in 1/s", "set-up", marks=marks),
             values,
@@ -148,8 +149,8 @@ def _battery(study: Study) -> Drawing:
         "11(b)",
         "Battery over time in four situations",
         f"Linear discharge from {charge:.0f} % of the printed {capacity:.0f} mAh; the device's own draw "
-        f"({base:.0f} mA) is what "
-        "makes an idle connection last 2.5 h. No values were printed but the two lifetimes.",
+        f"({base:.0f} mA) is what limits an idle "
+        "connection to 2.5 h. Only the two lifetimes were printed.",
         "modelled",
         charts.lines(values, "time in h", "charge in %", "situation", marks=marks, x_max=3.6),
         values,

@@ -28,8 +28,8 @@ RESUMED_FLIGHTS = 3
 USUAL_BATTERY_MAH = 1400.0
 """What this device's battery usually holds; the paper prints 400."""
 
-INPUT = "an input: measured by the authors, and nothing else in the paper decides it"
-CITED = "cited by the paper from elsewhere; it holds nothing that decides it"
+INPUT = "an input: measured by the authors, and not derived from other figures"
+CITED = "cited from another work; the paper has no figures to check it"
 
 
 class Study:

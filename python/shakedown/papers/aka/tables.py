@@ -60,7 +60,7 @@ def _relation(study: Study, setup: str, time: str) -> tuple[float | None, str, s
         return value, "2 %", "THT on WLAN + 5 NRT (ak-022)"
     if time == "tht" and setup == LAPTOP:
         value = five_trips_ms(study, LAPTOP, 0.0)
-        return value, "2 %", "5 NRT and no computation at all (ak-006): already more than was measured"
+        return value, "2 %", "5 NRT without computation (ak-006): more than was measured"
     if time == "scrt" and setup != GPRS:
         value = 1e3 * float(
             access.server_response_s(
@@ -76,7 +76,7 @@ def _relation(study: Study, setup: str, time: str) -> tuple[float | None, str, s
         return (
             study.ms(LAPTOP, "nrt"),
             "2",
-            "NRT, preparation being nothing on a fast laptop (ak-019); tolerance in ms",
+            "NRT, because preparation takes no time on a fast laptop (ak-019); tolerance in ms",
         )
     if time == "rpt":
         return study.ms(setup, "nrt") + 100.0, "20", "NRT + 0.1 s (ak-001); tolerance in ms"

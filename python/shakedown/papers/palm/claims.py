@@ -89,12 +89,12 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "wp-021": verdicts.holds(
             _slowest_and_fastest(data) == ("RIM Interactive Pager", "HP Jornada 820"),
             " < … < ".join(_slowest_and_fastest(data)),
-            "by clock, the only figure that is given: 10 and 190 MHz",
+            "by clock, the only published figure: 10 and 190 MHz",
         ),
         "wp-022": verdicts.holds(
             max(server_ratios.values()) <= 2.5 and min(mutual_ratios.values()) >= 7.5,
             f"{max(server_ratios.values()):.2f} and {min(mutual_ratios.values()):.2f}",
-            "to the one digit that is printed, on every device: at most two and a half, at least seven and "
+            "to the one printed digit, on every device: at most two and a half, at least seven and "
             f"a half; up to: {_each(server_ratios)}; at least: {_each(mutual_ratios)}",
         ),
     }
@@ -158,7 +158,7 @@ def _hashing(replication: Replication) -> Check:
         max(shares.values()) < 0.01,
         words,
         "no time of hashing is printed; measured here: the master secret's share of the client's time. "
-        "Public-key work has become so fast that hashing shows",
+        "Public-key work is now so fast that hashing is visible",
     )
 
 

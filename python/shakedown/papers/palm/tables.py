@@ -87,7 +87,7 @@ def _figure_3(row: Mapping[str, str], device: str) -> Row:
         scaled = primitives.clock_scaled_s(float(row[NEW]), CLOCKS_MHZ[NEW] * 1e6, CLOCKS_MHZ[device] * 1e6)
         replication, reason = (
             float(scaled),
-            "the 20 MHz Palm VII's figure scaled by the clocks, as the report would",
+            "the 20 MHz Palm VII's figure, scaled by the clocks as in the report",
         )
     return cell_row(
         f"figure 3, {row['family']} {row['key_bits']}, {DEVICES[device]}",
@@ -162,7 +162,7 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
                         f"{upper / lower:.3f}",
                         found.get(key),
                         "10 %",
-                        missing or "one operation over the other inside a TLS 1.0 handshake here",
+                        missing or "ratio of the two operations inside a TLS 1.0 handshake",
                     )
                 )
             )

@@ -55,7 +55,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "sp-010": verdicts.holds(
             100 - left > left,
             f"{{2,3,6}} {100 - left:.0f} %, {{1,4,5}} {left:.0f} %",
-            "together, as the statement has it; but if six steps make up the 50.6 ms, one of 1, 4 and 5 "
+            "true for the three together; but if the six steps add up to 50.6 ms, one of 1, 4 and 5 "
             f"takes at least {left / 3:.1f} % on the PDA, more than step 2 (7 %) and step 3 (10 %)",
         ),
         "sp-011": verdicts.untestable(NOT_PRINTED),
@@ -63,18 +63,18 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "sp-013": verdicts.untestable("printed as this share only: an input"),
         "sp-014": verdicts.number(sum_of_crypto, "almost 7 % + almost 10 % + 0.129 of 50.6 ms"),
         "sp-015": verdicts.untestable(
-            "the network parts that were removed are not printed; without the blocking read alone it is "
+            "the removed network parts are not printed; without the blocking read alone it is "
             f"{without:.1f} %, and 72 % means that {pda_ms - crypto_ms / 0.72:.1f} of 50.6 ms were network"
         ),
         "sp-016": verdicts.untestable(
-            "the network parts that were removed are not printed; 90 % means "
+            "the removed network parts are not printed; 90 % means "
             f"{laptop_ms - laptop_crypto_ms / 0.90:.1f} of {laptop_ms:.1f} ms"
         ),
         "sp-017": verdicts.untestable("printed as this share only: an input"),
         "sp-018": verdicts.untestable("printed as this share only: an input"),
         "sp-019": verdicts.untestable(NOT_PRINTED),
         "sp-020": verdicts.untestable(NOT_PRINTED),
-        "sp-021": verdicts.untestable(f"{NOT_PRINTED}, and the clients are not here"),
+        "sp-021": verdicts.untestable(f"{NOT_PRINTED}, and the clients are not available"),
         "sp-022": verdicts.untestable(_total_of("PDA")),
         "sp-023": verdicts.untestable(_total_of("laptop")),
         "sp-024": _when(replication, (RSA, DH), lambda: _server_longer(replication)),
@@ -84,7 +84,8 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "sp-026": verdicts.number(
             resumed["laptop"] / laptop_ms,
             f"4.18 over 0.31 x 50.6 ms; 14 % would need {0.14 * laptop_ms:.1f} ms; exchanging the two "
-            "percentages does not help either",
+            "percentages "
+            "does not fit either",
         ),
         "sp-027": verdicts.untestable(DEVICE),
         "sp-028": verdicts.untestable(DEVICE),
@@ -111,8 +112,8 @@ def _when(replication: Replication, suites: Sequence[str], check: Callable[[], C
 
 def _total_of(device: str) -> str:
     return (
-        f"a ratio of the {device}'s totals, which hold its waits for the network; neither the device nor "
-        "the parts of the totals are there"
+        f"a ratio of the {device}'s totals, which include network waits; neither the "
+        "device nor the parts of the totals are available"
     )
 
 

@@ -47,16 +47,17 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
         (
             "2",
             "Client's time by step, full handshake with RSA",
-            "Our steps measured here; waits by the study's 10 Mbit/s and the one-way delay that the laptop's "
-            f"resumed handshake shows ({1e3 * delay_s:.2f} ms). Of the PDA only steps 2, 3 and 6 were "
-            "printed, of the laptop none.",
+            "Our measured steps; network waits from the study's 10 Mbit/s and "
+            f"the one-way delay derived from the laptop's resumed handshake ({1e3 * delay_s:.2f} ms). The "
+            "study printed only steps 2, 3 and "
+            "6 of the PDA, and none of the laptop.",
             clients,
         ),
         (
             "3",
             "Server's time by step, full handshake with RSA",
-            "Measured here, without network; of the server no step time was printed, and WEP does not reach "
-            "it.",
+            "Modern rerun, without network. The study printed no "
+            "step times of the server, which WEP does not affect.",
             servers,
         ),
         (
@@ -140,7 +141,9 @@ def _figure_6(replication: Replication) -> Drawing:
         if pairs is None or growth is None:
             return waiting("6", title, "transfers after a handshake, with WEP framing")
         name = f"{side}, {'receives' if side == 'client' else 'sends'}"
-        words.append(f"{side} {1e6 * 2**20 * growth.s_per_byte:.0f} µs a MiB (R² {growth.determination:.3f})")
+        words.append(
+            f"{side} {1e6 * 2**20 * growth.s_per_byte:.0f} µs per MiB (R² {growth.determination:.3f})"
+        )
         for size, plain, wep in pairs:
             extra_s = side_s(wep, side) - side_s(plain, side)
             values.append({x: size / 1024, y: round(1e3 * extra_s, 6), "side": name, "what": "measured"})
@@ -150,8 +153,9 @@ def _figure_6(replication: Replication) -> Drawing:
     return Drawing(
         "6",
         title,
-        "Measured here over TLS 1.0 with AES-256, frames of 1500 bytes really enciphered with RC4 and "
-        f"CRC-32. Regression: {'; '.join(words)}. The study drew PDA and laptop and printed no values.",
+        "Modern rerun over TLS 1.0 with AES-256, frames of 1500 bytes encrypted "
+        f"with RC4 and CRC-32. Regression: {'; '.join(words)}. The study plotted PDA and laptop without "
+        "values.",
         "measured",
         charts.regression(values, x, y, "side", "what"),
         values,

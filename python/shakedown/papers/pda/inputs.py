@@ -20,7 +20,7 @@ STEPS = (1, 2, 3, 4, 5, 6)
 NETWORK_BITS_PER_S = 10e6
 """The rate of the study's network, as printed."""
 
-NOT_PRINTED = "step times stand only in bar charts without values"
+NOT_PRINTED = "step times are only in bar charts without values"
 DEVICE = "needs the device itself: an input"
 BULK = (
     "needs transfers after the handshake, with and without WEP framing, which were not measured in this run"

@@ -39,7 +39,9 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
     def resumed(side: Side) -> float:
         return time_ratio(replication, side, RESUMED, RSA)
 
-    network = "waits by the study's 10 Mbit/s and the delay that the laptop's resumed handshake shows"
+    network = (
+        "network waits from the study's 10 Mbit/s and the delay derived from the laptop's resumed handshake"
+    )
     return [
         ModernRerun(
             "sp-002",
@@ -69,7 +71,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             "sp-016",
             "public-key work's share of the client's own work",
             (RSA,),
-            lambda: verdicts.number(share("client"), "CPU time, nothing of the network in it"),
+            lambda: verdicts.number(share("client"), "CPU time, without network"),
         ),
         ModernRerun(
             "sp-017",
@@ -118,7 +120,7 @@ def _wep_in_a_handshake(data: PaperData, replication: Replication) -> Check:
     total_us = sum(with_network_us(cost, one_way_s(data), wep=False).values())
     return verdicts.number(
         100 * (added_us / total_us - 1),
-        f"{cost.size_bytes:.0f} bytes at the slope of transfers, 8 bytes a frame on the air",
+        f"{cost.size_bytes:.0f} bytes at the slope of transfers, 8 bytes more per frame",
     )
 
 
@@ -129,6 +131,7 @@ def _steps_longer(replication: Replication, one_way: float) -> Check:
     return verdicts.holds(
         dominate and all(ratio > 1 for ratio in longer.values()),
         ", ".join(f"step {step} {ratio:.2f} times" for step, ratio in longer.items()),
-        "our client, waits for the study's network in steps 2 and 6 as it timed them, DH over RSA; with DH, "
-        "µs by step: " + ", ".join(f"{step}: {dh[step]:.0f}" for step in STEPS if step != 5),
+        "our client, with the study's network waits in steps "
+        "2 and 6, DH over RSA; µs by step with DH: "
+        + ", ".join(f"{step}: {dh[step]:.0f}" for step in STEPS if step != 5),
     )

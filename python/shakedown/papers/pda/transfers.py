@@ -49,10 +49,11 @@ def side_s(bulk: Bulk, side: Side) -> float:
 def growth_words(replication: Replication) -> str:
     """Why the slopes of two machines cannot be compared, and what the one here shows."""
     found = wep_growth(replication, RSA, "client")
-    words = "compares two machines, and there is one here"
+    words = "compares two machines, and only one is available"
     if found is None:
         return f"{words}; {BULK}"
     return (
-        f"{words}, where WEP's work grows by {1e6 * 2**20 * found.s_per_byte:.0f} µs a MiB on the receiving "
+        f"{words}, where WEP's processing grows by {1e6 * 2**20 * found.s_per_byte:.0f} µs per MiB on the "
+        "receiving "
         f"side (R² {found.determination:.3f})"
     )

@@ -88,7 +88,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
             max(differences, key=lambda value: abs(value - 72)),
             "table 4.1, every key size; and both follow 527 + 3 k / 8 to the byte",
         ),
-        "tp-017": verdicts.untestable("a definition, not a finding: it is the model that is used here"),
+        "tp-017": verdicts.untestable("a definition, not a result: this is the model in use"),
         "tp-018": verdicts.holds(
             all(smaller("plain_psk", name) for name in NAMES if name != "plain_psk"),
             "psk smallest",
@@ -101,10 +101,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     }
 
 
-_TWO_MACHINES = (
-    "compares two machines; there is one here, no times of the report's two are printed, and none were found "
-    "published"
-)
+_TWO_MACHINES = "compares two machines; only one is available, and no times of the report's two are published"
 _NO_TRANSFERS = "no times are printed, and transfers after a handshake were not measured in this run"
 
 

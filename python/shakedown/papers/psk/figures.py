@@ -77,7 +77,7 @@ def _processing_figure(
     return Drawing(
         number,
         f"{side.capitalize()}'s processing time: {words}",
-        "Measured here; the report printed no values. Each panel has a scale of its own.",
+        "Modern rerun; the report printed no values. Each panel has a scale of its own.",
         "measured",
         charts.stacked_bars(values, "mechanism", "class", "time in ms", facet="key", free=True),
         values,
@@ -105,9 +105,10 @@ def _duration_figures(data: PaperData, replication: Replication) -> list[Drawing
     }
     shown = ("plain_psk", "dhe_psk", "rsa", "rsa_mutual", "dhe_dss_mutual")
     note = (
-        f"Bytes of table 4.1; processing measured here times {fast:.0f} for the fast pair, the middle of "
-        "the range in which "
-        "the report's own orders at 1024 bit hold, and further by the ratio of clocks for the slow pair."
+        f"Bytes of table 4.1; measured processing times {fast:.0f} for the fast pair, the middle of the "
+        "range in which the report's "
+        "orders at 1024 bit hold; for the slow pair "
+        "also times the ratio of clocks."
     )
     sweep = [
         {

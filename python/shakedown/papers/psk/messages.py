@@ -129,7 +129,7 @@ def words(data: PaperData, replication: Replication) -> dict[str, str]:
         "names_short": figure_text(names - with_hint.names),
         "certificates": "; ".join(
             f"{NAMES[name]} {figure_text(certificate_bytes(data, name))}, "
-            f"here {_replicated_certificate(replication, name)}"
+            f"ours {_replicated_certificate(replication, name)}"
             for name in ("rsa", "dhe_dss")
         ),
     }

@@ -53,9 +53,11 @@ def above_100k(data: PaperData, replication: Replication) -> Check:
     return verdicts.holds(
         good,
         "; ".join(replication_words) + ", 1024 bit",
-        f"the printed order needs a machine slower than this one by more than {factors[1e5][1]:.0f} times at "
-        f"100 kbit/s and {factors[1e6][1]:.1f} times at 1 Mbit/s (1024 bit), as a Pentium 4 with full-length "
-        "exponents was: on modern processors bytes decide up to higher rates",
+        f"the printed order needs a machine that is slower than this one by more than "
+        f"{factors[1e5][1]:.0f} times at "
+        f"100 kbit/s and {factors[1e6][1]:.1f} times at 1 Mbit/s (1024 bit), like a Pentium 4 with "
+        "full-length exponents; on modern "
+        "processors, bytes determine the order up to higher rates",
     )
 
 
@@ -79,8 +81,8 @@ def small_or_slow(data: PaperData, replication: Replication) -> Check:
     rates = crossovers_bits_per_s(data, replication)
     factor = fast_factor(data, replication) * 2530 / 533
     return verdicts.untestable(
-        "of slow machines, which are not here, and no times of theirs are printed; if all work slows alike, "
-        "DHE_PSK wins below a rate that falls as keys grow: "
+        "the slow machines are not available, and their times are not printed; "
+        "if all work slows down equally, DHE_PSK is faster below "
         + ", ".join(f"{rate / 1e3:.0f} kbit/s" for rate in rates)
         + " here at 512, 1024, 2048 bit; on a pair "
         f"{factor:.0f} times slower {', '.join(f'{rate / factor / 1e3:.2g}' for rate in rates)} kbit/s",

@@ -53,7 +53,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
         differences = [b - a for a, b in zip(sizes("dh_anon"), sizes("dhe_psk"), strict=True)]
         return verdicts.number(
             max(differences, key=lambda value: abs(value - 72)),
-            "two lengths, and hint and identity: 68 bytes there, 15 here; at 512, 1024, 2048 bit: "
+            "two lengths, and hint and identity: 68 bytes in the report, 15 in ours; at 512, 1024, 2048 bit: "
             + ", ".join(f"{one:.0f}" for one in differences),
         )
 

@@ -43,10 +43,10 @@ def _law(data: PaperData, mechanism: str, bits: int) -> tuple[float | None, str,
         base = None if bits == 512 else size_bytes(data, mechanism, 512)
         return base, "exact", "an input" if base is None else "does not depend on the key: as at 512 bit"
     if bits == 1024:
-        return None, "", "an input: the law for certificates starts from it"
+        return None, "", "an input: the formula for certificates starts from it"
     count = CHANGING_VALUES[mechanism]
     value = size_bytes(data, mechanism, 1024) + count * (bits - 1024) / 8
-    return value, "5 %", f"as at 1024 bit, with {count} numbers as long as the key; encodings add the rest"
+    return value, "5 %", f"from 1024 bit, with {count} numbers as long as the key; encodings explain the rest"
 
 
 def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
@@ -67,7 +67,7 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
                     costs[0].size_bytes - costs[1].size_bytes if costs else None,
                     "10 %",
                     f"our TLS 1.0 handshakes: {costs[0].size_bytes:.0f} less {costs[1].size_bytes:.0f}; "
-                    "names in certificates, identity and hint are shorter here and cancel"
+                    "names in certificates, identity and hint are shorter in ours and cancel"
                     if costs
                     else replication.why_not(suites),
                 )

@@ -140,13 +140,11 @@ def _mixtures(thesis: Thesis, authentication: Authentication, group: int) -> lis
 def _waits(thesis: Thesis) -> Iterator[Drawing]:
     """4.13 to 4.23: waits in the server's queue."""
     note = (
-        "Equation 3.12 with 3.13 to 3.82; the rate counts messages of which a handshake sends four (mutual "
-        "ECDH), six (mutual RSA) or five (server-authenticated)."
+        "Equation 3.12 with 3.13 to 3.82. The rate counts messages: a handshake sends "
+        "four (mutual ECDH), six (mutual RSA) or five (server-authenticated)."
     )
     mixed = (
-        note
-        + " Of the thesis's five mixtures only the half-and-half of RSA and the pure ones are known; the "
-        "others are ours."
+        note + " The thesis states only the pure mixtures and the half-and-half of RSA; the others are ours."
     )
     yield from _group_waits(thesis, "mutual", 12, mixed, _WAIT_LIMIT_MS)
     for level, number in ((1, 17), (2, 18), (3, 19)):
@@ -208,8 +206,8 @@ def _wait_figure(
     return Drawing(
         number,
         title,
-        f"{note} Whole handshakes a second that the server really takes: {capacities}."
-        + (" Crosses are the points that the thesis prints." if marks else ""),
+        f"{note} Capacity of the server in whole handshakes per second: {capacities}."
+        + (" Crosses are the thesis's printed points." if marks else ""),
         "modelled",
         charts.lines(
             values, _RATE, _WAIT, "certificates", marks=marks, y_max=limit_ms, x_max=float(RATES_PER_S[-1])
@@ -234,8 +232,9 @@ def _pings(data: PaperData) -> Iterator[Drawing]:
         yield Drawing(
             row["figure"],
             f"Round trips of 100 pings over GPRS, {row['time_slot']}",
-            "The series was never published: its mean (line) and one deviation either way (grey), which "
-            "is twice that of the traversal delay in table 4.14.",
+            "The series was never published; the figure shows its mean (line), plus and minus one standard "
+            "deviation (grey), twice "
+            "that of the traversal delay in table 4.14.",
             "published",
             charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
             values,
@@ -254,7 +253,8 @@ def _pings(data: PaperData) -> Iterator[Drawing]:
         yield Drawing(
             row["figure"],
             f"Traversal delay over GPRS, {slot}",
-            "The series was never published: its mean and one deviation either way (grey). Equation 4.2 "
+            "The series was never published; the figure shows its mean, plus and minus one standard "
+            "deviation (grey). Equation 4.2 "
             f"gives {eight:.1f} ms as printed, and {without:.1f} ms without its factor 8.",
             "modelled",
             charts.bands(values, "ping", 100, y, ("series", "mean", "low", "high")),
@@ -320,8 +320,9 @@ def _bearers(thesis: Thesis) -> Iterator[Drawing]:
         yield Drawing(
             number,
             f"Whole handshakes on CSD and GPRS, category 3, {WORDS[authentication]}",
-            "Equation 3.84 with the traversal delays of table 4.15 and the rates of table 4.13; the "
-            "sizes are not split, so half of the bytes are taken to go each way.",
+            "Equation 3.84 with the traversal delays of table 4.15 and the rates of table 4.13; the thesis "
+            "does not split the sizes by direction, "
+            "so half of the bytes are assumed each way.",
             "modelled",
             charts.grouped_bars(values, "CA/end", "bearer", y, log=True, x_title="certificate of CA / end"),
             values,
@@ -342,8 +343,8 @@ def _with_queue(thesis: Thesis) -> Iterator[Drawing]:
         yield Drawing(
             f"4.{43 + level}",
             f"Whole mutual handshakes on CSD with the queue, level {level} of end certificates",
-            "Equation 3.1 with tables 4.1 and 4.12 and one wait in the queue; each curve ends where its "
-            "queue is unstable.",
+            "Equation 3.1 with tables 4.1 and 4.12 and one wait in the "
+            "queue. Each curve ends where its queue becomes unstable.",
             "modelled",
             charts.lines(
                 values,

@@ -49,7 +49,7 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
             f"{100 * on_gprs:.0f} % in each",
         ),
         "wn-056": verdicts.untestable(
-            f"an input: {CSD_BITS_PER_S:g} bit/s, under which equation 4.1 gives the printed 391.3 ms"
+            f"an input: {CSD_BITS_PER_S:g} bit/s, with which equation 4.1 gives the printed 391.3 ms"
         ),
         "wn-057": verdicts.number(
             1e3 * float(tau_s.mean()),
@@ -129,7 +129,7 @@ def _gprs(thesis: Thesis) -> dict[str, Check]:
             f"({min(without):.1f}..{max(without):.1f} ms)",
         ),
         "wn-069": verdicts.untestable(
-            "high, without a bound, and the figures beside it are table 4.14's own: inputs; they are "
+            "'high' has no bound, and its figures are from table 4.14: inputs; they are "
             f"{100 * min(s / m for s, m in zip(deviations, means, strict=True)):.0f} to "
             f"{100 * max(s / m for s, m in zip(deviations, means, strict=True)):.0f} % of the means",
         ),
@@ -215,7 +215,7 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
         "wn-076": verdicts.holds(
             min([*mutual.values(), *(server[name] for name in third)]) > 0.5,
             100 * min([*mutual.values(), *(server[name] for name in third)]),
-            "least share of processing: rsa1024/rsa1024 mutual, where transmission is the bigger part; all "
+            "least share of processing: rsa1024/rsa1024 mutual, where transmission is larger; all "
             "others are "
             f"above {100 * min(share for name, share in mutual.items() if name != 'rsa1024/rsa1024'):.0f} %",
         ),

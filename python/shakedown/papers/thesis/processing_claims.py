@@ -28,7 +28,7 @@ def _texts(thesis: Thesis) -> dict[str, Check]:
     flow = thesis.data.tables["tables_3_5_to_3_9_message_flow"]
     mutual = sum(1 for row in flow.rows if row["sent_mutual_rsa"] != "no")
     server = sum(1 for row in flow.rows if row["sent_serverauth_rsa"] != "no")
-    cited = "cited by the thesis from elsewhere; it holds nothing that decides it"
+    cited = "cited from another work; the thesis has no figures to check it"
     return {
         "wn-005": verdicts.untestable(cited),
         "wn-006": verdicts.untestable(cited),
@@ -193,9 +193,10 @@ def _koblitz_and_random(thesis: Thesis) -> Check:
     return verdicts.holds(
         abs(server - 1) <= 0.10 and mutual >= 1.5 * 0.9,
         f"{server:.2f}; {mutual:.2f}",
-        "163r over 163k on the server, server auth and mutual: the statement is the wrong way round, and "
-        "rests on "
-        "12.51 ms for 163r/163r, an outlier (its ECDH takes 11.9 ms there, 7.7 to 8.8 ms in all other cases)",
+        "163r over 163k on the server, server auth and mutual: the reverse of the statement is true; it "
+        "depends "
+        "on 12.51 ms for 163r/163r, an outlier (ECDH takes "
+        "11.9 ms there, 7.7 to 8.8 ms in all other cases)",
     )
 
 
@@ -323,7 +324,7 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
         return min(values), max(values)
 
     def why(one: Share) -> str:
-        least = ", 100 less the most of others" if one.columns == OTHERS else ", least"
+        least = ", 100 minus the largest share of others" if one.columns == OTHERS else ", least"
         table = f"table {SHARE_TABLES[one.place][0]}"
         return f"{table}{'' if one.least is None else least}{one.more}"
 

@@ -41,17 +41,17 @@ def capacity_words(*queues: Queue) -> str:
 def _point(point: Point) -> Check:
     waits, (low, high) = point.waits_here_ms(), point.rates_here_per_s()
     met = f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
-    story = f"the printed wait is met at {met} messages/s, not {point.rate_per_s:g}"
+    story = f"the printed wait occurs at {met} messages/s, not {point.rate_per_s:g}"
     if any(math.isnan(wait) for wait in waits):
         load = max(one.load(point.rate_per_s) for one in point.queues)
         return verdicts.holds(
             False,
             "no steady state",
-            f"load {load:.3f} at {point.rate_per_s:g} messages/s: the wait grows without end; {story}; "
+            f"load {load:.3f} at {point.rate_per_s:g} messages/s: the queue is unstable; {story}; "
             f"{capacity_words(*point.queues)}",
         )
     capacity = capacity_words(*point.queues)
-    reason = f"rates count messages; {story}: a slip in reading the steep end of the curve; {capacity}"
+    reason = f"rates count messages; {story}: an error in reading the steep end of the curve; {capacity}"
     if len(waits) == 1:
         return verdicts.number(waits[0], reason)
     return verdicts.spans([(min(waits), max(waits))], reason)
@@ -83,14 +83,15 @@ def _bottlenecks(thesis: Thesis) -> dict[str, Check]:
         "wn-041": verdicts.holds(
             longest,
             "256p/160p > 256p/224p, 256p/256p" if longest else at_top,
-            f"at 100 messages/s: {at_top}; only because ECDH, which no mutual message carries, is left out",
+            f"at 100 messages/s: {at_top}; only because the model omits ECDH, which no mutual message "
+            "includes",
         ),
         "wn-042": verdicts.holds(
             max(totals, key=lambda name: totals[name]) == "256p/160p",
             "256p/160p lowest",
             "table 4.1, server: "
             + ", ".join(f"{name} {ms:.2f} ms" for name, ms in totals.items())
-            + "; its certificate check is the longest, and that alone is queued",
+            + "; its certificate check is the longest, and only that is queued",
         ),
         "wn-051": verdicts.holds(
             min(server_waits) >= 1e-6 and max(server_waits) <= 1e-4,
@@ -168,8 +169,9 @@ def _limits(thesis: Thesis) -> dict[str, Check]:
         "wn-080": verdicts.number(r233.pole_per_s, f"pole of {r233.name}; {capacity_words(r233)}"),
         "wn-081": verdicts.number(rsa2048.pole_per_s, f"pole of {rsa2048.name}; {capacity_words(rsa2048)}"),
         "wn-082": verdicts.untestable(
-            "unacceptable, without a bound: in messages/s, as the neighbouring figures count, two a second "
-            f"wait {1e3 * float(rsa3072.wait_s(2.0)):.0f} ms; in handshakes/s they would be "
+            "'unacceptable' has no bound; in messages/s, like the "
+            f"neighbouring figures, the wait at two per second is {1e3 * float(rsa3072.wait_s(2.0)):.0f} "
+            "ms; in handshakes/s they would be "
             f"{2 / rsa3072.capacity_per_s:.2f} times what the server takes"
         ),
         "wn-091": verdicts.holds(

@@ -197,7 +197,7 @@ def _constants_table(thesis: Thesis, replication: Replication) -> str:
         rows.append(
             [kind.name, f"{messages}", figure_text(there), figure_text(ours), figure_text(there - ours)]
         )
-    return markdown_table(["handshake", "messages", "thesis", "here", "more in the thesis"], rows)
+    return markdown_table(["handshake", "messages", "thesis", "here", "additional in the thesis"], rows)
 
 
 def _sizes_table(thesis: Thesis, replication: Replication) -> str:
@@ -245,7 +245,7 @@ def _messages_table(thesis: Thesis, replication: Replication, kind: Kind) -> str
             cells.append(figure_text(one.size_bytes) + (f" ({known})" if known else ""))
         rows.append([case.name, *cells, figure_text(cost.size_bytes)])
     head = ["", *(f"{side}: {name}" for side, name in messages), "together"]
-    title = f"Bytes of each message here: {kind.name}"
+    title = f"Bytes of each message, ours: {kind.name}"
     return f"<details><summary>{title}</summary>\n\n{markdown_table(head, rows)}\n\n</details>"
 
 

@@ -25,7 +25,7 @@ from shakedown.schema.base import SIDES
 TIME_TOLERANCE, SHARE_TOLERANCE, DELAY_TOLERANCE = "5 %", "1", "10 %"
 """Of processing times; of shares, in percentage points; of transmission delays."""
 
-_INPUT = "an input: measured by the author, and nothing else in the thesis decides it"
+_INPUT = "an input: measured by the author, and not derived from other figures"
 
 
 def cells(data: PaperData) -> list[Row]:
@@ -54,7 +54,7 @@ def _times(thesis: Thesis, primitives: Primitives) -> Iterator[Row]:
                     thesis.printed(table, case)[f"{side}_ms"],
                     1e3 * primitives.time_s(case, authentication, side),
                     TIME_TOLERANCE,
-                    "sum of the medians that its primitives have over all cases",
+                    "sum of its primitives' medians over all cases",
                 )
 
 
@@ -67,7 +67,7 @@ def _shares(thesis: Thesis, primitives: Primitives) -> Iterator[Row]:
             thesis.printed(table, case)[column],
             primitives.share(case, authentication, side, column),
             SHARE_TOLERANCE,
-            "from the medians that its primitives have over all cases; tolerance in percentage points",
+            "from its primitives' medians over all cases; tolerance in percentage points",
         )
 
 
@@ -81,7 +81,7 @@ def _sizes_and_delays(thesis: Thesis) -> Iterator[Row]:
                 thesis.printed(SIZES, case)[f"{authentication}_bytes"],
                 handshake_bytes(thesis, case, authentication),
                 "exact",
-                "the family's first case, plus what signatures and public keys of other sizes add",
+                "the family's first case, plus the differences in signatures and public keys",
             )
     for case in thesis.cases:
         for authentication in AUTHENTICATIONS:
@@ -145,7 +145,7 @@ def _traversal(data: PaperData, item: str, slot: str, printed: str, *, with_8: b
         "0.1",
         f"equation 4.2 as printed; without its factor 8: {other:.1f} ms, which is what the thesis computed"
         if with_8
-        else "equation 4.2 without its factor 8: the slip behind the printed means",
+        else "equation 4.2 without its factor 8: the error in the printed means",
     )
 
 
@@ -186,7 +186,7 @@ def _points(thesis: Thesis) -> Iterator[Row]:
         item = f"queue point, {point.what}: {point.rate_per_s:g}/s, {wait} ms"
         yield cell_row(
             item,
-            "messages per second at which the printed wait is met",
+            "messages per second at which the printed wait occurs",
             "messages/s",
             f"{point.rate_per_s:g}",
             middle,
@@ -196,7 +196,7 @@ def _points(thesis: Thesis) -> Iterator[Row]:
         capacities = point.capacities_per_s()
         yield cell_row(
             item,
-            "handshakes per second that the server takes, 1 over its time for one",
+            "capacity in handshakes per second, 1 over the server's time for one",
             "handshakes/s",
             f"{point.rate_per_s:g}",
             sum(capacities) / 2,
