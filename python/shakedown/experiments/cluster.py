@@ -514,7 +514,7 @@ def local(processes: int) -> Iterator[Client]:
             host="127.0.0.1",
             security=True,
             dashboard_address=None,
-            # Without one it warns where another cluster has Dask's usual port.
+            # Without a port, Dask warns if another cluster uses its default one.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=50,
         )

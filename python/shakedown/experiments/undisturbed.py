@@ -11,7 +11,7 @@ from multiprocessing import active_children
 from typing import Any
 
 LOOK_EVERY_S = 0.2
-"""How often waiting threads look whether what they wait for is still there."""
+"""How often waiting threads check whether the awaited thread still exists."""
 SAME_S = 0.3
 """Signals closer together are one: `timeout` sends its own twice."""
 

@@ -1,4 +1,4 @@
-"""The five papers, reproduced: tables, figures and claims, from their own inputs and measured here.
+"""The five papers, reproduced: tables, figures and claims, from their own inputs and from measurements.
 
     from shakedown import papers
     (palm,) = papers.reproduce(["wtls-palm"])
@@ -36,7 +36,7 @@ DEFAULT_REPEAT = 45
 
 
 def names(name: str) -> list[str]:
-    """The papers that a name stands for; raises `InputError` with the nearest name for an unknown one."""
+    """The papers that a name refers to; raises `InputError` with the nearest name for an unknown one."""
     if name == ALL:
         return list(MODULES)
     if name not in MODULES:
@@ -64,7 +64,7 @@ def reproduce(
     progress: Callable[[int, int, str], None] | None = None,
     kept: Callable[[Replication], None] | None = None,
 ) -> list[Reproduction]:
-    """Repeats papers: computes from their own inputs, measures what is measured here, and gives verdicts.
+    """Reproduces papers: computes from their own inputs, measures the modern rerun, and gives verdicts.
 
     Args:
         wanted: short names of papers, or ``all``.
@@ -72,7 +72,7 @@ def reproduce(
         measured: figures measured before, in place of measuring now.
         rounds: how often every suite is measured, all suites in turn; `here.ROUNDS` if not given.
         minutes: begin no round of measuring that would end later.
-        progress: told what is done, of how much, and which suite is next.
+        progress: called with the work done, the total, and the next suite.
         kept: given what is measured so far, after each round.
     """
     from shakedown.papers import replication as measuring

@@ -26,7 +26,7 @@ class ModernRerun:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's face: everything else about it lies behind these functions.
+    """The interface of a paper's package.
 
     Attributes:
         slug: the paper's short name.

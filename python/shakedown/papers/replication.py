@@ -25,7 +25,7 @@ from shakedown.schema.base import SIDES, Side, opposite
 from shakedown.schema.measured import Machine, Measurement, Samples
 
 ROUNDS = 15
-"""Every suite is measured so many times, all suites in turn, so that a disturbance hits one round of each."""
+"""Rounds of measurement: all suites in turn, so that a disturbance affects one round of each."""
 
 MIN_ROUNDS = 6
 """With fewer, halves of a run are too little for a verdict."""
@@ -196,7 +196,7 @@ def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replicati
 
 
 def _least(costs: Sequence[Cost]) -> Cost:
-    """Of each operation, of what else each message takes, and of what lies outside of messages, the least."""
+    """The minimum of each operation, of each message's other work, and of the work outside messages."""
     first = costs[0]
     bare = [with_operations(cost, tuple(replace(one, us=0.0) for one in cost.operations)) for cost in costs]
     messages = tuple(
@@ -384,9 +384,9 @@ def measure(
         suites: names of suites; each is measured once however often it is named.
         repeat: handshakes of each suite, spread over the rounds; no more rounds than these.
         transfers: bulk data to be measured after handshakes.
-        rounds: every suite is measured so many times, all suites in turn.
+        rounds: number of times that every suite is measured, all suites in turn.
         minutes: begin no round that would end later, going by the longest so far; the first always runs.
-        progress: told how many of ``rounds`` × suites are done, and the suite's name.
+        progress: called with the number of ``rounds`` × suites done, and the suite's name.
         kept: given all whole rounds so far, after each.
     """
     from time import perf_counter
@@ -453,7 +453,7 @@ TRANSFERS_EACH = 5
 def _measure_transfers(
     replication: Replication, missing: dict[str, str], suite: str, wanted: Transfers
 ) -> None:
-    """Open and protected links in turn, so that a disturbance hits neighbours alike."""
+    """Open and protected links in turn, so that a disturbance affects both."""
     from shakedown import native
 
     for link in wanted.links:

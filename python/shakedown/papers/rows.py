@@ -57,7 +57,7 @@ class Row:
         quantity: what is compared.
         unit: unit of ``published``, ``replication`` and ``difference``.
         published: the paper's figure, a number or as it is written.
-        here: ours, a number or in words; None where there is none.
+        replication: ours, a number or text; None if there is none.
         difference: ``replication`` less ``published``; to the nearest end of a published range.
         tolerance: what difference still counts as agreement, as written; None where nothing is compared.
         kind: ``modelled`` (from the paper's own inputs) or ``measured`` (here, the modern rerun).
@@ -94,6 +94,6 @@ class Row:
 
 
 def tidy_number(value: float) -> float | int:
-    """A number without the noise of binary fractions, whole ones as such."""
+    """A number without the noise of binary fractions; whole numbers as int."""
     rounded = float(f"{value:.8g}")
     return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded

@@ -35,7 +35,7 @@ _KINDS = ("key", "signature", "common")
 
 
 def variants(replication: Replication) -> list[Replication]:
-    """All that a verdict must hold for beside the whole; none where there are too few rounds for any."""
+    """The variants for which a verdict must also hold; none if there are too few rounds."""
     rounds = replication.rounds
     if len(rounds) < MIN_ROUNDS:
         return []

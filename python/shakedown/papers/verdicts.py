@@ -98,7 +98,7 @@ def precision(text: str) -> float:
 
 
 def allowance(tolerance: str, published: float, text: str) -> float:
-    """What difference still agrees: so much, so many per cent, or half of the last printed digit.
+    """The tolerated difference: absolute, in per cent, or half of the last printed digit.
 
     "exact" and no tolerance at all mean the printed digits; "none" means no difference.
     """
@@ -118,7 +118,7 @@ def measured(check: Check) -> Check:
 
 
 def number(replication: float, reason: str) -> Check:
-    """A single figure (or the only range) of the claim, against ours."""
+    """A single figure (or the only range) of the claim, compared with ours."""
     return numbers([replication], reason)
 
 
@@ -179,7 +179,7 @@ def within(low: float, high: float, reason: str) -> Check:
 def holds(condition: bool, replication: float | str, reason: str) -> Check:
     """An order or a threshold: it holds or it does not.
 
-    Where both the claim's value and ours are numbers, the difference is told too.
+    If the claim's value and ours are numbers, the row also has the difference.
     """
 
     def check(claim: Claim) -> Finding:
@@ -278,7 +278,7 @@ def input_row(item: str, quantity: str, unit: str, printed: str, reason: str) ->
 
 
 def beside(row: Row) -> Row:
-    """A cell's row without a verdict: what another machine gives stands beside what the paper's gave."""
+    """A cell's row without a verdict: the figures of the paper's machine and of another one."""
     if row.replication is None:
         return row
     return replace(row, tolerance=None, verdict=UNTESTABLE, reason=f"{row.reason}; {OTHER_MACHINES}")

@@ -51,7 +51,7 @@ def write(
         folder: made where it does not exist.
         pages_only: pages and SVG figures alone, as the documentation has them.
         replace: whether files may be replaced that are there already.
-        progress: told how many figures are drawn, of how many, and which is next.
+        progress: called with the figures drawn, their total, and the next one.
 
     Raises:
         InputError: where files are there that may not be replaced, or the folder cannot be written.

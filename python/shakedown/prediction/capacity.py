@@ -63,7 +63,7 @@ def capacity_rows(
         rate_per_s: the rate for which the least number of workers is wanted too.
         traces, server_software: where recorded handshakes come from, and what the server runs, as of
             `predict`.
-        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        scale_from: device whose figures replace those of one without primitives, scaled by the clock.
         calibrations: of running servers, as `calibrate` returns them; a suite's takes the place of the
             server's modelled work, which then says only how it is shared among messages.
 
@@ -108,7 +108,7 @@ def capacity_row(
     basis, missing = known_basis([one.client, one.server]), one.missing
     rate, fewest, highest = (case.rate(end, workers) for end in ("mean", "high", "low"))
     service = one.service_s
-    # However long clients work themselves, the rate stands on the server's cost.
+    # The rate depends on the server's cost, not on the clients' own work.
     serving = weakest((basis, known_basis([one.server])))
     found: Row = {
         "suite": one.trace.suite,

@@ -207,7 +207,7 @@ def _is_hidden(build: Build, like: Build, hidden: str) -> bool:
 def fit_factors(found: Iterable[Trial], without: str = "") -> dict[tuple[str, ...], float]:
     """For each group of enough boards the factor that holds 90 % of its trials (split conformal prediction).
 
-    A group's figures weigh the same, whatever their scenario; those of the board `without` do not count.
+    A group's figures have the same weight in every scenario; those of the board `without` do not count.
     """
     scores: dict[tuple[str, ...], list[float]] = defaultdict(list)
     boards: dict[tuple[str, ...], set[str]] = defaultdict(set)

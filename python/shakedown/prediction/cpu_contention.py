@@ -17,9 +17,9 @@ from pathlib import Path
 from shakedown.native.processors import pin, placed, processors
 
 SUITE = "tls1.3/x25519/p256/server"
-"""What neighbours do: handshakes, as clients and other workers would."""
+"""The work of neighbours: handshakes, like clients and other workers."""
 LOOPS = 100_000
-"""Between two looks at whether the parent lives: some milliseconds."""
+"""Interval between checks that the parent is alive: some milliseconds."""
 IDLERS = 2
 """Processes that do nothing beside a server, which then has a third of its processor."""
 MAX_STEAL, MAX_CHANGE = 0.02, 1.1

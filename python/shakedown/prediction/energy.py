@@ -32,7 +32,7 @@ class Energy:
         missing, wake_tail_missing: what is not in the first two, and in the last two.
         at_most_j: what the missing parts of the first two take at most.
         terms: what set-up and tail are assumed to be, in words.
-        basis, wake_tail_basis: the weakest that the known parts stand on.
+        basis, wake_tail_basis: the weakest basis of the known parts.
     """
 
     processor: Range | None
@@ -133,7 +133,7 @@ def client_energy(
 
 
 def _power_basis(profile: Device | Bearer) -> Basis:
-    """What a profile's powers stand on."""
+    """The basis of a profile's powers."""
     usual = isinstance(profile, Device) and profile.power is not profile.energy
     assumed = usual or any(key.partition(".")[0] == "energy" for key in profile.assumed)
     return "assumed" if assumed else "measured"

@@ -30,7 +30,7 @@ from shakedown.profiles.vocabulary import HYBRID_PARTS, SYMMETRIC_OPERATIONS
 from shakedown.schema.base import Basis
 
 _OFFERED_APART = frozenset({"montgomery-curve", "edwards-curve"})
-"""Families of curves that an accelerator either has or has not: P-256 says nothing of them."""
+"""Families of curves that an accelerator either has or has not: figures of P-256 do not predict them."""
 _SYMMETRIC_WORDS = {
     "character": "kind",
     "operation": "mode",
@@ -38,7 +38,7 @@ _SYMMETRIC_WORDS = {
     "work": "algorithm and mode",
 }
 STRENGTH: dict[Basis, int] = {"own": 0, "measured": 1, "scaled": 2, "assumed": 3, "unknown": 4}
-"""What a figure stands on, strongest first."""
+"""The basis of a figure, strongest first."""
 
 
 REJECTION_SD = {"mldsa44": 0.72, "mldsa65": 0.70, "mldsa87": 0.66}
@@ -58,7 +58,7 @@ class Figure:
     Attributes:
         time: None where the call has no cost figure.
         sd_s: standard deviation from call to call, not the figure's uncertainty.
-        basis: what it stands on.
+        basis: the basis of the figure.
         method: how it was obtained; empty for the device's own figure.
         cause: names what makes it uncertain: figures of one cause are wrong together.
         energy_j: energy of one call, None where unknown.

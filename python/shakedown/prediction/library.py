@@ -38,7 +38,7 @@ class TraceLibrary:
         record: makes the trace of a suite (an object of ``measure --json``), or None where that is not
             wanted.
         canonical: gives a suite's canonical name and refuses what names none.
-        say: is told, in one line, when a suite is recorded.
+        say: called with one line when a suite is recorded.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ def opened(
 ) -> TraceLibrary:
     """A library as functions take it: itself, traces by suite, a file's, or the shipped one.
 
-    Raises `InputError` for a server's software beside a library, which has its own.
+    Raises `InputError` if both a server's software and a library are given; a library has its own.
     """
     if traces is None or isinstance(traces, str | Path):
         return open_library(None if traces is None else Path(traces), server_software=server_software)

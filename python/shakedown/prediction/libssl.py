@@ -152,7 +152,7 @@ class Libssl:
         return {("keygen", "ecdh", name): statistics.median(times)}
 
     def measure(self, plan: Plan, count: int) -> dict[Side, float]:
-        """Make a handshake so many times: the median microseconds of each side's calls.
+        """Perform a handshake `count` times: the median microseconds of each side's calls.
 
         Raises:
             LibraryError: where it does not come about, or is not resumed though it should.

@@ -86,7 +86,7 @@ class OtherOpenssl:
     Attributes:
         version: the library's.
         calls: its public-key operations, in microseconds.
-        work: how many times as long as ours its other work takes, by kind of handshake and side.
+        work: ratio of its other work to ours, by kind of handshake and side.
         unsteady: by what factor its figures lie about their medians from round to round: 90 % of them.
     """
 
@@ -116,7 +116,7 @@ def measure_other(
 
     Args:
         program: the command line tool of the other OpenSSL.
-        progress: told what is done, of how much, and what comes next.
+        progress: called with the work done, the total, and the next step.
 
     Raises:
         LibraryError: where the library cannot be used.
@@ -194,7 +194,7 @@ def _row(row: Mapping[str, Any], other: OtherOpenssl) -> dict[str, Any] | None:
 def _ratios(
     handshake: Handshake, library: Libssl, plan: Plan, calls: Mapping[Triple, float]
 ) -> dict[tuple[str, Side], float]:
-    """The other library's work beside public-key operations over ours, by kind of handshake and side.
+    """Ratio of the other library's work without public-key operations to ours, by kind of handshake and side.
 
     None where these operations are nearly all, or one of them has no figure.
     """

@@ -93,7 +93,7 @@ def predict_rows(
             default: the shipped library.
         server_software: what the server runs, a profile's name or path, which decides on its tickets and
             writes; default: openssl, or what a file of traces recorded.
-        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        scale_from: device whose figures replace those of one without primitives, scaled by the clock.
         carrier: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
         fragment_bytes: TLS bytes in an EAP packet; default 1398.
         radius_hop_s: round trip between access point and RADIUS server; default 5 ms, assumed.
@@ -173,7 +173,7 @@ def _saved(pair: Sequence[Scenario], rate_per_s: float, workers: int) -> Row:
 
 
 def with_battery(found: Scenario, battery_j: float) -> Scenario:
-    """A scenario whose client has a battery of so many joules."""
+    """A scenario whose client has a battery, in joules."""
     energy = structs.replace(found.device.energy, battery_j=battery_j)
     return replace(found, device=replace(found.device, energy=energy))
 
@@ -344,7 +344,7 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
 
 
 def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float] | None:
-    """How sure the 99th percentile is: the replay's interval about it, whatever else varies."""
+    """The uncertainty of the 99th percentile: the replay's interval, without other variation."""
     if model != "default" or ready is None:
         return None
     p99_s = one.exchange.ready.p99
@@ -424,7 +424,7 @@ def wait_range(one: Scenario, model: str, rate_per_s: float, workers: int) -> Ra
 
 
 def _interval_s(one: Scenario, model: str, wait: Range, ready: Distribution) -> tuple[float, float | None]:
-    """What 90 % of handshakes lie within, the device figures' uncertainty included.
+    """The 90 % interval of handshakes, including the uncertainty of the device's figures.
 
     The spread of handshakes and the uncertainty of the figures are independent: distances from the mean add
     as the root of their squares. The wait is taken at the ends of the server's range.

@@ -28,7 +28,7 @@ from shakedown.schema.predictions import MATTERS
 CLOCK_SPREAD = 2.0
 """How far, ×/÷, figures may be off that were scaled by the ratio of two clocks."""
 WIDE_SHARE = 0.5
-"""Figures with a range wider than ×/÷ 4 count where their upper ends are at most so much of all else."""
+"""Figures with a range wider than ×/÷ 4 count if their upper ends are at most this share of the rest."""
 
 
 @dataclass
@@ -40,11 +40,11 @@ class Price:
         sd_s: standard deviation of a single handshake, operations taken as independent.
         message_s: mean seconds by index of the message the work belongs to; None for work outside any.
         message_sd_s: standard deviations by the same; only messages whose work varies.
-        bases: mean seconds by what they stand on.
+        bases: mean seconds by basis.
         upper_bases: the same at the upper ends of their ranges.
         figures: rows naming every figure that is not the device's own.
         without_cost: rows naming what has no figure; the total is then a lower bound.
-        without_cost_high_s: what all of that takes at most, infinite where nothing bounds it.
+        without_cost_high_s: upper bound of that work, infinite if there is none.
         connection: seconds of a TCP connection, kernel included; not in the total.
         connection_sd_s: its standard deviation from connection to connection.
         primitive_energy_j: the sum of the primitives' own energies, or None if any is missing.
@@ -87,7 +87,7 @@ class Price:
 
     @property
     def basis(self) -> Basis:
-        """What the total stands on: the weakest that matters, `unknown` where anything has no cost."""
+        """The basis of the total: the weakest that matters, `unknown` if any cost is missing."""
         return basis_of([self])
 
     @property
@@ -143,12 +143,12 @@ class Price:
 
 
 def basis_of(prices: Sequence[Price]) -> Basis:
-    """What a sum of costs stands on: the weakest that matters, `unknown` where anything has no cost."""
+    """The basis of a sum of costs: the weakest that matters, `unknown` if any cost is missing."""
     return "unknown" if any(one.without_cost for one in prices) else known_basis(prices)
 
 
 def known_basis(prices: Sequence[Price]) -> Basis:
-    """What the estimated part of a sum stands on: the weakest that matters."""
+    """The basis of the estimated part of a sum: the weakest that matters."""
     whole = math.fsum(seconds for one in prices for seconds in one.bases.values())
     upper: dict[Basis, float] = {}
     for one in prices:
@@ -407,7 +407,7 @@ class _Pricing:
         )
 
     def _add(self, operation: Operation, part: Part, count: int | None = None) -> bool:
-        """Adds a part; whether it is among those that are not the device's own, with so many calls."""
+        """Adds a part with its calls, and records whether it is the device's own."""
         if part.time.high <= 0.0 and part.basis != "own":
             return False
         if not is_public_key(operation.triple[0]):
@@ -419,7 +419,7 @@ class _Pricing:
         return noted
 
     def _note(self, key: tuple[str, ...], part: Part, count: int) -> None:
-        """Add a part to the row of its operation, which stands on the weakest of its parts."""
+        """Add a part to the row of its operation, whose basis is the weakest of its parts."""
         operation, algorithm, parameters, _ = key
         row = self.rows.setdefault(
             key[:3],

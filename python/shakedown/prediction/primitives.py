@@ -87,7 +87,7 @@ def short_exponent_bits(prime_bits: int) -> int:
 
 @lru_cache(maxsize=4096)
 def expected(triple: Triple) -> float:
-    """What arithmetic expects of the logarithm of a cost, beside that of its family's usual size.
+    """The expected logarithm of a cost, relative to its family's usual size.
 
     A DH exponent as long as the prime takes as many times as long as it is longer. With e = 3 an RSA public
     operation takes between 2/17 of its time with 65537 (the multiplications) and all of it (the rest).

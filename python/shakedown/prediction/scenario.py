@@ -75,7 +75,7 @@ class Scenario:
 
     @property
     def basis(self) -> Basis:
-        """What the two costs stand on: the weakest that matters to their sum."""
+        """The basis of the two costs: the weakest that matters to their sum."""
         return basis_of([self.client, self.server])
 
     @property

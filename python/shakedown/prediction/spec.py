@@ -176,7 +176,7 @@ def hosts_timers(timers: Timers, messages: Iterable[Message], bearer: Bearer, wo
 
 
 def _sending_s(size_bytes: float, bearer: Bearer, way: BearerDirection) -> float:
-    """How long datagrams of so many bytes occupy a direction, its silences included."""
+    """How long datagrams of these sizes occupy a direction, including idle times."""
     headers_bytes = bearer.ip_bytes + bearer.udp_bytes
     packets = math.ceil(size_bytes / (bearer.mtu_bytes - headers_bytes))
     bits = 8.0 * (size_bytes + packets * (headers_bytes + bearer.link_bytes))

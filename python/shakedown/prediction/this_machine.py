@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shakedown.schema.primitives import Timing
 
 ROUNDS = 5
-"""How often every suite is measured, in turn with all others, so that no one stands in a busy minute."""
+"""How often every suite is measured, in turn with all others, so that a busy minute affects all."""
 REPEAT = 20
 VARYING = 20
 """How many times as often suites of ML-DSA are measured: signing is a rejection loop."""
@@ -33,7 +33,7 @@ TICKETED = {
     "tls1.3/p384/p256/server": 2,
     "tls1.3/ffdhe2048/p256/server": 1,
 }
-"""Suites that are measured with so many TLS 1.3 tickets, which no handshake here has unasked."""
+"""Suites that are measured with this number of TLS 1.3 tickets; by default, none are sent."""
 _OLD = ("ssl3", "tls1.0", "tls1.1", "tls1.2", "dtls1.2")
 
 
@@ -107,7 +107,7 @@ def measure_suites(
         rounds: how often each is measured.
         repeat: handshakes each time.
         minutes: begin no round that would end later, going by the longest so far; the first always runs.
-        progress: told what is done, of how much, and the suite's name.
+        progress: called with the work done, the total, and the suite's name.
         kept: given what is measured so far, after each round.
     """
     from time import perf_counter

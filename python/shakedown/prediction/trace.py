@@ -84,7 +84,7 @@ class Trace:
 
     `inside_eap`: it was recorded inside EAP-TLS, so that its hellos have no session IDs for middleboxes.
     `software`: the server's; None: that of the recorded server, which is not known.
-    `unused`: operations that the recorded stack did and the handshake has no use for.
+    `unused`: operations of the recorded stack that the handshake does not need.
     """
 
     suite: str
@@ -164,9 +164,9 @@ def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
 
 
 def _is_unused(operation: Operation, suite: str) -> bool:
-    """Whether the handshake has no use for an operation of its stack's.
+    """Whether the handshake does not need an operation of its stack.
 
-    A client that offers ``psk_ke`` alone needs no key share, and libssl cannot be told to leave it out.
+    A client that offers ``psk_ke`` alone needs no key share, and libssl cannot be configured to omit it.
     """
     bare_psk = suite == "tls1.3/psk" or suite.startswith("tls1.3/psk/")
     return bare_psk and operation.side == "client" and operation.operation == "keygen"

@@ -50,7 +50,7 @@ Source = tuple["HandshakeId", "CaptureFile | None", "int | None"]
 """Where a trace comes from: a measured handshake, or a connection of a capture."""
 
 Need = Literal["traces", "measurements"]
-"""What a kind may look at of what earlier ones found."""
+"""The results of earlier kinds that a kind may use."""
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Run:
 
     @cached_property
     def needed(self) -> frozenset[Need]:
-        """What is kept, because some kind looks at it."""
+        """The results that are kept because a kind uses them."""
         return frozenset(one for name in KINDS for one in kind(name).needs(self.experiment))
 
 

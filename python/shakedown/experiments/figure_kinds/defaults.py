@@ -29,7 +29,7 @@ def needs(experiment: Experiment) -> Collection[Need]:
 
 
 def profiles(experiment: Experiment) -> Iterable[str]:
-    """None beside the experiment's places."""
+    """None in addition to the experiment's places."""
     return ()
 
 
@@ -44,7 +44,7 @@ def traces(scenario: Scenario, found: Any) -> dict[Source, Trace]:  # noqa: ANN4
 
 
 def notes(found: Any) -> list[str]:  # noqa: ANN401 - what `run` returned
-    """Nothing to tell."""
+    """Nothing to report."""
     return []
 
 

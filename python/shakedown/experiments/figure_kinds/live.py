@@ -307,7 +307,7 @@ def loaded(
 ) -> Loaded:
     """One server and one load on it. Raises `InputError` where no handshake came to its end.
 
-    `server` and `generator` are told more than the scenario says.
+    `server` and `generator` get more options than the scenario has.
     """
     from shakedown import native
     from shakedown.native import serving
@@ -530,7 +530,7 @@ def notes(found: Found) -> list[str]:
 
 
 def terminal(results: Results, width: int) -> Iterable[str]:
-    """Loads, a line each; those that are compared, beside the other kinds."""
+    """Loads, one line each; compared loads with the figures of the other kinds."""
     from shakedown.reporting.terminal.loads import comparison_tables, load_tables
 
     yield from load_tables(results, width)

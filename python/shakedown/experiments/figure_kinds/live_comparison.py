@@ -1,4 +1,4 @@
-"""A live load beside the same modelled and simulated.
+"""A live load compared with the model and the simulation.
 
 Both start from the times that the handshake took in memory on this machine, add what a TCP connection costs
 here where `devices measure` has found that, and carry it over the bearer `loopback`; neither knows anything
@@ -49,7 +49,7 @@ def compare(
     load, server = loaded.load, loaded.server
     rate_per_s = load.rate_per_s.achieved
     fleet = Fleet(arrivals=f"{live.arrivals}:{rate_per_s:g}/s", clients=CLIENTS)
-    # With a mixture of full and resumed handshakes there is no single handshake to lay beside.
+    # With a mixture of full and resumed handshakes there is no single handshake to compare.
     mixed = 0.0 < load.resumed.asked < load.completed
     row = engines = None
     connection_s = connection_cost_s(measured)

@@ -368,7 +368,7 @@ def _figure(one: Mapping[str, Any], key: str, place: str | None) -> float | None
 
 
 def _facts(found: Modelled) -> Iterator[Row]:
-    """What holds at all rates."""
+    """What is valid at all rates."""
     if found.without_cost is not None:
         yield fact("predicted.without_cost", found.without_cost)
     for number, one in enumerate(found.predictions):

@@ -88,7 +88,7 @@ class Assigned:
 
 
 class WrongChainError(InputError):
-    """One side's files are no good, whatever the suite."""
+    """One side's files are invalid for every suite."""
 
     def __init__(self, side: Side, reason: str) -> None:
         """Remembers whose they are."""

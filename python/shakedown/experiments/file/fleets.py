@@ -105,7 +105,7 @@ def _fleet(document: Document, arrivals: str, given: Mapping[str, Any]) -> Fleet
     kind, _, rest = arrivals.partition(":")
     unwanted: set[str] = set()
     if kind not in ("poisson", "deterministic", "bursts"):
-        # These are for the arrivals at a rate beside it.
+        # These are for the arrivals at the rate in the same table.
         unwanted |= {"precision", "max_events"}
     if kind in FROM_FILE:
         arrivals = f"{kind}:{document.path.parent / rest}"
@@ -123,7 +123,7 @@ def _fleet(document: Document, arrivals: str, given: Mapping[str, Any]) -> Fleet
 
 
 def _of_endpoints(document: Document, fleets: tuple[Fleet, ...]) -> tuple[Fleet, ...]:
-    """The same fleets of protocol engines, beside the replayed ones."""
+    """The same fleets with protocol engines, in addition to the replayed ones."""
     from shakedown.simulation.simulate import Stacks
 
     try:

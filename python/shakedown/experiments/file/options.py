@@ -60,7 +60,7 @@ def _unix_s(document: Document, key: str, value: object) -> int:
 
 
 def _profile(document: Document, key: str, name: str) -> str:
-    """A certificate profile: its name, or the path of a file beside the experiment."""
+    """A certificate profile: its name, or a path relative to the experiment file."""
     from shakedown import native
 
     if name.endswith(".toml") or "/" in name:
@@ -80,7 +80,7 @@ def _profile(document: Document, key: str, name: str) -> str:
 
 
 def _software(document: Document, key: str, name: str) -> str:
-    """A server's software: its profile's name, or the path of a file beside the experiment."""
+    """A server's software: its profile's name, or a path relative to the experiment file."""
     from shakedown.profiles import load_software
 
     place = str(document.path.parent / name) if name.endswith(".toml") or "/" in name else name

@@ -134,7 +134,7 @@ def _assigned(document: Document, name: str, files: Mapping[Side, SideFiles], to
 
 
 def _options_of(one: Assigned, files: Mapping[Side, SideFiles], today: int, options: Options) -> Options:
-    """What `measure` takes beside this suite."""
+    """The other arguments of `measure` for this suite."""
     changes: dict[str, Any] = {}
     if not one.suite.startswith("wtls/"):
         changes |= {"certificate_form": None, "private_curves": False}

@@ -28,13 +28,13 @@ def keys_of(kind: type[Object]) -> tuple[Key, ...]:
 
 
 def _written(default: object) -> str:
-    """A default as it would stand in a file."""
+    """A default as it would be written in a file."""
     if isinstance(default, bool | str):
         return f"`{str(default).lower()}`" if isinstance(default, bool) else f'`"{default}"`'
     return f"{default:g}" if isinstance(default, int | float) else "none"
 
 
-def _nothing(asked: Any) -> Iterable[tuple[int, str]]:  # noqa: ANN401 - whatever the kind reads
+def _nothing(asked: Any) -> Iterable[tuple[int, str]]:  # noqa: ANN401 - any type that the kind reads
     return ()
 
 

@@ -52,7 +52,7 @@ class Study:
 
 
 def five_trips_ms(study: Study, setup: str, computation_ms: float) -> float:
-    """A handshake as so many round trips and the computation, in ms."""
+    """A handshake as a number of round trips and the computation, in ms."""
     trips = float(access.round_trips(study.text("handshake_messages")))
     return 1e3 * float(access.handshake_time_s(computation_ms / 1e3, study.ms(setup, "nrt") / 1e3, trips))
 

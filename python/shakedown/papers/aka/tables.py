@@ -89,7 +89,7 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
 
 
 def words(data: PaperData, replication: Replication) -> dict[str, str]:
-    """The accesses in virtual time beside the printed means, and what is kept where."""
+    """The simulated accesses with the printed means, and the sizes in storage and memory."""
     study = Study(data)
     lines = [
         "| | " + " | ".join(time.upper() for time in TIMES) + " |",

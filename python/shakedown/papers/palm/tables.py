@@ -1,4 +1,4 @@
-"""A row for each cell of figures 3 to 8, from the primitives, and ratios against ours."""
+"""A row for each cell of figures 3 to 8, from the primitives, and ratios compared with ours."""
 
 from __future__ import annotations
 

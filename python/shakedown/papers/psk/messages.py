@@ -1,4 +1,4 @@
-"""Table 4.1 beside our bytes, message by message: what the two differ in, and what the report leaves open.
+"""Table 4.1 compared with our bytes, message by message: differences, and what the report does not explain.
 
 The report prints one total a handshake. What RFC 2246 and RFC 4279 fix of the two key exchange messages is
 known; so the law of anonymous DH gives all other messages together, and those of PSK what is left for hint
@@ -79,7 +79,7 @@ def replicated_parts(replication: Replication, mechanism: str) -> Parts:
 
 
 def printed_parts(data: PaperData, mechanism: str, *, hint: bool = True) -> Parts:
-    """What the totals of table 4.1 leave, if messages that all mechanisms have are of one length in all.
+    """The rest of table 4.1's totals, if common messages have the same length in all mechanisms.
 
     ``hint``: whether plain PSK has a ServerKeyExchange of its own for a hint.
     """

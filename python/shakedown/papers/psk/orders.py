@@ -145,7 +145,7 @@ def always_beats(data: PaperData, replication: Replication) -> Check:
 
 
 def similar_gain(data: PaperData, replication: Replication) -> Check:
-    """RSA_PSK's gain over mutual RSA beside DHE_PSK's over DHE_DSS."""
+    """RSA_PSK's gain over mutual RSA, compared with DHE_PSK's over DHE_DSS."""
 
     def gains(of: str, against: str) -> tuple[float, float]:
         mine, other = replication.costs[suite(of, 1024)], replication.costs[suite(against, 1024)]

@@ -1,4 +1,4 @@
-"""A row for each cell of table 4.1: by the byte law, and its growth against ours."""
+"""A row for each cell of table 4.1: by the byte formula, and its growth compared with ours."""
 
 from __future__ import annotations
 

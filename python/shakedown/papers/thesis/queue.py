@@ -82,7 +82,7 @@ def queue(
 
 @dataclass(frozen=True)
 class Point:
-    """A published point: so many requests a second wait so long.
+    """A published point: a rate in requests per second, and its wait.
 
     Attributes:
         claim_id: the claim that states it.

@@ -15,7 +15,7 @@ _LIMITS = ("wn-043", "wn-046")
 
 
 def limit_waits_s(thesis: Thesis) -> tuple[float, float]:
-    """The least and the greatest wait that the thesis prints beside a practical limit of about 70/s."""
+    """The least and greatest wait that the thesis prints with a practical limit of about 70/s."""
     ends = [
         end for claim in _LIMITS for span in published_values(thesis.data.claims[claim].value) for end in span
     ]
@@ -31,7 +31,7 @@ def checks(thesis: Thesis) -> Mapping[str, Check]:
 
 
 def capacity_words(*queues: Queue) -> str:
-    """The true capacity beside a published limit."""
+    """The true capacity, for a published limit."""
     low = min(one.capacity_per_s for one in queues)
     high = max(one.capacity_per_s for one in queues)
     span = f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"

@@ -138,7 +138,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
         return min(values), max(values)
 
     def extremes(how: Authentication, family: str, side: Side, *columns: str) -> str:
-        """The cases of the least and the greatest share, in µs, and what is beside public keys."""
+        """The cases of the least and greatest share, in µs, and the work other than public keys."""
         found = []
         for column in columns:
             of = {

@@ -1,4 +1,4 @@
-"""Table 4.11 beside our bytes, message by message: from its totals to ours, with nothing left over."""
+"""Table 4.11 compared with our bytes, message by message: all differences between the totals."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _numbers_words(message: Message) -> str:
 
 
 def _constants_table(thesis: Thesis, replication: Replication) -> str:
-    """What the thesis's totals leave without the numbers, beside ours."""
+    """The rest of the thesis's totals without the numbers, compared with ours."""
     rows = []
     for kind in kinds():
         there = constant_bytes(thesis, kind)
