@@ -3,7 +3,7 @@
 //! | message | from | protection |
 //! | --- | --- | --- |
 //! | [`AttachRequest`](Message::AttachRequest) | mobile | none: home network, perhaps a temporary identity |
-//! | [`Tls`](Message::Tls) | both | none of ours: TLS records |
+//! | [`Tls`](Message::Tls) | both | TLS records, not protected further |
 //! | [`Identity`](Message::Identity) | mobile | TLS; after a full handshake only |
 //! | [`AttachAccept`](Message::AttachAccept) | SGSN | TLS |
 //! | [`Reject`](Message::Reject) | SGSN | TLS, or none before the handshake is over |
@@ -30,7 +30,7 @@ shakedown_trace::spelled! {
         Handshake = "handshake",
         /// Another node does not answer, or the SGSN's own state cannot be used.
         NetworkFailure = "network_failure",
-        /// The SGSN has been told of no HSS for this home network.
+        /// The SGSN knows no HSS for this home network.
         UnknownHome = "unknown_home",
     }
 }

@@ -200,7 +200,7 @@ impl<E: Endpoint> Mobile<E> {
         }
     }
 
-    /// Looks at what the endpoint has come to.
+    /// Checks the state of the endpoint.
     fn look(&mut self, now: Time) {
         if self.phase == Phase::Handshake
             && let Some(resumed) = self.negotiated().map(|negotiated| negotiated.resumed)

@@ -293,7 +293,7 @@ impl<S: Store> Sessions<S> {
         self.fresh.take()
     }
 
-    /// What went wrong with the store in calls of the stack, which has no use for it.
+    /// The store's error during a call of the stack, which ignores it.
     pub fn take_error(&mut self) -> Option<StoreError> {
         self.error.take()
     }
@@ -406,7 +406,7 @@ impl<S: Store> Sessions<S> {
         Ok(Some((subscriber, session)))
     }
 
-    /// A subscriber has gone to another SGSN: nothing of him is kept here any more.
+    /// A subscriber has moved to another SGSN: removes his session here.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -238,12 +238,12 @@ impl<E: Endpoint> Attach<E> {
         self.offered.as_ref()
     }
 
-    /// True once the mobile has asked for something that makes sense. That proves nothing of it.
+    /// True after a valid request of the mobile, which is not authenticated yet.
     pub fn is_asked(&self) -> bool {
         self.phase != Phase::Request
     }
 
-    /// True once the mobile has confirmed what it asked for, and the accept is on its way.
+    /// True after the mobile has confirmed its request and the accept has been sent.
     pub fn is_attached(&self) -> bool {
         self.phase == Phase::Attached
     }

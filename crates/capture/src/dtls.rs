@@ -68,7 +68,7 @@ fn unified(bytes: &[u8]) -> Option<Record<'_>> {
         bytes.len()
     };
     let body = bytes.get(1..end)?;
-    // The number is encrypted; it tells nothing.
+    // The number is encrypted and unusable.
     Some(Record { kind: 0, version: 0xfefc, epoch, sequence: 0, body, wire_bytes: end })
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn begins(datagram: &[u8]) -> bool {
     record.kind == HANDSHAKE && record.epoch == 0 && hello
 }
 
-/// The random of a ClientHello that is whole in this datagram; tells handshakes apart.
+/// The random of a ClientHello that is complete in this datagram; it distinguishes handshakes.
 fn client_random(datagram: &[u8]) -> Option<&[u8]> {
     let record = record(datagram)?;
     let body = record.body;
@@ -95,7 +95,7 @@ struct Window {
 }
 
 impl Window {
-    /// True the first time a number comes; numbers too old to tell count as seen.
+    /// True the first time a number comes; numbers older than the window count as seen.
     fn is_new(&mut self, number: u64) -> bool {
         if self.bits == 0 || number > self.highest {
             let shift = if self.bits == 0 { 64 } else { number - self.highest };

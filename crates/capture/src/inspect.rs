@@ -2,9 +2,9 @@
 //!
 //! [`Inspector`] is an iterator: connections come out as soon as they are over, in the order in which they
 //! end, each with the index under which it was first recognised; those that the capture leaves open come last,
-//! by their index. Memory is bounded by [`Limits`], whatever the size of the capture; what was evicted for
-//! want of it says so. Secrets that the capture itself carries are kept of [`MAX_CARRIED`] connections; a key
-//! log is kept whole, and takes memory by its size.
+//! by their index. [`Limits`] bounds memory, independently of the size of the capture; evicted connections are
+//! marked. Secrets in the capture itself are kept for [`MAX_CARRIED`] connections; a key log is kept whole and
+//! uses memory according to its size.
 //!
 //! # Times and waits
 //!
@@ -66,8 +66,8 @@ impl Default for Limits {
 
 /// How long after its end a connection is kept, so that late repetitions still find it.
 const LINGER_NS: u64 = 2_000_000_000;
-/// Connections that are over and of which no more than the ends are kept, about 100 bytes each: enough for any burst of
-/// connections that end together.
+/// Finished connections of which only the ends are kept, about 100 bytes each: enough for any burst of connections
+/// that end at the same time.
 const MAX_CLOSED: NonZeroUsize = NonZeroUsize::new(1 << 16).expect("above 0");
 /// Most connections kept after their end.
 const MAX_LINGERING: usize = 4096;
@@ -125,7 +125,7 @@ struct State {
     last_ns: u64,
     /// Number of the next connection recognised.
     next_index: u64,
-    /// Number of the next flow, to tell successive users of the same addresses apart.
+    /// Number of the next flow, to distinguish successive users of the same addresses.
     next_flow: u64,
 }
 
@@ -405,7 +405,7 @@ impl State {
         }
     }
 
-    /// Removes a flow and emits it, if it is one of ours.
+    /// Removes a flow and emits it, if it is in the table.
     fn emit(&mut self, key: &Key, cause: Cause) {
         let Some(flow) = self.flows.pop(key) else { return };
         self.held_bytes = self.held_bytes.saturating_sub(flow.accounted_bytes());

@@ -1,9 +1,9 @@
-//! How much is read of what somebody else made, where going beyond ends reading with a line of error.
+//! Limits on untrusted input; exceeding one ends reading with an error of one line.
 //!
-//! What is kept about connections is bounded by [`crate::inspect::Limits`], beyond which some are evicted; bounds
-//! that belong to one algorithm (fragments in flight, labels on a frame) stand beside it.
+//! [`crate::inspect::Limits`] bounds the memory for connections; beyond it, some are evicted. Limits of one
+//! algorithm (fragments in flight, labels on a frame) are defined next to it.
 
-/// Largest packet believed: beyond it, a length is damage.
+/// Largest accepted packet: a greater length is damage.
 pub(crate) const MAX_PACKET_BYTES: u32 = 1 << 24;
 /// Interfaces of one section of a pcapng file; no machine has more.
 pub(crate) const MAX_INTERFACES: usize = 1 << 16;

@@ -103,7 +103,7 @@ impl Problems {
 /// Puts the messages of both directions into the order in which they were sent.
 ///
 /// Within a direction that order is known. Between them, a message that acknowledges the other side's bytes
-/// came after them, whatever order the capture shows. Two messages of a stream of which neither acknowledges
+/// came after them, even if the capture shows another order. Two messages of a stream of which neither acknowledges
 /// the other crossed in transit: then the messages of the side that was sending come first, so that a flight is not
 /// divided by a message that its sender had not received. Without acknowledgements the order of the packets decides.
 pub(crate) fn in_order(seen: Vec<Seen>) -> Vec<Seen> {

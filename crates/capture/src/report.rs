@@ -126,7 +126,7 @@ pub struct Connection {
     pub start_unix_s: f64,
     /// From its beginning to the last message of the last flight.
     pub handshake_s: Option<f64>,
-    /// Whether an earlier session was resumed; `None` where that cannot be told.
+    /// Whether an earlier session was resumed; `None` if unknown.
     pub resumed: Option<bool>,
     /// Whether both sides finished.
     pub complete: bool,
@@ -176,7 +176,7 @@ pub struct Summary {
     pub handshakes: u64,
     /// TCP connections and UDP exchanges that speak something else.
     pub other_flows: u64,
-    /// Packets without TCP or UDP, or too damaged to tell.
+    /// Packets without TCP or UDP, or too damaged to read.
     pub other_packets: u64,
     /// Packets of tunnels and protocols that may have handshakes inside and are not looked into, by name.
     pub unread: BTreeMap<&'static str, u64>,

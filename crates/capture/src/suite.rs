@@ -169,7 +169,7 @@ pub(crate) fn tls_suite(
             (false, _) => "server",
             (true, Some(Presented::Nothing)) => "requested",
             (true, None) if declined => "requested",
-            // One description stands for both sides' keys.
+            // One description is used for both sides' keys.
             (true, Some(Presented::Keys(own))) => {
                 chain = chain.shared(own)?;
                 "mutual"

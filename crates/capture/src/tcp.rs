@@ -249,7 +249,7 @@ impl HalfStream {
         fresh
     }
 
-    /// No more will come: whatever is held is delivered, holes declared.
+    /// No more data will come: delivers the held data and reports gaps.
     /// `mark` is the end of the capture of it.
     pub(crate) fn finish(&mut self, mark: Mark, sink: &mut impl Sink) {
         while !self.held.is_empty() {

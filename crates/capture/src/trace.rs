@@ -1,8 +1,8 @@
-//! A connection of a capture in the shape in which handshakes are measured and priced.
+//! A connection of a capture in the form of a measured handshake, for which costs can be estimated.
 //!
 //! Messages and bytes are the capture's; the public-key operations follow from the suite by rule. Nothing here
-//! has a time: what the operations cost is a device profile's to say. Symmetric work and the import of keys
-//! are not known, for a capture does not hold them; prices made from such a trace leave them out.
+//! has a time: a device profile gives the cost of operations. A capture does not contain symmetric work and the
+//! import of keys, so costs estimated from such a trace exclude them.
 
 use crate::report::{Bytes, Connection, Message};
 use serde::Serialize;

@@ -4,8 +4,8 @@
 //! a three-way handshake, segments of at most 1460 bytes, acknowledgements and an orderly close; a datagram is
 //! one UDP packet, in IPv4 fragments where it is larger than the MTU.
 //!
-//! A file appears under its name only when [`Writer::finish`] succeeds: until then it grows beside it under a
-//! temporary name, which is removed when the writer is dropped. What exists already is never replaced.
+//! A file appears under its name only when [`Writer::finish`] succeeds: until then it is a draft in the
+//! same folder, which is removed when the writer is dropped. Existing files are never replaced.
 
 mod packet;
 

@@ -62,7 +62,7 @@ pub(crate) fn begins(datagram: &[u8]) -> bool {
     if record.kind != HANDSHAKE || record.protected || record.sequence.is_none() {
         return false;
     }
-    // Version, random, and whatever follows.
+    // Version, random, and the rest.
     matches!(message(record.body), Some((1 | 2, content)) if content.first() == Some(&1) && content.len() >= 24)
 }
 

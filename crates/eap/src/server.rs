@@ -7,7 +7,7 @@ use shakedown_trace::endpoint::Time;
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{CloseReason, Endpoint, Failure};
 
-/// Requests after which the server gives up: a flight of 64 KiB in fragments of 500 bytes takes 132.
+/// Maximum number of requests in a session: a flight of 64 KiB in fragments of 500 bytes takes 132.
 pub const MAX_ROUNDS: u32 = 300;
 
 /// Why an authentication failed, as the server sees it.
@@ -63,7 +63,7 @@ enum State {
     Handshake,
     /// All is said; the peer's acknowledgement is due.
     Finished,
-    /// An alert is out; whatever comes, it is over.
+    /// An alert has been sent; the session ends with any response.
     Failing(ServerFailure),
     Over,
 }

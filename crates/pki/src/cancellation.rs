@@ -10,7 +10,7 @@ thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
 
-/// Puts the watch back that was there before, whatever ends the work.
+/// Restores the previous watch, however the work ends.
 struct Restored(Option<Watch>);
 
 impl Drop for Restored {

@@ -1,7 +1,7 @@
-//! Files that appear whole, under their names, or not at all, even where their writer is killed.
+//! Files that appear complete or not at all, even if their writer is killed.
 //!
-//! A draft is a file `.new-…` beside its final name, locked while its writer lives; [`remove_left_over`] removes those
-//! that nothing locks.
+//! A draft is a file `.new-…` in the folder of the final file, locked while its writer lives; [`remove_left_over`]
+//! removes unlocked drafts.
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::fs::{File, Permissions};

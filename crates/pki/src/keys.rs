@@ -13,7 +13,7 @@ use shakedown_trace::suite::{Curve, KeyType, Protocol};
 /// What kind of key it is, size aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// RSA, whatever it is used for.
+    /// RSA, for all uses.
     Rsa,
     /// DSA (FIPS 186).
     Dsa,

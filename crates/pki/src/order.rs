@@ -36,7 +36,7 @@ impl Link for X509 {
         if !same_name.is_ok_and(|order| order.is_eq()) {
             return false;
         }
-        // Of certificates of one name the key identifier tells which is meant.
+        // Among certificates with the same name, the key identifier selects one.
         match (self.authority_key_id(), issuer.subject_key_id()) {
             (Some(wanted), Some(found)) => wanted.as_slice() == found.as_slice(),
             _ => true,

@@ -58,7 +58,7 @@ impl Store {
         Self { cache: Cache::new(folder) }
     }
 
-    /// Where the store lies unless told otherwise: `SHAKEDOWN_CACHE`, else `shakedown` under `XDG_CACHE_HOME`,
+    /// The default folder of the store: `SHAKEDOWN_CACHE`, else `shakedown` under `XDG_CACHE_HOME`,
     /// else `~/.cache/shakedown`.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! What computing costs in virtual time: of a priced handshake, what each side does between what it receives and what it
-//! sends.
+//! Computing times in virtual time: each side's estimated work between the messages that it receives
+//! and those that it sends.
 
 use shakedown_link::{Distribution, DistributionError, Ns, Stream};
 use shakedown_sim::{PricedHandshake, PricedMessage, Sender};
@@ -66,7 +66,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Of a priced handshake.
+    /// From a handshake with estimated costs.
     ///
     /// # Errors
     /// [`DistributionError`] for times that are none.

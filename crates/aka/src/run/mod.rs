@@ -1,5 +1,5 @@
-//! Attaches in virtual time: real messages and real handshakes over TCP on a bearer; what computing takes is drawn from
-//! priced handshakes.
+//! Attaches in virtual time: real messages and real handshakes over TCP on a bearer; computing times are drawn from
+//! the estimated costs of handshakes.
 //!
 //! | time | from … to, at the mobile unless said otherwise |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | SCRT | at the SGSN: the ServerHello is sent … the attach accept is sent |
 //! | attach | the connection is asked for … the network has accepted the attach |
 //!
-//! What a side computes for messages outside the handshake (a record's protection each) has no price and takes no time.
+//! Work for messages outside the handshake (protection of one record each) has no estimated cost and takes no time.
 
 mod costs;
 mod plan;
@@ -49,7 +49,7 @@ pub struct Setting {
     pub preparation: Distribution,
     /// From a node's question to another's answer.
     pub core_round_trip: Ns,
-    /// After which a mobile gives up.
+    /// Timeout of a mobile.
     pub patience: Ns,
     /// Of everything that is drawn.
     pub seed: u64,

@@ -21,9 +21,9 @@ use std::time::Duration;
 pub struct Plan {
     /// Between mobile and SGSN.
     pub bearer: BearerSpec,
-    /// The full handshake, priced.
+    /// The full handshake, with its costs.
     pub full: PricedHandshake,
-    /// The resumed one, priced.
+    /// The resumed handshake, with its costs.
     pub resumed: PricedHandshake,
     /// How many attaches, one after the other.
     pub attaches: usize,
@@ -47,7 +47,7 @@ pub struct Plan {
     pub core_round_trip_s: f64,
     /// What a mobile does before each handshake.
     pub preparation: DistributionSpec,
-    /// After which a mobile gives up.
+    /// Timeout of a mobile.
     pub patience_s: f64,
     /// Of everything that is drawn.
     pub seed: u64,

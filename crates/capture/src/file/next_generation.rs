@@ -112,7 +112,7 @@ impl NextGeneration {
         }
     }
 
-    /// Packets of link types that are not understood, beside others that are.
+    /// Packets of unknown link types, in addition to known ones.
     pub(super) fn passed_over(&self) -> &BTreeMap<u32, u64> {
         &self.passed_over
     }
@@ -128,7 +128,7 @@ impl NextGeneration {
         }
         let head = window.available();
         let little = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        // The section header's type reads the same both ways; the word after its length tells the order.
+        // The section header's type is a palindrome; the word after its length shows the byte order.
         if little(0) == SECTION_HEADER {
             self.big_endian = match little(8) {
                 BYTE_ORDER_MAGIC => false,
@@ -139,7 +139,7 @@ impl NextGeneration {
             };
         }
         let (kind, claimed) = (self.word(head, 0), self.word(head, 4));
-        // Nothing is needed of blocks of other kinds, whatever their size.
+        // Blocks of other kinds are skipped, at any size.
         let in_pieces = match kind {
             SECTION_HEADER | INTERFACE | OLD_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => false,
             SECRETS => true,

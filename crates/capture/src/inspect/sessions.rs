@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Sessions remembered; beyond it, the one unused for longest is forgotten.
 const MAX_SESSIONS: NonZeroUsize = NonZeroUsize::new(1 << 16).expect("above 0");
 
-/// Captures hold few suites beside each other.
+/// Captures contain few different suites.
 const MAX_MET: usize = 64;
 
 /// Suites by a session's identifier or ticket.

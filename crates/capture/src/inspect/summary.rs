@@ -13,7 +13,7 @@ use crate::tls::{Negotiation, TlsConnection, Undecrypted, alert, cipher_suite, p
 use crate::wtls::{self, WtlsConnection};
 use shakedown_trace::{MessageName, Side};
 
-/// What the packets say about a connection, whatever it speaks. Arrays are by direction of the flow's key.
+/// Facts from the packets of a connection, for every protocol. Arrays are by direction of the flow's key.
 pub(super) struct Facts<'a> {
     pub(super) index: u64,
     pub(super) transport: &'static str,

@@ -26,7 +26,7 @@ impl Key {
 /// A map that remembers the order of use: `get` and `put` make an entry the newest.
 pub(super) type Table<K, T> = LruCache<K, T>;
 
-/// A map of at most so many entries, which takes no memory for those that are not there.
+/// A map with a maximum number of entries, which uses memory only for present ones.
 pub(super) fn bounded<K: Eq + Hash, T>(most: NonZeroUsize) -> Table<K, T> {
     let mut table = Table::unbounded();
     table.resize(most);

@@ -98,7 +98,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The parts of a certificate that tell about keys.
+/// The parts of a certificate that describe keys.
 struct Certificate<'a> {
     issuer: &'a [u8],
     subject: &'a [u8],
@@ -214,7 +214,7 @@ pub(crate) enum Presented {
     Nothing,
     /// A chain.
     Keys(Box<Chain>),
-    /// Something that cannot be told.
+    /// Something that cannot be determined.
     Unclear,
 }
 

@@ -1,6 +1,6 @@
 //! The key of a chain's root, which is not sent: what it may be, going by the last signature.
 //!
-//! A signature's length tells the size of the key that made it. Of an RSA key the exponent stays hidden; of
+//! A signature's length shows the size of its key. The exponent of an RSA key stays unknown; of
 //! several curves of one size it is the certified key's own that is taken, else the usual one. Where another is as
 //! likely, a remark says so; but no root of TLS is doubted that is taken for a key as nearly all roots are: a
 //! NIST curve over a prime field, or RSA with the exponent 65537.

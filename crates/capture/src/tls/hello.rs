@@ -1,4 +1,4 @@
-//! The parts of hello messages that tell what a handshake is.
+//! The parts of hello messages that determine the kind of handshake.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -9,7 +9,7 @@ pub(crate) const APPLICATION_DATA: u8 = 23;
 const HEARTBEAT: u8 = 24;
 
 pub(crate) const HEADER_BYTES: usize = 5;
-/// 2^14 and 2048 for whatever protection adds (RFC 5246 section 6.2.3).
+/// 2^14 and 2048 for the overhead of protection (RFC 5246 section 6.2.3).
 const MAXIMUM_BODY_BYTES: usize = (1 << 14) + 2048;
 
 /// A record's header, if those five bytes can be one.

@@ -47,7 +47,7 @@ impl Secret {
         hash.finalize().into()
     }
 
-    /// The Response Authenticator of a packet in which the Request Authenticator stands in.
+    /// The Response Authenticator of a packet that contains the Request Authenticator in its place.
     pub(super) fn sign(&self, bytes: &[u8], request: &Authenticator) -> Authenticator {
         let mut hash = Md5::new();
         hash.update(&bytes[..4]);

@@ -86,7 +86,7 @@ impl Reassembly {
     }
 }
 
-/// A flight on its way out.
+/// A flight that is being sent.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     flight: Vec<u8>,

@@ -11,10 +11,10 @@ pub use tunnel::{Reaction, Tunnel, Violation};
 /// The most that one flight may have: what peers in use put together (`TLS_MAX_RECORDS` and the like).
 pub const MAX_FLIGHT_BYTES: usize = 65_536;
 
-/// TLS bytes in a fragment unless told otherwise, as wpa_supplicant has it.
+/// Default number of TLS bytes in a fragment, the same as wpa_supplicant's.
 pub const DEFAULT_FRAGMENT_BYTES: usize = 1398;
 
-/// TLS bytes in the largest fragment: what a RADIUS packet holds beside the longest name, state and proxies' states.
+/// TLS bytes in the largest fragment: a RADIUS packet also holds the longest name, state and proxies' states.
 pub const MAX_FRAGMENT_BYTES: usize = 3000;
 
 /// Bytes of an EAP packet around the TLS bytes of a fragment: header, type, flags, length.

@@ -46,7 +46,7 @@ pub struct Description {
     pub certificates: Vec<Certificate>,
     /// Places in the right order, leaf first; those that have nothing to do with the leaf are left out.
     pub right_order: Vec<usize>,
-    /// The private key in the file or beside it.
+    /// The private key in the file or in a separate one.
     pub key: Option<Key>,
     /// The keys part of a suite's name, where the chain has one.
     pub keys_name: Option<String>,

@@ -81,7 +81,7 @@ impl Default for Digests {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
-    /// Attributes of the name in order, `CN=…`; `{level}` stands for the distance from the leaf.
+    /// Attributes of the name in order, `CN=…`; `{level}` is replaced by the distance from the leaf.
     pub subject: Vec<String>,
     /// The name in a WTLS certificate, `service; organization; country; common name; T=ca`; `{level}` as above.
     #[serde(default)]
