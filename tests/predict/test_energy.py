@@ -47,6 +47,8 @@ def test_suites_differ_in_the_handshake_and_not_in_the_tail():
     [resumed] = predict_rows([f"{RSA}/resumed"], device="cortex-m4", bearer="lte")
     assert saved["estimate"] == pytest.approx(rsa["energy_j"]["estimate"] - resumed["energy_j"]["estimate"])
     assert 0.0 < saved["lower"] < saved["estimate"] < saved["upper"] < rsa["energy_j"]["upper"]
+    assert saved["basis"] == "assumed"
+    assert not saved["missing"]
     assert psk["resumption_saves_j"] is resumed["resumption_saves_j"] is None
 
 

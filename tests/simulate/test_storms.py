@@ -18,6 +18,7 @@ from shakedown.reporting.charts.storm import (
     loads,
     storms,
 )
+from shakedown.reporting.columns.simulated import NOT_RECOVERED, recovery
 from shakedown.reporting.html.fleet_series import loads_of, points, storm_of
 from shakedown.reporting.html.simulated import answer, sections
 from shakedown.reporting.html.text import plain
@@ -194,3 +195,9 @@ def test_a_map_has_each_storms_recovery(swept, tmp_path):
     assert len(definition["layer"][0]["data"]["values"]) == 8
     # Not all storms of a large map have pictures of their own.
     assert {name for name in drawn if name.endswith("-loads")} == {f"storm-{n}-loads" for n in (1, 2, 3, 4)}
+
+
+def test_the_recovery_time_is_printed_only_where_every_client_got_in():
+    row = {"recovery_s": 12.3, "recovery_low_s": None, "failed": 0, "clients": 10}
+    assert recovery(row) == "12.3 s"
+    assert recovery(row | {"failed": 1}) == NOT_RECOVERED

@@ -197,6 +197,7 @@ def _option(one: Declared) -> click.Option:
         more["type"] = click.Choice(one.choices)
     elif isinstance(inner, types.IntType):
         bounds = inner.ge, inner.le
+        more["metavar"] = one.metavar or "N"
         more["type"] = int if bounds == (None, None) else click.IntRange(*bounds)
     text = one.default_text
     if not text and isinstance(default, int | float | str) and not isinstance(default, bool):

@@ -114,6 +114,7 @@ _initial_window_option = click.option(
 _workers_option = click.option(
     "--server-workers",
     "workers",
+    metavar="N",
     type=click.IntRange(1, MAX_WORKERS),
     default=1,
     show_default=True,

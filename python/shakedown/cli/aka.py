@@ -48,7 +48,7 @@ def _attaches(_given: dict[str, Any]) -> Sequence[Column]:
 
 @click.group("aka")
 def command() -> None:
-    """Network access by SSL-based AKA: attaches in virtual time, or mobile, SGSN and HSS as processes."""
+    """SSL-based AKA: attach in virtual time, or run mobile, SGSN and HSS."""
 
 
 _suite = click.option(

@@ -44,7 +44,9 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
     required=True,
     help="Limit of the time until the client is ready: 2s, 250ms.",
 )
-@click.option("--percentile", type=float, help="Percentile that must meet --within.  [default: the mean]")
+@click.option(
+    "--percentile", metavar="P", type=float, help="Percentile that must meet --within.  [default: the mean]"
+)
 @click.option("--rate", type=Rate(), help="Arrival rate: print the number of workers that it needs.")
 @click.option("--simulated", is_flag=True, help="Search by simulating fleets, not by formula.")
 @click.option(

@@ -52,12 +52,10 @@ def command(
     as_json: bool,
     selection: Selection,
 ) -> None:
-    """Check suites against a budget: bytes, instructions, memory, time; predicted energy and capacity.
+    """Check suites against a budget of bytes, instructions, memory, energy and capacity.
 
     The exit status is 1 if a limit is exceeded. Instructions are counted by valgrind and are the same in
-    every run. Times are printed, but count only with --times.
-
-    Example: shakedown check --record tls1.3/x25519/p256/server > budget.toml; shakedown check budget.toml
+    every run. Energy and capacity are predicted. Times are printed, but count only with --times.
     """
     from shakedown.comparison import functions, reports
     from shakedown.errors import InputError

@@ -51,6 +51,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 )
 @click.option(
     "--blocks",
+    metavar="N",
     type=click.IntRange(4, 1000),
     default=24,
     show_default=True,
@@ -98,8 +99,6 @@ def command(
     Each figure of each handshake is different, equivalent, undecided or not comparable. A folder may hold
     several results folders, the runs of one experiment: ten of each show how much runs differ. Times of
     fewer are compared with --floor alone.
-
-    Example: shakedown compare --pair "tls1.3/x25519/p256/server" "tls1.3/x25519/ed25519/server"
     """
     import msgspec
 

@@ -45,7 +45,13 @@ class Listing(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group("devices", epilog="Example: shakedown devices cortex", cls=Listing, invoke_without_command=True)
+@click.group(
+    "devices",
+    epilog="Example: shakedown devices cortex",
+    cls=Listing,
+    invoke_without_command=True,
+    subcommand_metavar="[NAME… | import FILE | measure]",
+)
 @json_option
 @rows_options(_columns)
 @click.pass_context

@@ -23,10 +23,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 @json_option
 @rows_options(_columns)
 def command(as_json: bool, selection: Selection) -> None:
-    """Check this machine: what is missing, and which features need it. Takes a second.
-
-    Example: shakedown doctor
-    """
+    """Check this machine: what is missing, and which features need it."""
     from shakedown.doctor import diagnose
     from shakedown.schema.base import builtins
 

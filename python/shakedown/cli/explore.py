@@ -10,7 +10,9 @@ import click
 
 @click.command("explore", epilog="Example: shakedown explore --no-open")
 @click.argument("results", type=click.Path(path_type=Path), required=False)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1.  [default: any]")
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1.  [default: any]"
+)
 @click.option("--open/--no-open", "browse", default=True, show_default=True, help="Open a browser.")
 def command(results: Path | None, port: int, browse: bool) -> None:
     """Serve a page on 127.0.0.1 with live controls over predictions and simulations.

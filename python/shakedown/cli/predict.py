@@ -37,7 +37,9 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
     show_default=True,
     help="Arrival rate of handshakes: 300/s, 20/min.",
 )
-@click.option("--model", default="default", show_default=True, help=f"default, {', '.join(LITERATURE)}.")
+@click.option(
+    "--model", metavar="NAME", default="default", show_default=True, help=f"default, {', '.join(LITERATURE)}."
+)
 @click.option(
     "--carrier",
     type=click.Choice(["bare", "eap"]),

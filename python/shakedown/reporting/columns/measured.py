@@ -307,8 +307,13 @@ def operation_words(operation: Row) -> str:
 def message_title(row: Row) -> str:
     """A handshake in one line."""
     trips = f"{round_trips(row['flights'])} round trip{'' if row['flights'] == 2 else 's'}"
+    client, server = (
+        time_us(row[f"{side}_us"])
+        + (f" ± {share(spread)}" if (spread := uncertainty(row, side)) >= NOISY else "")
+        for side in SIDES
+    )
     return (
-        f"{row['label']}: client {time_us(row['client_us'])}, server {time_us(row['server_us'])}, "
+        f"{row['label']}: client {client}, server {server}, "
         f"{whole(row['bytes'])} bytes, {trips}, means of {whole(row['repeat'])}"
     )
 
