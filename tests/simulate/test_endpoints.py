@@ -50,6 +50,29 @@ def test_rows_are_the_same_for_the_same_seed_and_say_what_a_replay_says(shakedow
     assert "agree" in shakedown("simulate", *command, "--endpoints").stdout
 
 
+STORMS_IN_CELLS = [
+    (TLS, "nb-iot", 120, 4, "random access and a scheduler"),
+    (WTLS, "nb-iot", 120, 4, "datagrams"),
+    (TLS, "802154", 600, 20, "carrier sense"),
+    (TLS, "wifi", 600, 2, "802.11's carrier sense"),
+    (WTLS, "gsm-csd", 120, 3, "circuits"),
+]
+
+
+@pytest.mark.parametrize(("suite", "bearer", "clients", "cells", "how"), STORMS_IN_CELLS)
+def test_engines_share_cells_as_replays_do(shakedown, suite, bearer, clients, cells, how):
+    """Tolerances were fixed before the first comparison: means within 5 %, 95th percentiles within 10 %."""
+    storm = ("--arrivals", "storm:2s", "--clients", str(clients), "--cells", str(cells), "--bearer", bearer)
+    (row,) = engines(shakedown, suite, *storm, "--from-idle")
+    replayed = row.endpoints.replayed
+    assert replayed.clients > 10_000
+    assert replayed.distance <= replayed.critical, how
+    assert replayed.mean_ratio == pytest.approx(1.0, abs=0.05), how
+    assert row.ready_s.p95 == pytest.approx(replayed.ready_s.p95, rel=0.1), how
+    assert row.access is not None
+    assert row.access.cells == cells
+
+
 def test_other_stacks_run_too_and_python_asks_the_same():
     rows = package.simulate(
         TLS, "poisson:10/s", clients=30, endpoints=True, client_stack="rustls", server_stack="openssl"

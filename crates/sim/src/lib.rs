@@ -93,6 +93,18 @@ impl Simulation {
         &self.scenario
     }
 
+    /// What a class has to do with its cells; `None`: each client has a link of its own.
+    #[must_use]
+    pub fn cell(&self, class: usize) -> Option<&access::CellOf> {
+        self.setup.classes.get(class)?.cell.as_ref()
+    }
+
+    /// The cells of one replication, by its seed.
+    #[must_use]
+    pub fn cells<P>(&self, seed: u64) -> access::Cells<P> {
+        access::Cells::new(&self.setup.media, seed)
+    }
+
     /// Server time that it asks for per second and worker, on average, in thousand-millionths; `None` where there is no
     /// rate.
     #[must_use]

@@ -496,11 +496,12 @@ impl Outcome {
         }
     }
 
-    /// Adds packets that links did not deliver, in the order of [`Drop::ALL`].
-    pub fn count_dropped(&mut self, dropped: [u64; 4]) {
-        for (cause, count) in Drop::ALL.iter().zip(dropped) {
+    /// Adds packets that links did not deliver, in the order of [`Drop::ALL`], and those that cells did not let in or gave up.
+    pub fn count_dropped(&mut self, dropped: [u64; 4], refused: u64, collided: u64) {
+        let causes = Drop::ALL.iter().map(|cause| cause.as_str()).chain(["no-access", "collided"]);
+        for (cause, count) in causes.zip(dropped.into_iter().chain([refused, collided])) {
             if count > 0 {
-                *self.traffic.dropped.entry(cause.as_str().into()).or_default() += count;
+                *self.traffic.dropped.entry(cause.into()).or_default() += count;
             }
         }
     }

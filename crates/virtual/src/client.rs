@@ -6,6 +6,7 @@ use crate::error::VirtualError;
 use crate::party::{MAX_CALLS, Party};
 use crate::wire::{Hosts, Wire};
 use shakedown_link::{Ns, Purpose, Stream};
+use shakedown_sim::access::Member;
 use shakedown_sim::outcome::Cause;
 use shakedown_sim::stages::Stage;
 use shakedown_sim::tcp::Jiffies;
@@ -53,6 +54,9 @@ pub(crate) struct Client {
     /// Processor time of both sides, in all attempts.
     pub cpu: [Ns; 2],
     pub wire: Wire,
+    /// Its cell, if it has one, and its place there.
+    pub cell: Option<u32>,
+    pub member: Member,
     pub clock: Jiffies,
     pub parties: Option<Box<[Party; 2]>>,
 }
@@ -179,6 +183,7 @@ impl Client {
             (Some(_), _) => None,
             (None, Some(_)) => Some(Stage::Pausing),
             (None, None) if self.has_job => Some(Stage::AtServer),
+            (None, None) if self.member.is_requesting() => Some(Stage::Seeking),
             (None, None) => Some(Stage::UnderWay),
         }
     }

@@ -4,9 +4,10 @@ use crate::Maker;
 use crate::client::{ARRIVAL, BACKOFF, CLOCK, Client, Common};
 use crate::costs::{Charge, prices};
 use crate::error::VirtualError;
-use crate::wire::{Hosts, Wire};
+use crate::wire::{Hosts, Parcel, Wire};
 use crate::workers::{Job, Workers};
 use shakedown_link::{Bearer, Ns, Stream};
+use shakedown_sim::access::{At, CellOf, Cells, Member};
 use shakedown_sim::arrivals::Arrivals;
 use shakedown_sim::energy::{ClientUse, missing_parts, nanojoules};
 use shakedown_sim::metrics::Series;
@@ -14,13 +15,13 @@ use shakedown_sim::outcome::{Cause, ClassOutcome, Outcome, Window};
 use shakedown_sim::queue::EventQueue;
 use shakedown_sim::stages::Stages;
 use shakedown_sim::tcp::Jiffies;
-use shakedown_sim::{ClassSpec, Scenario, TransportKind, replication_seed};
+use shakedown_sim::{ClassSpec, Scenario, Simulation, TransportKind, replication_seed};
 use shakedown_trace::Side;
 use shakedown_trace::endpoint::Transport;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Entities: the source of arrivals, the workers, the clients.
+/// Entities: the source of arrivals, the workers, the cells, the clients.
 const SOURCE: u32 = 0;
 const FIRST_WORKER: u32 = 1;
 
@@ -51,6 +52,10 @@ pub(crate) struct Fleet<'a, 'b> {
     /// Jobs are known by it: no two attempts have the same.
     generation: u32,
     workers: Workers,
+    /// What clients have to do with their cells, if there are any.
+    cell: Option<&'a CellOf>,
+    cells: Cells<Parcel>,
+    first_cell: u32,
     first_client: u32,
     timeout: Option<Ns>,
     load: Load,
@@ -59,6 +64,9 @@ pub(crate) struct Fleet<'a, 'b> {
     arrived: u64,
     attempts: u64,
     dropped: [u64; 4],
+    /// Packets of clients that their cells refused, and packets given up after collisions.
+    refused: u64,
+    collided: u64,
     energy_missing: u8,
     /// When clients arrived, and the worker time used until then.
     window: Window,
@@ -66,10 +74,11 @@ pub(crate) struct Fleet<'a, 'b> {
 
 impl<'a, 'b> Fleet<'a, 'b> {
     pub fn new(
-        scenario: &'a Scenario,
+        simulation: &'a Simulation,
         replication: u32,
         make: &'a mut Maker<'b>,
     ) -> Result<Self, VirtualError> {
+        let scenario = simulation.scenario();
         let class = &scenario.classes[0];
         let bearer = Bearer::try_from(&class.bearer)?;
         let handshake = &class.handshake;
@@ -87,6 +96,8 @@ impl<'a, 'b> Fleet<'a, 'b> {
         let tcp = scenario.tcp;
         let hosts = Hosts::of(&class.bearer, tcp, handshake.write_bytes, clock_of(seed, u64::MAX, tcp.hz));
         let name = handshake.name.clone();
+        let cells = simulation.cells(seed);
+        let first_cell = FIRST_WORKER + scenario.server.workers;
         let mut fleet = Self {
             scenario,
             class,
@@ -100,20 +111,25 @@ impl<'a, 'b> Fleet<'a, 'b> {
             free: Vec::new(),
             generation: 0,
             workers: Workers::new(scenario.server.workers),
-            first_client: FIRST_WORKER + scenario.server.workers,
+            cell: simulation.cell(0),
+            first_cell,
+            first_client: first_cell + cells.count(),
+            cells,
             timeout: scenario.timeout_s.map(Ns::from_secs_f64),
             load: Load::default(),
             outcome: Outcome {
                 seed: scenario.seed,
                 classes: vec![ClassOutcome { name, ..ClassOutcome::default() }],
                 series: Series::new(Ns::from_secs_f64(scenario.series_s), 1),
-                offered_e9: shakedown_sim::Simulation::new(scenario.clone())?.offered_e9(),
+                offered_e9: simulation.offered_e9(),
                 ..Outcome::default()
             },
             stages: Stages::of(1),
             arrived: 0,
             attempts: 0,
             dropped: [0; 4],
+            refused: 0,
+            collided: 0,
             energy_missing: 0,
             window: Window::default(),
         };
@@ -142,12 +158,17 @@ impl<'a, 'b> Fleet<'a, 'b> {
             }
             if entity >= self.first_client {
                 self.act(now, entity - self.first_client)?;
+            } else if entity >= self.first_cell {
+                self.decide(now, entity - self.first_cell)?;
             } else if entity >= FIRST_WORKER {
                 self.worker(now, entity - FIRST_WORKER)?;
             } else {
                 self.arrive(now)?;
             }
             self.start_jobs(now);
+            while let Some((cell, next)) = self.cells.next_touched() {
+                self.queue.set(self.first_cell + cell, next.max(now));
+            }
         }
         self.end(last, replication)?;
         Ok(Some(self.outcome))
@@ -186,6 +207,11 @@ impl<'a, 'b> Fleet<'a, 'b> {
             interval.arrived += 1;
         }
         let seed = self.common.seed;
+        let cell = self.cell.map(|of| self.cells.cell(of, number));
+        let mut wire = Wire::new(self.bearer.path(seed, number));
+        if cell.is_some() {
+            wire.crosses_cell();
+        }
         let client = Client {
             number,
             counted,
@@ -201,7 +227,9 @@ impl<'a, 'b> Fleet<'a, 'b> {
             noted: None,
             waited: Ns::ZERO,
             cpu: [Ns::ZERO; 2],
-            wire: Wire::new(self.bearer.path(seed, number)),
+            wire,
+            cell,
+            member: Member::default(),
             clock: match self.scenario.tcp.one_clock {
                 true => self.common.hosts.server_clock,
                 false => clock_of(seed, number, self.scenario.tcp.hz),
@@ -309,6 +337,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
     /// After anything that happened to a client: is it through, and if not, when will it act next?
     fn settle(&mut self, now: Ns, slot: u32) -> Result<(), VirtualError> {
         let entity = self.first_client + slot;
+        self.contend(now, slot);
         let Some(client) = self.clients[slot as usize].as_mut() else { return Ok(()) };
         if !client.has_job && client.has_work(Side::Server) {
             client.has_job = true;
@@ -331,9 +360,45 @@ impl<'a, 'b> Fleet<'a, 'b> {
         match client.next() {
             Some(next) => self.queue.set(entity, next.max(now)),
             // Nothing will bring what is missing; the client does not need it.
-            None if client.ready.is_some() && !client.has_job => self.retire(now, slot),
+            None if client.ready.is_some() && !client.has_job && client.cell.is_none() => {
+                self.retire(now, slot);
+            }
             None => self.queue.clear(entity),
         }
+        Ok(())
+    }
+
+    /// Gives what a client and its end of the server have sent to its cell.
+    fn contend(&mut self, now: Ns, slot: u32) {
+        let Some(client) = self.clients[slot as usize].as_mut() else { return };
+        if let Some(at) = place(self.cell, client, slot) {
+            client.wire.contend(now, &mut client.member, at, &mut self.cells);
+        }
+    }
+
+    /// What a cell decides.
+    fn decide(&mut self, now: Ns, cell: u32) -> Result<(), VirtualError> {
+        let width = Ns::from_secs_f64(self.scenario.series_s);
+        let mut verdicts = self.cells.act(now, cell, width);
+        for verdict in verdicts.drain(..) {
+            let who = verdict.who();
+            let client = self.clients[who.slot as usize].as_mut();
+            let Some(client) = client.filter(|client| client.number == who.number) else {
+                self.cells.drop_verdict(cell, &verdict);
+                continue;
+            };
+            let Some(at) = place(self.cell, client, who.slot) else { continue };
+            let path = client.wire.path();
+            let unsent = client.member.obey(now, at, verdict, path, &mut self.cells);
+            self.refused += unsent.refused;
+            self.collided += unsent.collided;
+            if let Some(cause) = unsent.dropped {
+                self.dropped[cause as usize] += 1;
+            }
+            self.outcome.events += 1;
+            self.act(now, who.slot)?;
+        }
+        self.cells.recycle(cell, verdicts);
         Ok(())
     }
 
@@ -365,6 +430,8 @@ impl<'a, 'b> Fleet<'a, 'b> {
             self.workers.orphan(slot, generation, charge.takes);
         }
         client.abandon();
+        self.contend(now, slot);
+        let Some(client) = self.clients[slot as usize].as_mut() else { return };
         if let Some(retry) =
             self.scenario.retry.filter(|retry| cause != Cause::Lost && client.attempt < retry.attempts)
         {
@@ -372,7 +439,11 @@ impl<'a, 'b> Fleet<'a, 'b> {
             let pause = (retry.delay_s * libm::pow(retry.factor, f64::from(power))).min(retry.maximum_s);
             let entity = client.number << 16 | u64::from(client.attempt);
             let pause = pause * (1.0 - retry.jitter * Stream::of(seed, entity, BACKOFF).uniform());
-            client.resumes_at = Some(now + Ns::from_secs_f64(pause));
+            let pause = Ns::from_secs_f64(pause);
+            client.resumes_at = Some(now + pause);
+            if let Some(at) = place(self.cell, client, slot) {
+                client.member.pause(now, pause, at, client.wire.path(), &mut self.cells);
+            }
             return;
         }
         self.load.in_flight -= 1;
@@ -391,6 +462,9 @@ impl<'a, 'b> Fleet<'a, 'b> {
         let Some(mut client) = self.clients[slot as usize].take() else { return };
         self.stages.moves(&mut self.outcome.series, 0, (client.noted, None), now);
         client.abandon();
+        if let Some(at) = place(self.cell, &client, slot) {
+            client.member.leave(at, &mut self.cells);
+        }
         let traffic = client.wire.traffic;
         let total = &mut self.outcome.traffic;
         total.packets += traffic.packets;
@@ -463,7 +537,9 @@ impl<'a, 'b> Fleet<'a, 'b> {
         if client.generation != job.generation {
             return None;
         }
-        client.work(now, Side::Server, &self.common)
+        let charge = client.work(now, Side::Server, &self.common);
+        self.contend(now, job.slot);
+        charge
     }
 
     fn over(&mut self, now: Ns, job: &Job) {
@@ -525,7 +601,8 @@ impl<'a, 'b> Fleet<'a, 'b> {
         self.advance(now);
         debug_assert_eq!((self.load.in_flight, self.workers.left()), (0, 0), "somebody is still there");
         let outcome = &mut self.outcome;
-        outcome.count_dropped(self.dropped);
+        outcome.count_dropped(self.dropped, self.refused, self.collided);
+        outcome.access = self.cells.end();
         outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.peak_in_flight = self.load.peak;
         outcome.end(replication, self.scenario, self.window, (now, self.load.busy_ns), &|end| {
@@ -533,6 +610,11 @@ impl<'a, 'b> Fleet<'a, 'b> {
         });
         Ok(())
     }
+}
+
+/// A client's place in its cell, if it has one.
+fn place<'a>(of: Option<&'a CellOf>, client: &Client, slot: u32) -> Option<At<'a>> {
+    Some(At { cell: client.cell?, of: of?, number: client.number, slot })
 }
 
 /// Where in a wheel's coarser levels a host's timers fall is as good as random.

@@ -52,7 +52,7 @@ pub type Maker<'a> = dyn FnMut(u64) -> Result<Ends, String> + 'a;
 /// receiver. Endpoints must be instrumented: their work is known from what they report to the recorder.
 #[derive(Clone, Debug)]
 pub struct EndpointSimulation {
-    scenario: Scenario,
+    simulation: Simulation,
 }
 
 impl EndpointSimulation {
@@ -62,10 +62,11 @@ impl EndpointSimulation {
     /// # Errors
     /// [`VirtualError::Scenario`] for what makes no sense, [`VirtualError::Unsupported`] for what only a replay has.
     pub fn new(scenario: Scenario) -> Result<Self, VirtualError> {
-        let scenario = Simulation::new(scenario)?.scenario().clone();
+        let simulation = Simulation::new(scenario)?;
+        let scenario = simulation.scenario();
         let unsupported = |key, accepted| Err(VirtualError::Unsupported { key, accepted });
-        let [ClassSpec { resumed: None, cell: None, .. }] = scenario.classes.as_slice() else {
-            return unsupported("classes", "one, without a resumed handshake and without cells");
+        let [ClassSpec { resumed: None, .. }] = scenario.classes.as_slice() else {
+            return unsupported("classes", "one, without a resumed handshake");
         };
         if scenario.server.discipline != Discipline::Fifo {
             return unsupported("server.discipline", "fifo");
@@ -85,13 +86,13 @@ impl EndpointSimulation {
         if scenario.flush != Flush::Flight {
             return unsupported("flush", "flight");
         }
-        Ok(Self { scenario })
+        Ok(Self { simulation })
     }
 
     /// What is simulated.
     #[must_use]
     pub fn scenario(&self) -> &Scenario {
-        &self.scenario
+        self.simulation.scenario()
     }
 
     /// Runs all replications, one after another. `progress` is regularly called with the number of finished clients;
@@ -106,15 +107,16 @@ impl EndpointSimulation {
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Option<Outcome>, VirtualError> {
         let mut all: Option<Outcome> = None;
-        let first = self.scenario.first_replication;
+        let scenario = self.scenario();
+        let first = scenario.first_replication;
         let mut made = 0;
-        for number in first..first + self.scenario.replications {
-            let before = u64::from(number - first) * self.scenario.expected_clients();
+        for number in first..first + scenario.replications {
+            let before = u64::from(number - first) * scenario.expected_clients();
             let mut numbered = |_| {
                 made += 1;
                 make(made - 1)
             };
-            let fleet = fleet::Fleet::new(&self.scenario, number, &mut numbered)?;
+            let fleet = fleet::Fleet::new(&self.simulation, number, &mut numbered)?;
             let Some(outcome) = fleet.run(number, &mut |through| progress(before + through))? else {
                 return Ok(None);
             };

@@ -1,6 +1,7 @@
 //! What carries a connection's bytes: simulated TCP, or bare datagrams, over one path.
 
-use shakedown_link::{BearerSpec, Direction, Fate, Ns, Path, Payload, RadioTimes, SuperPackets, Unit};
+use shakedown_link::{BearerSpec, Direction, Drop, Fate, Ns, Path, Payload, RadioTimes, SuperPackets, Unit};
+use shakedown_sim::access::{At, Cells, Member};
 use shakedown_sim::outcome::Cause;
 use shakedown_sim::tcp::{ACK, IP_BYTES, Jiffies, Packet, RST, SYN, State, Tcp, TcpConfig};
 use shakedown_sim::written;
@@ -101,6 +102,8 @@ pub struct Wire {
     out: Vec<Packet>,
     /// What it has carried.
     pub traffic: Traffic,
+    /// What is to cross a cell before the path, where there is one.
+    contending: Option<Vec<(Direction, u32, Parcel)>>,
 }
 
 fn direction(from: Side) -> Direction {
@@ -115,7 +118,26 @@ impl Wire {
     #[must_use]
     pub fn new(path: Path<Parcel>) -> Self {
         let traffic = Traffic::default();
-        Self { path, carriage: Carriage::None, attempt: 0, out: Vec::new(), traffic }
+        Self { path, carriage: Carriage::None, attempt: 0, out: Vec::new(), traffic, contending: None }
+    }
+
+    /// Packets wait until [`contend`](Self::contend) gives them to a cell.
+    pub(crate) fn crosses_cell(&mut self) {
+        self.contending = Some(Vec::new());
+    }
+
+    /// Gives what was sent to the cell of a client.
+    pub(crate) fn contend(&mut self, now: Ns, member: &mut Member, at: At<'_>, cells: &mut Cells<Parcel>) {
+        for packet in self.contending.iter_mut().flat_map(|packets| packets.drain(..)) {
+            if !member.send(now, at, packet, cells) {
+                self.traffic.dropped[Drop::QueueFull as usize] += 1;
+            }
+        }
+    }
+
+    /// What a cell puts packets onto.
+    pub(crate) fn path(&mut self) -> &mut Path<Parcel> {
+        &mut self.path
     }
 
     /// Begins a connection; over TCP with a SYN.
@@ -149,6 +171,10 @@ impl Wire {
         self.traffic.packets += 1;
         self.traffic.bytes[from as usize] += u64::from(bytes);
         let parcel = Parcel { attempt: self.attempt, body };
+        if let Some(contending) = &mut self.contending {
+            contending.push((direction(from), bytes, parcel));
+            return;
+        }
         if let Fate::Dropped(cause) = self.path.offer(direction(from), now, Unit::new(bytes, parcel)) {
             self.traffic.dropped[cause as usize] += 1;
         }

@@ -119,8 +119,6 @@ class Stacks:
             ("accept queue", fleet.accept_queue is not None, "none"),
             ("admission", fleet.admission is not None, "none"),
             ("autoscale", fleet.autoscale is not None, "none"),
-            ("cells", fleet.cells is not None, "none"),
-            ("clients per cell", fleet.clients_per_cell is not None, "none"),
         ):
             if given:
                 raise InputError(f"{name} goes with replayed handshakes; accepted with endpoints: {accepted}")

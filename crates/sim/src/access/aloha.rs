@@ -86,13 +86,19 @@ impl AlohaSpec {
 
 const GATEWAY: u64 = u64::MAX;
 
-#[derive(Debug, Default)]
-struct Station {
-    frames: VecDeque<Packet>,
+#[derive(Debug)]
+struct Station<P> {
+    frames: VecDeque<Packet<P>>,
     /// When its duty cycle lets it send again.
     free_at: Ns,
     sent: u32,
     found_busy: u32,
+}
+
+impl<P> Default for Station<P> {
+    fn default() -> Self {
+        Self { frames: VecDeque::new(), free_at: Ns::ZERO, sent: 0, found_busy: 0 }
+    }
 }
 
 /// A frame in the air.
@@ -115,20 +121,20 @@ enum Step {
 
 /// The channels of one cell.
 #[derive(Debug)]
-pub(super) struct Aloha {
+pub(super) struct Aloha<P> {
     spec: AlohaSpec,
-    stations: BTreeMap<u64, Station>,
+    stations: BTreeMap<u64, Station<P>>,
     steps: BinaryHeap<Reverse<(Ns, Step, u64)>>,
     flying: Vec<Flying>,
     stream: Stream,
 }
 
-impl Aloha {
+impl<P> Aloha<P> {
     pub fn new(spec: &AlohaSpec, stream: Stream) -> Self {
         Self { spec: *spec, stations: BTreeMap::new(), steps: BinaryHeap::new(), flying: Vec::new(), stream }
     }
 
-    pub fn offer(&mut self, now: Ns, packet: Packet) {
+    pub fn offer(&mut self, now: Ns, packet: Packet<P>) {
         let name = if packet.direction == Direction::Down { GATEWAY } else { packet.who.number };
         let station = self.stations.entry(name).or_default();
         station.frames.push_back(packet);
@@ -157,7 +163,7 @@ impl Aloha {
         self.steps.push(Reverse((at, Step::Begin, name)));
     }
 
-    pub fn act(&mut self, now: Ns, answers: &mut Answers) {
+    pub fn act(&mut self, now: Ns, answers: &mut Answers<P>) {
         while let Some(Reverse((at, step, name))) = self.steps.peek().copied() {
             if at > now {
                 return;
@@ -170,7 +176,7 @@ impl Aloha {
         }
     }
 
-    fn begin(&mut self, at: Ns, name: u64, answers: &mut Answers) {
+    fn begin(&mut self, at: Ns, name: u64, answers: &mut Answers<P>) {
         let channel = self.stream.below(u64::from(self.spec.channels));
         let Some(station) = self.stations.get_mut(&name) else { return };
         let mut begins = at;
@@ -205,7 +211,7 @@ impl Aloha {
         self.steps.push(Reverse((ends, Step::End, name)));
     }
 
-    fn end(&mut self, at: Ns, name: u64, answers: &mut Answers) {
+    fn end(&mut self, at: Ns, name: u64, answers: &mut Answers<P>) {
         let Some(place) = self.flying.iter().position(|one| one.station == name && one.ends == at) else {
             return;
         };
@@ -225,7 +231,7 @@ impl Aloha {
     }
 
     /// A frame was not received, or could not be sent.
-    fn fail(&mut self, at: Ns, name: u64, from: Option<Ns>, answers: &mut Answers) {
+    fn fail(&mut self, at: Ns, name: u64, from: Option<Ns>, answers: &mut Answers<P>) {
         let attempts = self.spec.attempts;
         let Some(station) = self.stations.get_mut(&name) else { return };
         let gives_up = from.is_none() || station.sent >= attempts;

@@ -31,7 +31,7 @@ impl Circuits {
         Self { free: spec.channels }
     }
 
-    pub fn request(&mut self, who: Who, answers: &mut Answers) {
+    pub fn request<P>(&mut self, who: Who, answers: &mut Answers<P>) {
         answers.tally.requests += 1;
         if self.free > 0 {
             self.free -= 1;

@@ -62,18 +62,18 @@ impl CsmaSpec {
 const ACCESS_POINT: u64 = u64::MAX;
 
 #[derive(Debug)]
-struct Station {
-    frames: VecDeque<Packet>,
+struct Station<P> {
+    frames: VecDeque<Packet<P>>,
     window: u32,
     sent: u32,
 }
 
 /// The channel of one cell.
 #[derive(Debug)]
-pub(super) struct Csma {
+pub(super) struct Csma<P> {
     spec: CsmaSpec,
     slot: Ns,
-    stations: BTreeMap<u64, Station>,
+    stations: BTreeMap<u64, Station<P>>,
     /// In which slot each station with a frame sends.
     due: BTreeSet<(u64, u64)>,
     /// The slot that begins at a time, from which on slots are idle.
@@ -86,7 +86,7 @@ pub(super) struct Csma {
     stream: Stream,
 }
 
-impl Csma {
+impl<P> Csma<P> {
     pub fn new(spec: &CsmaSpec, stream: Stream) -> Self {
         Self {
             spec: *spec,
@@ -102,7 +102,7 @@ impl Csma {
         }
     }
 
-    pub fn offer(&mut self, now: Ns, packet: Packet) {
+    pub fn offer(&mut self, now: Ns, packet: Packet<P>) {
         let name = if packet.direction == Direction::Down { ACCESS_POINT } else { packet.who.number };
         let window = self.spec.window;
         let station =
@@ -134,7 +134,7 @@ impl Csma {
         self.idle_from + Ns((slot - self.first) * self.slot.0)
     }
 
-    pub fn act(&mut self, now: Ns, answers: &mut Answers) {
+    pub fn act(&mut self, now: Ns, answers: &mut Answers<P>) {
         if self.sending.is_empty() {
             if let Some((slot, _)) = self.due.first().copied().filter(|(slot, _)| self.begins(*slot) <= now) {
                 self.send(slot, answers);
@@ -145,7 +145,7 @@ impl Csma {
     }
 
     /// All whose slot has come send at once.
-    fn send(&mut self, slot: u64, answers: &mut Answers) {
+    fn send(&mut self, slot: u64, answers: &mut Answers<P>) {
         self.since = self.begins(slot);
         let mut longest = Ns::ZERO;
         while let Some((due, name)) = self.due.first().copied().filter(|(due, _)| *due == slot) {
@@ -168,7 +168,7 @@ impl Csma {
     }
 
     /// The channel is free again.
-    fn end(&mut self, answers: &mut Answers) {
+    fn end(&mut self, answers: &mut Answers<P>) {
         let sent = std::mem::take(&mut self.sending);
         let alone = sent.len() == 1;
         self.first += 1;

@@ -15,22 +15,24 @@
 mod aloha;
 mod circuits;
 mod csma;
+mod member;
 pub mod outcome;
 mod random_access;
 mod schedule;
 pub mod spec;
 
-use crate::client::Parcel;
 use aloha::Aloha;
 use circuits::Circuits;
 use csma::Csma;
-pub(crate) use outcome::Tally;
+pub use member::{At, Cells, Member};
+use outcome::Tally;
 use random_access::RandomAccess;
 use schedule::Schedule;
 pub use schedule::Scheduler;
 use shakedown_link::{Direction, Ns, Purpose, Stream};
+pub use spec::CellOf;
 pub use spec::CellSpec;
-pub(crate) use spec::{CellOf, MediumPlan};
+pub(crate) use spec::MediumPlan;
 use spec::{ContentionSpec, EntrySpec};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -41,7 +43,8 @@ const CONTENTION: Purpose = Purpose(109);
 
 /// A client as a medium knows it: the number that no other client has, its place, and how it gets in, if it must.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Who {
+#[allow(missing_docs)] // the names say it
+pub struct Who {
     pub number: u64,
     pub slot: u32,
     pub entry: Option<usize>,
@@ -49,7 +52,8 @@ pub(crate) struct Who {
 
 /// A packet of a client that is to cross its cell.
 #[derive(Clone, Debug)]
-pub(crate) struct Packet {
+#[allow(missing_docs)] // the names say it
+pub struct Packet<P> {
     pub who: Who,
     pub direction: Direction,
     pub bytes: u32,
@@ -57,25 +61,28 @@ pub(crate) struct Packet {
     pub airtime: Ns,
     /// The silence that its sender's duty cycle asks for after it.
     pub silence: Ns,
-    pub parcel: Parcel,
+    pub parcel: P,
 }
 
 /// What a medium has decided.
 #[derive(Clone, Debug)]
-pub(crate) enum Verdict {
+#[allow(missing_docs)] // the names say it
+pub enum Verdict<P> {
     /// The client may set up its radio.
     Admitted(Who),
     /// It may not, and what it was to send is lost.
     Refused(Who),
     /// The packet goes onto its client's path, from that time on.
-    Sent { packet: Packet, from: Ns },
+    Sent { packet: Packet<P>, from: Ns },
     /// A packet was sent in vain, and will be again.
     Spent { who: Who, direction: Direction, bytes: u32, from: Ns },
     /// A packet is given up; it was sent in vain from that time on, or not at all.
-    Lost { packet: Packet, from: Option<Ns> },
+    Lost { packet: Packet<P>, from: Option<Ns> },
 }
 
-impl Verdict {
+impl<P> Verdict<P> {
+    /// Whom it is about.
+    #[must_use]
     pub fn who(&self) -> Who {
         match self {
             Self::Admitted(who) | Self::Refused(who) | Self::Spent { who, .. } => *who,
@@ -85,10 +92,16 @@ impl Verdict {
 }
 
 /// What a medium has decided, and what is counted of it.
-#[derive(Debug, Default)]
-pub(crate) struct Answers {
-    pub verdicts: Vec<Verdict>,
+#[derive(Debug)]
+struct Answers<P> {
+    pub verdicts: Vec<Verdict<P>>,
     pub tally: Tally,
+}
+
+impl<P> Default for Answers<P> {
+    fn default() -> Self {
+        Self { verdicts: Vec::new(), tally: Tally::default() }
+    }
 }
 
 /// How clients are let in.
@@ -100,27 +113,27 @@ enum Entry {
 
 /// How packets share the air.
 #[derive(Debug)]
-enum Channel {
-    Schedule(Schedule),
-    Csma(Csma),
-    Aloha(Aloha),
+enum Channel<P> {
+    Schedule(Schedule<P>),
+    Csma(Csma<P>),
+    Aloha(Aloha<P>),
 }
 
 /// One cell.
 #[derive(Debug)]
-pub(crate) struct Medium {
+struct Medium<P> {
     entries: Vec<Entry>,
-    channel: Channel,
+    channel: Channel<P>,
     /// Packets of clients that are not connected yet, by client.
-    held: BTreeMap<u64, Vec<Packet>>,
+    held: BTreeMap<u64, Vec<Packet<P>>>,
     /// When the radios of clients that were admitted are set up.
     opening: BinaryHeap<Reverse<(Ns, u64)>>,
     /// What was decided at once, and when.
-    decided: Answers,
+    decided: Answers<P>,
     decided_at: Ns,
 }
 
-impl Medium {
+impl<P> Medium<P> {
     /// A cell; `entity` is what no other drawer of numbers is called.
     pub fn new(plan: &MediumPlan, seed: u64, entity: u64) -> Self {
         let mut stream = Stream::of(seed, entity, ENTRY);
@@ -165,7 +178,7 @@ impl Medium {
     }
 
     /// Keeps a packet until its client is connected.
-    pub fn hold(&mut self, packet: Packet) {
+    pub fn hold(&mut self, packet: Packet<P>) {
         self.held.entry(packet.who.number).or_default().push(packet);
     }
 
@@ -180,7 +193,7 @@ impl Medium {
     }
 
     /// A packet of a connected client.
-    pub fn offer(&mut self, now: Ns, packet: Packet) {
+    pub fn offer(&mut self, now: Ns, packet: Packet<P>) {
         match self.held.get_mut(&packet.who.number) {
             // Its radio is still being set up.
             Some(before) => before.push(packet),
@@ -203,7 +216,7 @@ impl Medium {
     }
 
     /// Decides what is due.
-    pub fn act(&mut self, now: Ns, answers: &mut Answers) {
+    pub fn act(&mut self, now: Ns, answers: &mut Answers<P>) {
         std::mem::swap(answers, &mut self.decided);
         self.decided_at = Ns::MAX;
         for entry in &mut self.entries {
@@ -224,8 +237,8 @@ impl Medium {
     }
 }
 
-impl Channel {
-    fn offer(&mut self, now: Ns, packet: Packet) {
+impl<P> Channel<P> {
+    fn offer(&mut self, now: Ns, packet: Packet<P>) {
         match self {
             Self::Schedule(schedule) => schedule.offer(packet),
             Self::Csma(csma) => csma.offer(now, packet),
@@ -241,7 +254,7 @@ impl Channel {
         }
     }
 
-    fn act(&mut self, now: Ns, answers: &mut Answers) {
+    fn act(&mut self, now: Ns, answers: &mut Answers<P>) {
         match self {
             Self::Schedule(schedule) => schedule.act(now, answers),
             Self::Csma(csma) => csma.act(now, answers),

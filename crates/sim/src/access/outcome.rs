@@ -7,7 +7,7 @@ use shakedown_link::{Direction, Ns};
 
 /// What one turn of a cell comes to.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(super) struct Tally {
     pub requests: u64,
     /// How long each client that was let in took, and how often it tried.
     pub admitted: Vec<(Ns, u32)>,
@@ -21,7 +21,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// A packet crosses the cell.
-    pub fn carries(&mut self, packet: &Packet) {
+    pub fn carries<P>(&mut self, packet: &Packet<P>) {
         let way = usize::from(packet.direction == Direction::Down);
         self.airtime[way] += packet.airtime;
         self.bytes[way] += u64::from(packet.bytes);
@@ -81,7 +81,7 @@ impl CellInterval {
 
 /// An outcome in the making.
 #[derive(Debug, Default)]
-pub(crate) struct AccessRecords {
+pub(super) struct AccessRecords {
     all: CellInterval,
     collisions: u64,
     attempts: Recorder,

@@ -113,7 +113,7 @@ impl RandomAccess {
         }
     }
 
-    pub fn request(&mut self, now: Ns, who: Who, answers: &mut Answers) {
+    pub fn request<P>(&mut self, now: Ns, who: Who, answers: &mut Answers<P>) {
         answers.tally.requests += 1;
         self.wait(now, Contender { who, since: now, sent: 0 });
     }
@@ -130,7 +130,7 @@ impl RandomAccess {
         opportunity.min(decided)
     }
 
-    pub fn act(&mut self, now: Ns, answers: &mut Answers) {
+    pub fn act<P>(&mut self, now: Ns, answers: &mut Answers<P>) {
         while let Some(entry) =
             self.waiting.first_entry().filter(|entry| entry.key() * self.period.0 <= now.0)
         {
@@ -147,7 +147,7 @@ impl RandomAccess {
         }
     }
 
-    fn opportunity(&mut self, at: Ns, contenders: Vec<Contender>, answers: &mut Answers) {
+    fn opportunity<P>(&mut self, at: Ns, contenders: Vec<Contender>, answers: &mut Answers<P>) {
         let mut chosen: BTreeMap<u64, Vec<Contender>> = BTreeMap::new();
         for mut contender in contenders {
             contender.sent += 1;
@@ -202,7 +202,7 @@ impl RandomAccess {
         Some(connected)
     }
 
-    fn fails(&mut self, at: Ns, contender: Contender, answers: &mut Answers) {
+    fn fails<P>(&mut self, at: Ns, contender: Contender, answers: &mut Answers<P>) {
         let known = at + Ns::from_secs_f64(self.spec.response_s);
         if contender.sent >= self.spec.attempts {
             answers.tally.refused += 1;

@@ -21,17 +21,17 @@ pub enum Scheduler {
 
 /// Packets that wait, and when the cell is free for the next.
 #[derive(Debug)]
-pub(super) struct Schedule {
+pub(super) struct Schedule<P> {
     scheduler: Scheduler,
     half_duplex: bool,
-    lanes: [Lane; 2],
+    lanes: [Lane<P>; 2],
 }
 
 /// One direction. Start-time fair queueing (Goyal, Vin and Cheng 1996): a packet's tag is where its client's last one
 /// ended, or the tag of what is served now if that is more; a tag grows by 1, or by airtime, a packet.
-#[derive(Debug, Default)]
-struct Lane {
-    waiting: BinaryHeap<Reverse<Queued>>,
+#[derive(Debug)]
+struct Lane<P> {
+    waiting: BinaryHeap<Reverse<Queued<P>>>,
     /// Where each client's last packet ended, while anything waits.
     ends: BTreeMap<u64, u64>,
     served: u64,
@@ -39,39 +39,46 @@ struct Lane {
     free_at: Ns,
 }
 
-#[derive(Debug)]
-struct Queued {
-    tag: u64,
-    count: u64,
-    packet: Packet,
+impl<P> Default for Lane<P> {
+    fn default() -> Self {
+        let (waiting, ends) = (BinaryHeap::new(), BTreeMap::new());
+        Self { waiting, ends, served: 0, count: 0, free_at: Ns::ZERO }
+    }
 }
 
-impl PartialEq for Queued {
+#[derive(Debug)]
+struct Queued<P> {
+    tag: u64,
+    count: u64,
+    packet: Packet<P>,
+}
+
+impl<P> PartialEq for Queued<P> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Queued {}
+impl<P> Eq for Queued<P> {}
 
-impl PartialOrd for Queued {
+impl<P> PartialOrd for Queued<P> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Queued {
+impl<P> Ord for Queued<P> {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.tag, self.count).cmp(&(other.tag, other.count))
     }
 }
 
-impl Schedule {
+impl<P> Schedule<P> {
     pub fn new(scheduler: Scheduler, half_duplex: bool) -> Self {
         Self { scheduler, half_duplex, lanes: [Lane::default(), Lane::default()] }
     }
 
-    pub fn offer(&mut self, packet: Packet) {
+    pub fn offer(&mut self, packet: Packet<P>) {
         let lane = &mut self.lanes[usize::from(!self.half_duplex && packet.direction == Direction::Down)];
         let cost = match self.scheduler {
             Scheduler::FirstCome => 0,
@@ -87,11 +94,11 @@ impl Schedule {
 
     /// When the next packet is served, or [`Ns::MAX`].
     pub fn next(&self) -> Ns {
-        let due = |lane: &Lane| if lane.waiting.is_empty() { Ns::MAX } else { lane.free_at };
+        let due = |lane: &Lane<P>| if lane.waiting.is_empty() { Ns::MAX } else { lane.free_at };
         due(&self.lanes[0]).min(due(&self.lanes[1]))
     }
 
-    pub fn act(&mut self, now: Ns, answers: &mut Answers) {
+    pub fn act(&mut self, now: Ns, answers: &mut Answers<P>) {
         for lane in &mut self.lanes {
             while lane.free_at <= now
                 && let Some(Reverse(next)) = lane.waiting.pop()

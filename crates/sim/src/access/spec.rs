@@ -74,24 +74,24 @@ pub(crate) struct MediumPlan {
 
 /// What a class has to do with its cells.
 #[derive(Clone, Debug)]
-pub(crate) struct CellOf {
+pub struct CellOf {
     /// The place of its medium among the scenario's.
-    pub medium: usize,
+    pub(crate) medium: usize,
     /// The place of its entry among the medium's.
-    pub entry: Option<usize>,
+    pub(super) entry: Option<usize>,
     silences: [Option<Silence>; 2],
     rates: [Option<RateValue>; 2],
     /// What its link adds to a packet.
-    pub link_bytes: u32,
+    pub(super) link_bytes: u32,
     /// What a client's own queue holds.
     queue_bytes: [u64; 2],
     /// How long a pause its radio stays connected for.
-    pub idle_after: Ns,
+    pub(super) idle_after: Ns,
 }
 
 impl CellOf {
     /// The cells of a class, whose medium is added to those before it where they do not have it.
-    pub fn new(
+    pub(crate) fn new(
         class: usize,
         spec: &ClassSpec,
         media: &mut Vec<MediumPlan>,
@@ -154,19 +154,19 @@ impl CellOf {
     }
 
     /// How long a packet occupies the cell.
-    pub fn airtime(&self, direction: Direction, bytes: u32) -> Ns {
+    pub(super) fn airtime(&self, direction: Direction, bytes: u32) -> Ns {
         self.rates[usize::from(direction == Direction::Down)]
             .map_or(Ns::ZERO, |rate| rate.time_of(bytes + self.link_bytes))
     }
 
     /// How long its sender is silent after a packet.
-    pub fn silence(&self, direction: Direction, airtime: Ns) -> Ns {
+    pub(super) fn silence(&self, direction: Direction, airtime: Ns) -> Ns {
         self.silences[usize::from(direction == Direction::Down)]
             .map_or(Ns::ZERO, |silence| silence.after(airtime))
     }
 
     /// True where a client's own queue holds so many bytes.
-    pub fn holds(&self, direction: Direction, bytes: u64) -> bool {
+    pub(super) fn holds(&self, direction: Direction, bytes: u64) -> bool {
         bytes <= self.queue_bytes[usize::from(direction == Direction::Down)]
     }
 }

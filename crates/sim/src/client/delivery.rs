@@ -1,7 +1,7 @@
 //! Parcels that a client and its end of the server send and receive, and timers that send them again.
 
-use super::{Accepted, Body, Client, Parcel, Place, Radio, Shared, Traffic, Transport, side};
-use crate::access::{self as cell, Who};
+use super::{Accepted, Body, Client, Parcel, Place, Shared, Transport, side};
+use crate::access::Verdict;
 use crate::datagram::Reaction;
 use crate::handshake::Plan;
 use crate::outcome::Cause;
@@ -90,55 +90,25 @@ impl Client {
     /// Gives a parcel to the cell.
     #[inline(never)]
     fn contend(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
-        let of = &shared.classes[usize::from(self.class)];
-        let (Some(cell), Some(of)) = (self.cell, &of.cell) else { return };
+        let Some(at) = self.at(shared.classes) else { return };
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);
-        let queued = self.queued[side(direction)] + u64::from(bytes);
-        if !of.holds(direction, queued) {
-            shared.traffic.dropped[Drop::QueueFull as usize] += 1;
-            return;
-        }
-        self.queued[side(direction)] = queued;
-        let who = Who { number: self.number, slot: self.slot, entry: of.entry };
         let parcel = Parcel { slot: self.slot, generation: self.generation, body };
-        let airtime = of.airtime(direction, bytes);
-        let silence = of.silence(direction, airtime);
-        let packet = cell::Packet { who, direction, bytes, airtime, silence, parcel };
-        let medium = &mut shared.media[cell as usize];
-        shared.touched.push(cell);
-        if self.radio == Radio::Connected {
-            medium.offer(now, packet);
-            return;
-        }
-        medium.hold(packet);
-        if self.radio == Radio::Idle {
-            self.radio = Radio::Asking;
-            medium.request(now, who);
+        if !self.member.send(now, at, (direction, bytes, parcel), &mut shared.cells) {
+            shared.traffic.dropped[Drop::QueueFull as usize] += 1;
         }
     }
 
-    /// Sends a packet in vain from a time on.
-    pub fn spends(&mut self, direction: Direction, from: Ns, link_bytes: u32) {
-        if let Some(path) = &mut self.path {
-            path.spend(direction, from, link_bytes);
-        }
-    }
-
-    /// A packet has left its cell, or was given up there.
-    pub fn is_served(&mut self, direction: Direction, bytes: u32) {
-        self.queued[side(direction)] -= u64::from(bytes);
-    }
-
-    /// Puts a packet that its cell serves onto its path, from a time on.
-    pub fn cross(&mut self, from: Ns, packet: cell::Packet, traffic: &mut Traffic) {
-        let cell::Packet { direction, bytes, parcel, .. } = packet;
-        self.is_served(direction, bytes);
+    /// Carries out what its cell has decided about it.
+    pub fn obey(&mut self, now: Ns, verdict: Verdict<Parcel>, shared: &mut Shared<'_>) {
+        let Some(at) = self.at(shared.classes) else { return };
         let Some(path) = &mut self.path else { return };
-        let fate = path.offer(direction, from, Unit::new(bytes, parcel));
-        self.arrives[side(direction)] = path.due(direction);
-        if let Fate::Dropped(cause) = fate {
-            traffic.dropped[cause as usize] += 1;
+        let unsent = self.member.obey(now, at, verdict, path, &mut shared.cells);
+        self.arrives = [path.due(Direction::Up), path.due(Direction::Down)];
+        shared.traffic.refused += unsent.refused;
+        shared.traffic.collided += unsent.collided;
+        if let Some(cause) = unsent.dropped {
+            shared.traffic.dropped[cause as usize] += 1;
         }
     }
 

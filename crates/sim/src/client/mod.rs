@@ -9,8 +9,10 @@ pub(crate) use delivery::Admits;
 pub(crate) use parcel::{Body, Parcel, Place};
 pub(crate) use shared::{Shared, Spare, Traffic};
 
+use crate::access::{At, Member};
 use crate::datagram;
 use crate::handshake::{Plan, TransportKind};
+use crate::scenario::Class;
 use crate::server::JobId;
 use crate::stages::Stage;
 use crate::tcp::{IP_BYTES, Jiffies, State, Tcp};
@@ -80,16 +82,6 @@ pub(crate) enum Accepted {
     Over,
 }
 
-/// A client's connection to its cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Radio {
-    Idle,
-    /// It has asked for access.
-    Asking,
-    /// It is connected, or is being set up.
-    Connected,
-}
-
 /// One client, from its arrival until it is ready and the server through, or until it gives up.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -132,10 +124,7 @@ pub(crate) struct Client {
     pub transport: Transport,
     pub path: Option<Box<Path<Parcel>>>,
     pub cell: Option<u32>,
-    /// Whether it is connected to its cell.
-    pub radio: Radio,
-    /// Bytes that wait for its cell, by side that sent them.
-    queued: [u64; 2],
+    pub member: Member,
     pub clock: Jiffies,
     /// The network layer's header on its bearer.
     pub ip_bytes: u32,
@@ -175,8 +164,7 @@ impl Client {
             transport: Transport::None,
             path: None,
             cell: None,
-            radio: Radio::Idle,
-            queued: [0; 2],
+            member: Member::default(),
             clock,
             ip_bytes: IP_BYTES,
         }
@@ -261,33 +249,14 @@ impl Client {
     /// A path for all of its attempts.
     pub fn takes_path(&mut self, path: Option<Box<Path<Parcel>>>) {
         self.path = path;
-        self.radio = Radio::Idle;
-        self.queued = [0; 2];
+        self.member = Member::default();
         self.arrives = [NEVER; 2];
     }
 
-    /// Its cell lets it in; when its radio is set up.
-    pub fn is_admitted(&mut self, now: Ns) -> Ns {
-        self.radio = Radio::Connected;
-        self.path.as_mut().map_or(now, |path| path.set_up(now))
-    }
-
-    /// Its cell does not let it in: what it had to send is lost.
-    pub fn is_refused(&mut self) {
-        self.radio = Radio::Idle;
-        self.queued = [0; 2];
-    }
-
-    /// It pauses: its radio falls idle at a time, if nothing of it is left in the cell. True where it does.
-    pub fn pauses(&mut self, idle_at: Ns) -> bool {
-        if self.radio != Radio::Connected || self.queued != [0; 2] {
-            return false;
-        }
-        self.radio = Radio::Idle;
-        if let Some(path) = &mut self.path {
-            path.release(idle_at);
-        }
-        true
+    /// Its place in its cell, if it has one.
+    pub fn at<'a>(&self, classes: &'a [Class]) -> Option<At<'a>> {
+        let of = classes[usize::from(self.class)].cell.as_ref()?;
+        Some(At { cell: self.cell?, of, number: self.number, slot: self.slot })
     }
 
     /// It leaves its path.
@@ -340,7 +309,7 @@ impl Client {
             Some(Stage::Pausing)
         } else if self.job.is_some() || self.accepted == Accepted::Waiting {
             Some(Stage::AtServer)
-        } else if self.radio == Radio::Asking {
+        } else if self.member.is_requesting() {
             Some(Stage::Seeking)
         } else {
             Some(Stage::UnderWay)

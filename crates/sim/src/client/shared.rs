@@ -1,7 +1,7 @@
 //! What all clients use in turn, and what those that are gone have left.
 
 use super::{Parcel, Transport};
-use crate::access::Medium;
+use crate::access::Cells;
 use crate::scenario::{Class, Flush};
 use crate::tcp::{Jiffies, Packet, Tcp, TcpConfig};
 use shakedown_link::{Bearer, Direction, Path};
@@ -27,16 +27,13 @@ pub(crate) struct Shared<'a> {
     pub flush: Flush,
     pub server_clock: Jiffies,
     pub classes: &'a [Class],
-    /// The cells.
-    pub media: Vec<Medium>,
+    pub cells: Cells<Parcel>,
     pub traffic: Traffic,
     pub spare: Spare,
     /// Packets that a TCP has just sent.
     pub out: Vec<Packet>,
     /// What is handed over without a link.
     pub instant: VecDeque<(Direction, Parcel)>,
-    /// Cells to which something was given.
-    pub touched: Vec<u32>,
 }
 
 /// What clients that are gone have left, for others to use: in a steady load nothing is allocated, and what is used next

@@ -107,13 +107,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             retransmissions: traffic.resent,
             ..TrafficOutcome::default()
         };
-        outcome.count_dropped(traffic.dropped);
-        for (cause, count) in [("no-access", traffic.refused), ("collided", traffic.collided)] {
-            if count > 0 {
-                outcome.traffic.dropped.insert(cause.into(), count);
-            }
-        }
-        outcome.access = std::mem::take(&mut self.access).end(self.shared.media.len() as u64);
+        outcome.count_dropped(traffic.dropped, traffic.refused, traffic.collided);
+        outcome.access = self.shared.cells.end();
         outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.events = self.events;
         outcome.peak_in_flight =

@@ -84,10 +84,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         });
         let setup = self.setup;
         let of = &setup.classes[usize::from(class)];
-        let cell = of.cell.as_ref().filter(|_| NETWORK).map(|cell| {
-            let count = u64::from(setup.media[cell.medium].count);
-            self.cells_of[cell.medium] + (number % count) as u32
-        });
+        let cell = of.cell.as_ref().filter(|_| NETWORK).map(|cell| self.shared.cells.cell(cell, number));
         let (seed, server_clock) = (self.seed, self.shared.server_clock);
         let tcp = &self.scenario.tcp;
         let timed = NETWORK && !of.is_instant;

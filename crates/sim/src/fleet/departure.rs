@@ -1,7 +1,7 @@
 //! Clients get ready, are through, or fail.
 
 use super::Fleet;
-use crate::client::{Accepted, BACKOFF, NEVER, Radio};
+use crate::client::{Accepted, BACKOFF, NEVER};
 use crate::energy::client_energy;
 use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns, Stream};
@@ -60,10 +60,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.leaves_server(slot);
         let client = &mut self.clients[slot as usize];
         if NETWORK {
-            if let (Some(cell), Some(of)) = (client.cell, &setup.classes[usize::from(client.class)].cell)
-                && client.radio == Radio::Connected
-            {
-                self.shared.media[cell as usize].leave(of.entry);
+            if let Some(at) = client.at(&setup.classes) {
+                client.member.leave(at, &mut self.shared.cells);
             }
             self.shared.spare.keep(client.hangs_up());
             if let Some(path) = client.leaves_path() {
@@ -106,11 +104,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             let pause = pause * (1.0 - retry.jitter * drawn);
             let pause = Ns::from_secs_f64(pause);
             client.resumes_at = now + pause;
-            let of = &self.setup.classes[usize::from(client.class)];
-            if let Some(cell) = of.cell.as_ref().filter(|cell| pause > cell.idle_after)
-                && let Some(number) = client.cell.filter(|_| client.pauses(now + cell.idle_after))
-            {
-                self.shared.media[number as usize].leave(cell.entry);
+            if let (Some(at), Some(path)) = (client.at(&self.setup.classes), &mut client.path) {
+                client.member.pause(now, pause, at, path, &mut self.shared.cells);
             }
             return;
         }

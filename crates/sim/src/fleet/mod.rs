@@ -7,8 +7,7 @@ mod records;
 mod service;
 mod turn;
 
-use crate::access::outcome::AccessRecords;
-use crate::access::{Answers, Medium};
+use crate::access::Cells;
 use crate::arrivals::Arrivals;
 use crate::client::{ARRIVAL, CLOCK, Client, Shared, Spare, Traffic};
 use crate::handshake::Plan;
@@ -71,11 +70,6 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     first_worker: u32,
     first_cell: u32,
     first_client: u32,
-    /// The first cell of each medium.
-    cells_of: Vec<u32>,
-    /// What a cell has just decided.
-    answers: Answers,
-    access: AccessRecords,
     load: Load,
     outcome: Outcome,
     /// What clients wait for, where there is a series.
@@ -107,16 +101,8 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             if scenario.server.discipline == Discipline::Fifo { scenario.server.all_workers() } else { 0 };
         let first_worker = FIRST_SHARING + scenario.server.most_servers();
         let first_cell = first_worker + workers;
-        let mut media = Vec::new();
-        let mut cells_of = Vec::new();
-        for plan in &setup.media {
-            cells_of.push(media.len() as u32);
-            for _ in 0..plan.count {
-                // Clients are numbered from 0, and no cell is called as one of them.
-                media.push(Medium::new(plan, seed, u64::MAX - media.len() as u64 - 1));
-            }
-        }
-        let first_client = first_cell + media.len() as u32;
+        let cells = Cells::new(&setup.media, seed);
+        let first_client = first_cell + cells.count();
         let stream = Stream::of(seed, 0, ARRIVAL);
         let classes = setup
             .classes
@@ -143,19 +129,15 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
                 flush: scenario.flush,
                 server_clock: clock_of(u64::MAX),
                 classes: &setup.classes,
-                media,
+                cells,
                 traffic: Traffic::default(),
                 spare: Spare::default(),
                 out: Vec::new(),
                 instant: VecDeque::new(),
-                touched: Vec::new(),
             },
             first_worker,
             first_cell,
             first_client,
-            cells_of,
-            answers: Answers::default(),
-            access: AccessRecords::default(),
             load: Load::default(),
             outcome: Outcome {
                 seed: scenario.seed,

@@ -1,7 +1,6 @@
 //! A client's turn: whatever of it is due, until nothing more happens at that time.
 
 use super::Fleet;
-use crate::access::Verdict;
 use crate::client::{Accepted, Admits, NEVER, Parcel};
 use crate::handshake::Plan;
 use crate::limiter::Refusal;
@@ -220,57 +219,25 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
 
     /// A cell has decided something.
     pub(super) fn cell(&mut self, now: Ns, cell: u32) {
-        let mut answers = std::mem::take(&mut self.answers);
-        self.shared.media[cell as usize].act(now, &mut answers);
-        self.access.add(now, self.setup.series, &mut answers.tally);
-        for verdict in answers.verdicts.drain(..) {
-            self.answer(now, cell, verdict);
+        let mut verdicts = self.shared.cells.act(now, cell, self.setup.series);
+        for verdict in verdicts.drain(..) {
+            let who = verdict.who();
+            let client = &mut self.clients[who.slot as usize];
+            if !client.is_active || client.number != who.number {
+                self.shared.cells.drop_verdict(cell, &verdict);
+                continue;
+            }
+            self.events += 1;
+            client.obey(now, verdict, &mut self.shared);
+            self.act(now, who.slot);
         }
-        self.answers = answers;
-        self.shared.touched.push(cell);
+        self.shared.cells.recycle(cell, verdicts);
         self.schedule_cells();
-    }
-
-    /// What a cell has decided about a client.
-    fn answer(&mut self, now: Ns, cell: u32, verdict: Verdict) {
-        let who = verdict.who();
-        let client = &mut self.clients[who.slot as usize];
-        let medium = &mut self.shared.media[cell as usize];
-        if !client.is_active || client.number != who.number {
-            if matches!(verdict, Verdict::Admitted(_)) {
-                medium.leave(who.entry);
-                medium.forget(who.number);
-            }
-            return;
-        }
-        self.events += 1;
-        let link_bytes =
-            self.setup.classes[usize::from(client.class)].cell.as_ref().map_or(0, |of| of.link_bytes);
-        match verdict {
-            Verdict::Admitted(_) => medium.open(client.is_admitted(now), who.number),
-            Verdict::Refused(_) => {
-                client.is_refused();
-                self.shared.traffic.refused += medium.forget(who.number) as u64;
-            }
-            Verdict::Sent { packet, from } => client.cross(from, packet, &mut self.shared.traffic),
-            Verdict::Spent { direction, bytes, from, .. } => {
-                client.spends(direction, from, bytes + link_bytes)
-            }
-            Verdict::Lost { packet, from } => {
-                client.is_served(packet.direction, packet.bytes);
-                self.shared.traffic.collided += 1;
-                if let Some(from) = from {
-                    client.spends(packet.direction, from, packet.bytes + link_bytes);
-                }
-            }
-        }
-        self.act(now, who.slot);
     }
 
     #[inline]
     pub(super) fn schedule_cells(&mut self) {
-        while let Some(cell) = self.shared.touched.pop() {
-            let next = self.shared.media[cell as usize].next();
+        while let Some((cell, next)) = self.shared.cells.next_touched() {
             self.queue.set(self.first_cell + cell, next.max(self.now));
         }
     }

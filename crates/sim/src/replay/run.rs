@@ -1,6 +1,7 @@
 //! One client and its server, alone.
 
 use super::ReplayError;
+use crate::access::Cells;
 use crate::client::{Accepted, Admits, CLOCK, Client, NEVER, Parcel, Shared, Spare, Traffic};
 use crate::outcome::Cause;
 use crate::scenario::{Class, Flush};
@@ -41,12 +42,11 @@ impl<'a> Replayer<'a> {
             flush,
             server_clock: clock,
             classes: std::slice::from_ref(class),
-            media: Vec::new(),
+            cells: Cells::new(&[], seed),
             traffic: Traffic::default(),
             spare: Spare::default(),
             out: Vec::new(),
             instant: VecDeque::new(),
-            touched: Vec::new(),
         };
         Self { class, shared, client: Client::new(0, clock), events: 0 }
     }

@@ -1,0 +1,228 @@
+//! A client's side of its cell, and the cells of a run.
+
+use super::outcome::{AccessOutcome, AccessRecords};
+use super::{Answers, CellOf, Medium, MediumPlan, Packet, Verdict, Who};
+use shakedown_link::{Direction, Drop, Fate, Ns, Path, Payload, Unit};
+
+/// A client's connection to its cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Radio {
+    #[default]
+    Idle,
+    /// It has requested access.
+    Requesting,
+    /// It is connected, or is being set up.
+    Connected,
+}
+
+/// A client of a cell: its radio, and the bytes in its own queue, by direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Member {
+    radio: Radio,
+    queued: [u64; 2],
+}
+
+/// Packets that did not reach a client's path, and why.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unsent {
+    /// Dropped by the path.
+    pub dropped: Option<Drop>,
+    /// Kept for a client that the cell then refused.
+    pub refused: u64,
+    /// Given up after collisions.
+    pub collided: u64,
+}
+
+fn way(direction: Direction) -> usize {
+    usize::from(direction == Direction::Down)
+}
+
+impl Member {
+    /// True while its radio waits for access.
+    #[must_use]
+    pub fn is_requesting(&self) -> bool {
+        self.radio == Radio::Requesting
+    }
+
+    /// Sends a packet through the cell. False where the client's own queue is full.
+    pub fn send<P>(
+        &mut self,
+        now: Ns,
+        at: At<'_>,
+        (direction, bytes, parcel): (Direction, u32, P),
+        cells: &mut Cells<P>,
+    ) -> bool {
+        let queued = self.queued[way(direction)] + u64::from(bytes);
+        if !at.of.holds(direction, queued) {
+            return false;
+        }
+        self.queued[way(direction)] = queued;
+        let who = Who { number: at.number, slot: at.slot, entry: at.of.entry };
+        let airtime = at.of.airtime(direction, bytes);
+        let silence = at.of.silence(direction, airtime);
+        let packet = Packet { who, direction, bytes, airtime, silence, parcel };
+        let medium = &mut cells.media[at.cell as usize];
+        cells.touched.push(at.cell);
+        if self.radio == Radio::Connected {
+            medium.offer(now, packet);
+            return true;
+        }
+        medium.hold(packet);
+        if self.radio == Radio::Idle {
+            self.radio = Radio::Requesting;
+            medium.request(now, who);
+        }
+        true
+    }
+
+    /// Carries out what its cell has decided about it.
+    pub fn obey<P: Payload>(
+        &mut self,
+        now: Ns,
+        at: At<'_>,
+        verdict: Verdict<P>,
+        path: &mut Path<P>,
+        cells: &mut Cells<P>,
+    ) -> Unsent {
+        let mut unsent = Unsent::default();
+        let medium = &mut cells.media[at.cell as usize];
+        match verdict {
+            Verdict::Admitted(_) => {
+                self.radio = Radio::Connected;
+                medium.open(path.set_up(now), at.number);
+            }
+            Verdict::Refused(_) => {
+                *self = Self::default();
+                unsent.refused = medium.forget(at.number) as u64;
+            }
+            Verdict::Sent { packet: Packet { direction, bytes, parcel, .. }, from } => {
+                self.queued[way(direction)] -= u64::from(bytes);
+                if let Fate::Dropped(cause) = path.offer(direction, from, Unit::new(bytes, parcel)) {
+                    unsent.dropped = Some(cause);
+                }
+            }
+            Verdict::Spent { direction, bytes, from, .. } => {
+                path.spend(direction, from, bytes + at.of.link_bytes);
+            }
+            Verdict::Lost { packet: Packet { direction, bytes, .. }, from } => {
+                self.queued[way(direction)] -= u64::from(bytes);
+                unsent.collided = 1;
+                if let Some(from) = from {
+                    path.spend(direction, from, bytes + at.of.link_bytes);
+                }
+            }
+        }
+        unsent
+    }
+
+    /// It pauses for so long: its radio falls idle meanwhile if the pause is long enough and nothing of it is left in
+    /// the cell.
+    pub fn pause<P: Payload>(
+        &mut self,
+        now: Ns,
+        pause: Ns,
+        at: At<'_>,
+        path: &mut Path<P>,
+        cells: &mut Cells<P>,
+    ) {
+        if pause > at.of.idle_after && self.radio == Radio::Connected && self.queued == [0; 2] {
+            self.radio = Radio::Idle;
+            path.release(now + at.of.idle_after);
+            cells.media[at.cell as usize].leave(at.of.entry);
+        }
+    }
+
+    /// It leaves its cell.
+    pub fn leave<P>(&self, at: At<'_>, cells: &mut Cells<P>) {
+        if self.radio == Radio::Connected {
+            cells.media[at.cell as usize].leave(at.of.entry);
+        }
+    }
+}
+
+/// Which client of which cell.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// The cell's number among all of the run.
+    pub cell: u32,
+    /// What the client's class has to do with it.
+    pub of: &'a CellOf,
+    /// The client's number, and its place.
+    pub number: u64,
+    /// Its place.
+    pub slot: u32,
+}
+
+/// The cells of a run.
+#[derive(Debug)]
+pub struct Cells<P> {
+    media: Vec<Medium<P>>,
+    /// The first cell and the number of cells of each medium.
+    places: Vec<(u32, u32)>,
+    /// Cells to which something was given.
+    touched: Vec<u32>,
+    answers: Answers<P>,
+    records: AccessRecords,
+}
+
+impl<P> Cells<P> {
+    pub(crate) fn new(plans: &[MediumPlan], seed: u64) -> Self {
+        let (mut media, mut places) = (Vec::new(), Vec::new());
+        for plan in plans {
+            places.push((media.len() as u32, plan.count));
+            for _ in 0..plan.count {
+                // Clients are numbered from 0, and no cell is called as one of them.
+                media.push(Medium::new(plan, seed, u64::MAX - media.len() as u64 - 1));
+            }
+        }
+        let (answers, records) = (Answers::default(), AccessRecords::default());
+        Self { media, places, touched: Vec::new(), answers, records }
+    }
+
+    /// How many there are, of all media.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.media.len() as u32
+    }
+
+    /// The cell of a client, by its number: clients are dealt out in turn.
+    #[must_use]
+    pub fn cell(&self, of: &CellOf, number: u64) -> u32 {
+        let (first, count) = self.places[of.medium];
+        first + (number % u64::from(count)) as u32
+    }
+
+    /// Lets a cell act. Its decisions; [`recycle`](Self::recycle) takes the emptied list back. What is counted goes to
+    /// intervals of that width.
+    pub fn act(&mut self, now: Ns, cell: u32, width: Ns) -> Vec<Verdict<P>> {
+        self.media[cell as usize].act(now, &mut self.answers);
+        self.records.add(now, width, &mut self.answers.tally);
+        std::mem::take(&mut self.answers.verdicts)
+    }
+
+    /// Takes an emptied list of a cell's decisions back.
+    pub fn recycle(&mut self, cell: u32, verdicts: Vec<Verdict<P>>) {
+        self.answers.verdicts = verdicts;
+        self.touched.push(cell);
+    }
+
+    /// A decision about a client that is gone.
+    pub fn drop_verdict(&mut self, cell: u32, verdict: &Verdict<P>) {
+        if let Verdict::Admitted(who) = verdict {
+            let medium = &mut self.media[cell as usize];
+            medium.leave(who.entry);
+            medium.forget(who.number);
+        }
+    }
+
+    /// A cell to which something was given, and when it wants to act next.
+    pub fn next_touched(&mut self) -> Option<(u32, Ns)> {
+        let cell = self.touched.pop()?;
+        Some((cell, self.media[cell as usize].next()))
+    }
+
+    /// What went on in all cells, when the run is over.
+    pub fn end(&mut self) -> AccessOutcome {
+        std::mem::take(&mut self.records).end(self.media.len() as u64)
+    }
+}
