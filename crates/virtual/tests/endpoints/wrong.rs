@@ -1,7 +1,6 @@
 //! What does not belong together is refused in one line.
 
 use super::common::{openssl, path, run, scenario, wtls};
-use shakedown_sim::access::CellSpec;
 use shakedown_sim::{Discipline, Flush, Scenario, Sender};
 
 #[test]
@@ -32,9 +31,7 @@ fn handshakes_that_are_not_those_priced_are_told() {
             scenario.server.max_handshakes = Some(3);
         }),
         ("flush: not with endpoints", |scenario| scenario.flush = Flush::Message),
-        ("classes: not with endpoints", |scenario| {
-            scenario.classes[0].cell = Some(CellSpec { count: 1, ..CellSpec::default() })
-        }),
+        ("classes: not with endpoints", |scenario| scenario.classes.push(scenario.classes[0].clone())),
         ("server.workers is 0", |scenario| scenario.server.workers = 0),
     ] {
         let error = other(change);
