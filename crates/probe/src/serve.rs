@@ -49,7 +49,7 @@ const OPTIONS: &[Named] = &[
 /// How often a wait for the server looks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Serves until it is told to stop.
+/// Serves until a stop is requested.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     side::main(arguments, HELP, OPTIONS, serve)
 }

@@ -139,7 +139,7 @@ impl Simulation {
     /// Runs all replications; where the scenario asks for a precision, again and longer until its figures have it or its
     /// events are used up. How long depends on outcomes alone, so it is the same on any number of threads.
     ///
-    /// `progress` is told of clients over all replications of the first length; `None` where it breaks the run off.
+    /// `progress` gets the clients over all replications of the first length; `None` where it breaks the run off.
     #[must_use]
     pub fn run_on(
         &self,

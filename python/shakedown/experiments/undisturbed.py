@@ -38,9 +38,9 @@ class Undisturbed:
         except BaseException as error:
             self._raised = error
 
-    def is_over(self, patience_s: float) -> bool:
+    def is_over(self, timeout_s: float) -> bool:
         """Waits for its end, but not longer than that."""
-        self._thread.join(patience_s)
+        self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def result(self) -> Any:  # noqa: ANN401 - what the work returns

@@ -112,9 +112,9 @@ class Server:
         """Cuts every connection."""
         self._inner.cut()
 
-    def wait(self, patience_s: float) -> bool:
+    def wait(self, timeout_s: float) -> bool:
         """Waits for its end, at most so long; True once it is over."""
-        return cast(bool, self._inner.wait(patience_s))
+        return cast(bool, self._inner.wait(timeout_s))
 
     def take_passages(self) -> Passages:
         """The ways of messages through the queue that were kept since they were taken last."""

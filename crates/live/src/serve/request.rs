@@ -1,4 +1,4 @@
-//! A server as options describe it: each may be left out, and anything else is refused by name.
+//! A server as options describe it: each may be omitted, and anything else is refused by name.
 
 use super::config::{Config, PayloadWhen, ServeError};
 use serde::Deserialize;

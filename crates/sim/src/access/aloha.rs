@@ -1,4 +1,4 @@
-//! ALOHA (Abramson 1970), pure or slotted, on one or more channels: whoever has a frame sends it, and frames that overlap on a
+//! ALOHA (Abramson 1970), pure or slotted, on one or more channels: a station with a frame sends it, and frames that overlap on a
 //! channel are lost. With carrier sense, unslotted CSMA/CA as in IEEE 802.15.4: each frame first waits for a random time
 //! and listens, and waits again, longer, while it hears another.
 //!

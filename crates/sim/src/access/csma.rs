@@ -1,4 +1,4 @@
-//! CSMA/CA as in IEEE 802.11's distributed coordination function, basic access: whoever has a frame draws a number of idle
+//! CSMA/CA as in IEEE 802.11's distributed coordination function, basic access: a station with a frame draws a number of idle
 //! slots; all whose slots are over at once collide, and draw from twice as many.
 //!
 //! Time runs in slots as in Bianchi's model (2000): a transmission is one slot, however long, for all who wait.

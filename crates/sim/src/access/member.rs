@@ -147,7 +147,7 @@ pub struct At<'a> {
     pub cell: u32,
     /// What the client's class has to do with it.
     pub of: &'a CellOf,
-    /// The client's number, and its place.
+    /// The client's number, which no other has.
     pub number: u64,
     /// Its place.
     pub slot: u32,
