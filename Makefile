@@ -72,17 +72,17 @@ test-rust: .venv/.tools ## The Rust tests, our own crates with overflow checks a
 	source $(BIN)/activate && cargo test --release --workspace --locked --no-fail-fast --config tools/checked.toml
 
 # Tests that open sockets, start peers or run the pages' commands wait more than they compute: beside them the others
-# have a processor to themselves. Each half is serial, so fixed ports and servers never meet.
+# have a processor to themselves. Each half is serial, so fixed ports and servers never meet; what fails is run again.
 PEERS_TESTS := $(addprefix tests/,aka capture certs docs eap first_use interop live)
 
 test-python: build .venv/.dev ## The Python tests, command line, documentation and report included, in two halves at once
 	$(MAKE) --no-print-directory --keep-going --jobs 2 test-peers test-others
 
 test-peers: build .venv/.dev
-	$(BIN)/python -m pytest $(PEERS_TESTS) 2>&1 | sed --unbuffered 's/^/peers:  /'
+	tools/pytest-half peers $(PEERS_TESTS)
 
 test-others: build .venv/.dev
-	$(BIN)/python -m pytest tests $(PEERS_TESTS:%=--ignore=%) 2>&1 | sed --unbuffered 's/^/others: /'
+	tools/pytest-half others tests $(PEERS_TESTS:%=--ignore=%)
 
 fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
 	fuzz/run $(FUZZ_SECONDS)
