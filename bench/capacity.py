@@ -11,7 +11,9 @@ How a case is measured; this was written before any figure of it was taken:
    clients are always fast enough: a server that is woken for each message takes half as long again.
 2. Rounds in which a server's first thread slept more often than once in five connections do not count. Of the
    others the faster half does, and of these the median: a machine that others share is slower at times.
-3. A prediction is that of `predict` for the server's software: handshake, tickets and connection.
+3. A prediction is that of `predict` for the server's software: handshake, tickets and connection. Profiles are
+   measured in the first half of the rounds and in the second; the faster prediction counts, as of the servers'
+   rounds the faster half does.
 4. The prediction's rules were made with nginx. HAProxy and Go are reported apart; Go has its own
    cryptography, of which the profile knows nothing.
 5. The benchmark's figure is the case of nginx that is furthest off, as a factor.
@@ -105,6 +107,10 @@ HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 2 + ROUNDS))
 """One for each round: to a single one a client would run short of ports."""
 
 
+Text = Callable[[dict[str, float], "OtherOpenssl | None"], str]
+"""A profile's text, from the cost of a connection and the other OpenSSL, if it is that one's."""
+
+
 class Profile:
     """Profiles of this machine with the system's OpenSSL and with ours, of suites that are not predicted."""
 
@@ -113,8 +119,7 @@ class Profile:
         from shakedown.prediction.connection_cost import PLANS, Served
 
         self._served: list[list[Served]] = [[] for _ in PLANS]
-        self._text: Callable[[dict[str, float], OtherOpenssl | None], str] | None = None
-        self._other: OtherOpenssl | None = None
+        self._measured: list[tuple[Text, OtherOpenssl]] = []
 
     def serve(self) -> None:
         """A round of connections to a server of ours, in turn with those to the others."""
@@ -137,37 +142,42 @@ class Profile:
         with busy_neighbours():  # the clients keep the other core busy, too
             measured = measure_suites(names, rounds=rounds, repeat=EACH)
             timed = native.primitives(seconds=seconds)
-            self._other = measure_other("openssl")
+            other = measure_other("openssl")
         change = watch.change
-        self._text = lambda cost, other: profile_of(
-            "this-machine", timed, measured, cost, other=other, change=change
-        )
+
+        def text(cost: dict[str, float], other: OtherOpenssl | None) -> str:
+            return profile_of("this-machine", timed, measured, cost, other=other, change=change)
+
+        self._measured.append((text, other))
         for line in watch.warnings():
             sys.stdout.write(f"{line}\n")
 
-    def device(self, *, newer: bool) -> Device:
-        """All of it, with the system's OpenSSL or the `newer` one of our own."""
+    def devices(self, *, newer: bool) -> list[Device]:
+        """All of it, with the system's OpenSSL or the `newer` one of our own; one for each time that it was measured."""
         from shakedown.prediction.connection_cost import fitted, per_kib_us
         from shakedown.profiles import load_device
 
-        if self._text is None:
-            raise UnavailableError("no handshakes were measured")
+        cost, found = fitted(self._served, per_kib_us()), []
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "this-machine.toml"
-            other = None if newer else self._other
-            path.write_text(self._text(fitted(self._served, per_kib_us()), other), encoding="utf-8")
-            return load_device(str(path))
+            for number, (text, other) in enumerate(self._measured):
+                path = Path(folder) / f"this-machine-{number}.toml"
+                path.write_text(text(cost, None if newer else other), encoding="utf-8")
+                found.append(load_device(str(path)))
+        return found
 
 
-def predict(case: Case, software: str, device: Device) -> Range:
-    """A server's time for a handshake and its connection."""
+def predict(case: Case, software: str, devices: Sequence[Device]) -> Range:
+    """A server's time for a handshake and its connection: the least of the profiles'."""
     from shakedown.prediction.library import open_library
     from shakedown.prediction.prices import price
 
-    priced = price(open_library(server_software=software)[case.suite], "server", device)
-    if priced.without_cost or priced.connection is None:
-        raise UnavailableError(f"{case.suite}: {priced.without_cost}")
-    return priced.with_connection
+    found = []
+    for device in devices:
+        priced = price(open_library(server_software=software)[case.suite], "server", device)
+        if priced.without_cost or priced.connection is None:
+            raise UnavailableError(f"{case.suite}: {priced.without_cost}")
+        found.append(priced.with_connection)
+    return min(found, key=lambda one: one.mean)
 
 
 @dataclass(frozen=True)
@@ -255,7 +265,7 @@ def compare() -> dict[str, list[Compared]]:
     found: dict[str, dict[Case, list[Booked]]] = {}
     refused: dict[tuple[str, Case], str] = {}
     for number, host in enumerate(HOSTS):
-        if number == ROUNDS // 2:
+        if number % (ROUNDS // 2) == 0:
             profile.handshakes()
         profile.serve()
         for run in RUNS:
@@ -273,7 +283,7 @@ def compare() -> dict[str, list[Compared]]:
                 sys.stdout.write(f"{run}: {error}\n" if not number else "")
     for (run, _), why in refused.items():
         sys.stdout.write(f"{run}: {why}\n")
-    devices = {newer: profile.device(newer=newer) for newer in (False, True)}
+    devices = {newer: profile.devices(newer=newer) for newer in (False, True)}
     return {
         run: [
             Compared(case, predict(case, run.removesuffix(NEWER), devices[NEWER in run]), times_s)
