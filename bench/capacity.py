@@ -11,9 +11,9 @@ How a case is measured; this was written before any figure of it was taken:
    clients are always fast enough: a server that is woken for each message takes half as long again.
 2. Rounds in which a server's first thread slept more often than once in five connections do not count. Of the
    others the faster half does, and of these the median: a machine that others share is slower at times.
-3. A prediction is that of `predict` for the server's software: handshake, tickets and connection. Profiles are
-   measured in the first half of the rounds and in the second; the faster prediction counts, as of the servers'
-   rounds the faster half does.
+3. A prediction is that of `predict` for the server's software: handshake, tickets and connection. The
+   profile is measured in both halves of the rounds, and the faster prediction counts. Where the processor's
+   own speed changed by more than `MAX_CHANGE` meanwhile, there is no verdict.
 4. The prediction's rules were made with nginx. HAProxy and Go are reported apart; Go has its own
    cryptography, of which the profile knows nothing.
 5. The benchmark's figure is the case of nginx that is furthest off, as a factor.
@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 
 from bench.harness import Benchmark, Pair, UnavailableError, cpu_s
 from bench.tls_servers import SERVERS, Server, pin, serving
+from shakedown.prediction.cpu_contention import MAX_CHANGE, loop_s
 
 if TYPE_CHECKING:
     from shakedown.models.ranges import Range
@@ -153,7 +154,7 @@ class Profile:
             sys.stdout.write(f"{line}\n")
 
     def devices(self, *, newer: bool) -> list[Device]:
-        """All of it, with the system's OpenSSL or the `newer` one of our own; one for each time that it was measured."""
+        """All of it, with the system's OpenSSL or the `newer` one of our own: one for each measurement."""
         from shakedown.prediction.connection_cost import fitted, per_kib_us
         from shakedown.profiles import load_device
 
@@ -259,9 +260,12 @@ class Compared:
         return self.predicted.low <= statistics.median(self.measured_s) <= self.predicted.high
 
 
-def compare() -> dict[str, list[Compared]]:
-    """Every case of every server that is installed; says which are not."""
-    profile = Profile()
+def compare() -> tuple[dict[str, list[Compared]], float]:
+    """Every case of every server that is installed, and how much the processor's speed changed: a factor.
+
+    Says which servers are not installed.
+    """
+    profile, speeds_s = Profile(), [loop_s()]
     found: dict[str, dict[Case, list[Booked]]] = {}
     refused: dict[tuple[str, Case], str] = {}
     for number, host in enumerate(HOSTS):
@@ -277,14 +281,16 @@ def compare() -> dict[str, list[Compared]]:
                     for case in cases:
                         try:
                             rounds.setdefault(case, []).append(booked(server, case, host))
+                            speeds_s.append(loop_s())
                         except UnavailableError as error:
                             refused[run, case] = str(error)
             except UnavailableError as error:
                 sys.stdout.write(f"{run}: {error}\n" if not number else "")
     for (run, _), why in refused.items():
         sys.stdout.write(f"{run}: {why}\n")
+    slower = statistics.quantiles(speeds_s, n=10)  # the same work's times: nine times in ten and once in ten
     devices = {newer: profile.devices(newer=newer) for newer in (False, True)}
-    return {
+    compared = {
         run: [
             Compared(case, predict(case, run.removesuffix(NEWER), devices[NEWER in run]), times_s)
             for case in CASES
@@ -292,6 +298,7 @@ def compare() -> dict[str, list[Compared]]:
         ]
         for run, rounds in found.items()
     }
+    return compared, slower[-1] / slower[0]
 
 
 def table(software: str, rows: Sequence[Compared]) -> str:
@@ -317,11 +324,16 @@ def table(software: str, rows: Sequence[Compared]) -> str:
 
 def pairs() -> Sequence[Pair]:
     """Of nginx' case that is furthest off, the greater of each two times and the lesser; prints all cases."""
-    found = compare()
+    found, change = compare()
     for software, rows in found.items():
         sys.stdout.write(table(software, rows))
     if not found.get("nginx"):
         raise UnavailableError("nginx is not installed")
+    if change > MAX_CHANGE:
+        raise UnavailableError(
+            f"the processor's speed changed by a factor of {change:.2f} meanwhile, so there is no verdict; "
+            f"accepted: a machine on which it changes by at most {MAX_CHANGE}"
+        )
     worst = max(found["nginx"], key=lambda one: max(one.off, 1.0 / one.off))
     mean_s = worst.predicted.mean
     return [(max(mean_s, one_s) * 1e6, min(mean_s, one_s) * 1e6) for one_s in worst.measured_s]

@@ -276,7 +276,7 @@ def test_nobody_works_unasked():
 
 def test_a_watch_warns_of_the_hosts_share_and_of_the_clock(monkeypatch):
     monkeypatch.setattr(cpu_contention, "_ticks", iter([(1000, 10), (2000, 60), (2000, 60)]).__next__)
-    monkeypatch.setattr(cpu_contention, "_loop_s", iter([1.0, 1.0, 1.25]).__next__)
+    monkeypatch.setattr(cpu_contention, "loop_s", iter([1.0, 1.0, 1.25]).__next__)
     watch = Watch()
     assert watch.warnings() == ["the host took 5% of the processors' time: measure again when it is quiet"]
     assert watch.change == 1.25
@@ -284,5 +284,5 @@ def test_a_watch_warns_of_the_hosts_share_and_of_the_clock(monkeypatch):
 
 def test_a_steady_machine_is_not_warned_of(monkeypatch):
     monkeypatch.setattr(cpu_contention, "_ticks", lambda: (1000, 10))
-    monkeypatch.setattr(cpu_contention, "_loop_s", lambda: 1.0)
+    monkeypatch.setattr(cpu_contention, "loop_s", lambda: 1.0)
     assert Watch().warnings() == []

@@ -51,7 +51,7 @@ class Watch:
 
     def __init__(self) -> None:
         """Begin now."""
-        self._ticks, self._speed_s = _ticks(), _loop_s()
+        self._ticks, self._speed_s = _ticks(), loop_s()
 
     @property
     def steal(self) -> float:
@@ -62,7 +62,7 @@ class Watch:
     @property
     def change(self) -> float:
         """By what factor the same work takes longer or shorter than in the beginning."""
-        ratio = _loop_s() / self._speed_s
+        ratio = loop_s() / self._speed_s
         return max(ratio, 1.0 / ratio)
 
     def warnings(self) -> list[str]:
@@ -87,7 +87,7 @@ def _ticks() -> tuple[int, int]:
     return sum(map(int, fields)), int(fields[7]) if len(fields) > 7 else 0
 
 
-def _loop_s() -> float:
+def loop_s() -> float:
     """CPU time of a fixed piece of work, the least of some."""
     times = []
     for _ in range(20):
