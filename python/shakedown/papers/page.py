@@ -289,11 +289,11 @@ def _stand_beside(rows: Sequence[Row]) -> bool:
 
 
 def _apart(rows: Sequence[Row]) -> str:
-    """How far apart the figures of half of the rows are at most."""
+    """The median difference between the figures of a row."""
     distances = [abs(row.difference) for row in rows if row.difference is not None]
     units = {row.unit for row in rows}
     unit = "points" if units == {"%"} else "".join(units) if len(units) == 1 else ""
-    return f"half of the differences at most {figure_text(median(distances))} {unit}".rstrip()
+    return f"median difference {figure_text(median(distances))} {unit}".rstrip()
 
 
 def _cell(row: Row) -> str:

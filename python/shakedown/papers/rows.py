@@ -30,19 +30,19 @@ A verdict compares one figure with one statement of a paper, in the unit of the 
   digit, a whole digit if the paper truncates, or the paper's own spread. Some statements are vague ("about",
   "similar", "equal"), read from a curve, or sums of rounded figures. Their tolerance was noted when the
   statement was collected, and is printed with it (±) or above its table. A bound is exact if the paper says
-  "at least" or "every"; otherwise it holds to its printed digits.
+  "at least" or "every"; otherwise it is compared to its printed digits.
 - **Measurement.** Suites are measured alternately in several rounds. For each part of a handshake the
   shortest time counts, because other work on the machine can only add time. A primitive has the same cost in
   all suites of a protocol that use it in the same message.
 - **Interval.** It contains the results of each half of the rounds alone, and the results with changed costs:
   each public-key primitive by ±{PRIMITIVE_OFF:.0%}, the other work of each side and suite by
   ±{COMMON_OFF:.0%}. These are the differences between an idle and a busy machine.
-- **Verdict.** A statement *agrees* or *differs* only if the whole interval does. Otherwise it is
-  *undecided*.
+- **Verdict.** A statement *agrees* only if the whole interval is within the tolerance, and *differs* only if the
+  whole interval is outside. Otherwise it is *undecided*.
 - **Not tested.** A statement *cannot be tested* if it is an input of the computation, if it is about a device
   or person that is not available, or if it has no bound. A comparison of two machines needs both machines, or
   published figures of both. Times measured on the papers' devices, and shares of such times, have no verdict:
-  the same handshakes on the present machine are printed beside them, with their intervals."""
+  the times of the same handshakes on a modern machine are printed next to them, with their intervals."""
 """How verdicts are reached, as the pages print it."""
 
 

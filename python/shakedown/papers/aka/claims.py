@@ -103,15 +103,15 @@ def _times(study: Study) -> dict[str, Check]:
                     1e3 * study.text("assumed_3g_rate"),
                 )
             ),
-            "1391 x 36 / 144 ms; the test-bed's own 220 ms would not shrink with the rate",
+            "1391 x 36 / 144 ms; the test-bed's own delay of 220 ms would not shrink with the rate",
         ),
         "ak-014": verdicts.number(
             study.text("assumed_3g_rate") / study.text("gprs_rate_max"), "144 over 36 kbit/s"
         ),
         "ak-015": verdicts.number(
             trips_ms,
-            f"{RESUMED_MESSAGES} messages, two to a round trip as the paper counts its ten, of 1391 ms, and "
-            "no public-key work; by flights, as SSL sends them, it would be "
+            f"{RESUMED_MESSAGES} messages in round trips of 1391 ms, two to a round trip as the paper counts "
+            "its ten, without public-key work; counted by flights, as SSL sends them, it is "
             f"{RESUMED_FLIGHTS / 2 * study.ms(GPRS, 'nrt'):.0f} ms; in virtual time "
             f"{runs.resumed_ms():.0f} ms",
         ),
@@ -124,10 +124,9 @@ def _times(study: Study) -> dict[str, Check]:
         "ak-020": verdicts.holds(
             max(deviations[LAPTOP]) / min(deviations[LAPTOP]) <= chance,
             "; ".join(f"{one:.0f}" for one in deviations[LAPTOP]),
-            "deviations of TST, THT, SCRT in ms; shifted versions of one distribution have one "
-            "deviation, and "
-            f"those of {count:,} runs differ by chance by {100 * (chance - 1):.0f} %; in virtual "
-            f"time they are "
+            "standard deviations of TST, THT, SCRT in ms; shifted versions of one distribution have equal "
+            f"deviations; those of two samples of {count:,} runs differ by chance by at most "
+            f"{100 * (chance - 1):.0f} %; in virtual time they are "
             + ", ".join(f"{runs.sd_ms(LAPTOP, time):.0f}" for time in ("tst", "tht", "scrt")),
         ),
         "ak-021": verdicts.number(
@@ -149,9 +148,8 @@ def _times(study: Study) -> dict[str, Check]:
         "ak-024": verdicts.holds(
             abs(sums[worst][2]) <= 0.01,
             "; ".join(f"{total:.0f} for {printed:.0f}" for total, printed, _ in sums.values()),
-            f"RPT + THT for TST in ms, three tables; {worst} is {100 * sums[worst][2]:+.1f} % off: its RPT "
-            "looks wrong "
-            "(NRT + THT fits)",
+            f"RPT + THT for the printed TST in ms, in three tables; for {worst} the difference is "
+            f"{100 * sums[worst][2]:+.1f} %; its printed RPT is probably wrong, because NRT + THT is close to TST",
         ),
     }
 
@@ -170,10 +168,9 @@ def _load() -> Check:
     return verdicts.holds(
         effect <= 5.0,
         f"{effect:+.1f} %",
-        f"THT at {100 * most['utilisation']:.0f} % utilisation against none, {runs.runs()['runs']:,} "
-        f"simulated accesses each, exponential gaps between other requests ({most['rate_per_s']:g}/s); the "
-        f"server's {1e3 * most['work_s']:.0f} ms a handshake on {most['workers']} processors are generous "
-        "assumptions",
+        f"THT at {100 * most['utilisation']:.0f} % utilisation compared with no load, {runs.runs()['runs']:,} "
+        f"simulated accesses each, exponential gaps between other requests ({most['rate_per_s']:g}/s); assumed: "
+        f"{1e3 * most['work_s']:.0f} ms of server time for a handshake, {most['workers']} processors",
     )
 
 
@@ -202,16 +199,15 @@ def _rest(study: Study) -> dict[str, Check]:
         "ak-029": verdicts.holds(
             low < 2 and high >= 1.8,
             f"{low:.2f}..{high:.2f}",
-            "somewhat less than 2 h: by no more than a tenth. With the device's own draw that makes ak-030 "
-            "true and the card's 200 to 150 mA; for the printed 400 "
-            f"mAh; with the {USUAL_BATTERY_MAH:.0f} mAh that the device usually has it is {usual[0]:.2f} to "
-            f"{usual[1]:.2f} h, "
-            "which is somewhat less than 2 h",
+            "'somewhat less' is taken as at most a tenth less. Computed for the printed 400 mAh, from the card's "
+            "200 to 150 mA and a current of the device itself that makes ak-030 true; for "
+            f"{USUAL_BATTERY_MAH:.0f} mAh, the device's usual capacity, it is {usual[0]:.2f} to "
+            f"{usual[1]:.2f} h, which is somewhat less than 2 h",
         ),
         "ak-030": verdicts.untestable(
-            "the device's own draw is not printed; 320 mAh over the card's 23 mA alone would last "
-            f"{charge / 23:.1f} h, and "
-            f"2.5 h mean {charge / 2.5:.0f} mA in all, little for a device with its screen on"
+            "the current of the device itself is not printed; 320 mAh would last "
+            f"{charge / 23:.1f} h with the card's 23 mA alone; 2.5 h correspond to {charge / 2.5:.0f} mA in "
+            "all, which is low for a device with its screen on"
         ),
         "ak-031": verdicts.untestable("from a data sheet"),
         "ak-032": verdicts.untestable("the two limits have no values"),

@@ -43,7 +43,7 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
                 f"Densities of the times of an access, {setup}",
                 f"{runs.runs()['runs']:,} accesses in virtual time, {_computing(setup)}; crosses are printed "
                 "means."
-                + (" NRT and RPT, a peak at 0.06 s, are left out." if setup == WLAN else "")
+                + (" NRT and RPT, a peak at 0.06 s, are omitted." if setup == WLAN else "")
                 + " The measured series were never published.",
                 "simulated",
                 charts.lines(
@@ -88,9 +88,9 @@ def _drawn(setup: str) -> tuple[str, ...]:
 def _computing(setup: str) -> str:
     """What the devices compute in a set-up."""
     if setup == LAPTOP:
-        return "nothing computed"
+        return "without processing time"
     found = runs.runs()["computing_s"]
-    return f"{found['mean']:.2f} ± {found['sd']:.2f} s computed, by table 4"
+    return f"{found['mean']:.2f} ± {found['sd']:.2f} s of processing time, derived from table 4"
 
 
 def _battery(study: Study) -> Drawing:
@@ -148,9 +148,8 @@ def _battery(study: Study) -> Drawing:
     return Drawing(
         "11(b)",
         "Battery over time in four situations",
-        f"Linear discharge from {charge:.0f} % of the printed {capacity:.0f} mAh; the device's own draw "
-        f"({base:.0f} mA) is what limits an idle "
-        "connection to 2.5 h. Only the two lifetimes were printed.",
+        f"Linear discharge from {charge:.0f} % of the printed {capacity:.0f} mAh. The current of the device "
+        f"itself ({base:.0f} mA) limits an idle connection to 2.5 h. Only the two lifetimes were printed.",
         "modelled",
         charts.lines(values, "time in h", "charge in %", "situation", marks=marks, x_max=3.6),
         values,

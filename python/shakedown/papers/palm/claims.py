@@ -40,16 +40,16 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     return {
         "wp-001": verdicts.number(
             min(server_ratios.values()),
-            "RSA's greatest share of ECC's time is on the device where ECC over RSA is least, e = 3: "
+            "time of ECC over time of RSA, e = 3; RSA's share is largest where this ratio is smallest: "
             f"{_each(server_ratios)}",
         ),
         "wp-002": verdicts.holds(
             min(mutual_ratios.values()) >= 8,
             round(min(mutual_ratios.values()), 3),
-            f"RSA over ECC, both mutual, e = 3: {_each(mutual_ratios)}; the old Palm VII misses eight",
+            f"RSA over ECC, both mutual, e = 3: {_each(mutual_ratios)}; on the old Palm VII it is below eight",
         ),
         "wp-003": verdicts.number(
-            max(len(flow) for flow in FLOWS.values()) / 2, "four flights in either flow, two to a round trip"
+            max(len(flow) for flow in FLOWS.values()) / 2, "four flights in both flows, two to a round trip"
         ),
         "wp-004": verdicts.measured(_hashing(replication)),
         "wp-005": verdicts.holds(
@@ -79,13 +79,13 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         ),
         "wp-016": verdicts.number(
             mutual65537 / stored_mutual,
-            f"23838 over {1e3 * stored_mutual:.1f} ms; 10.75 comes out if the divisor is the "
+            f"23838 over {1e3 * stored_mutual:.1f} ms; the result is 10.75 if the divisor is the "
             f"server-authenticated handshake's {1e3 * stored:.1f} ms: {mutual65537 / stored:.2f}",
         ),
         "wp-017": verdicts.measured(_sizes(replication)),
         "wp-018": verdicts.number(sum(signing.values()) / 3, f"mean of three devices: {_each(signing)}"),
         "wp-019": _clock(data),
-        "wp-020": verdicts.spans([_clock_range(data)], "least and greatest clock of figure 8"),
+        "wp-020": verdicts.spans([_clock_range(data)], "lowest and highest clock of figure 8"),
         "wp-021": verdicts.holds(
             _slowest_and_fastest(data) == ("RIM Interactive Pager", "HP Jornada 820"),
             " < … < ".join(_slowest_and_fastest(data)),
@@ -95,7 +95,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
             max(server_ratios.values()) <= 2.5 and min(mutual_ratios.values()) >= 7.5,
             f"{max(server_ratios.values()):.2f} and {min(mutual_ratios.values()):.2f}",
             "to the one printed digit, on every device: at most two and a half, at least seven and "
-            f"a half; up to: {_each(server_ratios)}; at least: {_each(mutual_ratios)}",
+            f"a half; server authentication: {_each(server_ratios)}; mutual: {_each(mutual_ratios)}",
         ),
     }
 

@@ -53,7 +53,7 @@ def cells(data: PaperData) -> list[Row]:
             rows.append(
                 input_row(
                     f"figure 8, {row['device']}",
-                    f"{'least' if 'min' in column else 'greatest'} clock",
+                    f"{'lowest' if 'min' in column else 'highest'} clock",
                     "MHz",
                     row[column],
                     "an input: a clock from a data sheet",

@@ -105,10 +105,9 @@ def _duration_figures(data: PaperData, replication: Replication) -> list[Drawing
     }
     shown = ("plain_psk", "dhe_psk", "rsa", "rsa_mutual", "dhe_dss_mutual")
     note = (
-        f"Bytes of table 4.1; measured processing times {fast:.0f} for the fast pair, the middle of the "
-        "range in which the report's "
-        "orders at 1024 bit hold; for the slow pair "
-        "also times the ratio of clocks."
+        f"Bytes of table 4.1. For the fast pair, measured processing times are multiplied by {fast:.0f}, the "
+        "middle of the range in which the report's orders at 1024 bit are correct; for the slow pair, also by "
+        "the ratio of clocks."
     )
     sweep = [
         {

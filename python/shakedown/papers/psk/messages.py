@@ -147,7 +147,7 @@ def _table(data: PaperData, replication: Replication) -> str:
         "numbers": "prime and two public values",
         "names": "hint and identity",
         "others": "all other messages",
-        "total": "**together**",
+        "total": "**total**",
     }
     columns = []
     for mechanism in MECHANISMS:

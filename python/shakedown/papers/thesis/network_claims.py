@@ -45,8 +45,8 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
         "wn-004": verdicts.holds(
             by_cases > 0.5 and on_gprs > 0.5,
             f"{100 * by_cases:.1f} % of the delay",
-            f"traversal over the 48 CSD cases, not in {' and '.join(weaker)}; on GPRS (12 PM) at least "
-            f"{100 * on_gprs:.0f} % in each",
+            f"traversal's share over the 48 CSD cases; below half in {' and '.join(weaker)}; on GPRS (12 PM) at "
+            f"least {100 * on_gprs:.0f} % in each",
         ),
         "wn-056": verdicts.untestable(
             f"an input: {CSD_BITS_PER_S:g} bit/s, with which equation 4.1 gives the printed 391.3 ms"
@@ -69,9 +69,9 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
         ),
         "wn-093": verdicts.spans(
             [(1.0 + float(apart.min()), 1.0 + float(apart.max()))],
-            "least and greatest of the 48 delays over their mean, for the statement is about all; "
-            f"{int((np.abs(apart) > 0.07).sum())} lie further off than 7 %, 283r/233r mutual, an outlier, "
-            f"the furthest; the standard deviation is {100 * spread:.1f} % of the mean",
+            "smallest and largest of the 48 delays over their mean, because the statement is about all; "
+            f"{int((np.abs(apart) > 0.07).sum())} differ from the mean by more than 7 %, 283r/233r mutual (an "
+            f"outlier) by most; the standard deviation is {100 * spread:.1f} % of the mean",
         ),
     }
 
@@ -193,15 +193,15 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
     }
     return {
         "wn-071": verdicts.holds(
-            min(ecdh.values()) > 0.5, 100 * min(ecdh.values()), f"least share of transmission: {least}"
+            min(ecdh.values()) > 0.5, 100 * min(ecdh.values()), f"smallest share of transmission: {least}"
         ),
         "wn-072": verdicts.number(
-            growth[0], f"rsa1024 over 163k mutual, table 4.11; server auth {growth[1]:.2f}; nothing doubles"
+            growth[0], f"rsa1024 over 163k mutual, table 4.11; server auth {growth[1]:.2f}; no size doubles"
         ),
         "wn-074": verdicts.holds(
             min(mutual[name] for name in early if name.startswith("rsa2048")) > 0.5,
             100 * min(mutual[name] for name in early if name.startswith("rsa2048")),
-            "least share of processing: "
+            "smallest share of processing: "
             + ", ".join(
                 f"{100 * mutual[name]:.0f} % ({name})" for name in early if name.startswith("rsa2048")
             ),
@@ -209,13 +209,13 @@ def _overall(thesis: Thesis) -> dict[str, Check]:
         "wn-075": verdicts.holds(
             max(server[name] for name in early) < 0.5,
             100 - 100 * max(server[name] for name in early),
-            "least share of transmission: "
+            "smallest share of transmission: "
             + ", ".join(f"{100 - 100 * server[name]:.0f} % ({name})" for name in early),
         ),
         "wn-076": verdicts.holds(
             min([*mutual.values(), *(server[name] for name in third)]) > 0.5,
             100 * min([*mutual.values(), *(server[name] for name in third)]),
-            "least share of processing: rsa1024/rsa1024 mutual, where transmission is larger; all "
+            "smallest share of processing: rsa1024/rsa1024 mutual, where transmission is larger; all "
             "others are "
             f"above {100 * min(share for name, share in mutual.items() if name != 'rsa1024/rsa1024'):.0f} %",
         ),

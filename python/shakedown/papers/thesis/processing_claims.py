@@ -82,7 +82,8 @@ def order_check(broken: Sequence[str], holds: str, where: str) -> Check:
     if not broken:
         return verdicts.holds(True, holds, where)
     more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
-    return verdicts.holds(False, f"not in {len(broken)}", f"{where}; not so: {broken[0]}{more}")
+    count = f"{len(broken)} comparison{'s' if more else ''}"
+    return verdicts.holds(False, f"not in {count}", f"{where}; not so: {broken[0]}{more}")
 
 
 def growth_violations(thesis: Thesis, time: Time) -> list[str]:
@@ -309,7 +310,7 @@ SHARES = (
     Share("wn-030", "share of the three operations", RSA_CLIENT, OTHERS, 99),
     Share("wn-031", "RSA's share of the key exchange", RSA_CLIENT, ("rsa_encrypt_of_client_kx_pct",), 99),
     Share("wn-032", "share of ECDH and certificate", ECDH_SERVER, OTHERS, 95),
-    Share("wn-033", _EXCHANGE, RSA_SERVER, SERVER_EXCHANGE, more="; rsa3072/rsa1024 has the least"),
+    Share("wn-033", _EXCHANGE, RSA_SERVER, SERVER_EXCHANGE, more="; rsa3072/rsa1024 has the smallest"),
     Share("wn-034", None, RSA_SERVER, ("certificate_verify_check_pct",), more=_EXCHANGED),
     Share("wn-035", None, RSA_SERVER, ("verify_client_cert_pct",), more=f"{_EXCHANGED}, and 42 is 46.02"),
     Share("wn-036", "share of the two operations", ONE_SIDED_ECDH_CLIENT, OTHERS, 98),
@@ -324,7 +325,7 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
         return min(values), max(values)
 
     def why(one: Share) -> str:
-        least = ", 100 minus the largest share of others" if one.columns == OTHERS else ", least"
+        least = ", 100 minus the largest share of others" if one.columns == OTHERS else ", smallest share"
         table = f"table {SHARE_TABLES[one.place][0]}"
         return f"{table}{'' if one.least is None else least}{one.more}"
 
@@ -349,5 +350,5 @@ def _percentages(thesis: Thesis) -> dict[str, Check]:
             one.claim: one.check(column, why(one) + (above_2 if one.claim == "wn-036" else ""))
             for one in SHARES
         },
-        "wn-032": verdicts.holds(server_two > 95, server_two, "table 4.5, least sum of the two"),
+        "wn-032": verdicts.holds(server_two > 95, server_two, "table 4.5, smallest sum of the two"),
     }

@@ -96,7 +96,7 @@ def _bottlenecks(thesis: Thesis) -> dict[str, Check]:
         "wn-051": verdicts.holds(
             min(server_waits) >= 1e-6 and max(server_waits) <= 1e-4,
             f"{min(server_waits):.1g}..{max(server_waits):.2g}",
-            "from 1 to 100 messages/s over the 18 ECDH cases; 1e-5 fits if it is in seconds",
+            "from 1 to 100 messages/s over the 18 ECDH cases; 1e-5 would be right in seconds",
         ),
         "wn-055": verdicts.holds(
             float(light.wait_s(top)) < 0.060,
@@ -111,7 +111,7 @@ def _never_full(queues: list[Queue], top_per_s: float) -> Check:
     return verdicts.holds(
         load < 1,
         f"rho {load:.2f}",
-        f"greatest load at {top_per_s:g} messages/s over {len(queues)} curves; {capacity_words(*queues)}",
+        f"highest utilisation at {top_per_s:g} messages/s over {len(queues)} curves; {capacity_words(*queues)}",
     )
 
 
@@ -146,13 +146,13 @@ def _limits(thesis: Thesis) -> dict[str, Check]:
     return {
         "wn-044": verdicts.spans(
             [(min(poles), max(poles))],
-            f"the pole; section 4.4 itself says 80; {capacity_words(*group_2)}",
+            f"saturation rate of the formula; section 4.4 states 80; {capacity_words(*group_2)}",
         ),
         "wn-048": verdicts.holds(
             rsa3072.pole_per_s <= 1.5,
             rsa3072.pole_per_s,
-            "the pole in messages/s, as all rates of the section count, to the one digit that is printed; in "
-            f"handshakes/s, which the section never counts, it would be {rsa3072.capacity_per_s:.2f}",
+            "saturation rate of the formula in messages/s, the unit of all rates of the section, compared to the "
+            f"one printed digit; in handshakes/s, a unit of no rate there, it is {rsa3072.capacity_per_s:.2f}",
         ),
         "wn-049": verdicts.holds(
             near and prime_ms < 1e3 * waits_s[0],
@@ -165,22 +165,22 @@ def _limits(thesis: Thesis) -> dict[str, Check]:
             f"{at_waits}; end certificates 163k, 163r and rsa1024 under the keys of category 3; "
             f"{capacity_words(*first)}",
         ),
-        "wn-079": verdicts.number(k233.pole_per_s, f"pole of {k233.name}; {capacity_words(k233)}"),
-        "wn-080": verdicts.number(r233.pole_per_s, f"pole of {r233.name}; {capacity_words(r233)}"),
-        "wn-081": verdicts.number(rsa2048.pole_per_s, f"pole of {rsa2048.name}; {capacity_words(rsa2048)}"),
+        "wn-079": verdicts.number(k233.pole_per_s, f"saturation rate of {k233.name}; {capacity_words(k233)}"),
+        "wn-080": verdicts.number(r233.pole_per_s, f"saturation rate of {r233.name}; {capacity_words(r233)}"),
+        "wn-081": verdicts.number(rsa2048.pole_per_s, f"saturation rate of {rsa2048.name}; {capacity_words(rsa2048)}"),
         "wn-082": verdicts.untestable(
             "'unacceptable' has no bound; in messages/s, like the "
             f"neighbouring figures, the wait at two per second is {1e3 * float(rsa3072.wait_s(2.0)):.0f} "
-            "ms; in handshakes/s they would be "
-            f"{2 / rsa3072.capacity_per_s:.2f} times what the server takes"
+            "ms; in handshakes/s, two per second are "
+            f"{2 / rsa3072.capacity_per_s:.2f} times the server's capacity"
         ),
         "wn-091": verdicts.holds(
-            server.pole_per_s <= 6, server.pole_per_s, f"pole; {capacity_words(server)}"
+            server.pole_per_s <= 6, server.pole_per_s, f"saturation rate of the formula; {capacity_words(server)}"
         ),
         "wn-092": verdicts.holds(
             spread <= 1.05,
             spread,
-            "greatest over least pole within group 2, and within group 3: "
+            "highest over lowest saturation rate within group 2, and within group 3: "
             + ", ".join(f"{one.pole_per_s:.1f}" for one in (*group_2, *group_3)),
         ),
     }

@@ -187,7 +187,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
         ratios = prime_ratios(thesis, time)
         worst = max(ratios, key=lambda name: ratios[name])
         return verdicts.holds(
-            ratios[worst] < 0.5, ratios[worst], f"greatest of {len(ratios)} ratios: {worst}"
+            ratios[worst] < 0.5, ratios[worst], f"largest of {len(ratios)} ratios: {worst}"
         )
 
     def mutual_above() -> Check:

@@ -157,13 +157,13 @@ def _fixed_table(thesis: Thesis, replication: Replication) -> str:
         rows.append([f"{message[0]}: {message[1]}", *cells, _contents(message), _numbers_words(message)])
     rows.append(
         [
-            "**together**",
+            "**total**",
             *(f"**{figure_text(sum(found.values()))}**" for found in fixed.values()),
             "",
             "",
         ]
     )
-    head = ["message", *(kind.name for kind in fixed), "of what", "and the numbers"]
+    head = ["message", *(kind.name for kind in fixed), "fixed parts (bytes)", "variable parts"]
     return markdown_table(head, rows)
 
 
@@ -218,11 +218,11 @@ def _sizes_table(thesis: Thesis, replication: Replication) -> str:
         "case",
         "thesis",
         "points compressed",
-        "curves spelt out",
-        "the constant",
+        "explicit curves",
+        "constant",
         "here",
-        "left over",
-        "here, encoded alike",
+        "remainder",
+        "here, same encoding",
     ]
     return markdown_table(head, rows)
 
@@ -244,7 +244,7 @@ def _messages_table(thesis: Thesis, replication: Replication, kind: Kind) -> str
             known = numbers(case, kind.authentication, message).thesis_bytes
             cells.append(figure_text(one.size_bytes) + (f" ({known})" if known else ""))
         rows.append([case.name, *cells, figure_text(cost.size_bytes)])
-    head = ["", *(f"{side}: {name}" for side, name in messages), "together"]
+    head = ["", *(f"{side}: {name}" for side, name in messages), "total"]
     title = f"Bytes of each message, ours: {kind.name}"
     return f"<details><summary>{title}</summary>\n\n{markdown_table(head, rows)}\n\n</details>"
 
