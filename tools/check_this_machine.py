@@ -149,8 +149,8 @@ def section(checks: list[Check]) -> str:
     suites = {one.suite for one in checks}
     beyond = sum(error > WORST_TARGET for error in errors)
     lines = [
-        f"Measured on {machine.cpu}, {build.openssl}: {len(checks)} times of {len(suites)} suites, none "
-        f"of which the profile was made of. Median error {statistics.median(errors):.1%}, "
+        f"Measured on {machine.cpu}, OpenSSL {build.openssl}: {len(checks)} times of {len(suites)} suites, "
+        f"to none of which the profile was fitted. Median error {statistics.median(errors):.1%}, "
         f"worst {max(errors):.1%}, {beyond} beyond {WORST_TARGET:.0%}.",
         "",
         "| suite | side | measured | predicted | error |",

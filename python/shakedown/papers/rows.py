@@ -37,8 +37,8 @@ A verdict compares one figure with one statement of a paper, in the unit of the 
 - **Interval.** It contains the results of each half of the rounds alone, and the results with changed costs:
   each public-key primitive by ±{PRIMITIVE_OFF:.0%}, the other work of each side and suite by
   ±{COMMON_OFF:.0%}. These are the differences between an idle and a busy machine.
-- **Verdict.** A statement *agrees* only if the whole interval is within the tolerance, and *differs* only if the
-  whole interval is outside. Otherwise it is *undecided*.
+- **Verdict.** A statement *agrees* only if the whole interval is within the tolerance, and *differs* only
+  if the whole interval is outside. Otherwise it is *undecided*.
 - **Not tested.** A statement *cannot be tested* if it is an input of the computation, if it is about a device
   or person that is not available, or if it has no bound. A comparison of two machines needs both machines, or
   published figures of both. Times measured on the papers' devices, and shares of such times, have no verdict:

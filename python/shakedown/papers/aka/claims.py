@@ -149,7 +149,8 @@ def _times(study: Study) -> dict[str, Check]:
             abs(sums[worst][2]) <= 0.01,
             "; ".join(f"{total:.0f} for {printed:.0f}" for total, printed, _ in sums.values()),
             f"RPT + THT for the printed TST in ms, in three tables; for {worst} the difference is "
-            f"{100 * sums[worst][2]:+.1f} %; its printed RPT is probably wrong, because NRT + THT is close to TST",
+            f"{100 * sums[worst][2]:+.1f} %; its printed RPT is probably wrong, because NRT + THT is close "
+            "to TST",
         ),
     }
 
@@ -168,9 +169,10 @@ def _load() -> Check:
     return verdicts.holds(
         effect <= 5.0,
         f"{effect:+.1f} %",
-        f"THT at {100 * most['utilisation']:.0f} % utilisation compared with no load, {runs.runs()['runs']:,} "
-        f"simulated accesses each, exponential gaps between other requests ({most['rate_per_s']:g}/s); assumed: "
-        f"{1e3 * most['work_s']:.0f} ms of server time for a handshake, {most['workers']} processors",
+        f"THT at {100 * most['utilisation']:.0f} % utilisation compared with no load, "
+        f"{runs.runs()['runs']:,} simulated accesses each, exponential gaps between other requests "
+        f"({most['rate_per_s']:g}/s); assumed: {1e3 * most['work_s']:.0f} ms of server time for a handshake, "
+        f"{most['workers']} processors",
     )
 
 
@@ -199,8 +201,8 @@ def _rest(study: Study) -> dict[str, Check]:
         "ak-029": verdicts.holds(
             low < 2 and high >= 1.8,
             f"{low:.2f}..{high:.2f}",
-            "'somewhat less' is taken as at most a tenth less. Computed for the printed 400 mAh, from the card's "
-            "200 to 150 mA and a current of the device itself that makes ak-030 true; for "
+            "'somewhat less' is taken as at most a tenth less. Computed for the printed 400 mAh, from the "
+            "card's 200 to 150 mA and a current of the device itself that makes ak-030 true; for "
             f"{USUAL_BATTERY_MAH:.0f} mAh, the device's usual capacity, it is {usual[0]:.2f} to "
             f"{usual[1]:.2f} h, which is somewhat less than 2 h",
         ),

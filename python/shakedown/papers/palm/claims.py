@@ -46,7 +46,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
         "wp-002": verdicts.holds(
             min(mutual_ratios.values()) >= 8,
             round(min(mutual_ratios.values()), 3),
-            f"RSA over ECC, both mutual, e = 3: {_each(mutual_ratios)}; on the old Palm VII it is below eight",
+            f"RSA over ECC, both mutual, e = 3: {_each(mutual_ratios)}; below eight on the old Palm VII",
         ),
         "wp-003": verdicts.number(
             max(len(flow) for flow in FLOWS.values()) / 2, "four flights in both flows, two to a round trip"

@@ -106,8 +106,8 @@ def _duration_figures(data: PaperData, replication: Replication) -> list[Drawing
     shown = ("plain_psk", "dhe_psk", "rsa", "rsa_mutual", "dhe_dss_mutual")
     note = (
         f"Bytes of table 4.1. For the fast pair, measured processing times are multiplied by {fast:.0f}, the "
-        "middle of the range in which the report's orders at 1024 bit are correct; for the slow pair, also by "
-        "the ratio of clocks."
+        "middle of the range in which the report's orders at 1024 bit are correct; for the slow pair, also "
+        "by the ratio of clocks."
     )
     sweep = [
         {

@@ -45,8 +45,8 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
         "wn-004": verdicts.holds(
             by_cases > 0.5 and on_gprs > 0.5,
             f"{100 * by_cases:.1f} % of the delay",
-            f"traversal's share over the 48 CSD cases; below half in {' and '.join(weaker)}; on GPRS (12 PM) at "
-            f"least {100 * on_gprs:.0f} % in each",
+            f"traversal's share over the 48 CSD cases; below half in {' and '.join(weaker)}; on GPRS (12 PM) "
+            f"at least {100 * on_gprs:.0f} % in each",
         ),
         "wn-056": verdicts.untestable(
             f"an input: {CSD_BITS_PER_S:g} bit/s, with which equation 4.1 gives the printed 391.3 ms"
@@ -70,8 +70,8 @@ def _csd(thesis: Thesis) -> dict[str, Check]:
         "wn-093": verdicts.spans(
             [(1.0 + float(apart.min()), 1.0 + float(apart.max()))],
             "smallest and largest of the 48 delays over their mean, because the statement is about all; "
-            f"{int((np.abs(apart) > 0.07).sum())} differ from the mean by more than 7 %, 283r/233r mutual (an "
-            f"outlier) by most; the standard deviation is {100 * spread:.1f} % of the mean",
+            f"{int((np.abs(apart) > 0.07).sum())} differ from the mean by more than 7 %, 283r/233r mutual "
+            f"(an outlier) by most; the standard deviation is {100 * spread:.1f} % of the mean",
         ),
     }
 

@@ -111,7 +111,8 @@ def _never_full(queues: list[Queue], top_per_s: float) -> Check:
     return verdicts.holds(
         load < 1,
         f"rho {load:.2f}",
-        f"highest utilisation at {top_per_s:g} messages/s over {len(queues)} curves; {capacity_words(*queues)}",
+        f"highest utilisation at {top_per_s:g} messages/s over {len(queues)} curves; "
+        f"{capacity_words(*queues)}",
     )
 
 
@@ -151,8 +152,9 @@ def _limits(thesis: Thesis) -> dict[str, Check]:
         "wn-048": verdicts.holds(
             rsa3072.pole_per_s <= 1.5,
             rsa3072.pole_per_s,
-            "saturation rate of the formula in messages/s, the unit of all rates of the section, compared to the "
-            f"one printed digit; in handshakes/s, a unit of no rate there, it is {rsa3072.capacity_per_s:.2f}",
+            "saturation rate of the formula in messages/s, the unit of all rates of the section, to the one "
+            "digit that is printed; in handshakes/s, which the section does not use, it is "
+            f"{rsa3072.capacity_per_s:.2f}",
         ),
         "wn-049": verdicts.holds(
             near and prime_ms < 1e3 * waits_s[0],
@@ -167,7 +169,9 @@ def _limits(thesis: Thesis) -> dict[str, Check]:
         ),
         "wn-079": verdicts.number(k233.pole_per_s, f"saturation rate of {k233.name}; {capacity_words(k233)}"),
         "wn-080": verdicts.number(r233.pole_per_s, f"saturation rate of {r233.name}; {capacity_words(r233)}"),
-        "wn-081": verdicts.number(rsa2048.pole_per_s, f"saturation rate of {rsa2048.name}; {capacity_words(rsa2048)}"),
+        "wn-081": verdicts.number(
+            rsa2048.pole_per_s, f"saturation rate of {rsa2048.name}; {capacity_words(rsa2048)}"
+        ),
         "wn-082": verdicts.untestable(
             "'unacceptable' has no bound; in messages/s, like the "
             f"neighbouring figures, the wait at two per second is {1e3 * float(rsa3072.wait_s(2.0)):.0f} "
@@ -175,7 +179,9 @@ def _limits(thesis: Thesis) -> dict[str, Check]:
             f"{2 / rsa3072.capacity_per_s:.2f} times the server's capacity"
         ),
         "wn-091": verdicts.holds(
-            server.pole_per_s <= 6, server.pole_per_s, f"saturation rate of the formula; {capacity_words(server)}"
+            server.pole_per_s <= 6,
+            server.pole_per_s,
+            f"saturation rate of the formula; {capacity_words(server)}",
         ),
         "wn-092": verdicts.holds(
             spread <= 1.05,

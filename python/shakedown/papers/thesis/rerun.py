@@ -186,9 +186,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
     def primes() -> Check:
         ratios = prime_ratios(thesis, time)
         worst = max(ratios, key=lambda name: ratios[name])
-        return verdicts.holds(
-            ratios[worst] < 0.5, ratios[worst], f"largest of {len(ratios)} ratios: {worst}"
-        )
+        return verdicts.holds(ratios[worst] < 0.5, ratios[worst], f"largest of {len(ratios)} ratios: {worst}")
 
     def mutual_above() -> Check:
         broken = [
