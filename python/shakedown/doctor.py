@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -164,6 +165,12 @@ def _program(name: str) -> Callable[[], Finding]:
             return "missing", f"not installed (Debian: apt install {name})"
         argument = "version" if name == "openssl" else "--version"
         done = subprocess.run([path, argument], capture_output=True, text=True, check=False)
-        return "ok", (done.stdout.strip().splitlines() or [path])[0]
+        return "ok", program_version(done.stdout) or path
 
     return look
+
+
+def program_version(text: str) -> str:
+    """`TShark 4.0.17`, of the lines that a program prints of itself; empty where there is no version."""
+    found = re.match(r"\s*([A-Za-z]+)[^\n]*?[ \-v(]([0-9]+(?:\.[0-9]+)+[a-z]?)", text)
+    return f"{found[1]} {found[2]}" if found else ""

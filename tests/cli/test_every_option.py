@@ -7,7 +7,6 @@ or it is accepted; never another status, a traceback, or an operating system's c
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import click
 import pytest
 
 import real
+from every_command import commands
 from shakedown import api
 from shakedown.cli import app, exit_status
 from shakedown.schema.base import encode_pretty
@@ -90,18 +90,6 @@ BASES: dict[str, tuple[str, ...]] = {
 NOT_HERE = ("serve", "explore", "eap peer", "eap serve", "aka hss", "aka sgsn", "devices measure")
 FAILS_HERE = ("load", "bearer", "aka")
 """Commands whose base is no success: no process listens, or what they need is not there."""
-
-
-def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    """Every command with its full name."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        assert found is not None
-        if not isinstance(found, click.Group) or found.invoke_without_command:
-            yield " ".join((*path, name)), found
-        if isinstance(found, click.Group):
-            yield from commands(found, (*path, name))
 
 
 def wrong(parameter: click.Parameter) -> tuple[str, ...]:

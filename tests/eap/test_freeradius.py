@@ -93,7 +93,7 @@ def test_a_server_that_is_not_there_is_named(shakedown, site):
         ),
         (
             ("--server", "127.0.0.1:1812", "--suite", SUITES[0], "--rate", "0"),
-            '"0" starts nothing; accepted:',
+            "a rate of 0 starts nothing; accepted:",
         ),
         (("--server", "127.0.0.1:1812", "--suite", SUITES[0], "--ca", "no.pem"), "no.pem"),
     ],

@@ -123,7 +123,7 @@ def test_a_device_says_what_it_draws_and_no_zero_where_nothing_is_said(capsys):
     assert exit_status(["devices", "cortex-m4"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.strip() for line in lines if "W computing" in line] == [
-        "0.02184 W computing, 7.71e-06 W waiting (×/÷ 1.25)"
+        "21.8 mW computing, 7.71 µW waiting (×/÷ 1.25)"
     ]
     cells = {tuple(line.split()[:3]): line.split()[3:] for line in lines}
     assert cells["derive", "ecdh", "p256"] == ["68.8", "ms"]
@@ -360,8 +360,7 @@ def test_a_bearer_says_what_its_radio_draws_and_from_where(capsys):
     assert exit_status(["bearers", "nb-iot", "gprs"]) == 0
     out = capsys.readouterr().out
     assert (
-        "nb-iot: radio: 1.1 W sending, 0.09 W receiving, 0.09 W connected, 0.255 J from idle, tail of 1 s"
-        in out
+        "nb-iot: radio: 1.1 W sending, 90 mW receiving, 90 mW connected, 255 mJ from idle, tail of 1 s" in out
     )
-    assert "gprs: radio: 1.18 W sending, 0.79 W receiving, 0.25 W connected, tail of 6 s at 0.25 W" in out
+    assert "gprs: radio: 1.18 W sending, 790 mW receiving, 250 mW connected, tail of 6 s at 250 mW" in out
     assert "gprs: energy: SIM800H and SIM800L hardware design" in out

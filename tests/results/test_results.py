@@ -314,7 +314,7 @@ def a_part_elsewhere(folder):
     parts = json.loads((folder / MANIFEST).read_text())["parts"]
     parts[0]["file"] = "../part-0001.parquet"
     _edit(folder, parts=parts)
-    return "damaged: parts[0].file: expected `str` matching"
+    return "damaged: parts[0].file: expected a string matching"
 
 
 def foreign_part(folder):
@@ -324,32 +324,32 @@ def foreign_part(folder):
 
 def certificates_of_another_kind(folder):
     _edit(folder, certificates={"server": 3})
-    return "manifest.json: damaged: certificates[...]: expected `object`, got `int`"
+    return "manifest.json: damaged: certificates[...]: expected an object, got a whole number"
 
 
 def certificates_without_contents(folder):
     _edit(folder, certificates={"client": {"suites": [], "files": {}}})
-    return "manifest.json: damaged: certificates[...].files: object missing required field `chain`"
+    return "manifest.json: damaged: certificates[...].files: the key chain is missing"
 
 
 def command_of_another_kind(folder):
     _edit(folder, command="shakedown run")
-    return "manifest.json: damaged: command: expected `array`, got `str`"
+    return "manifest.json: damaged: command: expected an array, got a string"
 
 
 def experiment_of_another_kind(folder):
     _edit(folder, experiment=["x"])
-    return "manifest.json: damaged: experiment: expected `object`, got `array`"
+    return "manifest.json: damaged: experiment: expected an object, got an array"
 
 
 def failures_of_another_kind(folder):
     _edit(folder, failures=[{"suite": "tls1.2/psk"}])
-    return "manifest.json: damaged: failures[0]: object missing required field `reason`"
+    return "manifest.json: damaged: failures[0]: the key reason is missing"
 
 
 def parts_of_another_kind(folder):
     _edit(folder, parts=-1)
-    return "manifest.json: damaged: parts: expected `array`, got `int`"
+    return "manifest.json: damaged: parts: expected an array, got a whole number"
 
 
 def a_key_twice(folder):

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import click
 
+from shakedown.cli._output import note
 from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason, without_codes
 from shakedown.files.text import visible
 
@@ -211,7 +212,7 @@ def _fail(message: str, status: int, error: BaseException | None = None) -> int:
     # Spaces only: what else could end a line or move the cursor is shown, not obeyed.
     line = _bounded(visible(" ".join(without_codes(message).split(" ")).strip()))
     try:
-        click.echo(f"error: {line[:1].lower() + line[1:] if _is_sentence(line) else line}", err=True)
+        note(f"error: {line[:1].lower() + line[1:] if _is_sentence(line) else line}")
         sys.stdout.flush()
     except OSError:
         _discard_output()

@@ -29,36 +29,28 @@ class Rate(click.ParamType[float]):
 
 
 class Duration(click.ParamType[float]):
-    """Seconds, with a unit or without; up to a limit where there is one, and above 0 then."""
+    """Seconds, with a unit or without; within limits where there are any, and above 0 where only the upper
+    one is given. `unit` is that of a bare number.
+    """
 
     name = "duration"
 
-    def __init__(self, most_s: float | None = None) -> None:
-        self._most_s = most_s
+    def __init__(self, most_s: float | None = None, *, least_s: float | None = None, unit: str = "s") -> None:
+        self._least_s, self._most_s, self._unit = least_s, most_s, unit
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Reads `2s`, `250ms`, `2`."""
         from shakedown.schema.units import parse_duration_s
 
-        found = _converted(self, parse_duration_s, value, param, ctx)
-        if self._most_s is not None and not 0.0 < found <= self._most_s:
-            accepted = f"above 0 and up to {self._most_s:g} s"
-            self.fail(f'"{value}" is not a duration here; accepted: {accepted}', param, ctx)
+        found = _converted(self, lambda text: parse_duration_s(text, self._unit), value, param, ctx)
+        if self._most_s is None:
+            return found
+        if found > self._most_s or (found <= 0.0 if self._least_s is None else found < self._least_s):
+            least = "above 0 and" if self._least_s is None else f"from {self._least_s:g} s"
+            self.fail(
+                f'"{value}" is out of range; accepted: {least} up to {self._most_s:,.10g} s', param, ctx
+            )
         return found
-
-
-class PromisedTime(Duration):
-    """A duration whose unit must be written: 200 may be meant as seconds or milliseconds."""
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Reads `2s`, `250ms`."""
-        try:
-            float(str(value))
-        except ValueError:
-            return super().convert(value, param, ctx)
-        if isinstance(value, str):
-            self.fail(f'"{value}" has no unit; accepted: {value}ms, {value}s', param, ctx)
-        return super().convert(value, param, ctx)
 
 
 class Charge(click.ParamType[float]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, FiniteRange
+from shakedown.cli._options import FILE
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -19,6 +19,7 @@ from shakedown.cli._output import (
     print_rows,
     rows_options,
 )
+from shakedown.cli._scenario import Duration
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Column, Selection
@@ -79,10 +80,9 @@ def command() -> None:
 @click.option(
     "--linger",
     "linger_s",
-    type=FiniteRange(0.0, 3600.0),
-    default=10.0,
+    type=Duration(3600.0, least_s=0.0),
+    default="10s",
     show_default=True,
-    metavar="SECONDS",
     help="Time for packets in flight after COMMAND has ended.",
 )
 @click.option("--summary", is_flag=True, help="At the end print the bearer's counters on standard error.")
@@ -154,10 +154,10 @@ def _summarise(report: BearerReport) -> None:
 @seed_option
 @click.option(
     "--seconds",
-    type=FiniteRange(0.5, 600.0),
-    default=5.0,
+    type=Duration(600.0, least_s=0.5),
+    default="5s",
     show_default=True,
-    help="Seconds for each of three parts: delay, rate up, rate down.",
+    help="Time for each of three parts: delay, rate up, rate down.",
 )
 def check(names: tuple[str, ...], seed: int, seconds: float, as_json: bool, selection: Selection) -> None:
     """Send test packets through emulated bearers, and compare them with their profiles.
@@ -210,10 +210,10 @@ def _check_rows(one: BearerCheck) -> Iterator[dict[str, Any]]:
 @force_option
 @click.option(
     "--seconds",
-    type=FiniteRange(0.5, 30.0),
-    default=5.0,
+    type=Duration(30.0, least_s=0.5),
+    default="5s",
     show_default=True,
-    help="Seconds for each of three parts: round trips, rate up, rate down.",
+    help="Time for each of three parts: round trips, rate up, rate down.",
 )
 def measure(
     target: str | None,

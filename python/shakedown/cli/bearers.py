@@ -55,6 +55,9 @@ def command(names: tuple[str, ...], as_json: bool, selection: Selection) -> None
 
 def _power(energy: BearerEnergy) -> str:
     """What the radio draws, by state; one that is not known is left out."""
+    from shakedown.reporting.terminal.figures import energy as joules
+    from shakedown.reporting.terminal.figures import power
+
     said = []
     for watts, state in (
         (energy.send_w, "sending"),
@@ -62,11 +65,12 @@ def _power(energy: BearerEnergy) -> str:
         (energy.idle_w, "connected"),
     ):
         if watts is not None:
-            said.append(f"{watts:g} W {state}")
+            said.append(f"{power(watts)} {state}")
     if energy.send_j_per_byte is not None and energy.receive_j_per_byte is not None:
-        said.append(f"{energy.send_j_per_byte:g} J a byte sent, {energy.receive_j_per_byte:g} J received")
+        sent, received = joules(energy.send_j_per_byte, 3), joules(energy.receive_j_per_byte, 3)
+        said.append(f"{sent} a byte sent, {received} received")
     if energy.setup_j is not None:
-        said.append(f"{energy.setup_j:g} J from idle")
+        said.append(f"{joules(energy.setup_j, 3)} from idle")
     if energy.tail_w is not None and energy.tail_s is not None:
-        said.append(f"tail of {energy.tail_s:g} s at {energy.tail_w:g} W" if energy.tail_s else "no tail")
+        said.append(f"tail of {energy.tail_s:g} s at {power(energy.tail_w)}" if energy.tail_s else "no tail")
     return ", ".join(said) + f"; ×/÷ {energy.spread:g}"

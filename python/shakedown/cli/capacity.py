@@ -20,7 +20,7 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
-from shakedown.cli._scenario import PromisedTime, Rate, scenario_options
+from shakedown.cli._scenario import Duration, Rate, scenario_options
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 @scenario_options
 @click.option(
     "--within",
-    type=PromisedTime(),
+    type=Duration(),
     required=True,
     help="Limit of the time until the client is ready: 2s, 250ms.",
 )

@@ -20,12 +20,15 @@ from shakedown.cli._output import (
     print_rows,
     rows_options,
 )
+from shakedown.cli._scenario import Duration
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
     from shakedown.profiles.device import Device
     from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.profiles import DeviceEnergy
+
+MAX_PRIMITIVE_S, MAX_PROFILE_S = 3600.0, 86_400.0
 
 
 def _columns(_given: dict[str, Any]) -> Sequence[Column]:
@@ -122,8 +125,10 @@ def show(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
 
 def _power(energy: DeviceEnergy) -> str:
     """What the processor draws, and what the battery holds; empty where neither is known."""
-    watts = ((energy.active_w, "computing"), (energy.idle_w, "waiting"))
-    said = [f"{power:g} W {state}" for power, state in watts if power is not None]
+    from shakedown.reporting.terminal.figures import power
+
+    states = ((energy.active_w, "computing"), (energy.idle_w, "waiting"))
+    said = [f"{power(watts)} {state}" for watts, state in states if watts is not None]
     said = [", ".join(said) + f" (×/÷ {energy.spread:g})"] if said else []
     return "; ".join([*said, *([f"battery: {energy.battery_j:g} J"] if energy.battery_j else [])])
 
@@ -132,10 +137,10 @@ def _power(energy: DeviceEnergy) -> str:
 @click.option("--name", default="this-machine", show_default=True, help="Name of the profile.")
 @click.option(
     "--seconds",
-    default=0.3,
+    default="0.3s",
     show_default=True,
-    type=FiniteRange(min=0.0, min_open=True),
-    help="Limit of time for each key, group or algorithm, in seconds.",
+    type=Duration(MAX_PRIMITIVE_S),
+    help="Limit of time for each key, group or algorithm.",
 )
 @click.option(
     "--rounds",
@@ -146,9 +151,10 @@ def _power(energy: DeviceEnergy) -> str:
 )
 @click.option(
     "--minutes",
-    default=8.0,
+    "limit_s",
+    default="8min",
     show_default=True,
-    type=FiniteRange(min=0.0, min_open=True),
+    type=Duration(MAX_PROFILE_S, unit="min"),
     help="Start no round of handshakes that would end later.",
 )
 @click.option(
@@ -160,7 +166,7 @@ def _power(energy: DeviceEnergy) -> str:
 @click.option("--busy", is_flag=True, help="Load the other processors, as on a saturated server.")
 @click.option("--force", is_flag=True, help="Replace an existing profile; this-machine is always replaced.")
 def measure(
-    name: str, seconds: float, rounds: int, minutes: float, program: str | None, busy: bool, force: bool
+    name: str, seconds: float, rounds: int, limit_s: float, program: str | None, busy: bool, force: bool
 ) -> None:
     """Measure a full profile of this machine: primitives, stacks' own work, a served connection.
 
@@ -201,7 +207,7 @@ def measure(
         measured = measure_suites(
             suites(),
             rounds=rounds,
-            minutes=minutes - (perf_counter() - begun) / 60.0,
+            minutes=(limit_s - (perf_counter() - begun)) / 60.0,
             progress=lambda done, total, what: update(1000 * done // total, what),
             kept=kept,
         )
@@ -226,7 +232,7 @@ def measure(
 @click.argument("file", type=FILE)
 @click.option("--name", required=True, help="Name of the profile.")
 @click.option("--chip", required=True, help="Chip, as in 'STM32L4A6 (Cortex-M4)'.")
-@click.option("--clock", required=True, type=click.FloatRange(0, 1e6, min_open=True), help="Clock in MHz.")
+@click.option("--clock", required=True, type=FiniteRange(0, 1e6, min_open=True), help="Clock in MHz.")
 @click.option("--title", help="Readable title.  [default: the name]")
 @click.option("--library", help="Library and version.  [default: as in FILE]")
 @click.option("--build", default="not stated", show_default=True, help="Build: compiler, flags, assembler.")

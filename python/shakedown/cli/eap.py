@@ -10,6 +10,7 @@ import click
 
 from shakedown.cli._options import FILE
 from shakedown.cli._output import announce, echo, json_option, note, print_json, progress_bar, until_stopped
+from shakedown.cli._scenario import Duration, Rate
 
 if TYPE_CHECKING:
     from shakedown.schema.eap import Authentications, ServerTally
@@ -74,7 +75,8 @@ def command() -> None:
 @click.option("--count", type=int, default=1, show_default=True, help="Number of authentications.")
 @click.option(
     "--rate",
-    metavar="RATE",
+    "rate_per_s",
+    type=Rate(),
     help="New authentications per second, in an open loop: 300/s.  [default: one after the other]",
 )
 @click.option(
@@ -83,9 +85,10 @@ def command() -> None:
 @click.option("--resume", is_flag=True, help="Resume the session of a first, uncounted authentication.")
 @click.option(
     "--timeout",
+    "timeout_s",
+    type=Duration(MAX_TIMEOUT_S),
     default="10s",
     show_default=True,
-    metavar="TIME",
     help="Timeout of a request.",
 )
 @json_option
@@ -93,10 +96,10 @@ def peer(
     server: str,
     identity: str,
     count: int,
-    rate: str | None,
+    rate_per_s: float | None,
     in_flight: int | None,
     resume: bool,
-    timeout: str,
+    timeout_s: float,
     as_json: bool,
     **common: Any,  # noqa: ANN401 - options of both ends
 ) -> None:
@@ -107,14 +110,9 @@ def peer(
     """
     from shakedown import native
     from shakedown.errors import InputError
-    from shakedown.schema.units import parse_duration_s, parse_rate_per_s
 
-    rate_per_s = None if rate is None else parse_rate_per_s(rate)
     if rate_per_s is not None and rate_per_s <= 0:
-        raise InputError(f'"{rate}" starts nothing; accepted: a rate above 0, as 300/s')
-    timeout_s = parse_duration_s(timeout)
-    if not 0.0 < timeout_s <= MAX_TIMEOUT_S:
-        raise InputError(f'a timeout of "{timeout}"; accepted: above 0 and up to {MAX_TIMEOUT_S:,.0f} s')
+        raise InputError("a rate of 0 starts nothing; accepted: a rate above 0, as 300/s")
     with progress_bar(count, "authenticating") as update:
         found, failure = native.eap_peer(
             {"address": server, **common},

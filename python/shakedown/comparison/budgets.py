@@ -43,7 +43,7 @@ def read_budgets(path: Path) -> tuple[Budget, ...]:
     from shakedown import native
 
     data, _ = load_toml(path, MAX_BUDGET_BYTES, "budget")
-    budgets = convert(data, BudgetFile, str(path)).budget
+    budgets = convert(data, BudgetFile, str(path), "TOML").budget
     for number, one in enumerate(budgets):
         where = f"{path}: budget[{number}]"
         try:

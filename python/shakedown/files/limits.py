@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from shakedown.errors import InputError, os_reason
+from shakedown.schema.violations import not_json
 
 MIB: Final = 1 << 20
 
@@ -112,7 +113,8 @@ def parse_json(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - JSON has
     except RecursionError:
         raise InputError(f"{where}: not JSON: nested deeper than {MAX_DEPTH}") from None
     except ValueError as error:
-        raise InputError(f"{where}: not JSON: {digits_line(error) or error}") from None
+        reason = digits_line(error)
+        raise InputError(f"{where}: not JSON: {reason}" if reason else not_json(where, error)) from None
 
 
 def digits_line(error: ValueError) -> str:

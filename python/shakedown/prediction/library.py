@@ -305,7 +305,7 @@ def _read_whole(text: bytes, path: Path) -> list[Mapping[str, Any]]:
 
 def _json(text: bytes, path: Path, line: int | None) -> Any:  # noqa: ANN401 - JSON has any type
     try:
-        return parse_json(text, f"{path}:{line}" if line else str(path))
+        return parse_json(text, f"{path}, line {line}" if line else str(path))
     except InputError as error:
         raise InputError(f"{error}; accepted: objects of measure --json") from None
 

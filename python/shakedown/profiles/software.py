@@ -82,6 +82,6 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def parse_software(document: dict[str, Any], where: str) -> ServerSoftware:
     """Read and validate a profile. Raises `InputError`."""
     try:
-        return convert(document, ServerSoftware, where)
+        return convert(document, ServerSoftware, where, "TOML")
     except InputError as error:
         raise InputError(f"{error}; accepted: a profile of server software") from None

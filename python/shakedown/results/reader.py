@@ -20,6 +20,8 @@ from shakedown.results.writer import JOURNAL, MANIFEST, PART_NAME, line_digest, 
 from shakedown.schema.base import convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
 
+ACCEPTED = 'accepted: a folder that "run" wrote'
+
 MAX_REASON = 160
 MAX_PART_NOTE = 200
 
@@ -84,14 +86,10 @@ def _read(folder: Path) -> dict[str, object]:
     """The content of a folder's manifest, of any schema version."""
     path = folder / MANIFEST
     if not folder.exists():
-        raise InputError(f"{folder}: there is no such folder; accepted: a folder that run has written")
+        raise InputError(f"{folder}: there is no such folder; {ACCEPTED}")
     if not path.is_file():
-        raise InputError(f"{folder}: not a results folder: it holds no {MANIFEST}")
-    try:
-        found = parse_json(read_bytes(path, MAX_MANIFEST_BYTES, "manifest"), "")
-    except InputError as error:
-        text = str(error)
-        raise InputError(text if text.startswith(str(path)) else f"{path}: damaged{text}") from None
+        raise InputError(f"{folder}: not a results folder: it holds no {MANIFEST}; {ACCEPTED}")
+    found = parse_json(read_bytes(path, MAX_MANIFEST_BYTES, "manifest"), f"{path}: damaged")
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f'{path}: not a results folder: its manifest\'s format is not "{FORMAT}"')
     return found

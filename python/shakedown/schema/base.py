@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from shakedown.errors import InputError
+from shakedown.schema.violations import NOT_EMPTY, Format, not_json, violation
 
 Side = Literal["client", "server"]
 
@@ -33,7 +34,6 @@ _AMOUNT = msgspec.Meta(ge=0, le=MAX_NUMBER)
 Number = Annotated[int, _NUMBER] | Annotated[float, _NUMBER]
 Amount = Annotated[int, _AMOUNT] | Annotated[float, _AMOUNT]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
-NOT_EMPTY = r"\S"
 Text = Annotated[str, msgspec.Meta(pattern=NOT_EMPTY)]
 Kind = Text
 """A kind of figure: its name in the registry `shakedown.experiments.figure_kinds`."""
@@ -134,12 +134,14 @@ def described(kind: type[T]) -> type[T]:
     return kind
 
 
-def convert(value: object, kind: type[T], where: str = "") -> T:
-    """Plain dicts and lists as an object of a type. Raises `InputError`: where, which key, what is wrong."""
+def convert(value: object, kind: type[T], where: str = "", form: Format = "JSON") -> T:
+    """Plain dicts and lists, read from a document of a format, as an object of a type. Raises `InputError`:
+    where, which key, what is wrong.
+    """
     try:
         return msgspec.convert(value, described(kind))
     except msgspec.ValidationError as error:
-        raise InputError(_told(error, where)) from None
+        raise InputError(violation(error, kind, where, form)) from None
 
 
 def decode(content: bytes | str, kind: type[T], where: str = "") -> T:
@@ -147,16 +149,6 @@ def decode(content: bytes | str, kind: type[T], where: str = "") -> T:
     try:
         return msgspec.json.decode(content, type=described(kind))
     except msgspec.ValidationError as error:
-        raise InputError(_told(error, where)) from None
+        raise InputError(violation(error, kind, where, "JSON")) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{where}: not JSON: {error}" if where else f"not JSON: {error}") from None
-
-
-def _told(error: msgspec.ValidationError, where: str) -> str:
-    """``where: messages[2].bytes: expected `int`, got `null` ``."""
-    reason, _, place = str(error).partition(" - at `$")
-    place = place.rstrip("`").lstrip(".")
-    reason = reason[:1].lower() + reason[1:].replace(
-        f"`str` matching regex {NOT_EMPTY!r}", "a non-empty string"
-    )
-    return ": ".join(part for part in (where, place, reason) if part)
+        raise InputError(not_json(where, error)) from None

@@ -34,13 +34,15 @@ def parse_rate_per_s(text: str | float) -> float:
     return value
 
 
-def parse_duration_s(text: str | float) -> float:
-    """`5s`, `250ms`, `2min`, `5`: seconds. Raises `InputError`."""
+def parse_duration_s(text: str | float, unit: str = "s") -> float:
+    """`5s`, `250ms`, `2min`, `5`: seconds; `unit` is that of a bare number. Raises `InputError`."""
     match = re.fullmatch(_NUMBER + r"([^\W\d]+)?\s*", _text(text))
-    value = float(match[1]) * _SECONDS.get(match[2] or "s", math.nan) if match else math.nan
+    value = float(match[1]) * _SECONDS.get(match[2] or unit, math.nan) if match else math.nan
     if not math.isfinite(value):
+        bare = "seconds" if unit == "s" else "minutes"
         raise InputError(
-            f'"{_text(text)[:40]}" is not a duration; accepted: a number of seconds, as 5s, 250ms, 2min or 5'
+            f'"{_text(text)[:40]}" is not a duration; accepted: a number of {bare}, as 5, or with its unit: '
+            "250ms, 5s, 2min, 1h"
         )
     if value > MAX_DURATION_S:
         raise InputError(f'"{_text(text)[:40]}" is out of range; accepted: {MAX_DURATION_S:g} s at most')

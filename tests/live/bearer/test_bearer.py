@@ -78,8 +78,8 @@ def test_what_cannot_run_is_said_in_one_line(shakedown: Run, tmp_path: Path) -> 
     ("arguments", "says"),
     [
         (["run", "lte", "--seed", "1", "--", "true"], "options before BEARER"),
-        (["run", "--linger", "nan", "lte", "--", "true"], "not in the range"),
-        (["check", "lte", "--seconds", "nan"], "not in the range"),
+        (["run", "--linger", "nan", "lte", "--", "true"], "is not a duration"),
+        (["check", "lte", "--seconds", "nan"], "is not a duration"),
     ],
 )
 def test_options_that_mean_nothing_are_one_line(shakedown: Run, arguments: list[str], says: str) -> None:

@@ -20,8 +20,10 @@ Row = Mapping[str, Any]
 MAX_ROWS = 1_000
 """Rows of a table of the report: beyond these a page is slow to open, and the CSV has all."""
 
-ALWAYS, USUAL, ROOM, WIDE, DATA = range(5)
-"""Ranks: columns that decide are always there, others as they fit; `WIDE` on request, `DATA` in CSV alone."""
+ALWAYS, OFTEN, USUAL, ROOM, WIDE, DATA = range(6)
+"""Ranks: columns that decide are always there, others as they fit, `OFTEN` first; `WIDE` on request, `DATA`
+in CSV alone.
+"""
 
 
 def words(value: object) -> str:
@@ -123,8 +125,10 @@ def named(columns: Sequence[Column], name: str) -> Column:
     for column in columns:
         if wanted == column.key or wanted.replace("_", " ").replace("-", " ") == column.name:
             return column
-    keys = [column.key for column in columns]
-    raise InputError(f'unknown column "{name[:60]}"{did_you_mean(wanted, keys)}; accepted: {", ".join(keys)}')
+    keys = list(dict.fromkeys(column.key for column in columns))
+    near = did_you_mean(wanted, [*keys, *(column.name for column in columns)])
+    all_of_them = f"{near} --csv prints all columns" if near else f"; accepted: {', '.join(keys)}"
+    raise InputError(f'unknown column "{name[:60]}"{all_of_them}')
 
 
 def shown_in(columns: Sequence[Column], rows: Sequence[Row], most: int = ROOM) -> list[Column]:

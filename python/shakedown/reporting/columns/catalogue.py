@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, label, seconds, shares
+from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label, seconds, shares
 from shakedown.reporting.terminal.figures import NOTHING, time
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ DEVICES = (
         key="primitives", name="figures", unit="1", rank=ALWAYS, meaning="primitives whose cost is known",
         text=lambda row: f"{row['primitives']}" if row["primitives"] else "none",
     ),
-    label("variants", "variants", "other builds: NAME:VARIANT", prose=True, rank=ROOM,
+    label("variants", "variants", "other builds: NAME:VARIANT", rank=WIDE,
           show=lambda value: " ".join(value)),
     label("chip", "chip", rank=WIDE),
     Column(key="clock_hz", name="clock MHz", unit="Hz", rank=WIDE, show=lambda value: f"{value / 1e6:g}"),
@@ -46,6 +47,16 @@ def device_row(profile: Device) -> dict[str, Any]:
     """A device as a row of `DEVICES`."""
     found = profile.summary()
     return {**found, "variants": [one.variant for one in profile.variants]}
+
+
+def device_notes(rows: Sequence[Row]) -> Iterator[str]:
+    """That devices have other builds, with one of them as an example."""
+    several = [row for row in rows if row["variants"]]
+    if several:
+        first = several[0]
+        example = f"{first['name']}:{first['variants'][0]}"
+        have = "1 device has" if len(several) == 1 else f"{len(several)} devices have"
+        yield f"{have} figures of other builds, as {example}; --columns name,variants lists them"
 
 
 PRIMITIVES = (

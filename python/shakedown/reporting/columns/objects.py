@@ -97,9 +97,10 @@ def _timings(objects: Sequence[Any]) -> ObjectTable:
 
 
 def _devices(objects: Sequence[Any]) -> ObjectTable:
-    from shakedown.reporting.columns.catalogue import DEVICES, device_row
+    from shakedown.reporting.columns.catalogue import DEVICES, device_notes, device_row
 
-    return ObjectTable(DEVICES, [device_row(one) for one in objects])
+    rows = [device_row(one) for one in objects]
+    return ObjectTable(DEVICES, rows, notes=lambda shown: () if "variants" in shown else device_notes(rows))
 
 
 def _bearers(objects: Sequence[Any]) -> ObjectTable:

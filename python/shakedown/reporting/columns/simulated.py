@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from shakedown.reporting.columns import ALWAYS, DATA, ROOM, USUAL, WIDE, Column, Row, label, shares
+from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, shares
 from shakedown.reporting.columns.flat import flat
 from shakedown.reporting.columns.modelled import PLACE
 from shakedown.reporting.columns.notes import no_energies, no_figures, some, subjects
@@ -109,7 +109,7 @@ FLEETS = (
     *PLACE,
     *_TIMES,
     _time("queue_wait", "mean", "queue wait", USUAL, 2),
-    Column(key="utilisation", name="utilisation", unit="1", rank=ALWAYS, text=utilisation),
+    Column(key="utilisation", name="utilisation", unit="1", rank=OFTEN, text=utilisation),
     _FAILED,
     Column(key="recovery_s", name="recovery time", unit="s", rank=ALWAYS,
            meaning="until the last client is ready",

@@ -21,6 +21,7 @@ LEGEND = {
 
 _TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _ENERGIES_J = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
+_POWERS_W = ((1.0, "W"), (1e-3, "mW"), (1e-6, "µW"))
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -105,6 +106,12 @@ def energy(joules: float | None, digits: int = 2) -> str:
         return NOTHING
     size, unit = next((one for one in _ENERGIES_J if abs(joules) >= one[0]), _ENERGIES_J[-1])
     return f"{number(joules / size, digits)} {unit}"
+
+
+def power(watts: float) -> str:
+    """`1.1 W`, `21.8 mW`, `7.71 µW`: as it was published, up to three digits."""
+    size, unit = next((one for one in _POWERS_W if abs(watts) >= one[0]), _POWERS_W[-1])
+    return f"{watts / size:.3g} {unit}"
 
 
 def time_us(microseconds: float | None, digits: int = 3) -> str:

@@ -1,0 +1,27 @@
+"""What `doctor` prints of a program."""
+
+from __future__ import annotations
+
+import pytest
+
+from shakedown.doctor import program_version
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        (
+            "TShark (Wireshark) 4.0.17 (Git v4.0.17 packaged as 4.0.17-0+deb12u1).\n\nCopyright",
+            "TShark 4.0.17",
+        ),
+        ("valgrind-3.19.0\n", "valgrind 3.19.0"),
+        ("OpenSSL 3.0.17 1 Jul 2025 (Library: OpenSSL 3.0.17 1 Jul 2025)\n", "OpenSSL 3.0.17"),
+        ("OpenSSL 1.1.1w  11 Sep 2023\n", "OpenSSL 1.1.1w"),
+        ("LibreSSL 3.3.6\n", "LibreSSL 3.3.6"),
+        ("valgrind-3.22.0.GIT\n", "valgrind 3.22.0"),
+        ("no version\n", ""),
+        ("", ""),
+    ],
+)
+def test_a_program_is_its_name_and_version(text, version):
+    assert program_version(text) == version
