@@ -128,7 +128,7 @@ def test_several_suites_have_a_row_each_and_one_that_cannot_be_says_why(shakedow
         (("--clients", "0"), "clients is 0"),
         (("--clients", "many"), "many"),
         (("--server-workers", "0"), "workers"),
-        (("--server-workers", "1000000"), "1000000 is not in the range 1<=x<=100000"),
+        (("--server-workers", "1000000"), '"1000000" is out of range; accepted: 1 to 100,000'),
         (("--seed", "-1"), "seed is -1"),
         (("--timeout", "0"), "timeout is 0"),
         (("--resumption", "2"), '"2" is not a share'),

@@ -178,6 +178,8 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_output()
         return STATUS_BROKEN_PIPE
+    except click.exceptions.NoArgsIsHelpError as error:
+        return _fail(_without_command(error.ctx), error.exit_code)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
@@ -187,6 +189,15 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _fail_unforeseen(error)
     return 0
+
+
+def _without_command(context: click.Context | None) -> str:
+    """What a group of commands needs: one of them."""
+    group = context.command if context is not None else None
+    if context is None or not isinstance(group, click.Group):
+        return "arguments are missing"
+    accepted = ", ".join(group.list_commands(context))
+    return f'"{context.command_path}" needs a command; accepted: {accepted}'
 
 
 def _finish(status: int) -> int:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+MAX_SHORT_HELP = 200
+
 FILE = click.Path(dir_okay=False, path_type=Path)
 """A file's path; what is a folder is none."""
 
@@ -105,6 +107,32 @@ class Time(click.ParamType[int]):
                 ctx,
             )
         return found
+
+
+class Group(click.Group):
+    """A group whose help describes its commands in full."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists them, with lines folded where click cuts them."""
+        known = [self.commands[name] for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(one.name or "", one.get_short_help_str(MAX_SHORT_HELP)) for one in known if not one.hidden]
+            )
+
+
+class Whole(click.IntRange):
+    """A whole number within bounds."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return super().convert(cast("int", value), param, ctx)
+        except click.BadParameter:
+            text = str(value)
+            least, most = (None if one is None else f"{int(one):,}" for one in (self.min, self.max))
+            accepted = f"{least} or more" if most is None else f"{least or 'up'} to {most}"
+            wrong = "out of range" if text.strip().lstrip("+-").isdecimal() else "not a whole number"
+            self.fail(f'"{text[:40]}" is {wrong}; accepted: {accepted}', param, ctx)
 
 
 class FiniteRange(click.FloatRange):
@@ -198,7 +226,7 @@ def _option(one: Declared) -> click.Option:
     elif isinstance(inner, types.IntType):
         bounds = inner.ge, inner.le
         more["metavar"] = one.metavar or "N"
-        more["type"] = int if bounds == (None, None) else click.IntRange(*bounds)
+        more["type"] = int if bounds == (None, None) else Whole(*bounds)
     text = one.default_text
     if not text and isinstance(default, int | float | str) and not isinstance(default, bool):
         text = f"{default:g}s" if one.form == "duration" else str(default)

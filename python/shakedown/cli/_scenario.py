@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from shakedown.cli._options import BEARER, DEVICE, FILE
+from shakedown.cli._options import BEARER, DEVICE, FILE, Whole
 from shakedown.cli._output import note
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
@@ -107,7 +107,7 @@ _workers_option = click.option(
     "--server-workers",
     "workers",
     metavar="N",
-    type=click.IntRange(1, MAX_WORKERS),
+    type=Whole(1, MAX_WORKERS),
     default=1,
     show_default=True,
     help="Workers of the server.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE
+from shakedown.cli._options import FILE, Group, Whole
 from shakedown.cli._output import (
     announce,
     echo,
@@ -46,7 +46,7 @@ def _attaches(_given: dict[str, Any]) -> Sequence[Column]:
     return ATTACHES
 
 
-@click.group("aka")
+@click.group("aka", cls=Group)
 def command() -> None:
     """SSL-based AKA: attach in virtual time, or run mobile, SGSN and HSS."""
 
@@ -72,7 +72,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
         ),
         click.option(
             "--max-resumptions",
-            type=click.IntRange(0, 2**32 - 1),
+            type=Whole(0, 2**32 - 1),
             default=10,
             show_default=True,
             help="Limit of resumptions per session.",
@@ -237,7 +237,7 @@ def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None, selectio
 )
 @click.option(
     "--subscribers",
-    type=click.IntRange(1, MAX_SUBSCRIBERS),
+    type=Whole(1, MAX_SUBSCRIBERS),
     default=1,
     show_default=True,
     help="Subscribers.",
@@ -434,7 +434,7 @@ def _show_summary(found: SgsnSummary) -> None:
 )
 @click.option("--card", required=True, type=_file, help="File that provision wrote.")
 @click.option(
-    "--attaches", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="Number of attaches."
+    "--attaches", type=Whole(1, 1_000_000), default=1, show_default=True, help="Number of attaches."
 )
 @click.option(
     "--gap", "gap_s", type=Duration(), default="0s", show_default=True, help="Pause between two attaches."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE
+from shakedown.cli._options import FILE, Group, Whole
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shakedown.schema.bearer import BearerCheck, BearerReport
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Random seed."
+    "--seed", type=Whole(0, 2**63 - 1), default=0, show_default=True, help="Random seed."
 )
 
 
@@ -49,7 +49,7 @@ def _check_columns(_given: dict[str, Any]) -> Sequence[Column]:
     )
 
 
-@click.group("bearer")
+@click.group("bearer", cls=Group)
 def command() -> None:
     """Put commands behind an emulated network, and measure networks.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import Time
+from shakedown.cli._options import Group, Time
 from shakedown.cli._output import (
     echo,
     echo_lines,
@@ -72,7 +72,7 @@ _days = click.option("--days", type=int, help="Days of validity.")
 _out = click.option("--out", type=_file, required=True, metavar="FOLDER", help="Folder for the files.")
 
 
-@click.group("certs")
+@click.group("certs", cls=Group)
 def command() -> None:
     """Make certificates; describe and validate chains."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.exceptions import Exit
 
-from shakedown.cli._options import Share
+from shakedown.cli._options import Share, Whole
 from shakedown.cli._output import (
     echo_lines,
     json_option,
@@ -52,7 +52,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 @click.option(
     "--blocks",
     metavar="N",
-    type=click.IntRange(4, 1000),
+    type=Whole(4, 1000),
     default=24,
     show_default=True,
     help="--pair: blocks; in each, one process per condition measures ten times in turn.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, FiniteRange
+from shakedown.cli._options import FILE, FiniteRange, Group, Whole
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -37,7 +37,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
     return (*DEVICES, *PRIMITIVES)
 
 
-class Listing(click.Group):
+class Listing(Group):
     """A group whose words that are no subcommand are names to show."""
 
     def resolve_command(  # noqa: D102
@@ -146,7 +146,7 @@ def _power(energy: DeviceEnergy) -> str:
     "--rounds",
     default=3,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     help="How often each suite is measured.",
 )
 @click.option(

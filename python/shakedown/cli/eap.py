@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE
+from shakedown.cli._options import FILE, Group
 from shakedown.cli._output import announce, echo, json_option, note, print_json, progress_bar, until_stopped
 from shakedown.cli._scenario import Duration, Rate
 
@@ -55,7 +55,7 @@ def _common(command: Callable[..., object]) -> Callable[..., object]:
     return command
 
 
-@click.group("eap")
+@click.group("eap", cls=Group)
 def command() -> None:
     """EAP-TLS over RADIUS: authenticate as a peer, or serve supplicants."""
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
+from shakedown.cli._options import Whole
+
 
 @click.command("explore", epilog="Example: shakedown explore --no-open")
 @click.argument("results", type=click.Path(path_type=Path), required=False)
 @click.option(
-    "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1.  [default: any]"
+    "--port", metavar="N", type=Whole(0, 65535), default=0, help="Port on 127.0.0.1.  [default: any]"
 )
 @click.option("--open/--no-open", "browse", default=True, show_default=True, help="Open a browser.")
 def command(results: Path | None, port: int, browse: bool) -> None:

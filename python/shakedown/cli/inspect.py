@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE
+from shakedown.cli._options import FILE, Whole
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -50,7 +50,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
 @click.option(
     "--connection",
     "numbers",
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     multiple=True,
     metavar="N",
     help="Print connection N in full; may be repeated.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, command_of, suites_argument
+from shakedown.cli._options import FILE, Whole, command_of, suites_argument
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -51,7 +51,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
     "--transfer",
     "sizes_kib",
     metavar="SIZE",
-    type=click.IntRange(1, 1 << 20),
+    type=Whole(1, 1 << 20),
     multiple=True,
     help="After the handshake, transfer SIZE KiB from server to client; may be repeated.",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE
+from shakedown.cli._options import FILE, Whole
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -44,7 +44,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
 @click.option(
     "--repeat",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     help="Handshakes of each suite that is measured.  [default: 45]",
 )
 @click.option("--no-measure", is_flag=True, help="Compute from the papers' own inputs only.")

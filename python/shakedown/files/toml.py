@@ -78,9 +78,11 @@ def locate(text: str, key: str, element: str | None = None) -> int:
 
 def describe(value: object) -> str:
     """A TOML value as an error line names it, cut where it is long."""
-    names: dict[type, str] = {dict: "a table", list: "an array", bool: "a truth value"}
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    names: dict[type, str] = {dict: "a table", list: "an array"}
     if type(value) in names:
-        return f"{names[type(value)]} ({value})" if isinstance(value, bool) else names[type(value)]
+        return names[type(value)]
     try:
         text = f'"{value}"' if isinstance(value, str) else str(value)
     except ValueError as error:

@@ -49,7 +49,7 @@ def violation(error: msgspec.ValidationError, kind: Any, where: str, form: Forma
     return ": ".join(part for part in (where, place, found) if part)
 
 
-def not_json(where: str, error: ValueError | RecursionError) -> str:
+def not_json(where: str, error: Exception) -> str:
     """Why a text is no JSON; its place is named once, as a line only where there are several."""
     if isinstance(error, json.JSONDecodeError):
         reason = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")

@@ -89,16 +89,6 @@ def test_options_that_mean_nothing_are_one_line(shakedown: Run, arguments: list[
     assert says in done.stderr
 
 
-@pytest.mark.parametrize("group", ["bearer", "eap"])
-def test_lists_of_commands_are_not_cut_at_80_columns(
-    shakedown: Run, monkeypatch: pytest.MonkeyPatch, group: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    listed = shakedown(group, "--help").stdout.partition("Commands:")[2]
-    assert listed
-    assert "..." not in listed
-
-
 def test_only_one_way_out(shakedown: Run) -> None:
     code = "import socket; print(sorted(name for _, name in socket.if_nameindex()))"
     inside = shakedown("bearer", "run", "lte", "--", *python(code))
