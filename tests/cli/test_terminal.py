@@ -132,6 +132,7 @@ def piped(words: tuple[str, ...], cwd: Path) -> str:
         [*COMMAND, *words], cwd=cwd, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
+    assert not set("\x1b\r") & set(done.stderr), "progress is for terminals"
     return done.stdout
 
 

@@ -30,8 +30,8 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 
         (["measure", "tls1.2/psk", "--repeat", "many"], ['"many" is not a whole number; accepted: 1 to']),
         (["report", "."], ["holds no manifest.json", 'accepted: a folder that "run" wrote']),
         (
-            ["predict", "tls1.2/psk", "--columns", "redy"],
-            ['unknown column "redy"; did you mean "ready"? --csv prints all columns'],
+            ["predict", "tls1.2/psk", "--columns", "reddy"],
+            ['unknown column "reddy"; did you mean "ready"? --csv prints all columns'],
         ),
         (["predict", "tls1.2/psk", "--sort", "qqqq"], ['unknown column "qqqq"; accepted: suite, device,']),
         (["measure", "tls1.2/psk", "--now", "99999999999999999999"], ["--now", "is not a time"]),

@@ -264,12 +264,6 @@ def test_what_a_table_leaves_out_comes_with_wide(capsys, library_path):
     assert capsys.readouterr().out.splitlines()[1].split("  ")[-1] == "queue wait"
 
 
-def test_a_promise_needs_its_unit(capsys, library_path):
-    line = refused(capsys, "capacity", P256, "--within", "200", "--traces", library_path)
-    assert "200ms" in line
-    assert "200s" in line
-
-
 def test_how_many_workers_a_rate_needs(capsys, library_path):
     options = ("--traces", library_path, "--within", "200ms", "--percentile", "99", "--bearer", "ethernet")
     (row,) = asked(capsys, "capacity", P256, *options, "--rate", "20000/s")

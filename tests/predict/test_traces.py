@@ -158,7 +158,7 @@ def spoilt(change) -> str:
         ),
         (
             spoilt(lambda one: one["operations"][1].update(side="both")),
-            r"operations\[1\]\.side: invalid enum value 'both'",
+            r"operations\[1\]\.side: expected client or server, got 'both'",
         ),
         (
             spoilt(lambda one: one["messages"][0].update(bytes=-1)),

@@ -42,6 +42,35 @@ def test_shared_parts_go_into_the_title():
     assert (one.split()[0], two.split()[0]) == ("x25519", "x25519mlkem768")
 
 
+SECTIONED = (
+    label("suite", "suite", path=True, section=lambda row: str(row["suite"])),
+    label("figure", "figure"),
+    Column(key="a_s", name="value", rank=ALWAYS),
+)
+TWO = [
+    {"suite": suite, "figure": figure, "a_s": 1}
+    for suite in ("tls1.3/x25519/p256/server", "tls1.2/psk")
+    for figure in ("bytes", "time")
+]
+
+
+def sectioned(**selected: object) -> list[str]:
+    return list(listing(SECTIONED, TWO, Selection(**selected), width=40))  # type: ignore[arg-type]
+
+
+def test_a_section_stands_once_above_its_rows():
+    heading, first, one, _, second, *rest = sectioned()
+    assert heading.split() == ["figure", "value"]
+    assert (first, second) == ("tls1.3/x25519/p256/server", "tls1.2/psk")
+    assert one.startswith("  bytes")
+    assert len(rest) == 2
+
+
+@pytest.mark.parametrize("selected", [{"wide": True}, {"columns": ("suite", "a_s")}, {"sort": "a_s"}])
+def test_sections_are_columns_where_columns_or_an_order_are_asked_for(selected):
+    assert sum("psk" in line for line in sectioned(**selected)) == 2
+
+
 @given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5), min_size=2, max_size=6))
 def test_short_names_tell_rows_apart_and_can_be_put_together_again(parts):
     names = ["/".join(one) for one in parts]

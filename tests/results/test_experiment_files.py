@@ -87,7 +87,7 @@ def complaint(folder: Path, text: str | bytes) -> str:
         (SUITES + "[[live]]\nrate = 1", ", line 2, key live: found an array; accepted: a table, as [live]"),
         (
             SUITES + "simulated = true",
-            ", line 2, key simulated: found a truth value (True); accepted: a table",
+            ", line 2, key simulated: found true; accepted: a table",
         ),
     ],
 )

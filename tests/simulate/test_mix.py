@@ -118,7 +118,7 @@ def test_from_python_takes_no_option_of_one_kind(option):
         (MIX + "weight = -2", "line 10, key clients.weight: found -2; accepted: a number from 0 to 1e9"),
         (MIX + "weight = nan", "line 10, key clients.weight: found nan"),
         (MIX + "weight = 1e300", "line 10, key clients.weight: found 1e+300"),
-        (MIX + "weight = true", "line 10, key clients.weight: found a truth value"),
+        (MIX + "weight = true", "line 10, key clients.weight: found true"),
         (MIX + 'resumption = "half"', 'line 10, key clients.resumption: found "half"; accepted: a share'),
         (MIX + "resumption = 1.5", "line 10, key clients.resumption: found 1.5"),
         (f'[[clients]]\nsuite = "{SUITE}"\nweight = 0', "all weights are 0"),

@@ -128,7 +128,7 @@ def command(
 
 
 def _show(found: Comparison, every: bool, selection: Selection, *, as_markdown: bool, as_json: bool) -> None:
-    from shakedown.comparison.text import decisive, lacking, markdown, method, summary, title
+    from shakedown.comparison.text import decisive, lacking, markdown, method, summary
     from shakedown.reporting.columns.comparison import COMPARED, compared_row
 
     rows = list(found.rows) if every or selection.csv else decisive(found.rows)
@@ -142,12 +142,10 @@ def _show(found: Comparison, every: bool, selection: Selection, *, as_markdown: 
             for key in ("suite", "stacks"):
                 if row[f"after_{key}"] == row[key]:
                     del row[f"after_{key}"]
-        # What all rows share is in no column.
-        names = {title(row) for row in rows}
         print_rows(
             COMPARED,
             shown,
             selection,
-            title="; ".join([f"{found.before} → {found.after}", *(names if len(names) == 1 else ())]),
+            title=f"{found.before} → {found.after}",
             notes=(*lacking(found), summary(found), method(found)),
         )

@@ -164,7 +164,11 @@ def _got(text: str, value: float | None) -> str:
         return f"{value:.4g}/s"
     if metric.startswith("failed.count"):
         return f"{value:.0f}"
-    return f"{value:.4g}" if ".share" in metric else f"{value:.4g} s"
+    if ".share" in metric:
+        return f"{value:.4g}"
+    from shakedown.reporting.terminal.figures import time
+
+    return time(value)
 
 
 def _show(run: LoadRun, selection: Selection, *, as_json: bool) -> None:

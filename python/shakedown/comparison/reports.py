@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree
 
-from shakedown.reporting.columns.comparison import CHECKED, checked_row, markdown_table
+from shakedown.reporting.columns.comparison import CHECKED, check_notes, checked_row, escaped, markdown_table
 from shakedown.schema.budget import CheckedLimit
 
 
@@ -15,7 +15,10 @@ def markdown(checked: Sequence[CheckedLimit]) -> str:
     head = f"**{failed} of {len(checked)} limits not kept**" if failed else f"**{len(checked)} limits kept**"
     rows = [{**checked_row(one), "strong": one.fails} for one in checked]
     keys = ("suite", "quantity", "limit", "found", "change", "verdict")
-    return "\n".join([head, "", *markdown_table(CHECKED, rows, keys, "strong"), ""])
+    notes = [f"- {escaped(one)}" for one in check_notes(rows)]
+    return "\n".join(
+        [head, "", *markdown_table(CHECKED, rows, keys, "strong"), *(notes and ["", *notes]), ""]
+    )
 
 
 def junit(checked: Iterable[CheckedLimit]) -> str:
@@ -31,6 +34,7 @@ def junit(checked: Iterable[CheckedLimit]) -> str:
             case = ElementTree.SubElement(suite, "testcase", classname=name, name=one.quantity)
             cells = {column.key: column.cell(checked_row(one)) for column in CHECKED}
             text = "{verdict}: limit {limit}, found {found} ({change})".format(**cells)
+            text += "" if one.reason is None else f": {one.reason}"
             if one.fails:
                 ElementTree.SubElement(case, "failure", message=text)
             else:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from shakedown.reporting.columns.comparison import COMPARED, compared_row, escaped, markdown_table
+from shakedown.reporting.columns.comparison import (
+    COMPARED,
+    compared_row,
+    escaped,
+    handshakes,
+    markdown_table,
+)
 from shakedown.schema.comparison import VERDICTS, Compared, Comparison
 
 
@@ -26,12 +32,6 @@ def lacking(comparison: Comparison) -> list[str]:
         if row.quantity == "bytes" and row.level == "handshake" and None in (row.before, row.after)
     )
     return list(names)
-
-
-def title(row: Compared) -> str:
-    """The handshakes that a row compares."""
-    names = (f"{row.suite} ({row.stacks})", f"{row.after_suite} ({row.after_stacks})")
-    return " → ".join(dict.fromkeys(names))
 
 
 def summary(comparison: Comparison) -> str:
@@ -57,7 +57,7 @@ def markdown(comparison: Comparison, rows: Sequence[Compared]) -> str:
     lines = [f"**{escaped(comparison.before)} → {escaped(comparison.after)}**: {summary(comparison)}"]
     grouped: dict[str, list[Compared]] = {}
     for row in rows:
-        grouped.setdefault(title(row), []).append(row)
+        grouped.setdefault(handshakes(compared_row(row)), []).append(row)
     for name, some in grouped.items():
         shown = [{**compared_row(one), "strong": one.verdict == "different"} for one in some]
         keys = ("figure", "before", "after", "change", "interval", "verdict")

@@ -41,7 +41,7 @@ def violation(error: msgspec.ValidationError, kind: Any, where: str, form: Forma
     elif match := re.fullmatch(r"object missing required field `(.*)`", found):
         found = f"the key {match[1]} is missing"
     elif match := re.fullmatch(r"invalid enum value (.*)", found, re.DOTALL):
-        found = f"found {match[1]}{_accepted(_type_at(kind, place))}"
+        found = f"expected {_words_of(_type_at(kind, place))}, got {match[1]}"
     elif form == "TOML" and found == "expected `array`, got `object`" and _holds_tables(kind, place):
         found = f"expected an array of tables, [[{place}]], got a table, [{place}]"
     else:
@@ -82,12 +82,12 @@ def _unknown(key: str, found: types.Type | None, form: Format) -> str:
     known = [one.encode_name for one in found.fields] if isinstance(found, types.StructType) else []
     hint = did_you_mean(key, known)
     if not hint and form == "TOML" and known:
-        hint = f"; accepted: {', '.join(known)}"
+        hint = f"; the keys are {', '.join(known)}"
     return f"unknown key {key[:60]}{hint}"
 
 
-def _accepted(found: types.Type | None) -> str:
-    return f"; accepted: {', '.join(map(str, found.values))}" if isinstance(found, types.LiteralType) else ""
+def _words_of(found: types.Type | None) -> str:
+    return " or ".join(map(str, found.values)) if isinstance(found, types.LiteralType) else "another word"
 
 
 def _holds_tables(kind: Any, place: str) -> bool:  # noqa: ANN401 - a type

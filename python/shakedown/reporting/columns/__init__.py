@@ -45,7 +45,8 @@ class Column:
     name of parts joined by slashes, of which those that all rows share may go into the title. What is
     `identity` is left out of a table whose rows all have the same. A `group` is shown whole or not at all.
     `prose` is folded into the room that is left. `interval` makes the text of the interval that holds the
-    value, where the row has no keys `…_low_…` and `…_high_…` of it.
+    value, where the row has no keys `…_low_…` and `…_high_…` of it. Columns with a `section` are replaced by
+    its text, on a line above the rows that share it, unless columns or an order are asked for.
     """
 
     key: str
@@ -61,6 +62,7 @@ class Column:
     group: str = ""
     prose: bool = False
     interval: Callable[[Row], str] | None = None
+    section: Callable[[Row], str] | None = None
 
     def cell(self, row: Row) -> str:
         """What people read."""

@@ -56,7 +56,7 @@ def device_notes(rows: Sequence[Row]) -> Iterator[str]:
         first = several[0]
         example = f"{first['name']}:{first['variants'][0]}"
         have = "1 device has" if len(several) == 1 else f"{len(several)} devices have"
-        yield f"{have} figures of other builds, as {example}; --columns name,variants lists them"
+        yield f"{have} other builds, as {example}; see --columns name,variants"
 
 
 PRIMITIVES = (

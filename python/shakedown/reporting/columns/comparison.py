@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from shakedown.reporting.columns import ROOM, WIDE, Column, Row, label
+from shakedown.reporting.columns import OFTEN, ROOM, WIDE, Column, Row, label
 from shakedown.reporting.terminal.figures import NOTHING
 from shakedown.schema.base import builtins
 from shakedown.schema.budget import CheckedLimit
@@ -18,7 +18,7 @@ def percent(share: float | None) -> str:
         return NOTHING
     if share == 0:
         return "0"
-    digits = 1 if abs(share) >= 0.01 else 2
+    digits = 0 if abs(share) >= 1 else 1 if abs(share) >= 0.01 else 2
     return f"{share * 100:+,.{digits}f} %".replace("-", "−")
 
 
@@ -28,8 +28,8 @@ def amount(value: float | None, unit: str) -> str:
         return NOTHING
     if unit == "us":
         return f"{value:,.1f} µs" if value < 1000 else f"{value / 1000:,.3f} ms"
-    number = f"{value:,.0f}" if value >= 1000 or float(value).is_integer() else f"{value:,.4g}"
-    return number if unit in ("1", "bytes") else f"{number} {unit}"
+    number = f"{value:,.0f}" if value >= 1000 or float(value).is_integer() else f"{value:,.3g}"
+    return number if unit in ("1", "bytes") else f"{number}/s" if unit == "1/s" else f"{number} {unit}"
 
 
 def figure_name(row: Row) -> str:
@@ -63,24 +63,38 @@ def verdict_words(row: Row) -> str:
     return str(row["verdict"])
 
 
+def handshakes(row: Row) -> str:
+    """The handshakes that a row compares: one, or two different ones."""
+    after = {key: row.get(f"after_{key}") or row[key] for key in ("suite", "stacks")}
+    names = (f"{row['suite']} ({row['stacks']})", f"{after['suite']} ({after['stacks']})")
+    return " → ".join(dict.fromkeys(names))
+
+
 COMPARED = (
-    label("suite", "suite", identity=True, path=True),
-    label("stacks", "stacks", identity=True),
-    label("after_suite", "then", "the suite that it is compared with", identity=True),
-    label("after_stacks", "its stacks", identity=True),
+    label("suite", "suite", identity=True, path=True, section=handshakes),
+    label("stacks", "stacks", identity=True, section=handshakes),
+    label("after_suite", "then", "the suite that it is compared with", identity=True, section=handshakes),
+    label("after_stacks", "its stacks", identity=True, section=handshakes),
     label("figure", "figure", "time (CPU), bytes, instructions, memory: of a side, a message, an operation"),
-    Column(key="before", name="before", text=lambda row: amount(row["before"], row["unit"]), rank=ROOM),
+    Column(
+        key="before",
+        name="before",
+        group="figures",
+        rank=ROOM,
+        text=lambda row: amount(row["before"], row["unit"]),
+    ),
     Column(
         key="after",
         name="after",
         meaning="of a time: before with the change, at the same pace of the machine",
         text=lambda row: amount(row["after"], row["unit"]),
+        group="figures",
         rank=ROOM,
     ),
     label("change", "change", "Hodges and Lehmann's estimate; of counts, the ratio", show=percent),
-    label("interval", "interval", "of the change, for all times at once", text=interval),
+    label("interval", "interval", "of the change, for all times at once", text=interval, rank=OFTEN),
     label("verdict", "verdict", text=verdict_words),
-    label("reason", "reason", rank=ROOM),
+    label("reason", "reason", rank=WIDE),
     Column(key="n", name="n", rank=WIDE, meaning="pairs, or readings of the smaller group"),
     *(
         label(name, name, rank=WIDE)
@@ -103,12 +117,20 @@ def _limit_name(row: Row) -> str:
 
 
 def _checked_words(row: Row) -> str:
-    words = row["verdict"] if row["reason"] is None else f"{row['verdict']}: {row['reason']}"
-    return words if row["gated"] else f"{words} (not gated)"
+    return str(row["verdict"]) if row["gated"] else "not gated"
+
+
+def check_notes(rows: Sequence[Row]) -> Iterator[str]:
+    """Why figures are not known, and what does not count."""
+    for row in rows:
+        if row["reason"] is not None:
+            yield f"{row['suite']}, {_limit_name(row)}: {row['reason']}"
+    if not all(row["gated"] for row in rows):
+        yield "not gated: limits of times count with --times, on a machine that does nothing else"
 
 
 CHECKED = (
-    label("suite", "suite", path=True),
+    label("suite", "suite", path=True, section=lambda row: str(row["suite"])),
     label("quantity", "limit on", text=_limit_name),
     Column(key="limit", name="limit", text=lambda row: amount(row["limit"], row["unit"])),
     Column(key="found", name="found", text=lambda row: amount(row["found"], row["unit"])),

@@ -63,12 +63,10 @@ def spent_rows(spent: TimeSpent) -> Iterator[dict[str, Any]]:
             "sender": step.sender,
             **{key: value for side, share in sides.items() for key, value in _parts(side, share)},
         }
-    yield {
-        "message": "(no message)",
-        "sender": None,
-        "client_other_s": _s(spent.client_unattributed_us),
-        "server_other_s": _s(spent.server_unattributed_us),
-    }
+    rest = {"client": spent.client_unattributed_us, "server": spent.server_unattributed_us}
+    # A side whose half is not known has no columns.
+    known = {f"{side}_other_s": _s(value) for side, value in rest.items() if value is not None}
+    yield {"message": "(no message)", "sender": None, **known}
 
 
 def _parts(side: str, share: Share | None) -> Iterator[tuple[str, float | None]]:

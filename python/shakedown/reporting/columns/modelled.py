@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from shakedown.errors import InputError
-from shakedown.reporting.columns import ALWAYS, DATA, ROOM, USUAL, WIDE, Column, Row, label
+from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label
 from shakedown.reporting.columns.flat import figure, flat, interval, rounded
 from shakedown.reporting.columns.notes import no_energies, no_figures, subjects
 from shakedown.reporting.terminal.figures import (
@@ -133,7 +133,7 @@ PREDICTIONS = (
     Column(key="rate_per_s", name="rate", unit="1/s", rank=ALWAYS, identity=True, show=rate),
     Column(key="round_trips", name="round trips", rank=ALWAYS, meaning="Access-Requests inside EAP",
            show=whole),
-    _side("client", ALWAYS),
+    _side("client", OFTEN),
     _side("server", USUAL),
     Column(key="transmission_s", name="transmission", unit="s", rank=ROOM, show=_two,
            meaning="on the bearer"),

@@ -128,9 +128,10 @@ def _compared(objects: Sequence[Any]) -> ObjectTable:
 
 
 def _checked(objects: Sequence[Any]) -> ObjectTable:
-    from shakedown.reporting.columns.comparison import CHECKED, checked_row
+    from shakedown.reporting.columns.comparison import CHECKED, check_notes, checked_row
 
-    return ObjectTable(CHECKED, [checked_row(one) for one in objects])
+    rows = [checked_row(one) for one in objects]
+    return ObjectTable(CHECKED, rows, notes=lambda shown: () if "reason" in shown else check_notes(rows))
 
 
 _TABLES: dict[str, Callable[[Sequence[Any]], ObjectTable]] = {

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from shakedown.profiles.vocabulary import PUBLIC_KEY_OPERATIONS
-from shakedown.reporting.columns import ALWAYS, ROOM, Column, label
+from shakedown.reporting.columns import ALWAYS, OFTEN, ROOM, Column, label
 from shakedown.reporting.terminal.figures import number
 
 if TYPE_CHECKING:
     from shakedown.schema.primitives import Timing
 
-TITLE = "primitives on this machine, µs a call"
+TITLE = "primitives on this machine, µs"
 
 
 def _microseconds(key: str, name: str, meaning: str, rank: int = ALWAYS) -> Column:
@@ -28,10 +28,8 @@ PRIMITIVES = (
     label("operation", "operation"),
     label("algorithm", "algorithm"),
     label("parameters", "parameters", show=lambda value: value or ""),
-    _microseconds(
-        "us", "µs a call", "median; of signing with ML-DSA, whose calls differ by chance, the mean"
-    ),
-    _microseconds("per_kib_us", "µs a KiB", "of symmetric work, beyond the call"),
+    _microseconds("us", "per call", "median; of signing with ML-DSA, whose calls differ by chance, the mean"),
+    _microseconds("per_kib_us", "per KiB", "of symmetric work, beyond the call", OFTEN),
     _microseconds("min_us", "min", "the shortest call", ROOM),
     _microseconds("mean_us", "mean", "the mean of all calls", ROOM),
     _microseconds("sd_us", "sd", "standard deviation of the calls", ROOM),

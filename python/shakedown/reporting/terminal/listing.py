@@ -213,7 +213,8 @@ def listing(
     folded: Callable[[str], str] = str,
     most: int | None = None,
 ) -> Iterator[str]:
-    """A table's lines: its title, with what all names share; headings; rows; marks that occur; notes.
+    """A table's lines: its title, with what all names share; headings; rows, below the lines of their
+    sections; marks that occur; notes.
 
     Rows are never torn; `folded` folds what stands above and below them. `most` rows are shown.
     """
@@ -227,14 +228,23 @@ def listing(
         yield from [folded(visible(title))] if title else []
         yield from below(set())
         return
-    found = layout(columns, ordered, selection, width, most)
+    section = None
+    if not (selection.wide or selection.columns or selection.sort):
+        section = next((one.section for one in columns if one.section is not None), None)
+    indent = "" if section is None else GAP
+    columns = columns if section is None else [one for one in columns if one.section is None]
+    found = layout(columns, ordered, selection, width - len(indent), most)
     ordered = ordered[:most]
     pattern = found.names.pattern if any(one.path for one in found.columns) else ""
     if title or pattern:
         yield folded(visible("; ".join(part for part in (title, pattern) if part)))
-    yield from (bold.format(line) for line in found.heading())
+    yield from (bold.format(indent + line) for line in found.heading())
+    above = None
     for row in ordered:
-        yield from map(visible, found.lines(row))
+        if section is not None and section(row) != above:
+            above = section(row)
+            yield folded(visible(above))
+        yield from (visible(indent + line) for line in found.lines(row))
     if said := marks_in(found.columns, ordered):
         yield folded(said)
     if found.left_out:
