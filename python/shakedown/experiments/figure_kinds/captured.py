@@ -41,7 +41,7 @@ QUANTITIES = (
         "capture.connections", "1", "connections of a kind (suite, resumption, completeness): all of them"
     ),
     Quantity("capture.uncounted", "1", "connections of kinds that are not counted separately"),
-    Quantity("capture.protocol", "", "text: of a kind; so also `capture.cipher`"),
+    Quantity("capture.protocol", "", "text: protocol of the connections of a kind"),
     Quantity("capture.cipher", "", "text: of a kind"),
     Quantity("capture.resumed", "1", "of a kind: 1 or 0; null if unknown"),
     Quantity("capture.complete", "1", "of a kind: 1 or 0"),
@@ -52,13 +52,11 @@ QUANTITIES = (
     Quantity("capture.keylog", "", "text: the key log's name"),
     Quantity("capture.problem", "", "text: why reading ended before the file did"),
     Quantity("capture.without_cost", "", "text: a suite beyond the limit of suites that are estimated"),
-    Quantity(
-        "connection.client", "", "text: address; so also `.server`, `.server_name`, `.protocol`, `.cipher`"
-    ),
-    Quantity("connection.server", "", "text: address"),
+    Quantity("connection.client", "", "text: the client's address"),
+    Quantity("connection.server", "", "text: the server's address"),
     Quantity("connection.server_name", "", "text: name that the client asked for"),
-    Quantity("connection.protocol", "", "text"),
-    Quantity("connection.cipher", "", "text"),
+    Quantity("connection.protocol", "", "text: protocol and version"),
+    Quantity("connection.cipher", "", "text: negotiated cipher suite"),
     Quantity("connection.resumed", "1", "1 or 0; null if unknown"),
     Quantity("connection.complete", "1", "1 or 0"),
     Quantity("connection.alert", "", "text: an alert of `side`"),

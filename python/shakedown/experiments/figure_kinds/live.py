@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 QUANTITIES = (
     Quantity("live.arrivals", "", "text: when connections are started: poisson, deterministic, closed"),
-    Quantity("live.planned", "1", "connections that were to be started"),
-    Quantity("live.completed", "1", "of these, those whose handshake came to its end"),
+    Quantity("live.planned", "1", "connections planned"),
+    Quantity("live.completed", "1", "of these, those whose handshake was completed"),
     Quantity("live.failed", "1", "those that failed; text: the cause"),
     Quantity("live.rate", "1/s", "completed connections a second"),
     Quantity("live.connect", "s", "from a connection's planned start until it was open, by statistic"),
@@ -62,11 +62,11 @@ QUANTITIES = (
         "live.modelled.server-cpu", "s", "CPU time of the server's stack as measured in memory, and that"
     ),
     Quantity("live.modelled.server-busy", "s", "CPU time of the server's stack as measured in memory"),
-    Quantity("live.modelled.handshake", "s", "`live.handshake` by formula, lateness left out"),
+    Quantity("live.modelled.handshake", "s", "`live.handshake` by formula, without lateness"),
     Quantity("live.modelled.wait", "s", "`live.wait` by formula"),
     Quantity("live.simulated.server-cpu", "s", "the same in virtual time"),
     Quantity("live.simulated.server-busy", "s", "the same"),
-    Quantity("live.simulated.handshake", "s", "`live.handshake` in virtual time, lateness left out"),
+    Quantity("live.simulated.handshake", "s", "`live.handshake` in virtual time, without lateness"),
     Quantity("live.simulated.wait", "s", "`live.wait` in virtual time"),
     Quantity("live.endpoints", "", "text: the stacks whose engines ran in virtual time, too"),
     Quantity("live.endpoints.server-cpu", "s", "`live.simulated.server-cpu` by these engines"),
@@ -81,14 +81,14 @@ QUANTITIES = (
         "handshakes sampled on both sides, over which the figures below are means; `device` is the one whose "
         "time the client took, null: this machine's",
     ),
-    Quantity("live.slowdown", "1", "how many times as long its work took as this machine's"),
+    Quantity("live.slowdown", "1", "the device's processing time divided by this machine's"),
     Quantity("live.step.cryptography", "us", "a side's time in cryptography for a message"),
     Quantity("live.step.other", "us", "the rest of its own time for it; without a message: for none"),
     Quantity(
         "live.step.waited",
         "us",
-        "what passed outside its own work until the message was there; without a message: until the "
-        "connection was",
+        "time outside the side's own work until the message arrived; without a message: until the "
+        "connection was open",
     ),
 )
 

@@ -40,7 +40,7 @@ QUANTITIES = (
     Quantity("accounting.coverage", "1", "attributed time over the CPU time of the thread"),
     Quantity("handshake.instructions", "1", "instructions of a side for a whole handshake, by statistic"),
     Quantity(
-        "handshake.instructions_seed", "1", "what their draws followed; missing where a stack follows none"
+        "handshake.instructions_seed", "1", "seed of the random numbers; missing if the stack uses none"
     ),
     Quantity("message.instructions", "1", "instructions of the side that built or read it"),
     Quantity("operation.instructions", "1", "instructions in it"),

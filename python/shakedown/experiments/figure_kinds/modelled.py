@@ -34,10 +34,14 @@ QUANTITIES = (
         "predicted.queue", "s", "wait for a worker of the server; also low and high; null: no steady state"
     ),
     Quantity(
-        "predicted.ready", "s", "time until the client may send: mean, p50, p95, p99; low and high hold 90 %"
+        "predicted.ready",
+        "s",
+        "time until the client may send: mean, p50, p95, p99; 90 % lie between low and high",
     ),
     Quantity(
-        "predicted.done", "s", "time until the last flight is in: mean, p50, p95, p99; low and high hold 90 %"
+        "predicted.done",
+        "s",
+        "time until both sides have finished: mean, p50, p95, p99; 90 % lie between low and high",
     ),
     Quantity("predicted.utilisation", "1", "share of time that a worker of the server works; low and high"),
     Quantity("predicted.workers", "1", "smallest number of workers that meets `within`; also low and high"),

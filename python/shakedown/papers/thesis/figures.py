@@ -144,7 +144,8 @@ def _waits(thesis: Thesis) -> Iterator[Drawing]:
         "four (mutual ECDH), six (mutual RSA) or five (server-authenticated)."
     )
     mixed = (
-        note + " The thesis states only the pure mixtures and the half-and-half of RSA; the others are ours."
+        note + " Of mixtures, the thesis states only those of two kinds of RSA certificates, half and half; "
+        "the other mixtures are ours."
     )
     yield from _group_waits(thesis, "mutual", 12, mixed, _WAIT_LIMIT_MS)
     for level, number in ((1, 17), (2, 18), (3, 19)):
