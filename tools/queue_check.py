@@ -43,7 +43,7 @@ from tools.queue_waits import (
     Customers,
     Floats,
     Pairs,
-    at_heels,
+    close_behind,
     first_wait_s,
     imitated_s,
     later,
@@ -114,7 +114,7 @@ class Result:
         replayed: waits in a server that never sleeps, from the same arrivals and work.
         imitated: the same in a simulated server, where a handshake's second message follows its first.
         imitated_one_client: the same where the clients share one processor, as the generator's do.
-        at_heels, poisson_at_heels: share of first messages that come right behind a second one, within the
+        close, poisson_close: share of first messages that come right behind a second one, within the
             work that a handshake is for the clients' processor; and of a Poisson process's.
         set_up_s: what waking up adds to the mean wait, which is taken off the live ones.
         discarded: batches in which other programs took the processors.
@@ -139,8 +139,8 @@ class Result:
     replayed: ByMessage
     imitated: ByMessage
     imitated_one_client: ByMessage
-    at_heels: float
-    poisson_at_heels: float
+    close: float
+    poisson_close: float
 
 
 def compare(live: Sequence[float], counts: Sequence[int], formula_s: float, utilisation: float) -> Compared:
@@ -290,7 +290,7 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         ByMessage(*imitated_s(ideal, rate_per_s, IMITATED, round(100 * asked), client_work_s=work_s))
         for work_s in (0.0, client_work_s)
     ]
-    heels = [at_heels(run.passages, client_work_s) for run in runs]
+    heels = [close_behind(run.passages, client_work_s) for run in runs]
     replayed = [
         replayed_s(run.passages.arrived_s, one.service_s) for run, one in zip(runs, by_message, strict=True)
     ]
@@ -322,8 +322,8 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         replayed=ByMessage(float(again_s[is_first].mean()), float(again_s[~is_first].mean())),
         imitated=imitated[0],
         imitated_one_client=imitated[1],
-        at_heels=mean([share for share, _ in heels]),
-        poisson_at_heels=mean([share for _, share in heels]),
+        close=mean([share for share, _ in heels]),
+        poisson_close=mean([share for _, share in heels]),
     )
 
 
@@ -342,7 +342,7 @@ def line(one: Result) -> str:
         f"{1e6 * waits.first_s:7.0f} {1e6 * waits.second_s:6.0f}"
         for waits in (one.replayed, one.imitated, one.imitated_one_client)
     )
-    more += f"{100 * one.at_heels:6.1f} {100 * one.poisson_at_heels:5.1f}"
+    more += f"{100 * one.close:6.1f} {100 * one.poisson_close:5.1f}"
     more += f"{1e6 * one.set_up_s:9.0f}"
     batches = f"{one.discarded:5} {one.contended:5}"
     law = f"{1e6 * one.first.formula_s:9.0f}{100 * one.first.off:+7.1f} %{'' if one.first.met else '  !':3}"
@@ -366,7 +366,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     print(
         f"{'suite':32} {'load':>5} {'n':>8}     live            formula    off        live            "
-        "formula    off         first    off      replayed      two-step      one CPU   at heels %"
+        "formula    off         first    off      replayed      two-step      one CPU      close %"
         "     wake-up  left  kept"
     )
     results: list[Result] = []

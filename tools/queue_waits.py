@@ -181,7 +181,7 @@ def imitated_s(
     return (waited_s[_DUE] + waited_s[_STARTED]) / count, waited_s[_SECOND] / count
 
 
-def at_heels(passages: Passages, within_s: float) -> tuple[float, float]:
+def close_behind(passages: Passages, within_s: float) -> tuple[float, float]:
     """Share of first messages that come within this time after a second message, and a Poisson process's.
 
     Clients that share a processor start no other while one of them makes its second message; those due

@@ -141,7 +141,7 @@ def test_first_messages_that_a_shared_processor_holds_up_wait_behind_a_second_on
 def test_first_messages_at_the_heels_of_second_ones_are_counted():
     # Handshake 7 begins 0.1 after the second message of 4; 9 does not.
     found = passages([0.0, 1.5, 1.6, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
-    share, by_chance = queue_waits.at_heels(found, 0.2)
+    share, by_chance = queue_waits.close_behind(found, 0.2)
     assert share == pytest.approx(1 / 3)
     assert by_chance == pytest.approx(1 - math.exp(-0.2 * 2 / 9.0))
 
