@@ -178,7 +178,8 @@ def trials(model: CostModel, like: Iterable[Build], hidden: str, only: str = "")
         ]
         have = list(build.log_s)
         wanted = model.rows((build, one) for one in have)
-        mean, covariance = model.prior(wanted, use)
+        used = rows.take(use)
+        mean, covariance = model.prior(wanted, use, model.covariance(used, used))
         for target in targets:
             at = have.index(target)
             for name, hides in SCENARIOS.items():

@@ -49,6 +49,8 @@ RELATIONS = ("clock", "speed", "group", "family", "character", "operation", "siz
 NOVELTIES = ("known", "new library", "new element")
 OWN_FIGURES, RELATIVES = 8, 2
 """How many own figures, nearest first, and how many other primitives inform an estimate."""
+KEPT_BLOCKS = 2048
+"""Blocks of the reference figures' covariance that are kept: of two primitives each, some 30 kB."""
 ROUNDING = 1e-4
 """Variance of what no effect explains, in squared logarithms: one per cent."""
 NEW_SD = {"work": 0.25, "size": 0.25, "operation": 0.5}
@@ -207,11 +209,20 @@ class CostModel:
         self.devices = tuple(devices)
         self._numbers: dict[object, int] = {}
         self._effects: dict[Effect, int] = {}
+        self._block = lru_cache(KEPT_BLOCKS)(self._between)
 
     @cached_property
     def reference(self) -> Rows:
         """All figures of the reference builds."""
         return self.rows((build, triple) for build in self.builds for triple in build.log_s)
+
+    @cached_property
+    def _rows_of(self) -> dict[Triple, list[int]]:
+        """Which of the reference's rows are a primitive's."""
+        found: dict[Triple, list[int]] = {}
+        for index, triple in enumerate(self.reference.triple):
+            found.setdefault(triple, []).append(index)
+        return found
 
     def rows(self, figures: Iterable[tuple[Build, Triple]]) -> Rows:
         """Figures with their labels; the cycles of one that a build lacks are not a number."""
@@ -247,9 +258,14 @@ class CostModel:
     def _effect(self, effect: Effect) -> int:
         return self._effects.setdefault(effect, len(self._effects))
 
+    @property
+    def _variances(self) -> Array:
+        """Of each effect, by its number."""
+        return np.array([self.fit.variances.get(effect, 0.0) for effect in self._effects])
+
     def covariance(self, some: Rows, others: Rows) -> Array:
         """The covariance of some figures with others."""
-        variances = np.array([self.fit.variances.get(effect, 0.0) for effect in self._effects])
+        variances = self._variances
         found = np.zeros((len(some.build), len(others.build)))
         for j, mine, theirs in shared_primitives(some, others):
             block = np.zeros((len(mine), len(theirs)))
@@ -260,10 +276,38 @@ class CostModel:
             found[np.ix_(mine, theirs)] += block
         return found
 
-    def prior(self, wanted: Rows, use: Sequence[int]) -> tuple[Array, Array]:
-        """Mean and covariance of figures before the build's own are known, from some reference rows."""
+    def _between(self, one: Triple, other: Triple) -> Array:
+        """The covariance of all reference figures of two primitives, as `covariance` has it."""
+        mine, theirs = self._rows_of[one], self._rows_of[other]
+        rows = self.reference
+        shared = rows.primitives[mine[0]] == rows.primitives[theirs[0]]
+        variances = self._variances[rows.effects[mine][:, :, shared]].sum(axis=2)
+        alike = rows.builds[mine][:, None, :] == rows.builds[theirs][None, :, :]
+        found: Array = (variances[:, None, :] * alike).sum(axis=2)
+        return found
+
+    def from_blocks(self, use: Sequence[int]) -> Array:
+        """The covariance of some reference figures of a few primitives; estimates ask for the same ones."""
+        at = np.asarray(use, dtype=np.int64)
+        primitives: dict[Triple, list[int]] = {}
+        for place, index in enumerate(use):
+            primitives.setdefault(self.reference.triple[index], []).append(place)
+        held = {
+            one: (places, np.searchsorted(self._rows_of[one], at[places]))
+            for one, places in primitives.items()
+        }
+        found = np.empty((len(use), len(use)))
+        for one, (mine, my_rows) in held.items():
+            for other, (theirs, their_rows) in held.items():
+                found[np.ix_(mine, theirs)] = self._block(one, other)[np.ix_(my_rows, their_rows)]
+        return found
+
+    def prior(self, wanted: Rows, use: Sequence[int], inner: Array) -> tuple[Array, Array]:
+        """Mean and covariance of figures before the build's own are known, from some reference rows.
+
+        `inner` is these rows' covariance, which is changed.
+        """
         rows = self.reference.take(use)
-        inner = self.covariance(rows, rows)
         inner[np.diag_indices_from(inner)] += ROUNDING
         outer = self.covariance(rows, wanted)
         solved = np.linalg.solve(inner, np.column_stack([rows.cycles, outer]))
@@ -287,7 +331,7 @@ class CostModel:
             )
             if build.board != like.board and triple in used
         ]
-        mean, covariance = self.prior(wanted, use)
+        mean, covariance = self.prior(wanted, use, self.from_blocks(use))
         mean_log, sd = conditional(mean, covariance, wanted.cycles, range(1, len(own) + 1), 0)
         log_s = mean_log + expected(target) - math.log(like.clock_hz)
         name = relation(target, own)
