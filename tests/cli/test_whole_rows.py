@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from shakedown.cli import exit_status
 from shakedown.reporting.terminal import listing
+from shakedown.reporting.terminal.figures import LEGEND
 
 WIDTH = 80
 LONG = ("tls1.3/x25519mlkem768/mldsa65@mldsa65/mutual", "tls1.2/dhe_rsa+dh2048/rsa2048/requested/ticket")
@@ -96,11 +98,17 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def torn(monkeypatch):
-    """Cells that were folded and are no prose."""
+    """Cells that were folded and are no prose, and lines that are too wide."""
     found = []
-    drawn = listing.Layout.lines
+    drawn, headed = listing.Layout.lines, listing.Layout.heading
+
+    def heading(layout):
+        too_wide = [line for line in headed(layout) if len(line) > WIDTH]
+        found.extend(too_wide)
+        return headed(layout)
 
     def lines(layout, row):
+        found.extend(line for line in drawn(layout, row) if len(line) > WIDTH)
         for column, width in zip(layout.columns, layout.widths, strict=True):
             text = column.cell(row)
             text = layout.names.short.get(text, text) if column.path else text
@@ -109,6 +117,7 @@ def torn(monkeypatch):
         return drawn(layout, row)
 
     monkeypatch.setattr(listing.Layout, "lines", lines)
+    monkeypatch.setattr(listing.Layout, "heading", heading)
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     return found
 
@@ -117,8 +126,15 @@ def torn(monkeypatch):
 def test_a_row_is_one_line(name, folder, torn, monkeypatch, capfd):
     monkeypatch.chdir(folder)
     assert exit_status(COMMANDS[name]) == STATUS.get(name, 0), capfd.readouterr().err
-    assert capfd.readouterr().out
+    out = capfd.readouterr().out
+    assert out
     assert not torn
+    assert not re.search(r"\b(nan|inf|None|NaN|Infinity|e[+-]\d\d)\b", out)
+    block = ""
+    for line in out.splitlines():
+        explained = [one for one in LEGEND.values() if one in line.split("; ")]
+        assert all(one[0] in block for one in explained), f"{line}: no such mark above"
+        block = "" if explained else f"{block}\n{line}"
 
 
 def test_a_device_is_one_line_its_title_included(torn, capfd):
