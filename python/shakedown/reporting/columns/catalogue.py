@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label, seconds, shares
@@ -49,10 +49,12 @@ def device_row(profile: Device) -> dict[str, Any]:
     return {**found, "variants": [one.variant for one in profile.variants]}
 
 
-def device_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """That devices have other builds, with one of them as an example."""
+def device_notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
+    """That devices have other builds, with one of them as an example, where the table describes devices
+    and does not list builds.
+    """
     several = [row for row in rows if row["variants"]]
-    if several:
+    if several and "title" in shown and "variants" not in shown:
         first = several[0]
         example = f"{first['name']}:{first['variants'][0]}"
         have = "1 device has" if len(several) == 1 else f"{len(several)} devices have"

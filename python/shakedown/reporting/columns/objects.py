@@ -100,7 +100,7 @@ def _devices(objects: Sequence[Any]) -> ObjectTable:
     from shakedown.reporting.columns.catalogue import DEVICES, device_notes, device_row
 
     rows = [device_row(one) for one in objects]
-    return ObjectTable(DEVICES, rows, notes=lambda shown: () if "variants" in shown else device_notes(rows))
+    return ObjectTable(DEVICES, rows, notes=lambda shown: device_notes(rows, shown))
 
 
 def _bearers(objects: Sequence[Any]) -> ObjectTable:
