@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from shakedown.experiments.figure_kinds import KINDS, kind, tables
+from shakedown.experiments.figure_kinds import KINDS, tables
+from shakedown.results.quantities import QUANTITIES
 from shakedown.schema.publish import published
 
 END = "<!-- end -->"
@@ -44,7 +45,7 @@ def _quantities() -> Iterator[str]:
     """A heading and a table a kind."""
     for name in KINDS:
         yield from (f"### {name}", "", "| quantity | unit | what |", "| --- | --- | --- |")
-        for one in kind(name).QUANTITIES:
+        for one in QUANTITIES[name]:
             what = one.about if one.unit else one.about.removeprefix("text: ")
             yield f"| `{one.name}` | {one.unit or 'text'} | {what} |"
         yield ""

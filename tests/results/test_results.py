@@ -16,7 +16,7 @@ import pytest
 
 import real
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import KINDS, kind, measured, modelled, reported
+from shakedown.experiments.figure_kinds import KINDS, measured, modelled, reported
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.files.write import digest, draft_of
 from shakedown.native.scenario import HandshakeId, Scenario
@@ -24,6 +24,7 @@ from shakedown.reporting.html.write import write_report
 from shakedown.results import reader
 from shakedown.results.folder import load_results
 from shakedown.results.lock import FolderLock
+from shakedown.results.quantities import QUANTITIES
 from shakedown.results.table import SCHEMA
 from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, ResultsWriter, manifest_digest
 from shakedown.schema.base import CLASSES, SIDES
@@ -102,7 +103,7 @@ def test_samples_stand_in_their_column():
 
 def test_every_quantity_is_documented_and_unique():
     found = load_quantities()
-    names = {name: [one.name for one in kind(name).QUANTITIES] for name in KINDS}
+    names = {name: [one.name for one in QUANTITIES[name]] for name in KINDS}
     assert found <= {one for some in names.values() for one in some}
     for some in names.values():
         assert len(some) == len(set(some))
@@ -113,7 +114,7 @@ def test_the_documentation_lists_all_columns_and_quantities():
     for name in SCHEMA:
         assert f"`{name}`" in text
     for name in KINDS:
-        for one in kind(name).QUANTITIES:
+        for one in QUANTITIES[name]:
             assert f"| `{one.name}` |" in text.split(f"### {name}\n")[1].split("###")[0]
 
 

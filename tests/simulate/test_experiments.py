@@ -6,12 +6,13 @@ import polars as pl
 import pytest
 
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import kind, load_experiment, reported
+from shakedown.experiments.figure_kinds import load_experiment, reported
 from shakedown.experiments.runner import run_experiment
 from shakedown.reporting.html.simulated import sections
 from shakedown.reporting.html.write import write_report
 from shakedown.reporting.terminal.fleets import fleet_tables as simulated_tables
 from shakedown.results.folder import load_results
+from shakedown.results.quantities import QUANTITIES
 
 TEXT = """
 suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
@@ -59,7 +60,7 @@ def test_each_suite_has_a_fleet_for_each_arrival_process(results):
 
 
 def test_all_that_is_in_the_table_is_described(results):
-    described = {quantity.name: quantity.unit for quantity in kind("simulated").QUANTITIES}
+    described = {quantity.name: quantity.unit for quantity in QUANTITIES["simulated"]}
     rows = results.table.filter(pl.col("kind") == "simulated").select("quantity", "unit").unique().rows()
     assert rows
     for quantity, unit in rows:

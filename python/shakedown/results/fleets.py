@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from shakedown.results.parts import over_parts
-from shakedown.results.queries import PLACE, Names, label, wide
+from shakedown.results.quantities import Names, columns, texts
+from shakedown.results.queries import PLACE, label, wide
 
 OF_CLIENTS = (
     "arrived",
@@ -27,7 +28,12 @@ FLEET_OPTIONS = ("retry", "admission", "autoscale", "sessions")
 OF_CELLS = ("sent", "collided", "up", "down", "bytes")
 """Of a time series, what is known of cells; `up` and `down` are shares of their time."""
 
-_STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max", "p99_margin")
+STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max", "p99_margin")
+
+
+def dashed(name: str) -> str:
+    """A column of a time series as its quantity has it: `series.in-flight`."""
+    return name.replace("_", "-")
 
 
 def _labelled(view: pl.DataFrame) -> pl.DataFrame:
@@ -51,37 +57,20 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     kind; `imprecise`: why figures are less precise than asked.
     """
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_null())
-    names: dict[tuple[str, str | None, str | None], str] = {
-        ("simulated.modelled.handshake", None, None): "modelled_handshake_s",
-        ("simulated.modelled.wait", None, None): "modelled_wait_s",
-        ("simulated.modelled.flights-wait", None, None): "modelled_flights_wait_s",
-        ("simulated.recovery", None, None): "recovery_s",
-        ("simulated.recovery", None, "low"): "recovery_low_s",
-        ("simulated.utilisation", None, "low"): "utilisation_low",
-        ("simulated.offered", None, "low"): "offered_low",
-        ("simulated.wake-tail", None, None): "wake_tail_j",
-        ("simulated.in-flight", None, None): "in_flight",
-        ("series.width", None, None): "width_s",
+    names: Names = {
+        **columns("simulated", ("modelled.handshake", "modelled.wait", "modelled.flights-wait", "recovery")),
+        **columns("simulated", ("recovery", "utilisation", "offered"), ("low",)),
+        **columns("simulated", ("wake-tail", "in-flight")),
+        **columns("series", ("width",)),
+        **columns("simulated", ("clients", "cells", "completed", "refused", "attempts")),
+        **columns("simulated", ("utilisation", "offered", "seed")),
+        **columns("simulated", ("handshake", "wait", "energy"), STATISTICS),
     }
-    for name in ("clients", "cells", "completed", "refused", "attempts", "utilisation", "offered", "seed"):
-        names[f"simulated.{name}", None, None] = name
-    for statistic in _STATISTICS:
-        names["simulated.handshake", None, statistic] = f"handshake_{statistic}_s"
-        names["simulated.wait", None, statistic] = f"wait_{statistic}_s"
-        names["simulated.energy", None, statistic] = f"energy_{statistic}_j"
-    texts = {
-        "simulated.arrivals": "arrivals",
-        "simulated.without_cost": "without_cost",
-        "simulated.missing": "missing",
-        "simulated.wait.missing": "wait_missing",
-        "simulated.energy.missing": "energy_missing",
-        "simulated.energy.terms": "energy_terms",
-        "simulated.endpoints": "endpoints",
-        "simulated.mix": "mix",
-        "simulated.imprecise": "imprecise",
-    }
-    texts |= {f"simulated.{name}": name for name in FLEET_OPTIONS}
-    view = wide(rows, PLACE, names, texts=texts)
+    said = texts(
+        "simulated", "arrivals", "without_cost", "missing", "wait.missing", "energy.missing", "energy.terms",
+        "endpoints", "mix", "imprecise", *FLEET_OPTIONS,
+    )  # fmt: skip
+    view = wide(rows, PLACE, names, texts=said)
     failed = rows.filter(pl.col("quantity") == "simulated.failed").group_by("scenario")
     view = view.join(
         failed.agg(pl.col("value").sum().alias("failed")), on="scenario", how="left", maintain_order="left"
@@ -99,14 +88,10 @@ def fleet_kinds(table: pl.DataFrame) -> pl.DataFrame:
         & pl.col("item").is_not_null()
         & pl.col("quantity").str.starts_with("simulated.")
     )
-    names: dict[tuple[str, str | None, str | None], str] = {
-        (f"simulated.{name}", None, None): name for name in ("share", "resumption", "clients", "failed")
-    }
-    for statistic in _STATISTICS:
-        names["simulated.handshake", None, statistic] = f"handshake_{statistic}_s"
-    return wide(
-        rows, ("scenario", "item", "suite", "device", "bearer"), names, texts={"simulated.missing": "missing"}
-    )
+    names = columns("simulated", ("share", "resumption", "clients", "failed"))
+    names |= columns("simulated", ("handshake",), STATISTICS)
+    keys = ("scenario", "item", "suite", "device", "bearer")
+    return wide(rows, keys, names, texts=texts("simulated", "missing"))
 
 
 @over_parts("simulated")
@@ -114,10 +99,7 @@ def fleet_series(table: pl.DataFrame) -> pl.DataFrame:
     """Time series of fleets, one interval a row: `scenario`, `item`, and what happened in it."""
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("quantity").str.starts_with("series."))
     rows = rows.filter(pl.col("item").is_not_null() & pl.col("class").is_null())
-    names: Names = {
-        (f"series.{name.replace('_', '-')}", None, None): name
-        for name in (*OF_FLEETS, *OF_SERVERS, *OF_CELLS)
-    }
+    names = columns("series", map(dashed, (*OF_FLEETS, *OF_SERVERS, *OF_CELLS)))
     # Cells may still carry what clients that are gone have sent.
     return wide(rows, ("scenario", "item"), names).with_columns(
         pl.col(name).fill_null(0.0) for name in OF_FLEETS
@@ -129,5 +111,5 @@ def fleet_kind_series(table: pl.DataFrame) -> pl.DataFrame:
     """The same of each kind of client of a mixture: `class` is its number, from 0, as text."""
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("quantity").str.starts_with("series."))
     rows = rows.filter(pl.col("item").is_not_null() & pl.col("class").is_not_null())
-    names: Names = {(f"series.{name.replace('_', '-')}", None, None): name for name in OF_CLIENTS}
+    names = columns("series", map(dashed, OF_CLIENTS))
     return wide(rows, ("scenario", "class", "item"), names)

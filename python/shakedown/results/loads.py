@@ -5,16 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from shakedown.results.parts import over_parts
+from shakedown.results.quantities import Names, columns, texts
 from shakedown.results.queries import PLACE, labelled, wide
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
-
-
-_TEXTS = {
-    "live.arrivals": "arrivals",
-    "live.saturated": "saturated",
-    "live.endpoints": "endpoints",
-}
 
 
 @over_parts("live", labelled)
@@ -30,30 +24,20 @@ def loads(table: pl.DataFrame) -> pl.DataFrame:
     rows = table.filter(
         (pl.col("kind") == "live") & ~pl.col("quantity").str.contains(r"^live\.(step|sampled|slowdown)")
     )
-    names: dict[tuple[str, str | None, str | None], str] = {
-        ("live.resumed.asked", None, None): "resumed_asked",
-        ("live.resumed.confirmed", None, None): "resumed_confirmed",
-        ("live.own-core", None, None): "own_core",
+    names: Names = {
         ("live.server-cpu", "server", "mean"): "server_cpu_s",
         ("live.wait.formula", None, None): "formula_wait_s",
-        ("live.unloaded", None, None): "unloaded_s",
-        ("live.modelled.connection", "server", None): "modelled_connection_s",
-        ("live.wait", None, None): "wait_s",
+        ("live.rate", None, None): "rate",
+        **columns("live", ("resumed.asked", "resumed.confirmed", "own-core", "unloaded", "wait")),
+        **columns("live", ("planned", "completed", "utilisation")),
+        **columns("live", ("modelled.connection",), side="server"),
+        **columns("live", ("connect", "handshake", "lateness"), STATISTICS, "client"),
+        **columns("live", ("busy",), STATISTICS, "server"),
     }
-    for name in ("planned", "completed", "rate", "utilisation"):
-        names[f"live.{name}", None, None] = name
-    for name, side in (
-        ("connect", "client"),
-        ("handshake", "client"),
-        ("lateness", "client"),
-        ("busy", "server"),
-    ):
-        for statistic in STATISTICS:
-            names[f"live.{name}", side, statistic] = f"{name}_{statistic}_s"
     for kind in ("modelled", "simulated", "endpoints"):
-        for name in ("server-cpu", "server-busy", "handshake", "wait"):
-            names[f"live.{kind}.{name}", None, None] = f"{kind}_{name.replace('-', '_')}_s"
-    view = wide(rows, PLACE, names, texts=_TEXTS)
+        figures = ("server-cpu", "server-busy", "handshake", "wait")
+        names |= columns("live", (f"{kind}.{name}" for name in figures))
+    view = wide(rows, PLACE, names, texts=texts("live", "arrivals", "saturated", "endpoints"))
     failed = rows.filter(pl.col("quantity") == "live.failed").group_by("scenario", maintain_order=True)
     causes = pl.concat_str(pl.col("value").cast(pl.Int64), pl.lit(" × "), pl.col("text")).str.join(", ")
     view = view.join(
@@ -74,7 +58,7 @@ def steps(table: pl.DataFrame) -> pl.DataFrame:
     """
     rows = table.filter(pl.col("quantity").str.starts_with("live.step."))
     keys = [*PLACE, "side", "message_index", "message", "sender"]
-    names: dict[tuple[str, str | None, str | None], str] = {
+    names: Names = {
         (f"live.step.{name}", None, "mean"): f"{name}_us" for name in ("cryptography", "other", "waited")
     }
     view = wide(rows, keys, names, side="")

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from shakedown.results.parts import Table, chunks, over_parts
+from shakedown.results.quantities import Names, columns, texts
 from shakedown.results.table import SCHEMA
 from shakedown.schema.base import CLASSES, SIDES, convert
 from shakedown.schema.saved import ScenarioFigures
@@ -33,8 +34,8 @@ PLACE = (
 MESSAGE = ("message_index", "message", "sender", "flight", "message_unit")
 OPERATION = ("side", "operation", "algorithm", "parameters", "class")
 
-Names = Mapping[tuple[str, str | None, str | None], str]
-"""A view's column for each (quantity, side, statistic)."""
+BOUNDED = ("client", "server", "queue", "utilisation", "energy", "wake-tail", "handshakes_per_charge")
+"""Figures of predictions with their bounds."""
 
 
 def labelled(view: pl.DataFrame) -> pl.DataFrame:
@@ -52,12 +53,9 @@ def handshakes(table: pl.DataFrame) -> pl.DataFrame:
     `server_bytes`, `flights`, `repeat`, `preempted`, `clock`; `user_supplied`: sides, joined by "and".
     """
     rows = table.filter(pl.col("kind") == "measured")
-    names: dict[tuple[str, str | None, str | None], str] = {
-        ("handshake.bytes", None, None): "bytes",
-        ("handshake.flights", None, None): "flights",
-        ("handshake.repeat", None, None): "repeat",
-        ("handshake.preempted", None, None): "preempted",
-        ("accounting.coverage", None, None): "coverage",
+    names: Names = {
+        **columns("handshake", ("bytes", "flights", "repeat", "preempted")),
+        **columns("accounting", ("coverage",)),
     }
     for side in SIDES:
         names |= {
@@ -122,12 +120,10 @@ def messages(table: pl.DataFrame) -> pl.DataFrame:
     """
     rows = table.filter((pl.col("kind") == "measured") & pl.col("quantity").str.starts_with("message."))
     names: Names = {
-        ("message.bytes", None, None): "bytes",
-        ("message.retransmissions", None, None): "retransmissions",
+        **columns("message", ("bytes", "retransmissions")),
         ("message.generate", None, "mean"): "generate_us",
         ("message.process", None, "mean"): "process_us",
-        ("message.generate", None, "median"): "generate_median_us",
-        ("message.process", None, "median"): "process_median_us",
+        **columns("message", ("generate", "process"), ("median",)),
     }
     return wide(rows, (*IDENTITY, "item", *MESSAGE), names, side="")
 
@@ -139,22 +135,9 @@ def operations(table: pl.DataFrame) -> pl.DataFrame:
     names: Names = {
         ("operation.time", None, "mean"): "us",
         ("operation.time", None, "median"): "median_us",
-        ("operation.count", None, None): "count",
-        ("operation.bytes", None, None): "bytes",
+        **columns("operation", ("count", "bytes")),
     }
     return wide(rows, (*IDENTITY, "item", *MESSAGE, *OPERATION), names, side="")
-
-
-_BOUNDED = (
-    ("client", "client", "_s"),
-    ("server", "server", "_s"),
-    ("queue", "queue", "_s"),
-    ("utilisation", "utilisation", ""),
-    ("energy", "energy", "_j"),
-    ("wake-tail", "wake_tail", "_j"),
-    ("handshakes_per_charge", "handshakes_per_charge", ""),
-)
-"""Figures of predictions with their bounds: quantity, and how its columns begin and end."""
 
 
 @over_parts("modelled", labelled)
@@ -175,28 +158,17 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
         .filter(~quantity.str.contains("extrapolated|without_cost") & (quantity != "predicted.missing"))
     )
     names: Names = {
-        ("predicted.transmission", None, None): "transmission_s",
-        ("predicted.ready", None, "low"): "ready_low_s",
-        ("predicted.ready", None, "high"): "ready_high_s",
-        ("predicted.done", None, "low"): "done_low_s",
-        ("predicted.done", None, "high"): "done_high_s",
-        **{(f"predicted.{name}", None, end): f"{column}{'' if end is None else f'_{end}'}{unit}"
-           for name, column, unit in _BOUNDED for end in (None, "low", "high")},
-        **{(f"predicted.{end}", None, statistic): f"{end}_{statistic}_s"
-           for end in ("ready", "done") for statistic in ("mean", "p50", "p95", "p99")},
+        **columns("predicted", ("transmission",)),
+        **columns("predicted", ("ready", "done"), ("low", "high")),
+        **columns("predicted", BOUNDED, (None, "low", "high")),
+        **columns("predicted", ("ready", "done"), ("mean", "p50", "p95", "p99")),
         ("predicted.workers", None, None): "workers_needed",
         ("predicted.workers", None, "low"): "workers_needed_low",
         ("predicted.workers", None, "high"): "workers_needed_high",
-    }  # fmt: skip
-    texts = {
-        "predicted.basis": "basis",
-        "predicted.energy.basis": "energy_basis",
-        "predicted.wake-tail.basis": "wake_tail_basis",
-        "predicted.energy.missing": "energy_missing",
-        "predicted.energy.terms": "energy_terms",
     }
+    said = texts("predicted", "basis", "energy.basis", "wake-tail.basis", "energy.missing", "energy.terms")
     by = ("scenario", "capture", "connection", "rate_per_s")
-    view = wide(rows, PLACE, names, texts=texts, by=by)
+    view = wide(rows, PLACE, names, texts=said, by=by)
     keys = ["scenario", "capture", "connection"]
     view = view.join(missing, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return view.with_columns(pl.col("missing").fill_null(0))
@@ -208,12 +180,15 @@ def without_cost(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(pl.col("quantity") == "predicted.without_cost").select(*PLACE, reason="text")
 
 
+_WHERE = pl.when(pl.col("side") == "client").then(pl.col("device")).otherwise(pl.col("server_device"))
+"""The device on which a side works."""
+
+
 @over_parts("modelled")
 def missing(table: pl.DataFrame) -> pl.DataFrame:
     """Work without a figure: `where` it is done, and `why` there is none."""
-    place = pl.when(pl.col("side") == "client").then(pl.col("device")).otherwise(pl.col("server_device"))
     rows = table.filter(pl.col("quantity") == "predicted.missing")
-    return rows.select(*PLACE, *OPERATION, why="text", where=place)
+    return rows.select(*PLACE, *OPERATION, why="text", where=_WHERE)
 
 
 @over_parts("modelled")
@@ -226,9 +201,8 @@ def extrapolated(table: pl.DataFrame) -> pl.DataFrame:
         ("predicted.extrapolated", None, "low"): "low_s",
         ("predicted.extrapolated", None, "high"): "high_s",
     }
-    texts = {"predicted.extrapolated": "how", "predicted.extrapolated.source": "source"}
-    place = pl.when(pl.col("side") == "client").then(pl.col("device")).otherwise(pl.col("server_device"))
-    return wide(rows, keys, names, side="", texts=texts).with_columns(where=place)
+    said = {"predicted.extrapolated": "how", "predicted.extrapolated.source": "source"}
+    return wide(rows, keys, names, side="", texts=said).with_columns(where=_WHERE)
 
 
 @over_parts("modelled", labelled)
@@ -237,12 +211,7 @@ def queues(table: pl.DataFrame) -> pl.DataFrame:
     rows = table.filter(
         pl.col("quantity").is_in(["queue.service", "queue.knee", "queue.saturation"])
     ).with_columns(rate_per_s=pl.lit(None, pl.Float64))
-    names: Names = {
-        ("queue.service", None, None): "service_s",
-        ("queue.knee", None, None): "knee_per_s",
-        ("queue.saturation", None, None): "saturation_per_s",
-    }
-    return wide(rows, PLACE, names)
+    return wide(rows, PLACE, columns("queue", ("service", "knee", "saturation")))
 
 
 def queue_points(table: Table) -> dict[str, list[tuple[float, float]]]:
@@ -260,12 +229,8 @@ def captures(table: pl.DataFrame) -> pl.DataFrame:
     """Captures, one a row: `packets`, `length_s`, `uncounted`, `keylog`, `problem`, `connections` (all)."""
     rows = table.filter((pl.col("kind") == "captured") & pl.col("quantity").str.starts_with("capture."))
     keys = ("scenario", "capture")
-    names: Names = {
-        ("capture.packets", None, None): "packets",
-        ("capture.length", None, None): "length_s",
-        ("capture.uncounted", None, None): "uncounted",
-    }
-    view = wide(rows, keys, names, texts={f"capture.{name}": name for name in ("keylog", "problem")})
+    names = columns("capture", ("packets", "length", "uncounted"))
+    view = wide(rows, keys, names, texts=texts("capture", "keylog", "problem"))
     total = rows.filter(pl.col("quantity").is_in(["capture.connections", "capture.uncounted"]))
     total = total.group_by("scenario").agg(pl.col("value").sum().cast(pl.Int64).alias("connections"))
     suites_without_cost = rows.filter(pl.col("quantity") == "capture.without_cost")
@@ -284,36 +249,31 @@ def capture_kinds(table: pl.DataFrame) -> pl.DataFrame:
         & pl.col("quantity").str.starts_with("capture.")
         & pl.col("item").is_not_null()
     )
-    names: dict[tuple[str, str | None, str | None], str] = {
+    names: Names = {
         ("capture.connections", None, None): "count",
-        ("capture.resumed", None, None): "resumed",
-        ("capture.complete", None, None): "complete",
+        **columns("capture", ("resumed", "complete")),
     }
     for statistic in ("low", "mean", "high"):
         names["capture.bytes", None, statistic] = f"{statistic}_bytes"
         names["capture.duration", None, statistic] = f"{statistic}_s"
-    texts = {f"capture.{name}": name for name in ("protocol", "cipher")}
-    return wide(rows, ("scenario", "capture", "item", "suite"), names, texts=texts)
+    said = texts("capture", "protocol", "cipher")
+    return wide(rows, ("scenario", "capture", "item", "suite"), names, texts=said)
 
 
 @over_parts("captured")
 def connections(table: pl.DataFrame) -> pl.DataFrame:
     """Connections that were kept, one a row; `wire_bytes` counts what stayed encrypted, too."""
     rows = table.filter((pl.col("kind") == "captured") & pl.col("connection").is_not_null())
-    names: dict[tuple[str, str | None, str | None], str] = {
-        ("connection.resumed", None, None): "resumed",
-        ("connection.complete", None, None): "complete",
-        ("connection.messages", None, None): "messages",
+    names: Names = {
+        **columns("connection", ("resumed", "complete", "messages")),
         ("handshake.duration", None, None): "handshake_s",
-        ("handshake.flights", None, None): "flights",
-        ("handshake.bytes", None, None): "bytes",
+        **columns("handshake", ("flights", "bytes")),
     }
     for side in SIDES:
         names["handshake.undecrypted", side, None] = f"{side}_undecrypted_bytes"
         names["retransmission.segments", side, None] = f"{side}_segments"
-    named = ("client", "server", "server_name", "protocol", "cipher", "refused")
-    texts = {f"connection.{name}": name for name in named}
-    view = wide(rows, ("scenario", "capture", "connection", "suite"), names, texts=texts)
+    said = texts("connection", "client", "server", "server_name", "protocol", "cipher", "refused")
+    view = wide(rows, ("scenario", "capture", "connection", "suite"), names, texts=said)
     undecrypted = pl.sum_horizontal(f"{side}_undecrypted_bytes" for side in SIDES)
     return view.with_columns(undecrypted_bytes=undecrypted, wire_bytes=pl.col("bytes") + undecrypted)
 

@@ -2,17 +2,17 @@
 
 A row says which scenario (a handshake's identity, devices, bearer, rate), which figure (quantity, side,
 message, operation, statistic), its value with its unit, over how many repetitions, of which kind, and from
-which run. Each kind of figure (`shakedown.experiments.figure_kinds`) declares its quantities
-in `QUANTITIES`.
+which run. `quantities.py` says what each quantity is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import polars as pl
 
+from shakedown.results.quantities import UNITS
 from shakedown.schema.identity import Identified
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -58,14 +58,6 @@ SCHEMA: dict[str, pl.DataType] = {
 Row = dict[str, Any]
 
 
-class Quantity(NamedTuple):
-    """What a quantity is, for readers of the table."""
-
-    name: str
-    unit: str
-    about: str
-
-
 IDENTITY_COLUMNS = (
     "suite",
     "client_stack",
@@ -91,9 +83,16 @@ def identity_columns(one: Identified) -> Row:
     }
 
 
-def figure(quantity: str, unit: str | None, value: float | None, **columns: object) -> Row:
-    """A row with a number."""
-    return {"quantity": quantity, "unit": unit, "value": None if value is None else float(value), **columns}
+def figure(quantity: str, value: float | None, **columns: object) -> Row:
+    """A row with a number, in the quantity's unit."""
+    number = None if value is None else float(value)
+    return {"quantity": quantity, "unit": UNITS[quantity], "value": number, **columns}
+
+
+def spread(quantity: str, found: object, statistics: Iterable[str], **columns: object) -> Iterator[Row]:
+    """A row for each statistic that is a field of an object."""
+    for statistic in statistics:
+        yield figure(quantity, getattr(found, statistic), statistic=statistic, **columns)
 
 
 def fact(quantity: str, text: str | None, **columns: object) -> Row:

@@ -1,11 +1,11 @@
 """Kinds of figures: one module each, and this registry. A new kind is a module here, and its line in `KINDS`.
 
-A module defines its figures (`QUANTITIES`), the experiment's table that it reads (`TABLE`), its scenarios of
-an experiment (`planned`, `scenarios`), how its figures are computed (`run` converts a scenario to the object
-that is printed, `rows` that object to rows of the table), and how they look on a terminal (`terminal`).
-Other definitions are those of `defaults.py`. In the report they look as the module of its name in
-`reporting/html` has it (`sections`, and `answer` and `findings` where there are any). Terminal and report
-query the table, and nothing else; runner, command line and reference ask this registry.
+A module defines how its figures are computed (`run` converts a scenario to the object that is printed, `rows`
+that object to rows of the table), and whatever else of `Kind` is not as that has it: the experiment's table
+that it reads, its scenarios of an experiment, how they look on a terminal. Its quantities are in
+`results/quantities.py`. In the report they look as the module of its name in `reporting/html` has it
+(`sections`, and `answer` and `findings` where there are any). Terminal and report query the table, and
+nothing else; runner, command line and reference ask this registry.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 from shakedown.schema.arguments import checked
+from shakedown.schema.saved import Planned
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from shakedown.reporting.html.section import Section
     from shakedown.reporting.html.text import Sentence
     from shakedown.results.folder import Results
-    from shakedown.results.table import Quantity
     from shakedown.schema.base import Object
     from shakedown.schema.measured import Measurement
-    from shakedown.schema.saved import Planned
     from shakedown.schema.trace import Trace
 
 KINDS = (
@@ -86,54 +84,73 @@ class Run:
         return frozenset(one for name in KINDS for one in kind(name).needs(self.experiment))
 
 
-class Kind(Protocol):
-    """What each module here has, of its own or from `defaults.py`."""
+class Kind:
+    """A kind's module, with what it leaves out."""
 
-    QUANTITIES: tuple[Quantity, ...]
-    TABLE: Table | None
+    TABLE: Table | None = None
     """The experiment's table of this name; None where it has none."""
+
+    run: Callable[[Scenario, Run], Any]
+    """Makes a scenario's figures: the object that is printed. Raises `ShakedownError`, and the core's errors.
+    """
+
+    rows: Callable[[Scenario, Any], pl.DataFrame]
+    """What `run` returned as rows of the table."""
+
+    def __init__(self, name: str) -> None:
+        """Raises `ImportError` where there is no such kind."""
+        vars(self).update(vars(import_module(f"{__name__}.{name}")))
+        self.name = name
 
     def planned(self, experiment: Experiment) -> Iterable[Planned]:
         """The parts of the table that a run means to write, as far as that is known beforehand."""
+        return (Planned(kind=self.name, about=one.label) for one in experiment.of(self.name))
 
     def needs(self, experiment: Experiment) -> Collection[Need]:
         """What it looks at of what earlier kinds found; of what no kind needs nothing is kept."""
+        return ()
 
     def profiles(self, experiment: Experiment) -> Iterable[str]:
         """Further devices and bearers on which its figures depend, besides the experiment's places."""
+        return ()
 
     def scenarios(self, run: Run) -> Iterable[Sequence[Scenario]]:
         """The scenarios of an experiment, a batch for each part of the table."""
-
-    def run(self, scenario: Scenario, run: Run) -> Any:  # noqa: ANN401 - an object of the schema
-        """Makes a scenario's figures: the object that is printed. Raises `ShakedownError` and the core's
-        errors.
-        """
-
-    def rows(self, scenario: Scenario, found: Any) -> pl.DataFrame:  # noqa: ANN401 - what `run` returned
-        """The object as rows of the table."""
+        return ((one,) for one in run.experiment.of(self.name))
 
     def printed(self, found: Any) -> Iterable[Object]:  # noqa: ANN401 - what `run` returned
         """What `run --json` prints of it."""
+        return (found,)
 
     def traces(self, scenario: Scenario, found: Any) -> dict[Source, Trace]:  # noqa: ANN401 - as above
         """What of it can be estimated."""
+        return {}
 
     def notes(self, found: Any) -> list[str]:  # noqa: ANN401 - as above
         """What a user should know of it, one line each."""
+        return []
 
     def terminal(self, results: Results, width: int) -> Iterable[str]:
         """Tables for people."""
+        return ()
+
+    @property
+    def _page(self) -> Any:  # noqa: ANN401 - a module
+        return import_module(f"shakedown.reporting.html.{self.name}")
 
     def sections(self, results: Results) -> Iterable[Section]:
         """Parts of the report; none where the results have no such figures."""
+        return cast("Iterable[Section]", self._page.sections(results))
 
     def answer(self, results: Results) -> tuple[list[Sentence], list[Sentence]]:
         """The beginning of the report: the answer and the findings."""
+        made = (getattr(self._page, part, None) for part in ("answer", "findings"))
+        first, beside = ([] if one is None else one(results) for one in made)
+        return first, beside
 
 
 @runtime_checkable
-class Spreading(Kind, Protocol):
+class Spreading(Protocol):
     """A kind whose figures do not depend on the machine that computes them."""
 
     def job(self, scenario: Scenario, run: Run) -> Callable[[], Any]:
@@ -144,7 +161,7 @@ class Spreading(Kind, Protocol):
 
 
 @runtime_checkable
-class Together(Kind, Protocol):
+class Together(Protocol):
     """A kind that has very many scenarios, whose rows are made together."""
 
     def table(self, made: Sequence[tuple[Scenario, Any]]) -> pl.DataFrame:
@@ -152,22 +169,8 @@ class Together(Kind, Protocol):
 
 
 def kind(name: str) -> Kind:
-    """A kind's module, with the defaults for what it leaves out."""
-    from shakedown.experiments.figure_kinds import defaults
-
-    def page() -> Any:  # noqa: ANN401 - a module
-        return import_module(f"shakedown.reporting.html.{name}")
-
-    def sections(results: Results) -> Iterable[Section]:
-        return cast("Iterable[Section]", page().sections(results))
-
-    def answer(results: Results) -> tuple[list[Sentence], list[Sentence]]:
-        made = (getattr(page(), part, None) for part in ("answer", "findings"))
-        first, beside = ([] if one is None else one(results) for one in made)
-        return first, beside
-
-    own = vars(import_module(f"{__name__}.{name}"))
-    return cast(Kind, SimpleNamespace(**{**vars(defaults), "sections": sections, "answer": answer, **own}))
+    """A kind of figures."""
+    return Kind(name)
 
 
 @checked

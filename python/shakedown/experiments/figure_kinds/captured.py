@@ -6,7 +6,7 @@ the counts of its kind, and of each suite the first connection that makes a trac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import msgspec
 
 from shakedown.experiments.figure_kinds.measured import message_columns
 from shakedown.native.scenario import HandshakeId
-from shakedown.results.table import Quantity, Row, fact, figure, frame
+from shakedown.results.table import Row, fact, figure, frame, spread
 from shakedown.schema.base import SIDES, Object
 from shakedown.schema.captured import (
     Capture,
@@ -24,54 +24,16 @@ from shakedown.schema.captured import (
     KeptTrace,
     Range,
 )
-from shakedown.schema.saved import Planned
 from shakedown.schema.trace import CapturedTrace, Trace
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shakedown.experiments.figure_kinds import Run, Source
-    from shakedown.experiments.file import Experiment
     from shakedown.native import Inspection
     from shakedown.native.scenario import Scenario
     from shakedown.results.folder import Results
 
-QUANTITIES = (
-    Quantity(
-        "capture.connections", "1", "connections of a kind (suite, resumption, completeness): all of them"
-    ),
-    Quantity("capture.uncounted", "1", "connections of kinds that are not counted separately"),
-    Quantity("capture.protocol", "", "text: protocol of the connections of a kind"),
-    Quantity("capture.cipher", "", "text: of a kind"),
-    Quantity("capture.resumed", "1", "of a kind: 1 or 0; null if unknown"),
-    Quantity("capture.complete", "1", "of a kind: 1 or 0"),
-    Quantity("capture.bytes", "bytes", "of the connections of a kind, by statistic low, mean, high"),
-    Quantity("capture.duration", "s", "of the handshakes of a kind, by statistic low, mean, high"),
-    Quantity("capture.packets", "1", "packets read"),
-    Quantity("capture.length", "s", "from the first packet to the last"),
-    Quantity("capture.keylog", "", "text: the key log's name"),
-    Quantity("capture.problem", "", "text: why reading ended before the file did"),
-    Quantity("capture.without_cost", "", "text: a suite beyond the limit of suites that are estimated"),
-    Quantity("connection.client", "", "text: the client's address"),
-    Quantity("connection.server", "", "text: the server's address"),
-    Quantity("connection.server_name", "", "text: name that the client asked for"),
-    Quantity("connection.protocol", "", "text: protocol and version"),
-    Quantity("connection.cipher", "", "text: negotiated cipher suite"),
-    Quantity("connection.resumed", "1", "1 or 0; null if unknown"),
-    Quantity("connection.complete", "1", "1 or 0"),
-    Quantity("connection.alert", "", "text: an alert of `side`"),
-    Quantity("connection.problem", "", "text: a limitation of the figures"),
-    Quantity("connection.refused", "", "text: why there is no trace of it"),
-    Quantity("connection.messages", "1", "messages, those that are not kept included"),
-    Quantity("handshake.duration", "s", "from a connection's first packet to the last flight's last message"),
-    Quantity("handshake.undecrypted", "bytes", "handshake bytes of a side that stayed encrypted"),
-    Quantity("message.at", "s", "end of a message, since the start of the connection"),
-    Quantity("message.wait", "s", "since the message before it"),
-    Quantity("message.wait.sender", "s", "the part of the wait spent by the message's sender"),
-    Quantity("message.wait.network", "s", "the part of the wait spent on the network"),
-    Quantity("retransmission.segments", "1", "segments that a side sent more than once"),
-    Quantity("retransmission.bytes", "bytes", "their bytes"),
-)
 
 MAX_CONNECTIONS = 50
 """Connections of a capture that are kept message by message."""
@@ -91,16 +53,6 @@ MAX_TRACES = 12
 def cut_short(capture: object, problem: str) -> str:
     """The line for a capture whose reading ended before the file did."""
     return f"{capture}: {problem}; what came before is used, and connections may lack what came after"
-
-
-def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
-    """Each capture of the experiment by itself."""
-    return ((one,) for one in run.experiment.of("captured"))
-
-
-def planned(experiment: Experiment) -> Iterator[Planned]:
-    """A part a capture."""
-    return (Planned(kind=one.kind, about=one.label) for one in experiment.of("captured"))
 
 
 def run(scenario: Scenario, run: Run) -> Capture:
@@ -262,9 +214,9 @@ def rows(scenario: Scenario, found: Capture) -> pl.DataFrame:
 
 def _rows(capture: Capture) -> Iterator[Row]:
     if capture.summary is not None:
-        yield figure("capture.packets", "1", capture.summary.packets)
-        yield figure("capture.length", "s", capture.summary.duration_s)
-    yield figure("capture.uncounted", "1", capture.uncounted)
+        yield figure("capture.packets", capture.summary.packets)
+        yield figure("capture.length", capture.summary.duration_s)
+    yield figure("capture.uncounted", capture.uncounted)
     for quantity, text in (("capture.keylog", capture.keylog), ("capture.problem", capture.problem)):
         if text is not None:
             yield fact(quantity, text)
@@ -280,49 +232,45 @@ def _rows(capture: Capture) -> Iterator[Row]:
 
 
 def _kind(kind: ConnectionKind) -> Iterator[Row]:
-    yield figure("capture.connections", "1", kind.count)
+    yield figure("capture.connections", kind.count)
     yield fact("capture.protocol", kind.protocol)
     yield fact("capture.cipher", kind.cipher)
-    yield figure("capture.resumed", "1", kind.resumed)
-    yield figure("capture.complete", "1", kind.complete)
-    for quantity, unit, spread in (
-        ("capture.bytes", "bytes", kind.bytes),
-        ("capture.duration", "s", kind.handshake_s),
-    ):
-        for statistic in ("low", "mean", "high"):
-            if spread is not None:
-                yield figure(quantity, unit, getattr(spread, statistic), statistic=statistic)
+    yield figure("capture.resumed", kind.resumed)
+    yield figure("capture.complete", kind.complete)
+    for quantity, range_ in (("capture.bytes", kind.bytes), ("capture.duration", kind.handshake_s)):
+        if range_ is not None:
+            yield from spread(quantity, range_, ("low", "mean", "high"))
 
 
 def _connection(kept: KeptConnection) -> Iterator[Row]:
     one = kept.connection
     for name in ("client", "server", "server_name", "protocol", "cipher"):
         yield fact(f"connection.{name}", getattr(one, name))
-    yield figure("connection.resumed", "1", one.resumed)
-    yield figure("connection.complete", "1", one.complete)
-    yield figure("connection.messages", "1", len(one.messages) + kept.messages_left_out)
+    yield figure("connection.resumed", one.resumed)
+    yield figure("connection.complete", one.complete)
+    yield figure("connection.messages", len(one.messages) + kept.messages_left_out)
     if kept.refused is not None:
         yield fact("connection.refused", kept.refused)
     for alert in one.alerts:
         yield fact("connection.alert", alert.description, side=alert.sender)
     for problem in one.problems:
         yield fact("connection.problem", problem)
-    yield figure("handshake.duration", "s", one.handshake_s)
-    yield figure("handshake.flights", "1", one.flights)
-    yield figure("handshake.bytes", "bytes", one.bytes.total)
+    yield figure("handshake.duration", one.handshake_s)
+    yield figure("handshake.flights", one.flights)
+    yield figure("handshake.bytes", one.bytes.total)
     for side in SIDES:
-        yield figure("handshake.bytes", "bytes", one.bytes.of(side), side=side)
-        yield figure("handshake.undecrypted", "bytes", one.encrypted.of(side).bytes, side=side)
+        yield figure("handshake.bytes", one.bytes.of(side), side=side)
+        yield figure("handshake.undecrypted", one.encrypted.of(side).bytes, side=side)
         again = one.retransmissions.of(side)
-        yield figure("retransmission.segments", "1", again.segments, side=side)
-        yield figure("retransmission.bytes", "bytes", again.bytes, side=side)
+        yield figure("retransmission.segments", again.segments, side=side)
+        yield figure("retransmission.bytes", again.bytes, side=side)
     for item, message in enumerate(one.messages):
         place = {"item": item, **message_columns(message)}
-        yield figure("message.bytes", "bytes", message.bytes, **place)
-        yield figure("message.at", "s", message.time_s, **place)
-        yield figure("message.wait", "s", message.wait_s, **place)
-        yield figure("message.wait.sender", "s", message.peer_s, **place)
-        yield figure("message.wait.network", "s", message.network_s, **place)
+        yield figure("message.bytes", message.bytes, **place)
+        yield figure("message.at", message.time_s, **place)
+        yield figure("message.wait", message.wait_s, **place)
+        yield figure("message.wait.sender", message.peer_s, **place)
+        yield figure("message.wait.network", message.network_s, **place)
 
 
 def printed(found: Capture) -> Iterable[Object]:

@@ -16,7 +16,8 @@ from shakedown.errors import InputError
 from shakedown.experiments.file import loads
 from shakedown.native.processors import placed, processors, ran_s, threads
 from shakedown.native.scenario import Live, Load, Options, Places, Scenario
-from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
+from shakedown.results.loads import STATISTICS
+from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
 from shakedown.schema.identity import Identified
 from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun, SampledHandshakes, TimeSpent
 from shakedown.schema.saved import Planned
@@ -29,71 +30,8 @@ if TYPE_CHECKING:
     from shakedown.experiments.file import Experiment
     from shakedown.results.folder import Results
 
-QUANTITIES = (
-    Quantity("live.arrivals", "", "text: when connections are started: poisson, deterministic, closed"),
-    Quantity("live.planned", "1", "connections planned"),
-    Quantity("live.completed", "1", "of these, those whose handshake was completed"),
-    Quantity("live.failed", "1", "those that failed; text: the cause"),
-    Quantity("live.rate", "1/s", "completed connections a second"),
-    Quantity("live.connect", "s", "from a connection's planned start until it was open, by statistic"),
-    Quantity("live.handshake", "s", "the same until the end of its handshake"),
-    Quantity("live.lateness", "s", "the same until its actual start"),
-    Quantity("live.resumed.asked", "1", "completed connections that were to resume a session"),
-    Quantity("live.resumed.confirmed", "1", "of these, those that the server resumed"),
-    Quantity("live.generator-cpu", "s", "CPU time of the generator"),
-    Quantity("live.saturated", "", "text: by what the generator was the bottleneck"),
-    Quantity("live.own-core", "1", "1: server and generator had cores of their own; 0: they shared one"),
-    Quantity(
-        "live.server-cpu", "s", "mean CPU time of the server's threads for one handshake, kernel included"
-    ),
-    Quantity("live.busy", "s", "time that the server's stack worked for one handshake, by statistic"),
-    Quantity("live.busy.second-moment", "s²", "its second moment"),
-    Quantity("live.utilisation", "1", "share of time that the server's stack worked"),
-    Quantity("live.wait.formula", "s", "mean wait at the server, by formula from its own busy times"),
-    Quantity("live.unloaded", "s", "mean of `live.handshake` at a rate without a queue"),
-    Quantity("live.wait", "s", "time that the load added to that; noise can make it negative"),
-    Quantity(
-        "live.modelled.connection",
-        "s",
-        "what a connection costs beyond the handshake in memory, by this machine's profile; in what is "
-        "modelled and simulated",
-    ),
-    Quantity(
-        "live.modelled.server-cpu", "s", "CPU time of the server's stack as measured in memory, and that"
-    ),
-    Quantity("live.modelled.server-busy", "s", "CPU time of the server's stack as measured in memory"),
-    Quantity("live.modelled.handshake", "s", "`live.handshake` by formula, without lateness"),
-    Quantity("live.modelled.wait", "s", "`live.wait` by formula"),
-    Quantity("live.simulated.server-cpu", "s", "the same in virtual time"),
-    Quantity("live.simulated.server-busy", "s", "the same"),
-    Quantity("live.simulated.handshake", "s", "`live.handshake` in virtual time, without lateness"),
-    Quantity("live.simulated.wait", "s", "`live.wait` in virtual time"),
-    Quantity("live.endpoints", "", "text: the stacks whose engines ran in virtual time, too"),
-    Quantity("live.endpoints.server-cpu", "s", "`live.simulated.server-cpu` by these engines"),
-    Quantity("live.endpoints.server-busy", "s", "the same of `live.simulated.server-busy`"),
-    Quantity("live.endpoints.handshake", "s", "the same of `live.simulated.handshake`"),
-    Quantity("live.endpoints.wait", "s", "the same of `live.simulated.wait`"),
-    Quantity("live.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
-    Quantity("live.endpoints.critical", "1", "critical distance at the 1 % level"),
-    Quantity(
-        "live.sampled",
-        "1",
-        "handshakes sampled on both sides, over which the figures below are means; `device` is the one whose "
-        "time the client took, null: this machine's",
-    ),
-    Quantity("live.slowdown", "1", "the device's processing time divided by this machine's"),
-    Quantity("live.step.cryptography", "us", "a side's time in cryptography for a message"),
-    Quantity("live.step.other", "us", "the rest of its own time for it; without a message: for none"),
-    Quantity(
-        "live.step.waited",
-        "us",
-        "time outside the side's own work until the message arrived; without a message: until the "
-        "connection was open",
-    ),
-)
 
 _TIMES = {"connect": "connect_s", "handshake": "handshake_s", "lateness": "start_lateness_s"}
-_STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
 UNLOADED_RATE_PER_S = 25.0
 """New connections per second of the load without a queue, or a tenth of the saturation rate if less."""
 SLOW_TIMEOUT_S = 120.0
@@ -433,48 +371,42 @@ def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
 def _rows(one: LiveRun) -> Iterator[Row]:
     load, busy = one.load, one.server.busy_s
     yield fact("live.arrivals", load.arrivals)
-    yield figure("live.planned", "1", load.planned)
-    yield figure("live.completed", "1", load.completed)
+    yield figure("live.planned", load.planned)
+    yield figure("live.completed", load.completed)
     for cause, many in load.failed.items():
-        yield {**figure("live.failed", "1", many), "text": cause}
-    yield figure("live.rate", "1/s", load.rate_per_s.achieved)
+        yield {**figure("live.failed", many), "text": cause}
+    yield figure("live.rate", load.rate_per_s.achieved)
     for name, field in _TIMES.items():
         times = getattr(load, field)
-        for statistic in _STATISTICS:
-            yield figure(
-                f"live.{name}", "s", getattr(times, statistic), side="client", statistic=statistic, n=times.n
-            )
-    yield figure("live.resumed.asked", "1", load.resumed.asked)
-    yield figure("live.resumed.confirmed", "1", load.resumed.confirmed)
-    yield figure("live.generator-cpu", "s", load.generator_cpu_s)
+        yield from spread(f"live.{name}", times, STATISTICS, side="client", n=times.n)
+    yield figure("live.resumed.asked", load.resumed.asked)
+    yield figure("live.resumed.confirmed", load.resumed.confirmed)
+    yield figure("live.generator-cpu", load.generator_cpu_s)
     if load.saturated:
         yield fact("live.saturated", ", ".join(load.saturated_by))
-    yield figure("live.own-core", "1", one.own_core)
-    yield figure("live.server-cpu", "s", one.server_cpu_s, side="server", statistic="mean", n=busy.count)
-    for statistic in _STATISTICS:
-        yield figure(
-            "live.busy", "s", getattr(busy, statistic), side="server", statistic=statistic, n=busy.count
-        )
-    yield figure("live.busy.second-moment", "s²", busy.second_moment_s2, side="server", n=busy.count)
-    yield figure("live.utilisation", "1", one.utilisation)
-    yield figure("live.wait.formula", "s", one.formula_wait_s)
+    yield figure("live.own-core", one.own_core)
+    yield figure("live.server-cpu", one.server_cpu_s, side="server", statistic="mean", n=busy.count)
+    yield from spread("live.busy", busy, STATISTICS, side="server", n=busy.count)
+    yield figure("live.busy.second-moment", busy.second_moment_s2, side="server", n=busy.count)
+    yield figure("live.utilisation", one.utilisation)
+    yield figure("live.wait.formula", one.formula_wait_s)
     if one.comparison is not None:
-        yield figure("live.unloaded", "s", one.comparison.unloaded_s, n=one.comparison.unloaded_n)
+        yield figure("live.unloaded", one.comparison.unloaded_s, n=one.comparison.unloaded_n)
         for side, cost_s in (one.comparison.connection_s or {}).items():
-            yield figure("live.modelled.connection", "s", cost_s, side=side)
+            yield figure("live.modelled.connection", cost_s, side=side)
         for compared in one.comparison.figures:
             if compared.figure == "wait":
-                yield figure("live.wait", "s", compared.live_s)
-            yield figure(f"live.modelled.{compared.figure}", "s", compared.modelled_s)
-            yield figure(f"live.simulated.{compared.figure}", "s", compared.simulated_s)
+                yield figure("live.wait", compared.live_s)
+            yield figure(f"live.modelled.{compared.figure}", compared.modelled_s)
+            yield figure(f"live.simulated.{compared.figure}", compared.simulated_s)
         engines = one.comparison.endpoints
         if engines is not None:
             both = dict.fromkeys((engines.client_stack, engines.server_stack))
             yield fact("live.endpoints", " and ".join(both))
             for compared in one.comparison.figures:
-                yield figure(f"live.endpoints.{compared.figure}", "s", compared.endpoints_s)
-            yield figure("live.endpoints.distance", "1", engines.replayed.distance)
-            yield figure("live.endpoints.critical", "1", engines.replayed.critical)
+                yield figure(f"live.endpoints.{compared.figure}", compared.endpoints_s)
+            yield figure("live.endpoints.distance", engines.replayed.distance)
+            yield figure("live.endpoints.critical", engines.replayed.critical)
     for spent in one.time_spent:
         yield from _steps(spent)
 
@@ -482,12 +414,12 @@ def _rows(one: LiveRun) -> Iterator[Row]:
 def _steps(spent: TimeSpent) -> Iterator[Row]:
     """Where sampled handshakes spend their time."""
     common: Row = {"device": spent.emulate_device, "n": spent.handshakes, "statistic": "mean"}
-    yield figure("live.sampled", "1", spent.handshakes, device=spent.emulate_device)
-    yield figure("live.slowdown", "1", spent.slowdown, device=spent.emulate_device)
-    yield figure("live.step.waited", "us", spent.connect_us, side="client", **common)
-    yield figure("live.step.other", "us", spent.client_unattributed_us, side="client", **common)
+    yield figure("live.sampled", spent.handshakes, device=spent.emulate_device)
+    yield figure("live.slowdown", spent.slowdown, device=spent.emulate_device)
+    yield figure("live.step.waited", spent.connect_us, side="client", **common)
+    yield figure("live.step.other", spent.client_unattributed_us, side="client", **common)
     if spent.server_unattributed_us is not None:
-        yield figure("live.step.other", "us", spent.server_unattributed_us, side="server", **common)
+        yield figure("live.step.other", spent.server_unattributed_us, side="server", **common)
     for step in spent.steps:
         place: Row = {
             "message_index": step.index,
@@ -499,7 +431,7 @@ def _steps(spent: TimeSpent) -> Iterator[Row]:
             if share is not None:
                 for name in ("cryptography", "other", "waited"):
                     us = getattr(share, f"{name}_us")
-                    yield figure(f"live.step.{name}", "us", us, side=side, **place, **common)
+                    yield figure(f"live.step.{name}", us, side=side, **place, **common)
 
 
 def printed(found: Found) -> Iterable[LiveRun]:

@@ -2,65 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
+from shakedown.results.table import Row, fact, figure, frame, identity_columns
 from shakedown.schema.base import SIDES
 from shakedown.schema.measured import Measurement, Spread
-from shakedown.schema.saved import Planned
 from shakedown.schema.trace import Message, Trace, bare
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shakedown.experiments.figure_kinds import Run, Source
-    from shakedown.experiments.file import Experiment
     from shakedown.native.scenario import Scenario
     from shakedown.results.folder import Results
 
-QUANTITIES = (
-    Quantity("handshake.time", "us", "CPU time of a side for a whole handshake, by statistic"),
-    Quantity("handshake.bytes", "bytes", "bytes that a side sent; without a side: of both"),
-    Quantity("handshake.flights", "1", "flights; two make a round trip"),
-    Quantity("handshake.repeat", "1", "repetitions used"),
-    Quantity("handshake.preempted", "1", "repetitions discarded because the kernel preempted them"),
-    Quantity("handshake.clock", "", "text: by which clock"),
-    Quantity("credentials.user-supplied", "", "a side that presented the user's certificates"),
-    Quantity("message.bytes", "bytes", "one message on the wire"),
-    Quantity("message.retransmissions", "1", "how often it was sent again"),
-    Quantity("message.generate", "us", "time its sender took, by statistic"),
-    Quantity("message.process", "us", "time its receiver took, by statistic"),
-    Quantity("operation.time", "us", "one public-key call, or one kind of symmetric work in a message"),
-    Quantity("operation.count", "1", "calls in it"),
-    Quantity("operation.bytes", "bytes", "bytes worked on"),
-    Quantity("unattributed.time", "us", "time of a side outside any message"),
-    Quantity("accounting.coverage", "1", "attributed time over the CPU time of the thread"),
-    Quantity("handshake.instructions", "1", "instructions of a side for a whole handshake, by statistic"),
-    Quantity(
-        "handshake.instructions_seed", "1", "seed of the random numbers; missing if the stack uses none"
-    ),
-    Quantity("message.instructions", "1", "instructions of the side that built or read it"),
-    Quantity("operation.instructions", "1", "instructions in it"),
-    Quantity("memory.peak", "bytes", "peak heap of a side for the connection"),
-    Quantity("memory.held", "bytes", "heap of the connection after the handshake"),
-    Quantity("memory.context", "bytes", "heap of the context, shared by all connections"),
-    Quantity("memory.released", "bytes", "heap of both sides that the connection's release did not free"),
-)
 
 STATISTICS = ("median", "mean", "sd", "min", "max")
-
-
-def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
-    """Each suite of the experiment by itself."""
-    return ((one,) for one in run.experiment.of("measured"))
-
-
-def planned(experiment: Experiment) -> Iterator[Planned]:
-    """A part a suite."""
-    return (Planned(kind=one.kind, about=one.label) for one in experiment.of("measured"))
 
 
 def run(scenario: Scenario, run: Run) -> Measurement:
@@ -85,20 +45,20 @@ def rows(scenario: Scenario, found: Measurement) -> pl.DataFrame:
 def _rows(scenario: Scenario, one: Measurement) -> Iterator[Row]:
     repeat = one.repeat
     for side in SIDES:
-        yield from _spread("handshake.time", "us", one.handshake.of(side), side=side)
+        yield from _spread("handshake.time", one.handshake.of(side), side=side)
     for sender in (*SIDES, None):
         sent = one.bytes.total if sender is None else one.bytes.of(sender)
-        yield figure("handshake.bytes", "bytes", sent, side=sender, n=repeat)
-    yield figure("handshake.flights", "1", one.flights)
-    yield figure("handshake.repeat", "1", repeat)
-    yield figure("handshake.preempted", "1", one.preempted)
+        yield figure("handshake.bytes", sent, side=sender, n=repeat)
+    yield figure("handshake.flights", one.flights)
+    yield figure("handshake.repeat", repeat)
+    yield figure("handshake.preempted", one.preempted)
     yield fact("handshake.clock", one.clock)
     for side in scenario.options.user_supplied:
         yield fact("credentials.user-supplied", "yes", side=side)
     for item, message in enumerate(one.messages):
         place = {**message_columns(message), "item": item, "n": repeat}
-        yield figure("message.bytes", "bytes", message.bytes, **place)
-        yield figure("message.retransmissions", "1", message.retransmissions, **place)
+        yield figure("message.bytes", message.bytes, **place)
+        yield figure("message.retransmissions", message.retransmissions, **place)
         for verb, spender in (("generate", message.sender), ("process", message.receiver)):
             times = (getattr(message, f"{verb}_{name}us") for name in ("", "mean_", "samples_"))
             yield from _medians(f"message.{verb}", *times, side=spender, **place)
@@ -115,12 +75,12 @@ def _rows(scenario: Scenario, one: Measurement) -> Iterator[Row]:
             "n": repeat,
         }
         yield from _medians("operation.time", operation.us, operation.mean_us, operation.samples_us, **place)
-        yield figure("operation.count", "1", operation.count, **place)
-        yield figure("operation.bytes", "bytes", operation.bytes, **place)
+        yield figure("operation.count", operation.count, **place)
+        yield figure("operation.bytes", operation.bytes, **place)
     for side in SIDES:
         times = (getattr(one.unattributed_us, f"{side}{name}") for name in ("", "_mean", "_samples"))
         yield from _medians("unattributed.time", *times, side=side)
-    yield figure("accounting.coverage", "1", one.accounting.coverage)
+    yield figure("accounting.coverage", one.accounting.coverage)
     yield from _instructions(one)
     yield from _memory(one)
 
@@ -130,20 +90,19 @@ def _instructions(one: Measurement) -> Iterator[Row]:
     if counts is UNSET:
         return
     if counts.seed is not None:
-        yield figure("handshake.instructions_seed", "1", counts.seed)
+        yield figure("handshake.instructions_seed", counts.seed)
     for side in SIDES:
         for statistic in STATISTICS:
             value = getattr(counts.of(side), statistic)
-            yield figure("handshake.instructions", "1", value, side=side, statistic=statistic)
+            yield figure("handshake.instructions", value, side=side, statistic=statistic)
     places = {}
     for item, (message, spent) in enumerate(zip(one.messages, counts.messages, strict=True)):
         places[message.index] = place = message_columns(message)
         for side, value in ((message.sender, spent.generate), (message.receiver, spent.process)):
-            yield figure("message.instructions", "1", value, side=side, item=item, **place)
+            yield figure("message.instructions", value, side=side, item=item, **place)
     for item, operation in enumerate(counts.operations):
         yield figure(
             "operation.instructions",
-            "1",
             operation.instructions,
             **(places.get(operation.message, {}) if operation.message is not None else {}),
             item=item,
@@ -159,12 +118,12 @@ def _memory(one: Measurement) -> Iterator[Row]:
     memory = one.memory
     if memory is None:
         return
-    yield figure("memory.released", "bytes", memory.released_bytes)
+    yield figure("memory.released", memory.released_bytes)
     for name in ("peak", "held"):
         for side in SIDES:
-            yield figure(f"memory.{name}", "bytes", getattr(memory, f"{side}_{name}_bytes"), side=side)
+            yield figure(f"memory.{name}", getattr(memory, f"{side}_{name}_bytes"), side=side)
     for side in SIDES:
-        yield figure("memory.context", "bytes", getattr(memory.context_bytes, side), side=side)
+        yield figure("memory.context", getattr(memory.context_bytes, side), side=side)
 
 
 def message_columns(message: Message) -> Row:
@@ -178,21 +137,19 @@ def message_columns(message: Message) -> Row:
     }
 
 
-def _spread(quantity: str, unit: str, spread: Spread, **columns: object) -> Iterator[Row]:
+def _spread(quantity: str, spread: Spread, **columns: object) -> Iterator[Row]:
     for statistic in STATISTICS:
         samples = spread.samples if statistic == "median" and spread.samples is not UNSET else None
         value = getattr(spread, statistic)
-        yield figure(
-            quantity, unit, value, statistic=statistic, n=spread.n, samples=_listed(samples), **columns
-        )
+        yield figure(quantity, value, statistic=statistic, n=spread.n, samples=_listed(samples), **columns)
 
 
 def _medians(
     quantity: str, median: float, mean: float, samples: tuple[float, ...] | UnsetType, **columns: object
 ) -> Iterator[Row]:
     kept = None if samples is UNSET else _listed(samples)
-    yield figure(quantity, "us", median, statistic="median", samples=kept, **columns)
-    yield figure(quantity, "us", mean, statistic="mean", **columns)
+    yield figure(quantity, median, statistic="median", samples=kept, **columns)
+    yield figure(quantity, mean, statistic="mean", **columns)
 
 
 def _listed(samples: tuple[float, ...] | UnsetType | None) -> list[float] | None:

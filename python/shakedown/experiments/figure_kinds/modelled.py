@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.errors import InputError
 from shakedown.native.scenario import Load, Scenario
-from shakedown.results.table import Quantity, Row, complete, fact, figure, frame
+from shakedown.results.quantities import UNITS, column
+from shakedown.results.queries import BOUNDED
+from shakedown.results.table import Row, complete, fact, figure, frame
 from shakedown.schema.identity import Identified
 from shakedown.schema.saved import Planned
 from shakedown.schema.trace import Trace
@@ -26,86 +28,26 @@ if TYPE_CHECKING:
     from shakedown.prediction.trace import Trace as Recorded
     from shakedown.results.folder import Results
 
-QUANTITIES = (
-    Quantity("predicted.client", "s", "the client's processing, on its device; also low and high"),
-    Quantity("predicted.server", "s", "the server's; also low and high"),
-    Quantity("predicted.transmission", "s", "on the bearer"),
-    Quantity(
-        "predicted.queue", "s", "wait for a worker of the server; also low and high; null: no steady state"
-    ),
-    Quantity(
-        "predicted.ready",
-        "s",
-        "time until the client may send: mean, p50, p95, p99; 90 % lie between low and high",
-    ),
-    Quantity(
-        "predicted.done",
-        "s",
-        "time until both sides have finished: mean, p50, p95, p99; 90 % lie between low and high",
-    ),
-    Quantity("predicted.utilisation", "1", "share of time that a worker of the server works; low and high"),
-    Quantity("predicted.workers", "1", "smallest number of workers that meets `within`; also low and high"),
-    Quantity(
-        "predicted.energy",
-        "J",
-        "energy of the client for the handshake itself; also low and high; null where a part is unknown",
-    ),
-    Quantity(
-        "predicted.wake-tail", "J", "energy of waking the radio and of its inactivity tail; low and high"
-    ),
-    Quantity("predicted.energy.basis", "", "text: basis of the handshake's energy, as of the time"),
-    Quantity("predicted.wake-tail.basis", "", "text: basis of the energy of waking and tail"),
-    Quantity("predicted.energy.missing", "", "text: the parts that the two energies lack"),
-    Quantity("predicted.energy.terms", "", "text: assumptions about waking the radio and its tail"),
-    Quantity(
-        "predicted.handshakes_per_charge",
-        "1",
-        "handshakes that the battery lasts for; also low and high; null without one",
-    ),
-    Quantity("predicted.basis", "", "text: basis of the time: own, scaled, assumed, unknown"),
-    Quantity(
-        "predicted.missing",
-        "",
-        "text: why work has no figure; what depends on it has no estimate, times are lower bounds",
-    ),
-    Quantity(
-        "predicted.extrapolated", "s", "work whose cost is not the device's own; text: how it was found"
-    ),
-    Quantity("predicted.extrapolated.source", "", "text: from whose figures"),
-    Quantity("predicted.without_cost", "", "text: why there is no cost"),
-    Quantity("queue.service", "s", "the server's work for one handshake"),
-    Quantity("queue.wait", "s", "wait at the server, at `rate_per_s`"),
-    Quantity("queue.knee", "1/s", "rate with the highest power: rate over response time (Kleinrock 1979)"),
-    Quantity("queue.saturation", "1/s", "rate at which the queue saturates"),
-)
 
 CURVE_POINTS = 48
 """Rates at which a queue's curve is computed, from none to almost saturation."""
 
 NEAREST_TO_SATURATION = 0.99
 
-_WIDE: dict[tuple[str, str | None], tuple[str, str, str | None]] = {
-    ("transmission_s", None): ("predicted.transmission", "s", None),
-    **{
-        (key, place): (f"predicted.{name}", unit, statistic)
-        for key, name, unit in (
-            ("client_s", "client", "s"),
-            ("server_s", "server", "s"),
-            ("queue_s", "queue", "s"),
-            ("utilisation", "utilisation", "1"),
-            ("energy_j", "energy", "J"),
-            ("wake_tail_j", "wake-tail", "J"),
-            ("handshakes_per_charge", "handshakes_per_charge", "1"),
-        )
-        for place, statistic in (("estimate", None), ("lower", "low"), ("upper", "high"))
-    },
-    **{
-        (f"{name}_s", place): (f"predicted.{name}", "s", {"lower": "low", "upper": "high"}.get(place, place))
-        for name in ("ready", "done")
-        for place in ("mean", "p50", "p95", "p99", "lower", "upper")
-    },
+_ENDS = {"estimate": None, "lower": "low", "upper": "high"}
+"""Places in a printed figure that have another name as a statistic."""
+
+_WIDE: dict[tuple[str, str | None], tuple[str, str | None]] = {
+    (column(f"predicted.{name}"), place): (f"predicted.{name}", _ENDS.get(place or "", place))
+    for names, places in (
+        (("transmission",), (None,)),
+        (BOUNDED, ("estimate", "lower", "upper")),
+        (("ready", "done"), ("mean", "p50", "p95", "p99", "lower", "upper")),
+    )
+    for name in names
+    for place in places
 }
-"""Where a row of `predict` has a figure (key, place in it): quantity, unit, statistic."""
+"""Where a row of `predict` has a figure (key, place in it): quantity, statistic."""
 
 
 @dataclass(frozen=True)
@@ -342,7 +284,10 @@ def _predicted(predictions: Sequence[tuple[int, Mapping[str, Any]]]) -> pl.DataF
     """Figures of predictions, each with the number of its place, as rows with that number."""
     import polars as pl
 
-    columns = {f"{key}|{place}": what for (key, place), what in _WIDE.items()}
+    columns = {
+        f"{key}|{place}": (quantity, UNITS[quantity], statistic)
+        for (key, place), (quantity, statistic) in _WIDE.items()
+    }
     wide = pl.DataFrame(
         {
             _PLACE: [number for number, _ in predictions],
@@ -355,10 +300,10 @@ def _predicted(predictions: Sequence[tuple[int, Mapping[str, Any]]]) -> pl.DataF
     )
     long = wide.unpivot(index=[_PLACE, "rate_per_s"], on=list(columns), variable_name="name")
     named = {
-        column: pl.col("name").replace_strict(
+        one: pl.col("name").replace_strict(
             {name: what[at] for name, what in columns.items()}, return_dtype=pl.String
         )
-        for at, column in enumerate(("quantity", "unit", "statistic"))
+        for at, one in enumerate(("quantity", "unit", "statistic"))
     }
     return complete(long.with_columns(**named).drop("name"), _PLACE)
 
@@ -386,7 +331,7 @@ def _facts(found: Modelled) -> Iterator[Row]:
         yield fact("predicted.energy.terms", one["energy_terms"], rate_per_s=rate)
         if found.workers:
             for statistic, value in zip((None, "low", "high"), found.workers[number], strict=True):
-                yield figure("predicted.workers", "1", value, statistic=statistic, rate_per_s=rate)
+                yield figure("predicted.workers", value, statistic=statistic, rate_per_s=rate)
     for one in found.predictions[0]["without_cost"] if found.predictions else ():
         place = {key: one[key] for key in ("side", "operation", "algorithm", "parameters")}
         yield fact("predicted.missing", one["reason"], n=int(one["count"]), **place)
@@ -394,17 +339,17 @@ def _facts(found: Modelled) -> Iterator[Row]:
         place = {key: one[key] for key in ("side", "operation", "algorithm", "parameters")}
         place["n"] = int(one["count"])
         how = {"text": one["method"], **place}
-        yield figure("predicted.extrapolated", "s", one["time_s"], statistic="mean", **how)
+        yield figure("predicted.extrapolated", one["time_s"], statistic="mean", **how)
         for statistic, value in zip(("low", "high"), one["range_s"], strict=True):
-            yield figure("predicted.extrapolated", "s", value, statistic=statistic, **place)
+            yield figure("predicted.extrapolated", value, statistic=statistic, **place)
         yield fact("predicted.extrapolated.source", one.get("source") or None, **place)
     if found.queue is not None:
         queue = found.queue
-        yield figure("queue.service", "s", queue.service_s)
-        yield figure("queue.knee", "1/s", queue.knee_per_s)
-        yield figure("queue.saturation", "1/s", queue.saturation_per_s)
+        yield figure("queue.service", queue.service_s)
+        yield figure("queue.knee", queue.knee_per_s)
+        yield figure("queue.saturation", queue.saturation_per_s)
         for rate, wait in queue.points:
-            yield figure("queue.wait", "s", wait, rate_per_s=rate)
+            yield figure("queue.wait", wait, rate_per_s=rate)
 
 
 def printed(found: Modelled) -> Iterable[Any]:

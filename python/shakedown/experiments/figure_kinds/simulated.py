@@ -25,7 +25,8 @@ from shakedown.native.scenario import (
     Options,
     Scenario,
 )
-from shakedown.results.table import Quantity, Row, fact, figure, frame, identity_columns
+from shakedown.results.fleets import OF_CLIENTS, OF_FLEETS, OF_SERVERS, STATISTICS, dashed
+from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
 from shakedown.schema.base import Bounds
 from shakedown.schema.identity import Identified
 from shakedown.schema.saved import Planned
@@ -42,119 +43,17 @@ if TYPE_CHECKING:
     from shakedown.simulation.fleet import Settled
     from shakedown.simulation.simulate import Stacks
 
-QUANTITIES = (
-    Quantity("simulated.arrivals", "", "text: when clients arrive"),
-    Quantity("simulated.clients", "1", "clients that are counted"),
-    Quantity("simulated.cells", "1", "cells that they share; none where each has a link of its own"),
-    Quantity("simulated.retry", "", "text: pauses between attempts, if given"),
-    Quantity("simulated.admission", "", "text: each server's token bucket, if given"),
-    Quantity("simulated.admitted", "1", "connections that the token buckets accepted"),
-    Quantity("simulated.refused", "1", "connections that it refused"),
-    Quantity("simulated.autoscale", "", "text: when servers start and stop, if given"),
-    Quantity("simulated.servers.peak", "1", "the most servers in service at once"),
-    Quantity("simulated.servers.time", "s", "time of servers in service, of a replication"),
-    Quantity("simulated.sessions", "", "text: lifetime and interval of sessions, if given"),
-    Quantity("simulated.completed", "1", "of these, those that became ready"),
-    Quantity("simulated.failed", "1", "those that did not; text: why"),
-    Quantity("simulated.attempts", "1", "attempts of all clients"),
-    Quantity("simulated.handshake", "s", "from a client's arrival until it may send data, by statistic"),
-    Quantity("simulated.done", "s", "the same until both sides have finished"),
-    Quantity("simulated.connect", "s", "the same until the transport is open"),
-    Quantity("simulated.wait", "s", "a client's wait for workers of the server, all its flights together"),
-    Quantity("simulated.job-wait", "s", "the wait of each of its flights"),
-    Quantity(
-        "simulated.wait.missing",
-        "",
-        "text: parts of a worker's work without a cost figure; waits are then lower bounds",
-    ),
-    Quantity("simulated.energy", "J", "of a client for the handshake itself; null where a part is unknown"),
-    Quantity("simulated.wake-tail", "J", "energy of waking the radio and of its tail; also low and high"),
-    Quantity("simulated.energy.missing", "", "text: the parts that the two energies lack"),
-    Quantity("simulated.energy.terms", "", "text: assumptions about waking the radio and its tail"),
-    Quantity(
-        "simulated.missing",
-        "",
-        "text: work without a cost figure, and the reason; times are then lower bounds",
-    ),
-    Quantity(
-        "simulated.utilisation",
-        "1",
-        "share of time that the workers worked while clients arrived; low: where work has no figure",
-    ),
-    Quantity("simulated.offered", "1", "offered load as a share of the workers' time; null: no rate"),
-    Quantity(
-        "simulated.precision",
-        "1",
-        "half the widest 95 % interval of a steady load's figures, as a share of the figure; text: which",
-    ),
-    Quantity("simulated.imprecise", "", "text: why the figures are less precise than asked"),
-    Quantity(
-        "simulated.recovery", "s", "time until the last client was ready; low: where work has no figure"
-    ),
-    Quantity("simulated.in-flight", "1", "maximum number of clients in progress"),
-    Quantity("simulated.retransmissions", "1", "segments and datagrams sent again"),
-    Quantity("simulated.modelled.handshake", "s", "`simulated.handshake` by formula; null: no steady state"),
-    Quantity("simulated.modelled.wait", "s", "`simulated.wait` by formula, a handshake as one customer"),
-    Quantity("simulated.modelled.flights-wait", "s", "the same, each flight as a customer of its own"),
-    Quantity("simulated.seed", "1", "random seed"),
-    Quantity("simulated.endpoints", "", "text: the stacks whose engines ran in place of a replay"),
-    Quantity("simulated.endpoints.mean-ratio", "1", "mean time of a replay of the same over the engines'"),
-    Quantity("simulated.endpoints.distance", "1", "Kolmogorov and Smirnov's, of a replay from the engines"),
-    Quantity("simulated.endpoints.critical", "1", "critical distance at the 1 % level"),
-    Quantity("simulated.mix", "", "text: the mixture of clients, whose kinds have rows with an `item` each"),
-    Quantity("simulated.share", "1", "of all clients, those of kind `item`"),
-    Quantity("simulated.resumption", "1", "of these, those that resume"),
-    Quantity("simulated.without_cost", "", "text: why there is no cost"),
-    Quantity("series.width", "s", "length of the intervals of a time series"),
-    Quantity("series.arrived", "1", "clients that arrived in interval `item`, over all replications"),
-    Quantity("series.completed", "1", "clients that became ready in it"),
-    Quantity("series.failed", "1", "clients that failed in it"),
-    Quantity("series.retries", "1", "attempts after a first, in it"),
-    Quantity("series.refused", "1", "connections that servers refused in it"),
-    Quantity("series.in-flight", "1", "clients in progress, on average over it"),
-    Quantity("series.pausing", "1", "of these, those between two attempts"),
-    Quantity("series.seeking", "1", "those that sought access to their cell"),
-    Quantity("series.at-server", "1", "those at the server, in its queues or in work"),
-    Quantity("series.under-way", "1", "all others"),
-    Quantity("series.servers", "1", "servers in service, on average over it; null: their number is fixed"),
-    Quantity("series.starting", "1", "servers being started, on average over it"),
-    Quantity("series.waiting", "1", "flights that waited for a worker, on average over it"),
-    Quantity("series.busy", "1", "workers that worked, on average over it"),
-    Quantity("series.sent", "1", "preambles and frames that may collide, sent to cells in it"),
-    Quantity("series.collided", "1", "of these, those that collided"),
-    Quantity("series.up", "1", "share of a cell's time that went to packets from clients"),
-    Quantity("series.down", "1", "share of a cell's time that went to packets to clients"),
-    Quantity("series.bytes", "bytes", "that crossed all cells in it, both ways"),
-)
 
 _SPREADS = {
-    "handshake": ("s", "ready_s"),
-    "done": ("s", "done_s"),
-    "connect": ("s", "connect_s"),
-    "wait": ("s", "queue_wait_s"),
-    "job-wait": ("s", "job_wait_s"),
-    "energy": ("J", "energy_j"),
+    "handshake": "ready_s",
+    "done": "done_s",
+    "connect": "connect_s",
+    "wait": "queue_wait_s",
+    "job-wait": "job_wait_s",
+    "energy": "energy_j",
 }
-_STATISTICS = ("mean", "margin", "min", "p50", "p90", "p95", "p99", "max", "p99_margin")
-_CLIENT_SERIES = {
-    "arrived": "arrived",
-    "completed": "completed",
-    "failed": "failed",
-    "in-flight": "in_flight",
-    "pausing": "pausing",
-    "seeking": "seeking",
-    "at-server": "at_server",
-    "under-way": "under_way",
-}
-_SERIES = {
-    **_CLIENT_SERIES,
-    "retries": "retries",
-    "refused": "refused",
-    "waiting": "waiting",
-    "busy": "busy_workers",
-    "servers": "servers",
-    "starting": "starting",
-}
+_FIELDS = {"busy": "busy_workers"}
+"""Columns of a time series that are called something else in a row of `simulate`."""
 
 
 @dataclass(frozen=True)
@@ -426,51 +325,52 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     one = found.row
     if one is None:
         return
-    yield figure("simulated.clients", "1", one.clients)
+    yield figure("simulated.clients", one.clients)
     if one.cells is not None:
-        yield figure("simulated.cells", "1", one.cells)
+        yield figure("simulated.cells", one.cells)
     if fleet.retry is not None:
         yield fact("simulated.retry", fleet.retry)
     if fleet.admission is not None and one.admission is not None:
         yield fact("simulated.admission", fleet.admission)
-        yield figure("simulated.admitted", "1", one.admission.admitted)
-        yield figure("simulated.refused", "1", one.admission.refused)
+        yield figure("simulated.admitted", one.admission.admitted)
+        yield figure("simulated.refused", one.admission.refused)
     if fleet.autoscale is not None and one.autoscaling is not None:
         yield fact("simulated.autoscale", fleet.autoscale)
-        yield figure("simulated.servers.peak", "1", one.autoscaling.peak)
-        yield figure("simulated.servers.time", "s", one.autoscaling.server_s)
+        yield figure("simulated.servers.peak", one.autoscaling.peak)
+        yield figure("simulated.servers.time", one.autoscaling.server_s)
     if fleet.sessions is not None:
         yield fact("simulated.sessions", fleet.sessions)
-    yield figure("simulated.completed", "1", one.completed)
+    yield figure("simulated.completed", one.completed)
     for cause, many in one.failed.items():
-        yield {**figure("simulated.failed", "1", many), "text": cause}
-    yield figure("simulated.attempts", "1", one.attempts)
-    for name, (unit, field) in _SPREADS.items():
-        yield from _spread(f"simulated.{name}", unit, getattr(one, field))
+        yield {**figure("simulated.failed", many), "text": cause}
+    yield figure("simulated.attempts", one.attempts)
+    for name, field in _SPREADS.items():
+        figures: Spread = getattr(one, field)
+        yield from spread(f"simulated.{name}", figures, STATISTICS, n=figures.n)
     if one.queue_wait_s.missing:
         yield fact("simulated.wait.missing", ", ".join(one.queue_wait_s.missing))
     lacking = dict.fromkeys((*one.energy_j.missing, *one.wake_tail_j.missing))
     if lacking:
         yield fact("simulated.energy.missing", ", ".join(lacking))
     yield fact("simulated.energy.terms", "; ".join(one.energy_terms))
-    yield from _bounds("simulated.wake-tail", "J", one.wake_tail_j)
+    yield from _bounds("simulated.wake-tail", one.wake_tail_j)
     yield from _missing(one.kinds if isinstance(one, SimulatedMix) else [one])
-    yield from _bounds("simulated.utilisation", "1", one.utilisation)
-    yield from _bounds("simulated.offered", "1", one.offered)
+    yield from _bounds("simulated.utilisation", one.utilisation)
+    yield from _bounds("simulated.offered", one.offered)
     if one.precision is not None:
-        yield {**figure("simulated.precision", "1", one.precision.reached), "text": one.precision.widest}
+        yield {**figure("simulated.precision", one.precision.reached), "text": one.precision.widest}
         if not one.precision.is_met:
             yield fact("simulated.imprecise", imprecise(one.precision))
-    yield from _bounds("simulated.recovery", "s", one.recovery_s)
-    yield figure("simulated.in-flight", "1", one.peak_in_flight)
-    yield figure("simulated.retransmissions", "1", one.traffic.retransmissions)
-    yield figure("simulated.seed", "1", one.seed)
+    yield from _bounds("simulated.recovery", one.recovery_s)
+    yield figure("simulated.in-flight", one.peak_in_flight)
+    yield figure("simulated.retransmissions", one.traffic.retransmissions)
+    yield figure("simulated.seed", one.seed)
     if isinstance(one, SimulatedMix):
         yield from _kinds(one)
     elif one.modelled is not None:
-        yield figure("simulated.modelled.handshake", "s", one.modelled.ready_s)
-        yield figure("simulated.modelled.wait", "s", one.modelled.queue_wait_s)
-        yield figure("simulated.modelled.flights-wait", "s", one.modelled.flights_queue_wait_s)
+        yield figure("simulated.modelled.handshake", one.modelled.ready_s)
+        yield figure("simulated.modelled.wait", one.modelled.queue_wait_s)
+        yield figure("simulated.modelled.flights-wait", one.modelled.flights_queue_wait_s)
     if isinstance(one, Simulated) and one.endpoints is not UNSET:
         yield from _engines(one.endpoints)
     yield from _series(one)
@@ -481,12 +381,12 @@ def _asked(one: Counted) -> float:
     return 0.0 if one.offered is None else one.offered.estimate or one.offered.lower or 0.0
 
 
-def _bounds(quantity: str, unit: str, found: Bounds | None) -> Iterator[Row]:
+def _bounds(quantity: str, found: Bounds | None) -> Iterator[Row]:
     """A figure with what bounds it."""
-    yield figure(quantity, unit, None if found is None else found.estimate)
+    yield figure(quantity, None if found is None else found.estimate)
     for statistic, value in () if found is None else (("low", found.lower), ("high", found.upper)):
         if value is not None:
-            yield figure(quantity, unit, value, statistic=statistic)
+            yield figure(quantity, value, statistic=statistic)
 
 
 def _missing(rows: Sequence[Simulated | MixedClients]) -> Iterator[Row]:
@@ -506,11 +406,12 @@ def _kinds(row: SimulatedMix) -> Iterator[Row]:
     """The kinds of a mixture's clients, by number."""
     for item, one in enumerate(row.kinds):
         place: Row = {"item": item, "suite": one.suite, "device": one.device, "bearer": one.bearer}
-        yield {**figure("simulated.share", "1", one.share), **place}
-        yield {**figure("simulated.resumption", "1", one.resumption), **place}
-        yield {**figure("simulated.clients", "1", one.clients), **place}
-        yield {**figure("simulated.failed", "1", one.failed), **place}
-        for made in (*_missing([one]), *_spread("simulated.handshake", "s", one.ready_s)):
+        yield {**figure("simulated.share", one.share), **place}
+        yield {**figure("simulated.resumption", one.resumption), **place}
+        yield {**figure("simulated.clients", one.clients), **place}
+        yield {**figure("simulated.failed", one.failed), **place}
+        ready = spread("simulated.handshake", one.ready_s, STATISTICS, n=one.ready_s.n)
+        for made in (*_missing([one]), *ready):
             yield {**made, **place}
 
 
@@ -518,9 +419,9 @@ def _engines(found: Endpoints) -> Iterator[Row]:
     """Whose engines ran, and how far a replay is from them."""
     both = dict.fromkeys((found.client_stack, found.server_stack))
     yield fact("simulated.endpoints", " and ".join(both))
-    yield figure("simulated.endpoints.mean-ratio", "1", found.replayed.mean_ratio)
-    yield figure("simulated.endpoints.distance", "1", found.replayed.distance)
-    yield figure("simulated.endpoints.critical", "1", found.replayed.critical)
+    yield figure("simulated.endpoints.mean-ratio", found.replayed.mean_ratio)
+    yield figure("simulated.endpoints.distance", found.replayed.distance)
+    yield figure("simulated.endpoints.critical", found.replayed.critical)
 
 
 def _named(arrivals: str) -> str:
@@ -529,36 +430,28 @@ def _named(arrivals: str) -> str:
     return f"{kind}{colon}{Path(rest).name}" if kind in ("file", "rates", "log") else arrivals
 
 
-def _spread(quantity: str, unit: str, spread: Spread) -> Iterator[Row]:
-    for statistic in _STATISTICS:
-        yield figure(quantity, unit, getattr(spread, statistic), statistic=statistic, n=spread.n)
-
-
 def _series(one: Counted) -> Iterator[Row]:
     if one.series is UNSET or one.series_s is UNSET:
         return
-    yield figure("series.width", "s", one.series_s)
+    yield figure("series.width", one.series_s)
     for item, interval in enumerate(one.series):
-        for name, field in _SERIES.items():
-            if (value := getattr(interval, field)) is not None:
-                yield figure(f"series.{name}", "1", value, item=item)
+        for name in (*OF_FLEETS, *OF_SERVERS):
+            if (value := getattr(interval, _FIELDS.get(name, name))) is not None:
+                yield figure(f"series.{dashed(name)}", value, item=item)
     for number, kind in enumerate(one.kinds if isinstance(one, SimulatedMix) else ()):
         for item, clients in enumerate(() if kind.series is UNSET else kind.series):
-            for name, field in _CLIENT_SERIES.items():
-                row = figure(f"series.{name}", "1", getattr(clients, field), item=item)
+            for name in OF_CLIENTS:
+                row = figure(f"series.{dashed(name)}", getattr(clients, name), item=item)
                 yield {**row, "class": str(number)}
     if one.access is None:
         return
     for item, cells in enumerate(one.access.series):
         up, down = cells.utilisation
-        for name, value in (
-            ("sent", cells.transmissions),
-            ("collided", cells.collided),
-            ("up", up),
-            ("down", down),
-        ):
-            yield figure(f"series.{name}", "1", value, item=item)
-        yield figure("series.bytes", "bytes", sum(cells.bytes), item=item)
+        yield figure("series.sent", cells.transmissions, item=item)
+        yield figure("series.collided", cells.collided, item=item)
+        yield figure("series.up", up, item=item)
+        yield figure("series.down", down, item=item)
+        yield figure("series.bytes", sum(cells.bytes), item=item)
 
 
 def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
