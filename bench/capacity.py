@@ -196,6 +196,7 @@ def booked(server: Server, case: Case, host: str) -> Booked:
     counted.
     """
     from shakedown import native
+    from shakedown.native import load_generator
     from shakedown.prediction.cpu_contention import shared
 
     place = server.places[case.key, case.ids]
@@ -214,7 +215,7 @@ def booked(server: Server, case: Case, host: str) -> Booked:
             "check": False,
         }
         try:
-            outcome = native.load(config, suite, options)
+            outcome = load_generator.load(config, suite, options)
         except native.extension().CoreError as error:
             raise UnavailableError(f"{case.suite}: {error}") from error
         resumed = outcome.completed if case.resumed else 0

@@ -79,9 +79,9 @@ def ours(seed: int) -> tuple[float, float]:
 
 
 def _simulate(spec: dict[str, Any]) -> dict[str, Any]:
-    from shakedown import native
+    from shakedown.native import virtual_time
 
-    return native.simulated_report(spec)
+    return virtual_time.simulate(spec)
 
 
 def with_ciw(seed: int) -> tuple[float, float]:

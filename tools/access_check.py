@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, stats
 
-from shakedown import native
+from shakedown.native import virtual_time
 from shakedown.profiles import load_bearer
 from shakedown.profiles.cell import Csma, RandomAccess
 from shakedown.profiles.tables import plain
@@ -108,7 +108,7 @@ def simulated(
         "seed": 1,
         "replications": replications,
     }
-    return native.simulated_report(spec)
+    return virtual_time.simulate(spec)
 
 
 def times(law: str, devices: int, span_s: float) -> list[float]:

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 import shakedown
-from shakedown import native
+from shakedown.native import aka
 
 COMMAND = [sys.executable, "-m", "shakedown"]
 SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
@@ -114,7 +114,7 @@ class Others:
 
     def _attach(self, card: Path) -> bool:
         options = {"sgsns": [f"127.0.0.1:{self._port}"], "serving": "20801", "card": card, "attaches": 1}
-        found = native.aka_mobile({**options, "gap_s": 0.0, "timeout_s": 30.0, "data": None})
+        found = aka.mobile({**options, "gap_s": 0.0, "timeout_s": 30.0, "data": None})
         return all(one["failure"] is None and not one["resumed"] for one in found["attaches"])
 
 
@@ -150,9 +150,7 @@ def main() -> None:
         parser.error("--kind resumed goes with --alone; accepted: full attaches among others'")
     with tempfile.TemporaryDirectory() as room:
         site, mobiles = Path(room) / "site", OTHERS + 1
-        native.aka_provision(
-            site, SUITE, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=mobiles
-        )
+        aka.provision(site, SUITE, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=mobiles)
         cards = [site / f"card-{number}.json" for number in range(OTHERS + 1)]
         nodes = ("--listen", "127.0.0.1:0")
         with node("hss", *nodes, "--register", str(site / "hss-20201.json")) as hss:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from shakedown import native
+from shakedown.native import aka
 from shakedown.native.scenario import HandshakeId, Options
 from shakedown.papers.aka.inputs import FULL, GPRS, LAPTOP, SETUPS, TIMES, WLAN, Study
 from shakedown.papers.aka.runs import FILE
@@ -68,7 +69,7 @@ def attaches(
 ) -> list[dict[str, Any]]:
     """So many accesses, without the first: it makes the session, and waits for the cross-certificate."""
     library = open_library(None, say=lambda line: print(line, file=sys.stderr))
-    full, short = (scenario(name, bearer=BEARERS[setup], traces=library) for name in native.aka_suites(FULL))
+    full, short = (scenario(name, bearer=BEARERS[setup], traces=library) for name in aka.suites(FULL))
     plan = {
         "bearer": bearer_spec(full.bearer, from_idle=False),
         "full": handshake(full, client, server_s),
@@ -87,7 +88,7 @@ def attaches(
         "timeout_s": 300.0,
         "seed": SEED,
     }
-    found = native.aka_run(FULL, json.dumps(plan))["attaches"]
+    found = aka.run(FULL, json.dumps(plan))["attaches"]
     good = [one for one in found[1:] if one["failure"] is None and one["resumed"] == resumed]
     if len(good) != runs:
         raise RuntimeError(f"{setup}: {len(good)} of {runs} accesses")
@@ -120,11 +121,9 @@ def sizes() -> dict[str, int]:
     """
     program = native.extension().__file__
     assert program is not None
-    measured = native.measure(HandshakeId(suite=native.aka_suites(FULL)[0]), Options(repeat=5)).memory
+    measured = native.measure(HandshakeId(suite=aka.suites(FULL)[0]), Options(repeat=5)).memory
     with tempfile.TemporaryDirectory() as folder:
-        native.aka_provision(
-            Path(folder), FULL, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=1
-        )
+        aka.provision(Path(folder), FULL, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=1)
         card = json.loads((Path(folder) / "card-0.json").read_text())
     (authority,) = card["authorities"].values()
     return {
@@ -156,7 +155,7 @@ def main() -> None:
     found = {
         "runs": RUNS,
         "seed": SEED,
-        "suite": native.aka_suites(FULL)[0],
+        "suite": aka.suites(FULL)[0],
         "computing_s": {"mean": round(computing_s, 6), "sd": sd_s, "network_on_wlan": round(network_s, 6)},
         "setups": {},
     }

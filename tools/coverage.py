@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shakedown import native
+from shakedown.native import virtual_time
 from shakedown.simulation.fleet import (
     MAX_EVENTS,
     PRECISION,
@@ -83,7 +83,7 @@ def m_m_1(load: float, seed: int, max_events: int) -> dict[str, Any]:
         "replications": replications,
         "precision": {"relative": PRECISION, "max_events": max_events},
     }
-    return native.simulated_report(spec)
+    return virtual_time.simulate(spec)
 
 
 def check(loads: Sequence[float], seeds: int, max_events: int) -> Iterator[Result]:

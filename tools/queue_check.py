@@ -54,7 +54,7 @@ from tools.queue_waits import handshakes as handshakes_of
 from tools.queue_waits import messages as messages_of
 
 from shakedown import native
-from shakedown.native import serving
+from shakedown.native import load_generator, serving
 from shakedown.native.processors import placed, processors
 from shakedown.native.serving import Passages
 
@@ -216,7 +216,7 @@ class Bench:
         }
         began_s, before_s = time.monotonic(), _not_running_s()
         with placed(self.generator):
-            outcome = native.load(config, self.suite, {})
+            outcome = load_generator.load(config, self.suite, {})
         taken_away = (_not_running_s() - before_s) / (time.monotonic() - began_s)
         return Run(
             later(self.server.take_passages(), MESSAGES),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shakedown import native
+from shakedown.native import virtual_time
 from shakedown.papers.load import load
 from shakedown.papers.thesis.figures import GROUPS, mixtures
 from shakedown.papers.thesis.inputs import SLUG, Authentication, Case, Thesis
@@ -85,7 +85,7 @@ def _handshake_waits_s(
     thesis: Thesis, curve: Curve, handshakes_per_s: float, load: float, apart_s: float
 ) -> float:
     clients = CLIENTS.get(load, FEWER_CLIENTS)
-    report = native.simulate(
+    report = virtual_time.simulate(
         {
             "classes": [
                 _clients(thesis, case, share, curve.authentication, apart_s)
@@ -98,7 +98,7 @@ def _handshake_waits_s(
             "server": {"workers": 1},
             "seed": 1,
         }
-    )["report"]
+    )
     return float(report["client_wait_s"]["mean"])
 
 

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from shakedown.experiments.runner import run_experiment
     from shakedown.live.calibration import calibrate
     from shakedown.live.load_test import load
-    from shakedown.native import canonical, describe, inspect, machine
+    from shakedown.native import canonical, describe, machine
+    from shakedown.native.captures import inspect
     from shakedown.reporting.rows import Rows
     from shakedown.results.folder import Results, load_results
 
@@ -58,7 +59,8 @@ _HOMES = {
     "api.predictions": ("predict",),
     "api.simulations": ("simulate", "simulate_mix"),
     "comparison.functions": ("check_budgets", "compare", "compare_pair"),
-    "native": ("canonical", "describe", "inspect", "machine"),
+    "native": ("canonical", "describe", "machine"),
+    "native.captures": ("inspect",),
     "errors": ("InputError", "ShakedownError"),
     "experiments.file": ("Experiment",),
     "experiments.figure_kinds": ("load_experiment",),

@@ -14,12 +14,13 @@ import pytest
 
 import real
 from live.serve.serving import SUITE, Running, serving
-from shakedown import api, native
+from shakedown import api
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.files.write import DRAFT, draft_of
 from shakedown.live.load_test import UnwrittenTracesError, load
 from shakedown.live.load_test.time_spent import read_halves
+from shakedown.native import load_generator
 from shakedown.schema.base import encode_pretty
 
 SHORT = ["--rate", "50/s", "--duration", "300ms"]
@@ -103,14 +104,14 @@ def test_a_server_that_cannot_start_replaces_nothing(tmp_path, capfd, server):
 
 def test_a_file_that_comes_while_load_runs_stays(tmp_path, monkeypatch, capfd, server):
     path = tmp_path / "m"
-    run_core = native.load
+    run_core = load_generator.load
 
     def meanwhile(*arguments: object) -> object:
         outcome = run_core(*arguments)
         path.write_text("somebody else's")
         return outcome
 
-    monkeypatch.setattr(native, "load", meanwhile)
+    monkeypatch.setattr(load_generator, "load", meanwhile)
     with pytest.raises(UnwrittenTracesError, match="m: exists already") as told:
         load(server.target, SUITE, rate_per_s=50.0, duration_s=0.2, trace_count=2, traces_out=path)
     assert told.value.run.completed > 0

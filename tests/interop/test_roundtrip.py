@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import api, native
+from shakedown import api
+from shakedown.native import captures
 from shakedown.schema.captured import Connection
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.toml"
@@ -25,7 +26,7 @@ SUITES = tomllib.loads(QUICKSTART.read_text(encoding="utf-8"))["suites"] + OTHER
 def read_back(tmp_path_factory: pytest.TempPathFactory) -> list[Connection]:
     folder = tmp_path_factory.mktemp("capture")
     api.capture(SUITES, folder / "all.pcap", keylog=folder / "all.keys")
-    found = native.inspect(folder / "all.pcap", folder / "all.keys")
+    found = captures.inspect(folder / "all.pcap", folder / "all.keys")
     connections = sorted((one.connection for one in found), key=lambda one: one.index)
     assert found.problem is None
     assert len(connections) == len(SUITES)

@@ -16,6 +16,7 @@ from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import captured, load_experiment, reported
 from shakedown.experiments.figure_kinds.in_memory_results import results_of_json
 from shakedown.experiments.runner import run_experiment
+from shakedown.native import captures
 from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.trace import parse_trace
 from shakedown.reporting.charts.ladder import waits
@@ -38,7 +39,7 @@ captures = [{ file = "gateway.pcap", keylog = "gateway.keys" }]
 
 
 def read_capture(file: Path, keylog: Path | None = None) -> Capture:
-    return captured.keep(file, keylog, native.inspect(file, keylog))
+    return captured.keep(file, keylog, captures.inspect(file, keylog))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_every_connection_is_kept_and_counted(results):
 
 
 def test_captured_rows_say_what_inspect_says(results, home):
-    direct = [one.connection for one in native.inspect(home / "gateway.pcap", home / "gateway.keys")]
+    direct = [one.connection for one in captures.inspect(home / "gateway.pcap", home / "gateway.keys")]
     rows = results.table.filter(results.table["kind"] == "captured")
     assert set(rows["capture"]) == {"gateway.pcap"}
     view = queries.connections(results.table)
@@ -82,7 +83,7 @@ def test_captured_rows_say_what_inspect_says(results, home):
 def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, home):
     traces = {
         one.trace.suite: parse_trace(builtins(one.trace), "here")
-        for one in native.inspect(home / "gateway.pcap", home / "gateway.keys")
+        for one in captures.inspect(home / "gateway.pcap", home / "gateway.keys")
     }
     priced = results.predictions.filter(pl.col("capture").is_not_null()).to_dicts()
     assert [row["suite"] for row in priced] == [n for n in NAMES for _ in range(2)]

@@ -163,9 +163,10 @@ def test_files_of_traces_are_what_the_schema_says(printed, home):
 
 def test_what_the_core_says_of_machine_and_capture(printed, home):
     from shakedown import native
+    from shakedown.native import captures
 
     assert isinstance(native.machine(), Machine)
-    found = native.inspect(home / "some.pcap")
+    found = captures.inspect(home / "some.pcap")
     assert all(isinstance(one.connection, Connection) for one in found)
     assert isinstance(found.summary, CaptureSummary)
 

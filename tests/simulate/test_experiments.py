@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import load_experiment, reported
+from shakedown.experiments.figure_kinds import kind, load_experiment, reported
 from shakedown.experiments.runner import run_experiment
 from shakedown.reporting.html.simulated import sections
 from shakedown.reporting.html.write import write_report

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import native
 from shakedown.errors import InputError
 from shakedown.experiments import cluster
+from shakedown.native import virtual_time
 from shakedown.native.scenario import Fleet
 from shakedown.schema import builtins
 from shakedown.simulation.deployment import Site
@@ -101,7 +101,7 @@ def spec_of(fleet: Fleet) -> dict:
 
 def test_pieces_are_merged_in_any_order_and_rounds_follow():
     spec, pool = spec_of(Fleet(arrivals="poisson:3600/s", max_events=9_000_000)), Backwards()
-    assert pool.result(in_pieces(spec, "it", 3)) == native.simulated_report(spec)
+    assert pool.result(in_pieces(spec, "it", 3)) == virtual_time.simulate(spec)
     assert len(pool.jobs) > 1
     assert set(pool.jobs) == {25}
 
@@ -118,7 +118,7 @@ def test_pieces_are_merged_in_any_order_and_rounds_follow():
 )
 def test_a_fleet_is_cut_into_as_many_pieces_as_keep_all_busy(options, threads, pieces):
     spec, pool = spec_of(Fleet(arrivals="storm:1s", clients=50, **options)), Backwards()
-    assert pool.result(in_pieces(spec, "it", threads)) == native.simulated_report(spec)
+    assert pool.result(in_pieces(spec, "it", threads)) == virtual_time.simulate(spec)
     assert pool.jobs == [pieces]
 
 
@@ -137,9 +137,9 @@ def test_a_scenario_that_cannot_be_is_refused_before_anything_runs():
     with pytest.raises(InputError, match=r"invalid value"):
         in_pieces(spec, "it", 2)
     fleet = Fleet(arrivals="storm:1s", clients=50, servers=2, balance="hash")
-    piece = native.simulated_piece(native.simulation_text(spec_of(fleet)), 0, (1, 2))
+    piece = virtual_time.piece(virtual_time.spec_text(spec_of(fleet)), 0, (1, 2))
     with pytest.raises(InputError, match="of replication 0's 2 parts, 1 are there"):
-        native.merged([piece])
+        virtual_time.merged([piece])
 
 
 def test_a_balance_by_cells_needs_cells():
@@ -156,13 +156,13 @@ def with_a_mishap(text: str, begun: Path, *, kills: bool):
             if kills:
                 os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(2.0)
-        return native.simulated_piece(text, 0, (0, 12))
+        return virtual_time.piece(text, 0, (0, 12))
 
     found = yield [
         first,
-        *(partial(native.simulated_piece, text, 0, (number, 12)) for number in range(1, 12)),
+        *(partial(virtual_time.piece, text, 0, (number, 12)) for number in range(1, 12)),
     ]
-    return native.merged(found)[0]
+    return virtual_time.merged(found)[0]
 
 
 @pytest.fixture(scope="module")
@@ -173,10 +173,10 @@ def storm():
 
 @pytest.mark.parametrize("kills", [True, False])
 def test_a_worker_that_is_killed_or_slow_changes_no_byte(client, storm, tmp_path, kills):
-    work = with_a_mishap(native.simulation_text(storm), tmp_path / "begun", kills=kills)
+    work = with_a_mishap(virtual_time.spec_text(storm), tmp_path / "begun", kills=kills)
     (report,) = cluster.Cluster(client).results([work])
     assert (tmp_path / "begun").exists()
-    assert report == native.simulated_report(storm)
+    assert report == virtual_time.simulate(storm)
     client.wait_for_workers(2, timeout=300)
 
 
@@ -184,9 +184,9 @@ def test_the_only_worker_is_killed_with_what_was_sent_once(storm, tmp_path, monk
     """A scattered argument is gone with it, and is sent again."""
     monkeypatch.setattr(cluster, "LARGE_BYTES", 100)
     with cluster.local(1) as own:
-        work = with_a_mishap(native.simulation_text(storm), tmp_path / "begun", kills=True)
+        work = with_a_mishap(virtual_time.spec_text(storm), tmp_path / "begun", kills=True)
         (report,) = cluster.Cluster(own).results([work])
-    assert report == native.simulated_report(storm)
+    assert report == virtual_time.simulate(storm)
 
 
 def test_a_worker_that_joins_late_takes_part_and_changes_no_byte(storm):
@@ -197,20 +197,20 @@ def test_a_worker_that_joins_late_takes_part_and_changes_no_byte(storm):
             from distributed import get_worker
 
             time.sleep(0.05)
-            return get_worker().address, native.simulated_piece(text, 0, (number, 12))
+            return get_worker().address, virtual_time.piece(text, 0, (number, 12))
 
         def work():
-            text = native.simulation_text(storm)
+            text = virtual_time.spec_text(storm)
             own.cluster.scale(2)
             found = []
             while len({address for address, _ in found}) < 2:
                 found = yield [partial(told, number, text) for number in range(12)]
             workers.update(address for address, _ in found)
-            return native.merged([piece for _, piece in found])[0]
+            return virtual_time.merged([piece for _, piece in found])[0]
 
         (report,) = pool.results([work()])
     assert len(workers) == 2
-    assert report == native.simulated_report(storm)
+    assert report == virtual_time.simulate(storm)
 
 
 def test_what_jobs_have_in_common_is_sent_to_each_worker_once(client, monkeypatch):

@@ -1,7 +1,7 @@
 //! Runs a scenario on one processor: how fast that is, and a digest of all that came out.
 //!
-//! `cargo run --release -p shakedown-sim --example speed -- SCENARIO.json [RUNS]`, the scenario as `shakedown.native.simulate`
-//! takes it. Equal digests are equal outcomes, to the byte: what is made faster must not change them.
+//! `cargo run --release -p shakedown-sim --example speed -- SCENARIO.json [RUNS]`, the scenario as
+//! `shakedown.native.virtual_time` takes it. Equal digests are equal outcomes, to the byte: what is made faster must not change them.
 
 use shakedown_sim::{Scenario, Simulation};
 use std::ops::ControlFlow;

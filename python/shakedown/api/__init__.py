@@ -502,9 +502,9 @@ def authenticate(
     Raises:
         InputError: for an invalid suite, file or number.
     """
-    from shakedown import native
+    from shakedown.native import eap
 
-    found, _ = native.eap_peer(
+    found, _ = eap.peer(
         {
             "address": server, "secret": secret, "suite": suite, "chain": chain, "key": key, "ca": ca,
             "password": password, "fragment": fragment,

@@ -256,11 +256,9 @@ def provision(
 
     FOLDER is a new one, or empty: it gets all files or none. Private keys are in them.
     """
-    from shakedown import native
+    from shakedown.native import aka
 
-    made = native.aka_provision(
-        folder, suite, home=home, serving=serving, nodes=nodes, subscribers=subscribers
-    )
+    made = aka.provision(folder, suite, home=home, serving=serving, nodes=nodes, subscribers=subscribers)
     if as_json:
         print_json([made])
     else:
@@ -303,7 +301,7 @@ def _show_refusals(whose: str, found: Refusals) -> None:
 @_first_message
 def hss(listen: str, register: Path, first_message_s: float) -> None:
     """Serve a home network's register to SGSNs, until SIGTERM or Ctrl-C."""
-    from shakedown import native
+    from shakedown.native import aka
 
     def stopped(found: HssSummary) -> None:
         echo(f"{found.granted:,} queries granted, {sum(found.refused.values()):,} refused")
@@ -312,7 +310,7 @@ def hss(listen: str, register: Path, first_message_s: float) -> None:
         _show_refusals("SGSNs'", found.connections)
 
     with until_stopped():
-        native.aka_hss(
+        aka.hss(
             listen,
             register,
             first_message_s=_patience(first_message_s),
@@ -370,8 +368,8 @@ def sgsn(
     **policy: float,
 ) -> None:
     """Serve mobiles, until SIGTERM or Ctrl-C. With --state, sessions survive the end of the SGSN."""
-    from shakedown import native as native
     from shakedown.live.sgsn_state import SgsnState
+    from shakedown.native import aka
 
     def listening(address: str, between: str | None) -> None:
         line = f"SGSN on {address}"
@@ -394,7 +392,7 @@ def sgsn(
     }
     kept = None if state is None else SgsnState(state)
     with until_stopped():
-        native.aka_sgsn(options, store=kept, listening=listening, stopped=stopped)
+        aka.sgsn(options, store=kept, listening=listening, stopped=stopped)
     if kept is not None:
         kept.close()
 

@@ -110,11 +110,12 @@ def peer(
     """
     from shakedown import native
     from shakedown.errors import InputError
+    from shakedown.native import eap
 
     if rate_per_s is not None and rate_per_s <= 0:
         raise InputError("a rate of 0 starts nothing; accepted: a rate above 0, as 300/s")
     with progress_bar(count, "authenticating") as update:
-        found, failure = native.eap_peer(
+        found, failure = eap.peer(
             {"address": server, **common},
             identity=identity,
             count=count,
@@ -165,9 +166,9 @@ def serve(
     With --ca peers must present a certificate under that root. Without --chain and --ca both sides'
     certificates are generated ones, as those of "eap peer" on this machine.
     """
-    from shakedown import native
     from shakedown.errors import InputError
     from shakedown.live.eap_sessions import EapSessions
+    from shakedown.native import eap
 
     if no_resume and state is not None:
         raise InputError("--state goes without --no-resume: there would be nothing to keep")
@@ -175,7 +176,7 @@ def serve(
     kept = None if state is None else EapSessions(state)
     try:
         with until_stopped():
-            native.eap_serve(
+            eap.serve(
                 {"address": listen, **common},
                 resume=not no_resume,
                 sessions=kept,

@@ -25,7 +25,7 @@ from shakedown.cli._output import (
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from shakedown.native import Inspected, Inspection
+    from shakedown.native.captures import Inspected, Inspection
     from shakedown.reporting.columns import Column, Selection
 
 MAX_IN_FULL = 20
@@ -78,10 +78,10 @@ def command(
     Without a key log only the number of encrypted bytes is known. Connections are printed when they end,
     unfinished ones last. Their numbers follow the order of their first messages.
     """
-    from shakedown import native
     from shakedown.errors import InputError
     from shakedown.experiments.figure_kinds.captured import cut_short
     from shakedown.files.write import check_distinct
+    from shakedown.native import captures
     from shakedown.reporting.columns import Selection
 
     check_distinct([traces_out], [capture, keylog])
@@ -90,7 +90,7 @@ def command(
         size_mb = -(-capture.stat().st_size // 1_000_000) if capture.is_file() else 0
         bar = stack.enter_context(ExitStack())
         update = bar.enter_context(progress_bar(size_mb, "MB read"))
-        found = native.inspect(capture, keylog, progress=lambda read: update(read // 1_000_000, "MB read"))
+        found = captures.inspect(capture, keylog, progress=lambda read: update(read // 1_000_000, "MB read"))
         connections: Iterator[Inspected] = iter(found)
         if traces_out is not None:
             connections = stack.enter_context(Traces(traces_out, capture, force)).passing(found)

@@ -297,11 +297,12 @@ def do_job(
     profiles differ.
     """
     from shakedown import native
+    from shakedown.native import virtual_time
 
     if _known_fingerprint(profiles) != ours:
         raise OtherWorkerError(str(_known_fingerprint(profiles)))
     # There are as many workers as processors: one that took all would take them from the others.
-    native.use_threads(1)
+    virtual_time.use_threads(1)
     try:
         return job(*given, **keywords)
     except Exception as error:

@@ -1,4 +1,8 @@
-"""The entry point to the native core: everything typed by the schema, nothing measured or decided here."""
+"""The entry point to the native core: loading it, its errors, its suites, and what it measures in memory.
+
+Everything is typed by the schema; nothing is measured or decided here. What else the core does
+is in modules of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mean
-from shakedown.schema.arguments import check, checked
+from shakedown.schema.arguments import check
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from shakedown.native.scenario import HandshakeId, Options
-    from shakedown.schema.aka import HssSummary, ProvisionedFiles, SgsnSummary
-    from shakedown.schema.captured import CaptureSummary, Connection
     from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
-    from shakedown.schema.eap import Authentications, ServerTally
-    from shakedown.schema.live import LoadOutcome, LoadProgress
     from shakedown.schema.measured import Machine, Measurement, Transfer
     from shakedown.schema.primitives import Timing
-    from shakedown.schema.trace import CapturedTrace
 
 
 def extension() -> ModuleType:
@@ -60,7 +59,7 @@ def canonical(suite: str) -> str:
     """The one spelling of a suite's name; raises `InputError` where it names no possible suite."""
     core = extension()
     check("suite", suite, "str")
-    with _complaints(suite):
+    with complaints(suite):
         return cast(str, core.canonical(suite))
 
 
@@ -86,7 +85,7 @@ def describe(suite: str) -> dict[str, Any]:
     """
     core = extension()
     check("suite", suite, "str")
-    with _complaints(suite):
+    with complaints(suite):
         return cast("dict[str, Any]", core.describe(suite))
 
 
@@ -137,11 +136,11 @@ def measure(
     from shakedown.schema import convert
     from shakedown.schema.measured import Measurement
 
-    core = _release_build()
-    chosen = _chosen(options, handshake)
+    core = release_build()
+    chosen = chosen_options(options, handshake)
     if options.counter is not None:
         counted.valgrind()
-    with _complaints(handshake.suite):
+    with complaints(handshake.suite):
         found = core.measure(handshake.suite, options.repeat, options=chosen, progress=progress)
     measured = convert(found, Measurement)
     if options.counter is None:
@@ -176,7 +175,7 @@ def capture(
         [one.suite for one in handshakes],
         str(path),
         keylog=None if keylog is None else str(keylog),
-        options=_chosen(options, handshakes[0] if handshakes else None),
+        options=chosen_options(options, handshakes[0] if handshakes else None),
     )
 
 
@@ -198,9 +197,9 @@ def primitives(
     from shakedown.schema import convert
     from shakedown.schema.primitives import Timing
 
-    core = _release_build()
+    core = release_build()
     words = None if filter is None else list(filter)
-    with _refused():
+    with refused():
         timed = core.primitives(
             filter=words, seconds=float(seconds), back_to_back=back_to_back, progress=progress
         )
@@ -225,313 +224,21 @@ def transfers(
     from shakedown.schema.measured import Transfer
 
     core = extension()
-    with _complaints(handshake.suite):
+    with complaints(handshake.suite):
         found = core.transfers(
             handshake.suite,
             list(sizes_bytes),
             link=cast(Any, link),
             repeat=options.repeat,
-            options=_chosen(options, handshake),
+            options=chosen_options(options, handshake),
         )
     return convert(found, list[Transfer])
 
 
-def eap_peer(
-    options: Mapping[str, object],
-    *,
-    identity: str,
-    count: int,
-    rate_per_s: float | None,
-    in_flight: int | None,
-    resume: bool,
-    timeout_s: float,
-    progress: Callable[[int], None] | None = None,
-) -> tuple[Authentications, str | None]:
-    """Authenticates against a RADIUS server; what came of it, and the first failure in a line.
-
-    `options` holds address, secret and suite, and may hold chain, key, ca, password and fragment (bytes).
-    Raises `InputError`.
-    """
-    from shakedown.schema import convert
-    from shakedown.schema.eap import Authentications
-
-    core = extension()
-    suite = str(options["suite"])
-    with _complaints(suite):
-        found = core.eap_peer(
-            _paths_as_text(options),
-            count=count,
-            rate_per_s=rate_per_s,
-            identity=identity,
-            max_in_flight=in_flight,
-            resume=resume,
-            timeout_s=timeout_s,
-            progress=progress,
-        )
-    failure = found.pop("first_failure")
-    found |= {"kind": "live", "server": options["address"]}
-    return convert(found, Authentications), failure
-
-
-def eap_serve(
-    options: Mapping[str, object],
-    *,
-    resume: bool,
-    sessions: object | None = None,
-    listening: Callable[[str, str], None],
-    stopped: Callable[[ServerTally], None],
-) -> None:
-    """Serves EAP-TLS until a signal's handler raises. `listening` is called with address and suite, `stopped`
-    with the tally. `sessions` stores sessions, as `live.eap_sessions` does; default: memory.
-
-    Raises `InputError`.
-    """
-    from shakedown.schema import convert
-    from shakedown.schema.eap import ServerTally
-
-    def tell(found: dict[str, Any]) -> None:
-        stopped(convert(found, ServerTally))
-
-    core = extension()
-    with _complaints(str(options["suite"])):
-        core.eap_serve(
-            _paths_as_text(options), resume=resume, sessions=sessions, listening=listening, stopped=tell
-        )
-
-
-def aka_suites(suite: str) -> tuple[str, str]:
-    """A suite as attaches by SSL-based AKA run it (mutual, chains of two levels), and the one they resume by.
-
-    Raises `InputError`, and the core's `Unsupported` for one that cannot carry an attach.
-    """
-    core = extension()
-    with _complaints(suite):
-        return cast("tuple[str, str]", core.aka_suites(suite))
-
-
-def aka_run(suite: str, plan: str, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-    """Runs attaches in virtual time; `plan` is JSON, as `simulation.attaches` makes it.
-
-    Raises `InputError`.
-    """
-    core = extension()
-    with _complaints(suite):
-        return cast("dict[str, Any]", core.aka_run(suite, plan, progress=progress))
-
-
-def aka_provision(
-    folder: Path, suite: str, *, home: str, serving: str, nodes: Sequence[str], subscribers: int
-) -> ProvisionedFiles:
-    """Makes two operators, and the files of their HSS, SGSNs and subscribers. Raises `InputError`."""
-    from shakedown.schema import convert
-    from shakedown.schema.aka import ProvisionedFiles
-
-    core = extension()
-    with _complaints(suite):
-        made = core.aka_provision(str(folder), suite, home, serving, list(nodes), subscribers)
-    return convert({**made, "files": [str(path) for path in made["files"]]}, ProvisionedFiles)
-
-
-def aka_hss(
-    listen: str,
-    register: Path,
-    *,
-    first_message_s: float,
-    listening: Callable[[str], None],
-    stopped: Callable[[HssSummary], None],
-) -> None:
-    """Serves an HSS until a signal's handler raises. Calls `listening` with the address, and `stopped`.
-
-    Raises `InputError`.
-    """
-    from shakedown.schema import convert
-    from shakedown.schema.aka import HssSummary
-
-    def tell(found: dict[str, Any]) -> None:
-        stopped(convert(found, HssSummary))
-
-    core = extension()
-    with _complaints(""):
-        core.aka_hss(
-            listen, str(register), first_message_s=first_message_s, listening=listening, stopped=tell
-        )
-
-
-def aka_sgsn(
-    options: Mapping[str, object],
-    *,
-    store: object | None,
-    listening: Callable[[str, str | None], None],
-    stopped: Callable[[SgsnSummary], None],
-) -> None:
-    """Serves an SGSN until a signal's handler raises; `store` keeps its state, as `live.sgsn_state` does.
-
-    `listening` is called with the addresses for mobiles and for other SGSNs, `stopped` with the summary.
-    Raises `InputError`.
-    """
-    from shakedown.schema import convert
-    from shakedown.schema.aka import SgsnSummary
-
-    def tell(found: dict[str, Any]) -> None:
-        stopped(convert(found, SgsnSummary))
-
-    core = extension()
-    with _complaints(""):
-        core.aka_sgsn(_paths_as_text(options), store=store, listening=listening, stopped=tell)
-
-
-def aka_mobile(
-    options: Mapping[str, object], *, progress: Callable[[int], None] | None = None
-) -> dict[str, Any]:
-    """Attaches to an SGSN on sockets; the suite, and each attach. Raises `InputError`."""
-    core = extension()
-    with _complaints(""):
-        return cast("dict[str, Any]", core.aka_mobile(_paths_as_text(options), progress=progress))
-
-
-def _paths_as_text(options: Mapping[str, object]) -> dict[str, object]:
+def paths_as_text(options: Mapping[str, object]) -> dict[str, object]:
     """Options as the core takes them: those that were given, paths as text."""
     given = {key: value for key, value in options.items() if value is not None}
     return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
-
-
-def load(
-    config: Mapping[str, object],
-    suite: str | None,
-    options: Mapping[str, object],
-    progress: Callable[[LoadProgress], None] | None = None,
-) -> LoadOutcome:
-    """Loads a server, with the fields of `Config` in `crates/live/src/load`; None stands for a default.
-
-    `progress` is called about ten times a second; Ctrl-C ends the run early. Raises `InputError` for invalid
-    options, the core's `CoreError` if the server cannot be reached.
-    """
-    from shakedown.schema import convert
-    from shakedown.schema.live import LoadOutcome, LoadProgress
-
-    def tell(now: dict[str, object]) -> None:
-        if progress is not None:
-            progress(convert(now, LoadProgress))
-
-    return convert(_load(config, suite, options, progress=tell), LoadOutcome)
-
-
-def load_part(
-    config: Mapping[str, object],
-    suite: str | None,
-    options: Mapping[str, object],
-    look: Callable[[], None] | None = None,
-) -> dict[str, Any]:
-    """What one generator of several counted, for `merge_loads`; raises as `load`.
-
-    `look` is called about ten times a second: a `KeyboardInterrupt` that it raises ends the run early.
-    """
-    progress = None if look is None else lambda _now: look()
-    return _load(config, suite, options, parts=True, progress=progress)
-
-
-def _load(
-    config: Mapping[str, object], suite: str | None, options: Mapping[str, object], **run: object
-) -> dict[str, Any]:
-    core: Any = _release_build()
-    given, chosen = map(_paths_as_text, (config, options))
-    with _complaints(suite or ""):
-        found = cast("dict[str, Any]", core.load(given, suite=suite, options=chosen or None, **run))
-    own = found.get("load", found)
-    if own["interrupted"] and not own["elapsed_s"]:
-        # Before the first start could be: there are no figures, and none a second.
-        raise KeyboardInterrupt
-    return found
-
-
-def merge_loads(parts: Sequence[Mapping[str, Any]]) -> LoadOutcome:
-    """The combined figures of concurrent generators, as if one had counted all times."""
-    from shakedown.schema import convert
-    from shakedown.schema.live import LoadOutcome
-
-    with _complaints(""):
-        return convert(_release_build().merge_loads(parts), LoadOutcome)
-
-
-class Inspected:
-    """A connection of a capture, decoded when asked for."""
-
-    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
-        """Wraps the core's."""
-        self._inner = inner
-
-    @property
-    def json(self) -> str:
-        """The connection as a line of JSON."""
-        return cast(str, self._inner.json)
-
-    @property
-    def connection(self) -> Connection:
-        """Its messages, flights and bytes."""
-        from shakedown.schema import decode
-        from shakedown.schema.captured import Connection
-
-        return decode(self._inner.json, Connection)
-
-    @property
-    def trace(self) -> CapturedTrace | None:
-        """What `predict --traces` can use; None where not all of the handshake is visible."""
-        from shakedown.schema import convert
-        from shakedown.schema.trace import CapturedTrace
-
-        found = self._inner.trace
-        return None if found is None else convert(found, CapturedTrace)
-
-    @property
-    def refused(self) -> str | None:
-        """Why it makes no trace."""
-        return cast("str | None", self._inner.refused)
-
-
-class Inspection:
-    """A capture being read: its connections as they end, those that it leaves open last, by their index."""
-
-    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
-        """Wraps the core's."""
-        self._inner = inner
-
-    def __iter__(self) -> Iterator[Inspected]:
-        return map(Inspected, self._inner)
-
-    @property
-    def summary(self) -> CaptureSummary:
-        """What the file held, as far as it was read."""
-        from shakedown.schema import convert
-        from shakedown.schema.captured import CaptureSummary
-
-        return convert(self._inner.summary, CaptureSummary)
-
-    @property
-    def problem(self) -> str | None:
-        """Why reading ended before the file did, else None."""
-        return cast("str | None", self._inner.problem)
-
-
-@checked
-def inspect(
-    path: str | Path,
-    keylog: str | Path | None = None,
-    *,
-    progress: Callable[[int], None] | None = None,
-) -> Inspection:
-    """Opens a capture and reads it as it is iterated over, in bounded memory: its connections as they end.
-
-    Each item has `connection`: an object with messages, flights and bytes; `trace`: what `predict` can use,
-    or None, and then `refused`: the reason. After the last, the iterator's `summary` describes the file, and
-    `problem` is why reading ended before the end of the file, else None. `progress` is called with the
-    number of bytes read. Ctrl-C stops it. Raises `InputError` where nothing could be read.
-    """
-    core = extension()
-    try:
-        found = core.inspect(str(path), None if keylog is None else str(keylog), progress=progress)
-    except core.CaptureError as error:
-        raise InputError(str(error)) from error
-    return Inspection(found)
 
 
 def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
@@ -541,7 +248,7 @@ def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
     """
     core = extension()
     try:
-        return cast("tuple[str, list[str]]", core.named_by_chain(suite, _chosen(options, None) or {}))
+        return cast("tuple[str, list[str]]", core.named_by_chain(suite, chosen_options(options, None) or {}))
     except core.InvalidSuite as error:
         raise InputError(_with_suggestion(str(error), suite)) from error
     except core.Unsupported as error:
@@ -557,7 +264,7 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
     None are left out, and what was made comes as a list of one. Raises `InputError` with the core's one line.
     """
     core = extension()
-    given = _paths_as_text(request)
+    given = paths_as_text(request)
     try:
         answer = core.certs(given)
     except core.CoreError as error:
@@ -565,107 +272,8 @@ def certs(request: Mapping[str, object]) -> list[dict[str, Any]]:
     return answer if isinstance(answer, list) else [answer]
 
 
-_threads: int | None = None
-
-
-def use_threads(count: int) -> None:
-    """Sets the number of threads that this process's simulations share, unless a call sets its own."""
-    global _threads
-    _threads = count
-
-
-def simulate(
-    spec: Mapping[str, object],
-    progress: Callable[[int, int], None] | None = None,
-    threads: int | None = None,
-) -> dict[str, Any]:
-    """Runs a simulation in virtual time; `spec` and what is returned are `Scenario` and the outcome of
-    `crates/sim`.
-
-    `progress` is called with the clients that are through, of how many. Ctrl-C stops it. Replications share
-    `threads` threads, by default one a processor (`use_threads`); the figures are the same. Raises
-    `InputError`.
-    """
-    import json
-
-    return cast("dict[str, Any]", json.loads(_simulated(spec, progress, threads)))
-
-
-def simulated_report(
-    spec: Mapping[str, object],
-    progress: Callable[[int, int], None] | None = None,
-    threads: int | None = None,
-) -> dict[str, Any]:
-    """The `report` of `simulate` alone; the outcome, which merges, is longer by far and is not read."""
-    import msgspec
-
-    parts = msgspec.json.decode(_simulated(spec, progress, threads), type=dict[str, msgspec.Raw])
-    return cast("dict[str, Any]", msgspec.json.decode(parts["report"]))
-
-
-def replay(spec: Mapping[str, object]) -> dict[str, Any]:
-    """Replays one handshake over a path, without a queue, until its percentiles are known; `spec` and what is
-    returned are `Replay` and `Replayed` of `crates/sim`. Raises `InputError`.
-    """
-    import json
-
-    with _refused():
-        return cast("dict[str, Any]", json.loads(extension().replay(json.dumps(spec))))
-
-
-def simulation_text(spec: Mapping[str, object]) -> str:
-    """A simulation as the core reads it, JSON.
-
-    Times of arrival are written some at a time: as objects, millions would take many times their text.
-    """
-    import json
-    from array import array
-
-    arrivals = spec.get("arrivals")
-    times = arrivals.get("at_s") if isinstance(arrivals, Mapping) else None
-    if not isinstance(arrivals, Mapping) or not isinstance(times, array):
-        return json.dumps(spec)
-    place = '"at_s": []'
-    before, _, after = json.dumps({**spec, "arrivals": {**arrivals, "at_s": []}}).partition(place)
-    some = 1 << 16
-    written = (",".join(map(repr, times[at : at + some])) for at in range(0, len(times), some))
-    return f"{before}{place[:-1]}{','.join(written)}]{after}"
-
-
-def simulation_pieces(text: str, threads: int) -> tuple[int, int, int]:
-    """The first of a simulation's replications, how many they are, and into how many parts each is cut for so
-    many threads: parts have servers, clients and cells of their own. Raises `InputError` for what cannot be.
-    """
-    with _refused():
-        return cast("tuple[int, int, int]", extension().simulate_pieces(text, threads))
-
-
-def simulated_piece(text: str, replication: int, part: tuple[int, int] | None = None) -> str:
-    """The outcome of one replication, or of a part of it (its number, and of how many), for `merged`."""
-    with _refused():
-        return cast(str, extension().simulate_piece(text, replication, part))
-
-
-def merged(pieces: Sequence[str]) -> tuple[dict[str, Any], str]:
-    """The report and the outcome of all pieces of a simulation, in any order."""
-    import msgspec
-
-    with _refused():
-        answer = extension().simulate_merge(pieces)
-    parts = msgspec.json.decode(answer, type=dict[str, msgspec.Raw])
-    return cast("dict[str, Any]", msgspec.json.decode(parts["report"])), bytes(parts["outcome"]).decode()
-
-
-def longer_simulation(text: str, outcome: str, spent: int) -> str | None:
-    """What is simulated after an outcome of a simulation, with so many events in all so far; None where it is
-    precise enough, or no events are left.
-    """
-    with _refused():
-        return cast("str | None", extension().simulate_longer(text, outcome, spent))
-
-
 @contextmanager
-def _refused() -> Iterator[None]:
+def refused() -> Iterator[None]:
     """What the core refuses as `InputError`."""
     try:
         yield
@@ -673,45 +281,8 @@ def _refused() -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
-def _simulated(
-    spec: Mapping[str, object], progress: Callable[[int, int], None] | None, threads: int | None
-) -> str:
-    count = _threads if threads is None else threads
-    options = {} if count is None else {"threads": count}
-    with _refused():
-        return cast("str", extension().simulate(simulation_text(spec), progress, **options))
-
-
-def simulate_endpoints(
-    handshake: HandshakeId,
-    spec: Mapping[str, object],
-    options: Options,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
-    """The same with a suite's own endpoints in place of the recorded handshake: real protocol engines over
-    simulated links and TCP, charged by the recorded messages' costs.
-
-    Besides what `simulate` returns: the stacks, `replayed` (the report of a replay with another seed),
-    `distance` (Kolmogorov and Smirnov's, between the times of both) and `critical`, at 1 %. Raises
-    `InputError`, and what `measure` raises.
-    """
-    import json
-
-    core = extension()
-    chosen = _chosen(options, handshake)
-    try:
-        with _complaints(handshake.suite):
-            text = core.simulate_endpoints(
-                handshake.suite, simulation_text(spec), options=chosen, progress=progress
-            )
-    except ValueError as error:
-        if isinstance(error, core.CoreError):
-            raise
-        raise InputError(str(error)) from error
-    return cast("dict[str, Any]", json.loads(text))
-
-
-def _release_build() -> ModuleType:
+def release_build() -> ModuleType:
+    """The extension module where its times mean something. Raises `ShakedownError` for a debug build."""
     core = extension()
     if core.BUILD_PROFILE != "release":
         raise ShakedownError(
@@ -721,7 +292,7 @@ def _release_build() -> ModuleType:
 
 
 @contextmanager
-def _complaints(suite: str) -> Iterator[None]:
+def complaints(suite: str) -> Iterator[None]:
     """The core's errors about names and options, converted to the package's."""
     core = extension()
     try:
@@ -732,7 +303,7 @@ def _complaints(suite: str) -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
-def _chosen(options: Options, handshake: HandshakeId | None) -> dict[str, object] | None:
+def chosen_options(options: Options, handshake: HandshakeId | None) -> dict[str, object] | None:
     """The options that were given, as the core takes them; None where there are none."""
     apart = ("repeat", "counter", "server_software")  # this and its tickets: `Options.issuing`
     given: dict[str, object] = {key: value for key, value in options.given().items() if key not in apart}

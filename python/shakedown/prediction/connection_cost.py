@@ -141,7 +141,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def served(plan: Plan, seconds: float) -> Served:
     """Serves a suite and measures the CPU time of each side, over loopback and in memory."""
     from shakedown import native
-    from shakedown.native import serving
+    from shakedown.native import load_generator, serving
     from shakedown.native.scenario import HandshakeId, Options
 
     name = native.canonical(plan.suite)
@@ -162,7 +162,7 @@ def served(plan: Plan, seconds: float) -> Served:
         def load(duration_s: float) -> tuple[int, float, float]:
             """Number of connections, and the server's and the client's CPU time for them, in microseconds."""
             before_s = ran_s(workers)
-            outcome = native.load(
+            outcome = load_generator.load(
                 {
                     "target": server.address,
                     "arrivals": "closed",

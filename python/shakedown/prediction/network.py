@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from shakedown import native
 from shakedown.errors import InputError
 from shakedown.models.distribution import Distribution
 from shakedown.models.energy import LinkBytes
+from shakedown.native import virtual_time
 from shakedown.prediction.prices import Price
 from shakedown.prediction.spec import bearer_spec, handshake_spec, tcp_spec
 from shakedown.prediction.trace import Trace
@@ -71,7 +71,7 @@ def exchange(
 def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
     """Replays what the core's `Replay` says, over a bearer of a name. Raises `InputError`."""
     try:
-        found = native.replay({"seed": SEED, **spec})
+        found = virtual_time.replay({"seed": SEED, **spec})
     except InputError as error:
         raise InputError(f"bearer {bearer!r}: {error}") from None
     if not found["ready"]["values_s"] or not found["done"]["values_s"]:

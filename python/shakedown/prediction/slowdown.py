@@ -24,7 +24,7 @@ class Slowed:
     client_s: float
 
     def config(self) -> dict[str, float]:
-        """As `native.load` is told."""
+        """As `load_generator.load` is told."""
         return {"slowdown": self.factor, "client_s": self.client_s}
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shakedown import native
 from shakedown.errors import InputError
+from shakedown.native import aka
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.prices import Price
 from shakedown.prediction.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
@@ -119,7 +119,7 @@ def simulate_attaches(
     asked = attaching or Attaching()
     asked.check()
     library = traces or open_library()
-    names = native.aka_suites(suite)
+    names = aka.suites(suite)
     full, resumed = (
         price_scenario(name, device, server_device, bearer, traces=library, scale_from=scale_from)
         for name in names
@@ -142,7 +142,7 @@ def simulate_attaches(
         "patience_s": asked.timeout_s,
         "seed": asked.seed,
     }
-    found = native.aka_run(names[0], json.dumps(plan), progress)
+    found = aka.run(names[0], json.dumps(plan), progress)
     good = [one for one in found["attaches"] if one["failure"] is None]
     return convert(
         {
@@ -188,7 +188,7 @@ def attach_live(
 
     `options` are those of a mobile in `crates/python/src/aka.rs`. Raises `InputError`.
     """
-    found = native.aka_mobile(options, progress=progress)
+    found = aka.mobile(options, progress=progress)
     attaches = found["attaches"]
     good = [one for one in attaches if one["failure"] is None]
     row = {

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shakedown import native
 from shakedown.errors import InputError
+from shakedown.native import virtual_time
 from shakedown.simulation.fleet import Settled
 from shakedown.simulation.spec import Client, mean_work_s
 
@@ -39,7 +39,7 @@ def check_room(
     """
     threads, parts = os.cpu_count() or 1, 1
     if spec is not None and settled.fleet.servers > 1 and not engines:
-        _, _, parts = native.simulation_pieces(native.simulation_text(spec), threads)
+        _, _, parts = virtual_time.pieces(virtual_time.spec_text(spec), threads)
     many = at_once(clients, settled, workers) * min(settled.replications * parts, threads) / parts
     needed = many * (ENGINE_BYTES if engines else REPLAYED_BYTES)
     free = free_bytes()

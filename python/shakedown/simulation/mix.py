@@ -29,6 +29,7 @@ from shakedown import native
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files import limits
 from shakedown.files.toml import describe, load_toml
+from shakedown.native import virtual_time
 from shakedown.native.scenario import ClientKind, Fleet
 from shakedown.prediction.library import TraceLibrary, resumed_of
 from shakedown.prediction.trace import Trace
@@ -248,7 +249,7 @@ def run_mix(
     if pool is None or pool.is_here():
         check_room(clients, settled, workers, spec)
     if pool is None:
-        report = native.simulated_report(spec, progress=progress)
+        report = virtual_time.simulate(spec, progress=progress)
     else:
         (report,) = pool.results([in_pieces(spec, name, pool.threads())])
     # All wait in one queue, for one another's work too.

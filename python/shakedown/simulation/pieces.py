@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from shakedown import native
+from shakedown.native import virtual_time
 
 T = TypeVar("T")
 
@@ -39,8 +39,8 @@ def in_pieces(spec: Mapping[str, Any], label: str, threads: int) -> Work[dict[st
 
     Raises `InputError` at once for a scenario that cannot be.
     """
-    text = native.simulation_text(spec)
-    _, replications, of = native.simulation_pieces(text, threads)
+    text = virtual_time.spec_text(spec)
+    _, replications, of = virtual_time.pieces(text, threads)
     if replications * of == 1 < threads:
         why = "one replication, and all clients meet at its servers"
         _LOG.warning("%s is simulated in one process: %s", label, why)
@@ -50,16 +50,16 @@ def in_pieces(spec: Mapping[str, Any], label: str, threads: int) -> Work[dict[st
 def _rounds(text: str, threads: int) -> Work[dict[str, Any]]:
     spent = 0
     while True:
-        first, replications, of = native.simulation_pieces(text, threads)
+        first, replications, of = virtual_time.pieces(text, threads)
         pieces = [
             (replication, None if of == 1 else (part, of))
             for replication in range(first, first + replications)
             for part in range(of)
         ]
-        found = yield [partial(native.simulated_piece, text, *piece) for piece in pieces]
-        report, outcome = native.merged(found)
+        found = yield [partial(virtual_time.piece, text, *piece) for piece in pieces]
+        report, outcome = virtual_time.merged(found)
         spent += report["events"]
-        longer = native.longer_simulation(text, outcome, spent)
+        longer = virtual_time.longer(text, outcome, spent)
         if longer is None:
             return report
         text = longer

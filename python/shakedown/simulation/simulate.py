@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from shakedown import native
 from shakedown.errors import InputError
 from shakedown.models import queueing
 from shakedown.models.ranges import Range
+from shakedown.native import virtual_time
 from shakedown.native.scenario import Fleet, HandshakeId, Options
 from shakedown.prediction.bounds import bounds, simulated
 from shakedown.prediction.energy import terms
@@ -155,12 +155,12 @@ def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = N
     spec = job.spec()
     check_room([job.client], job.settled, job.workers, spec, engines=endpoints is not None)
     if endpoints is None:
-        return row(job, native.simulated_report(spec, progress=progress))
+        return row(job, virtual_time.simulate(spec, progress=progress))
     handshake = HandshakeId(
         suite=job.priced.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
     )
     options = Options(tickets=sum(one.flight is None for one in job.priced.trace.messages) or None)
-    found = native.simulate_endpoints(handshake, spec, options, progress)
+    found = virtual_time.with_endpoints(handshake, spec, options, progress)
     return row(job, found["report"], found)
 
 

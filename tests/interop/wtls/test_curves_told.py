@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from shakedown import _core, native
+from shakedown import _core
+from shakedown.native import captures
 
 CURVES = (
     "wtls1",
@@ -49,7 +50,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         str(path),
         options={"cache": str(folder / "keys"), "certificate_form": request.param},
     )
-    found = {one.connection.index: one.connection for one in native.inspect(path)}
+    found = {one.connection.index: one.connection for one in captures.inspect(path)}
     return {keys: [found[at].suite, *found[at].problems] for at, keys in enumerate(asked)}
 
 

@@ -24,12 +24,13 @@ from interop.wtls.messages import (
 )
 from interop.wtls.signatures import rsa_verifies, signed_by
 from interop.wtls.structures import SUITES, ECParameters, PrimeField, RSAPublicKey
-from shakedown import _core, native
+from shakedown import _core
+from shakedown.native import captures
 
 Body = TypeVar("Body")
 
 
-def sorted_by_index(connections: Iterable[native.Inspected]) -> list[native.Inspected]:
+def sorted_by_index(connections: Iterable[captures.Inspected]) -> list[captures.Inspected]:
     return sorted(connections, key=lambda one: int(one.connection.index))
 
 
@@ -65,7 +66,7 @@ def test_same_messages_and_bytes_as_measured(captured: Captured, suite: str) -> 
 
 def test_inspect_gives_each_handshake_its_name(captured: Captured) -> None:
     """But for sessions made elsewhere, which show too little."""
-    found = [one.connection.suite for one in sorted_by_index(native.inspect(captured.path))]
+    found = [one.connection.suite for one in sorted_by_index(captures.inspect(captured.path))]
     assert found == [None if suite.endswith("/resumed") else suite for suite in CASES]
 
 

@@ -11,7 +11,8 @@ import pytest
 from interop.wtls.captures import read
 from interop.wtls.decoder import Decoder, decode
 from interop.wtls.messages import Certificates
-from shakedown import _core, native
+from shakedown import _core
+from shakedown.native import captures
 
 SUITES = (
     "wtls/rsa/rsa1024/server",
@@ -45,7 +46,7 @@ def test_same_bytes_as_measured(captured: tuple[str, Decoder, Path]) -> None:
 
 def test_inspect_gives_it_its_name(captured: tuple[str, Decoder, Path]) -> None:
     suite, _, folder = captured
-    (found,) = native.inspect(folder / "one.pcap")
+    (found,) = captures.inspect(folder / "one.pcap")
     assert found.connection.suite == suite
 
 

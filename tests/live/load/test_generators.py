@@ -17,9 +17,9 @@ from types import SimpleNamespace
 import pytest
 
 from live.serve.serving import serving
-from shakedown import native
 from shakedown.errors import InputError
 from shakedown.live.load_test import _shares
+from shakedown.native import load_generator
 
 SUITE = "tls1.3/x25519/p256/server"
 
@@ -193,9 +193,10 @@ def test_parts_merge_exactly():
     config = {"arrivals": "closed", "duration_s": 0.3, "clients": 2}
     with serving(SUITE) as server:
         parts = [
-            native.load_part(config | {"target": server.target, "seed": seed}, SUITE, {}) for seed in (1, 2)
+            load_generator.part(config | {"target": server.target, "seed": seed}, SUITE, {})
+            for seed in (1, 2)
         ]
-    alone, both = [native.merge_loads([part]) for part in parts], native.merge_loads(parts)
+    alone, both = [load_generator.merge([part]) for part in parts], load_generator.merge(parts)
     assert both.generators == 2
     for name in ("planned", "completed"):
         assert getattr(both, name) == sum(getattr(one, name) for one in alone)
@@ -207,11 +208,12 @@ def test_parts_merge_exactly():
         assert min(one.p50 for one in each) <= times.p50 <= max(one.p50 for one in each)
 
 
-@pytest.mark.parametrize("do", [native.load, native.load_part])
+@pytest.mark.parametrize("do", [load_generator.load, load_generator.part])
 def test_what_is_interrupted_before_the_first_start_has_no_figures(do, monkeypatch):
     nothing = {"interrupted": True, "elapsed_s": 0.0, "completed": 0}
-    counted = nothing if do is native.load else {"load": nothing, "background": None}
-    monkeypatch.setattr(native, "_release_build", lambda: SimpleNamespace(load=lambda *_, **__: counted))
+    counted = nothing if do is load_generator.load else {"load": nothing, "background": None}
+    core = SimpleNamespace(load=lambda *_, **__: counted)
+    monkeypatch.setattr(load_generator, "release_build", lambda: core)
     with pytest.raises(KeyboardInterrupt):
         do({"target": "127.0.0.1:1"}, SUITE, {})
 

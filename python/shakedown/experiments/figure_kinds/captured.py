@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shakedown.experiments.figure_kinds import Run, Source
-    from shakedown.native import Inspection
+    from shakedown.native.captures import Inspection
     from shakedown.native.scenario import Scenario
     from shakedown.results.folder import Results
 
@@ -57,12 +57,12 @@ def cut_short(capture: object, problem: str) -> str:
 
 def run(scenario: Scenario, run: Run) -> Capture:
     """Inspects a capture. Raises `InputError` where it cannot be read."""
-    from shakedown import native
+    from shakedown.native import captures
 
     assert scenario.capture is not None
     run.progress(0, f"reading {scenario.label}")
     file, keylog = Path(scenario.capture.file), scenario.capture.keylog
-    return keep(file, None if keylog is None else Path(keylog), native.inspect(file, keylog))
+    return keep(file, None if keylog is None else Path(keylog), captures.inspect(file, keylog))
 
 
 def keep(file: Path, keylog: Path | None, stream: Inspection) -> Capture:

@@ -248,7 +248,7 @@ def loaded(
     `server` and `generator` get more options than the scenario has.
     """
     from shakedown import native
-    from shakedown.native import serving
+    from shakedown.native import load_generator, serving
 
     handshake, options = scenario.handshake, scenario.options
     assert handshake is not None
@@ -296,7 +296,7 @@ def loaded(
             "client_key": options.client_key,
         }
         with placed(generator_cores):
-            outcome = native.load(config, served, chosen, progress)
+            outcome = load_generator.load(config, served, chosen, progress)
         cpu_s = _cpu_s(threads() - others)
     if outcome.interrupted:
         raise KeyboardInterrupt

@@ -41,10 +41,10 @@ def read_captures(document: Document) -> list[Scenario]:
 
 def _check_open(document: Document, file: Path, keylog: Path | None, table: Mapping[str, Any]) -> None:
     """Refuses what is no capture, or no key log, before anything is measured."""
-    from shakedown import native
+    from shakedown.native import captures
 
     try:
-        native.inspect(file, keylog)
+        captures.inspect(file, keylog)
     except InputError as error:
         key = "keylog" if keylog is not None and str(error).startswith(str(keylog)) else "file"
         raise document.wrong(f"captures.{key}", str(error), table[key]) from error

@@ -52,6 +52,7 @@ def load(
     from shakedown.files.write import check_distinct, check_writable, write
     from shakedown.live.load_test.requirements import parse
     from shakedown.live.load_test.time_spent import read_halves, time_spent
+    from shakedown.native import load_generator
     from shakedown.schema.base import encode
     from shakedown.schema.live import LoadRun, Requirement
     from shakedown.schema.options import LoadOptions, options_of
@@ -89,11 +90,11 @@ def load(
         **({} if slowed is None else slowed.config()),
     }
     if generators is None:
-        outcome = native.load(config, name, clients, progress)
+        outcome = load_generator.load(config, name, clients, progress)
     else:
         shares = _shares(config, generators.count())
-        parts = generators.results([partial(native.load_part, share, name, clients) for share in shares])
-        outcome = native.merge_loads(parts)
+        parts = generators.results([partial(load_generator.part, share, name, clients) for share in shares])
+        outcome = load_generator.merge(parts)
     figures = msgspec.structs.asdict(outcome)
     del figures["traces"]
     # Generators without figures when the run was interrupted are missing.
