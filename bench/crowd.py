@@ -36,11 +36,11 @@ class Template:
 
 def templates(suites: Sequence[str], data_bytes: int = 0) -> list[Template]:
     """One handshake of each suite, made here, and behind it so much application data of the server's."""
-    from shakedown import api
+    from shakedown.api import in_memory
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "handshakes.pcap"
-        api.capture(suites, path)
+        in_memory.capture(suites, path)
         capture = path.read_bytes()
     by_client: dict[bytes, list[bytes]] = {}
     at = FILE_HEADER_BYTES

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from shakedown import api, native
+from shakedown import native
+from shakedown.api import in_memory
 
 
 def chain(folder: Path, keys: str, side: str = "server", **more: object) -> Path:
@@ -22,7 +23,7 @@ def capture(folder: Path, *suites: str) -> Path:
     paths = folder / "gateway.pcap", folder / "gateway.keys"
     for path in paths:
         path.unlink(missing_ok=True)
-    api.capture(suites, paths[0], keylog=paths[1])
+    in_memory.capture(suites, paths[0], keylog=paths[1])
     return folder / "gateway.pcap"
 
 

@@ -16,7 +16,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from shakedown import api, native
+from shakedown import native
+from shakedown.api import in_memory
 from shakedown.errors import InputError
 from shakedown.prediction.library import SHIPPED, write_library
 from shakedown.schema import builtins
@@ -114,7 +115,7 @@ def main() -> None:
     entries = []
     for suite in sorted(suites):
         try:
-            entries.append(without_times(api.measure(suite, REPEAT)))
+            entries.append(without_times(in_memory.measure(suite, REPEAT)))
         except Exception as error:
             print(f"left out: {error}", file=sys.stderr)
     write_library(path, entries)

@@ -13,27 +13,17 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shakedown.api import (
-        attach,
-        attach_live,
-        authenticate,
-        bearers,
-        capture,
-        certs,
-        check_bearer,
-        compare_live,
-        devices,
-        measure,
-        measure_path,
-        primitives,
-        report,
-        reproduce,
-        serve,
-        stacks,
-        suites,
-    )
+    from shakedown.api.attaches import attach, attach_live
+    from shakedown.api.bearers import check_bearer, measure_path
     from shakedown.api.capacities import capacity
+    from shakedown.api.catalogue import bearers, devices, stacks, suites
+    from shakedown.api.certificates import certs
+    from shakedown.api.comparison import compare_live
+    from shakedown.api.in_memory import capture, measure, primitives
+    from shakedown.api.live import authenticate, serve
+    from shakedown.api.papers import reproduce
     from shakedown.api.predictions import predict
+    from shakedown.api.reports import report
     from shakedown.api.simulations import simulate, simulate_mix
     from shakedown.comparison.functions import check_budgets, compare, compare_pair
     from shakedown.errors import InputError, ShakedownError
@@ -50,13 +40,17 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
-    "api": (
-        "attach", "attach_live", "authenticate", "bearers", "capture", "certs", "check_bearer",
-        "compare_live", "devices", "measure", "measure_path", "primitives",
-        "report", "reproduce", "serve", "stacks", "suites",
-    ),
+    "api.attaches": ("attach", "attach_live"),
+    "api.bearers": ("check_bearer", "measure_path"),
     "api.capacities": ("capacity",),
+    "api.catalogue": ("bearers", "devices", "stacks", "suites"),
+    "api.certificates": ("certs",),
+    "api.comparison": ("compare_live",),
+    "api.in_memory": ("capture", "measure", "primitives"),
+    "api.live": ("authenticate", "serve"),
+    "api.papers": ("reproduce",),
     "api.predictions": ("predict",),
+    "api.reports": ("report",),
     "api.simulations": ("simulate", "simulate_mix"),
     "comparison.functions": ("check_budgets", "compare", "compare_pair"),
     "native": ("canonical", "describe", "machine"),
@@ -69,7 +63,7 @@ _HOMES = {
     "reporting.rows": ("Rows",),
     "results.folder": ("Results", "load_results"),
     "experiments.runner": ("run_experiment",),
-}  # fmt: skip
+}
 """Where each name lives."""
 
 _WITH_MODULES = ("schema", "profiles", "profiles.importers", "experiments.file", "reporting.charts")

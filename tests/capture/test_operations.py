@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from capture.oracle import Captured
-from shakedown import api, native
+from shakedown import native
+from shakedown.api import in_memory
 from shakedown.cli import exit_status
 
 # What a capture does not show.
@@ -35,7 +36,7 @@ def done(trace: Trace) -> Counter[tuple[str, ...]]:
 
 def measured(suite: str, known: dict[str, Trace] = {}) -> Trace:  # noqa: B006 - kept for all tests
     if suite not in known:
-        known[suite] = msgspec.to_builtins(api.measure(suite, 1))
+        known[suite] = msgspec.to_builtins(in_memory.measure(suite, 1))
     return known[suite]
 
 
@@ -71,7 +72,7 @@ def disagreements(traces: Iterable[Trace]) -> dict[str, tuple[object, object]]:
 def test_handshakes_made_here_have_the_operations_that_are_measured(tmp_path: Path) -> None:
     suites = every_mode()
     capture, key_log = tmp_path / "all.pcap", tmp_path / "all.keys"
-    api.capture(suites, capture, keylog=key_log)
+    in_memory.capture(suites, capture, keylog=key_log)
     traces = traced(capture, key_log, tmp_path)
     assert disagreements(traces) == {}
     # What resumes a session made out of sight cannot be named, but in TLS 1.3, after its exchange.

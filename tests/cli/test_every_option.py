@@ -15,7 +15,7 @@ import pytest
 
 import real
 from every_command import commands
-from shakedown import api
+from shakedown.api import in_memory
 from shakedown.cli import app, exit_status
 from shakedown.schema.base import encode_pretty
 
@@ -120,7 +120,7 @@ def cases() -> list[Any]:
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the bases read."""
     folder = tmp_path_factory.mktemp("inputs")
-    api.capture([SUITE], folder / "c.pcap")
+    in_memory.capture([SUITE], folder / "c.pcap")
     (folder / "e.toml").write_text(f'suites = ["{SUITE}"]\nrepeat = 1\n')
     (folder / "budget.toml").write_text(f'[[budget]]\nsuite = "{SUITE}"\nbytes = 344\n')
     (folder / "speed.txt").write_text("+F2:2:2048:4000.000000:80000.000000\n")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import api
+from shakedown.api import in_memory
 from shakedown.cli import exit_status
 
 SUITES = ("tls1.2/ecdhe_rsa/rsa2048", "tls1.3/x25519/p256", "wtls/rsa/rsa1024/mutual")
@@ -23,7 +23,7 @@ PACKET_HEADER_BYTES, FILE_HEADER_BYTES = 16, 24
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("capture") / "some.pcap"
-    api.capture(SUITES, path, keylog=path.with_suffix(".keys"))
+    in_memory.capture(SUITES, path, keylog=path.with_suffix(".keys"))
     return path
 
 
@@ -120,7 +120,7 @@ def test_traces_are_a_file_of_what_can_be_told(capture, tmp_path, capsys):
 
 def test_without_a_trace_there_is_no_file(tmp_path, capsys):
     capture, path = tmp_path / "closed.pcap", tmp_path / "traces.json"
-    api.capture(["tls1.3/x25519/p256"], capture)
+    in_memory.capture(["tls1.3/x25519/p256"], capture)
     out_of(capsys, capture, "--traces-out", path, status=2)
     assert [one.name for one in tmp_path.iterdir()] == ["closed.pcap"]
 

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from shakedown import api, native
+from shakedown import native
+from shakedown.api import catalogue
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.files.patterns import alternatives, matches
@@ -38,7 +39,7 @@ def test_patterns_find_suites_that_no_list_has():
 
 @pytest.mark.parametrize("words", [("tls1.3", "mldsa44", "mutual"), ("x25519mlkem768", "mldsa65")])
 def test_the_list_finds_what_measure_runs(words):
-    found = [one.suite for one in api.suites(*words)]
+    found = [one.suite for one in catalogue.suites(*words)]
     assert found
     assert all(native.runnable(name) == name and all(word in name for word in words) for name in found)
 

@@ -9,7 +9,7 @@ import json
 import msgspec
 import pytest
 
-from shakedown import api
+from shakedown.api import in_memory
 from shakedown.cli import exit_status
 from shakedown.comparison.folders import MIN_RUNS, Runs, compare_folders
 from shakedown.comparison.gates import failures, gate
@@ -24,7 +24,7 @@ SUITE = "tls1.2/ecdhe_rsa+x25519/rsa2048/server"
 
 @pytest.fixture(scope="module")
 def measured():
-    return api.measure(SUITE, 40, samples=True)
+    return in_memory.measure(SUITE, 40, samples=True)
 
 
 def slower(measured, operation, factor):

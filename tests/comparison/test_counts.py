@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from shakedown import api
+from shakedown.api import in_memory
 from shakedown.cli import exit_status
 from shakedown.comparison import functions
 from shakedown.comparison.budgets import HEADROOM
@@ -26,7 +26,7 @@ SUITE = "tls1.3/x25519/p256/server"
 
 @pytest.fixture(scope="module")
 def measured():
-    return api.measure(SUITE, 5, counter="instructions")
+    return in_memory.measure(SUITE, 5, counter="instructions")
 
 
 def test_counts_are_the_same_in_every_run(measured):

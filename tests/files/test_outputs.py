@@ -14,7 +14,7 @@ import pytest
 
 import real
 from live.serve.serving import SUITE, Running, serving
-from shakedown import api
+from shakedown.api import in_memory
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.files.write import DRAFT, draft_of
@@ -189,7 +189,7 @@ def test_no_command_no_capture(tmp_path, force):
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
-    api.capture([SUITE], folder / "c.pcap", keylog=folder / "c.keys")
+    in_memory.capture([SUITE], folder / "c.pcap", keylog=folder / "c.keys")
     (folder / "e.toml").write_text(f'suites = ["{SUITE}"]\nrepeat = 1\n')
     (folder / "t.json").write_text(encode_pretty([real.measurement(SUITE)]))
     (folder / "speed.txt").write_text("+F2:2:2048:4000.000000:80000.000000\n")
@@ -244,4 +244,4 @@ def test_nothing_is_written_in_the_place_of_what_is_read_or_written_too(inputs, 
 
 def test_captures_are_refused_by_the_function_too(tmp_path):
     with pytest.raises(InputError, match="x: is written too"):
-        api.capture([SUITE], tmp_path / "x", keylog=tmp_path / "x")
+        in_memory.capture([SUITE], tmp_path / "x", keylog=tmp_path / "x")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import real
-from shakedown import api
+from shakedown.api import in_memory, reports
 from shakedown.cli import exit_status
 from shakedown.errors import InputError, ShakedownError
 from shakedown.files.write import SPECIAL, Destination, write, write_durably
@@ -33,7 +33,7 @@ WRITTEN = {
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
-    api.capture([SUITE], folder / "c.pcap", keylog=folder / "c.keys")
+    in_memory.capture([SUITE], folder / "c.pcap", keylog=folder / "c.keys")
     (folder / "t.json").write_text(encode_pretty([real.measurement(SUITE)]))
     (folder / "speed.txt").write_text("+F2:2:2048:4000.000000:80000.000000\n")
     return folder
@@ -70,11 +70,11 @@ def test_a_page_is_refused(special, inputs, capfd, force):
     if force:
         assert err == f"error: {special}: {SPECIAL}; accepted: another --out\n"
     with pytest.raises(InputError, match="is a device"):
-        api.report(inputs / "t.json", special, replace=True)
+        reports.report(inputs / "t.json", special, replace=True)
 
 
 def test_figures_of_a_page_are_refused(inputs, tmp_path, capfd):
-    made = api.report(inputs / "t.json", tmp_path / "p.html")
+    made = reports.report(inputs / "t.json", tmp_path / "p.html")
     figure = next((tmp_path / "figures").glob("*.svg"))
     figure.unlink()
     os.mkfifo(figure)

@@ -78,10 +78,10 @@ def test_suites_on_the_command_line(fake, capsys):
 
 
 def test_captures_with_strange_names(capsys, tmp_path):
-    from shakedown import api
+    from shakedown.api import in_memory
 
     plain, strange = tmp_path / "a.pcap", tmp_path / f"{HOSTILE.replace('/', '')}.pcap"
-    api.capture(["tls1.2/psk"], plain)
+    in_memory.capture(["tls1.2/psk"], plain)
     strange.write_bytes(plain.read_bytes())
     for arguments in (["inspect", str(strange)], ["inspect", "--summary", str(strange)]):
         assert exit_status(arguments) == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import api
+from shakedown.api import in_memory
 from shakedown.native import captures
 from shakedown.schema.captured import Connection
 
@@ -25,7 +25,7 @@ SUITES = tomllib.loads(QUICKSTART.read_text(encoding="utf-8"))["suites"] + OTHER
 @pytest.fixture(scope="module")
 def read_back(tmp_path_factory: pytest.TempPathFactory) -> list[Connection]:
     folder = tmp_path_factory.mktemp("capture")
-    api.capture(SUITES, folder / "all.pcap", keylog=folder / "all.keys")
+    in_memory.capture(SUITES, folder / "all.pcap", keylog=folder / "all.keys")
     found = captures.inspect(folder / "all.pcap", folder / "all.keys")
     connections = sorted((one.connection for one in found), key=lambda one: one.index)
     assert found.problem is None
@@ -35,7 +35,7 @@ def read_back(tmp_path_factory: pytest.TempPathFactory) -> list[Connection]:
 
 @pytest.mark.parametrize("place", range(len(SUITES)), ids=SUITES)
 def test_inspect_reads_what_measure_saw(place: int, read_back: list[Connection]) -> None:
-    connection, measured = read_back[place], api.measure(SUITES[place], 1, tickets=0)
+    connection, measured = read_back[place], in_memory.measure(SUITES[place], 1, tickets=0)
     assert connection.flights == measured.flights
     pairs = zip(connection.messages, measured.messages, strict=True)
     for theirs, ours in pairs:

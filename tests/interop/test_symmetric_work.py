@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from shakedown import api
+from shakedown.api import in_memory
 from shakedown.schema import builtins
 
 SIDES = ("client", "server")
@@ -53,7 +53,7 @@ class Recorded:
 
 
 def recorded(suite: str) -> Recorded:
-    found = builtins(api.measure(suite, 3, tickets=0))
+    found = builtins(in_memory.measure(suite, 3, tickets=0))
     return Recorded(found["messages"], found["operations"])
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from papers.conftest import DOCUMENTED
 from papers.test_rows import FIELDS
-from shakedown import api
+from shakedown.api import papers
 from shakedown.papers import DEFAULT_REPEAT
 from shakedown.papers.replication import FORMAT
 
@@ -123,5 +123,5 @@ def test_only_a_failure_of_the_program_is_status_1(fake, monkeypatch):
 def test_from_python_handshakes_are_repeated_as_often_as_on_the_command_line(monkeypatch):
     asked: list[int] = []
     monkeypatch.setattr("shakedown.papers.reproduce", lambda *_, repeat, **__: asked.append(repeat))
-    api.reproduce("tls-psk")
+    papers.reproduce("tls-psk")
     assert asked == [DEFAULT_REPEAT]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from interop.hellos import SCSV, hello, of_capture
-from shakedown import api
+from shakedown.api import in_memory
 from shakedown.papers import replication as measuring
 from shakedown.papers.load import load
 from shakedown.papers.psk import messages
@@ -22,7 +22,9 @@ NAMES = {"dh_anon": 0, "dhe_psk": len("Client_identity"), "plain_psk": len("Clie
 def replication() -> measuring.Replication:
     """The handshakes that are compared, measured now."""
     suites = [suite(name, messages.KEY_BITS) for name in (*messages.MECHANISMS, "rsa", "dhe_dss")]
-    return measuring.Replication("", "", {one: measuring.summarise(api.measure(one, 1)) for one in suites})
+    return measuring.Replication(
+        "", "", {one: measuring.summarise(in_memory.measure(one, 1)) for one in suites}
+    )
 
 
 @pytest.mark.parametrize("mechanism", messages.MECHANISMS)
@@ -59,7 +61,7 @@ def test_from_our_plain_psk_to_the_printed_one(replication: measuring.Replicatio
 
 def test_what_is_newer_than_the_report_in_our_messages(tmp_path: Path) -> None:
     capture = tmp_path / "one.pcap"
-    api.capture(["tls1.0/psk"], capture)
+    in_memory.capture(["tls1.0/psk"], capture)
     raw = of_capture(capture)
     found = {side: hello(message) for side, message in raw.items()}
     later = {"encrypt_then_mac", "extended_master_secret", "renegotiation_info"}
@@ -69,7 +71,9 @@ def test_what_is_newer_than_the_report_in_our_messages(tmp_path: Path) -> None:
         extensions += 2 + sum(4 + len(content) for content in one.extensions.values())
     assert SCSV in found["client"].suites
     # AES-CBC and SHA-1: 16 and 20 bytes, padded together to 48; or 16 padded to 32, and 20.
-    finished: list[Any] = [one for one in api.measure("tls1.0/psk", 1).messages if one.name == "Finished"]
+    finished: list[Any] = [
+        one for one in in_memory.measure("tls1.0/psk", 1).messages if one.name == "Finished"
+    ]
     assert [one.bytes for one in finished] == [5 + 32 + 20] * 2
     assert extensions + 2 + sum(one.bytes - (5 + 48) for one in finished) == messages.NEWER_BYTES
 

@@ -12,7 +12,7 @@ import pytest
 from interop.wtls.captures import read
 from interop.wtls.decoder import decode
 from interop.wtls.messages import Certificates
-from shakedown import api
+from shakedown.api import in_memory
 from shakedown.papers import replication as measuring
 from shakedown.papers.load import DATA, load
 from shakedown.papers.thesis import messages, sizes
@@ -29,7 +29,7 @@ each_case = pytest.mark.parametrize(("case", "how"), CASES, ids=IDS)
 @pytest.fixture(scope="module")
 def measured() -> dict[str, Measurement]:
     """All 48 handshakes, measured now."""
-    return {case.suite(how): api.measure(case.suite(how), 1) for case, how in CASES}
+    return {case.suite(how): in_memory.measure(case.suite(how), 1) for case, how in CASES}
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_every_message_is_its_encoding_and_its_numbers(
 
 def test_the_fields_are_what_travels(tmp_path: Path) -> None:
     """Read by the decoder that was written from the specification."""
-    api.capture(["wtls/ecdh_ecdsa/160p/mutual"], tmp_path / "one.pcap")
+    in_memory.capture(["wtls/ecdh_ecdsa/160p/mutual"], tmp_path / "one.pcap")
     ((_, datagrams),) = read(tmp_path / "one.pcap").items()
     connection = decode(datagrams)
     hello = connection.client_hello
@@ -206,7 +206,7 @@ def test_times_order_as_in_the_thesis_by_a_factor(side: str, more: str, less: st
     least = {more: math.inf, less: math.inf}
     for done in range(1, MOST_ROUNDS + 1):
         for suite in least:
-            least[suite] = min(least[suite], api.measure(suite, REPEAT).handshake.of(side).min)
+            least[suite] = min(least[suite], in_memory.measure(suite, REPEAT).handshake.of(side).min)
         if done >= ROUNDS and least[more] >= factor * least[less]:
             return
     assert least[more] >= factor * least[less]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import api, native
+from shakedown import native
+from shakedown.api import in_memory
 from shakedown.errors import InputError
 from shakedown.profiles import parse_device
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
@@ -26,7 +27,7 @@ def names() -> set[tuple[str, str, str]]:
 def test_every_public_key_operation_of_a_trace_is_a_primitive(
     suite: str, names: set[tuple[str, str, str]]
 ) -> None:
-    operations = api.measure(suite, repeat=1).operations
+    operations = in_memory.measure(suite, repeat=1).operations
     public = {one.triple for one in operations if one.operation not in SYMMETRIC_OPERATIONS}
     assert public <= names
 

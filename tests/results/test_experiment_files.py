@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown.api import measure
+from shakedown.api.in_memory import measure
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import load_experiment, tables
 from shakedown.experiments.file import known_keys

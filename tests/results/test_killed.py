@@ -118,10 +118,10 @@ def test_a_report(whole, tmp_path, capsys, seed):
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory) -> Path:
     """A capture with its keys, and benchmark output."""
-    from shakedown import api
+    from shakedown.api import in_memory
 
     folder = tmp_path_factory.mktemp("inputs")
-    api.capture(SUITES, folder / "some.pcap", keylog=folder / "some.keys")
+    in_memory.capture(SUITES, folder / "some.pcap", keylog=folder / "some.keys")
     rsa = [
         f"+F2:{index}:{bits}:0.000{index + 1}:0.00002" for index, bits in enumerate((1024, 2048, 3072, 4096))
     ]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shakedown import api
+from shakedown.api import in_memory, reports
 from shakedown.cli import exit_status
 from shakedown.files.write import DRAFT
 from shakedown.results.folder import load_results
@@ -38,7 +38,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     (folder / "e.toml").write_text(f"suites = {SUITES}\nrepeat = 2\n".replace("'", '"'))
     (folder / "speed.txt").write_text("+F2:2:2048:4000.000000:80000.000000\n")
-    api.capture(SUITES, folder / "c.pcap", keylog=folder / "c.keys")
+    in_memory.capture(SUITES, folder / "c.pcap", keylog=folder / "c.keys")
     assert exit_status(["run", str(folder / "e.toml"), "--out", str(folder / "r"), "--no-report"]) == 0
     return folder
 
@@ -84,7 +84,7 @@ def test_files_that_may_not_grow(inputs, tmp_path, what, most_bytes):
 def test_a_report_that_fails_keeps_what_was_there(inputs, tmp_path, monkeypatch, capfd):
     from shakedown.reporting.html import write as writing
 
-    page = api.report(inputs / "r", tmp_path / "p.html")
+    page = reports.report(inputs / "r", tmp_path / "p.html")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     next((tmp_path / "figures").glob("*.png")).unlink()
     page.unlink()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shakedown.api import rows_of
+from shakedown.api.rows import rows_of
 from shakedown.prediction.predict import predict_rows
 from shakedown.schema.predictions import FailedPrediction, Prediction
 

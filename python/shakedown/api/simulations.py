@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from shakedown.api import rows_of
+from shakedown.api.rows import rows_of
 from shakedown.errors import InputError
 from shakedown.experiments.cluster import Cluster
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, Fleet

@@ -244,10 +244,10 @@ def measure(
 
 
 def _measure(target: str, name: str, out: Path | None, force: bool, seconds: float, as_json: bool) -> None:
-    from shakedown import api
+    from shakedown.api import bearers
     from shakedown.reporting.terminal.figures import time
 
-    found = api.measure_path(target, out, name=name, replace=force, seconds=seconds)
+    found = bearers.measure_path(target, out, name=name, replace=force, seconds=seconds)
     if as_json:
         print_json([found])
         return

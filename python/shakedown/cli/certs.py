@@ -93,12 +93,12 @@ def show(
     level: int,
     as_json: bool,
     selection: Selection,
-    **given: Any,  # noqa: ANN401 - as `api.certs` takes them
+    **given: Any,  # noqa: ANN401 - as `certificates.certs` takes them
 ) -> None:
     """Describe certificates: X.509 in PEM, DER, PKCS #12; WTLS in PEM or as it is sent."""
-    from shakedown import api
+    from shakedown.api import certificates
 
-    found = api.certs("show", files=files, level=level, **given)
+    found = certificates.certs("show", files=files, level=level, **given)
     if as_json:
         print_json(found)
         return
@@ -129,16 +129,16 @@ def make(
     force: bool,
     as_json: bool,
     selection: Selection,
-    **given: Any,  # noqa: ANN401 - as `api.certs` takes them
+    **given: Any,  # noqa: ANN401 - as `certificates.certs` takes them
 ) -> None:
     """Make a certificate chain with new keys: leaf, issuers and root.
 
     Keys are those of suite names, as in "p256@rsa2048@rsa4096"; a lone leaf is issued by a root of its own
     kind. Default: the profile's usual ones. Options on names and dates are about the leaf.
     """
-    from shakedown import api
+    from shakedown.api import certificates
 
-    [made] = api.certs("make", out=out, replace=force, **given)
+    [made] = certificates.certs("make", out=out, replace=force, **given)
     _print_made(made, out, as_json, selection)
 
 
@@ -170,14 +170,14 @@ def issue(
     ca_key: Path | None,
     as_json: bool,
     selection: Selection,
-    **given: Any,  # noqa: ANN401 - as `api.certs` takes them
+    **given: Any,  # noqa: ANN401 - as `certificates.certs` takes them
 ) -> None:
     """Make one certificate with a new key: a root, or one that your own authority issues."""
-    from shakedown import api
+    from shakedown.api import certificates
     from shakedown.files.write import check_distinct
 
     check_distinct([out / "chain.pem", out / "key.pem"], [ca, ca_key])
-    [made] = api.certs("issue", out=out, replace=force, ca=ca, ca_key=ca_key, **given)
+    [made] = certificates.certs("issue", out=out, replace=force, ca=ca, ca_key=ca_key, **given)
     _print_made(made, out, as_json, selection)
 
 
@@ -187,10 +187,10 @@ def issue(
 @rows_options(_profile_columns)
 def profiles(name: str | None, as_json: bool, selection: Selection) -> None:
     """List the shipped certificate profiles, or print one as a template."""
-    from shakedown import api
+    from shakedown.api import certificates
     from shakedown.errors import InputError, did_you_mean
 
-    known: list[Any] = api.certs("profiles")
+    known: list[Any] = certificates.certs("profiles")
     if name is not None:
         chosen = [entry for entry in known if entry.name == name]
         if not chosen:

@@ -106,7 +106,8 @@ def command(
     """
     from msgspec.structs import replace
 
-    from shakedown import api, native
+    from shakedown import native
+    from shakedown.api import in_memory
     from shakedown.files.write import check_distinct, check_free
     from shakedown.native.scenario import Options
     from shakedown.reporting.columns.measured import repetitions
@@ -139,14 +140,16 @@ def command(
     chosen = given.checked()
     if chosen.user_supplied:
         names = [_named_by_chain(name, chosen) for name in names]
-    handshakes = [api.identity(name, chosen, client_stack or stack, server_stack or stack) for name in names]
+    handshakes = [
+        in_memory.identity(name, chosen, client_stack or stack, server_stack or stack) for name in names
+    ]
     if on_request:
         _measure_on_request(handshakes, chosen)
         return
     measured: list[Measurement] = []
 
     def measured_with(one: HandshakeId, options: Options, tell: Callable[[int], None]) -> Measurement:
-        return api.measure_one(
+        return in_memory.measure_one(
             one,
             options,
             samples=samples,
@@ -180,7 +183,7 @@ def command(
     for remark in native.take_notices():
         note(remark)
     if pcap:
-        api.write_capture(handshakes, pcap, keylog, chosen, replace=force)
+        in_memory.write_capture(handshakes, pcap, keylog, chosen, replace=force)
         note(f"capture: {pcap}")
 
 
@@ -193,20 +196,20 @@ def _measure_on_request(handshakes: list[HandshakeId], options: Options) -> None
 
     from msgspec.structs import replace
 
-    from shakedown import api
+    from shakedown.api import in_memory
     from shakedown.schema.base import encode
 
     for line in sys.stdin:
         if line.strip() == "times":
             options = replace(options, counter=None)
-        echo(encode([api.measure_one(one, options) for one in handshakes]).decode())
+        echo(encode([in_memory.measure_one(one, options) for one in handshakes]).decode())
         # What is counted is the same the next time.
         options = replace(options, counter=None)
 
 
 def _named_by_chain(name: str, options: Options) -> str:
     """The suite's name with the keys of the user's certificates."""
-    from shakedown.api import named_by_chain
+    from shakedown.api.in_memory import named_by_chain
 
     found, notes = named_by_chain(name, options)
     for remark in notes:

@@ -69,7 +69,7 @@ def command(
     WORDs select primitives: each WORD must be the beginning of the operation, algorithm or parameters, as
     in "primitives sign rsa" or "primitives ecdh p256".
     """
-    from shakedown import api
+    from shakedown.api import in_memory
     from shakedown.files.write import check_free
     from shakedown.profiles import this_machine_path
 
@@ -77,7 +77,7 @@ def command(
     if out is not None:
         check_free(out, force)
     with progress_bar(1000, "primitives") as update:
-        timed = api.primitives(
+        timed = in_memory.primitives(
             *chosen,
             seconds=seconds,
             progress=lambda done, total, name: update(1000 * done // total, name),

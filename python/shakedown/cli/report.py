@@ -26,7 +26,7 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     RESULTS is a folder that "run" wrote. What "measure --json" or "inspect --traces-out" wrote also works.
     --json prints the table instead of a page: an object for each scenario, with all of its figures.
     """
-    from shakedown.api import load_any
+    from shakedown.api.reports import load_any
     from shakedown.files.owned import ACCEPTED, refuse_special
     from shakedown.files.write import check_distinct, check_free, writing
     from shakedown.results.writer import own_files

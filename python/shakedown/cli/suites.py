@@ -33,12 +33,12 @@ def command(show_all: bool, as_json: bool, words: tuple[str, ...], selection: Se
     WORDs select names that contain all of them, as in "suites tls1.2 mutual", or that a
     pattern matches, as in "suites 'tls1.3/*/mldsa*/server'".
     """
-    from shakedown import api
+    from shakedown.api import catalogue
     from shakedown.reporting.columns import Selection
 
-    entries = api.suites(*words, all=show_all)
+    entries = catalogue.suites(*words, all=show_all)
     if not entries:
-        known = sorted({part for entry in api.suites() for part in entry.suite.split("/")})
+        known = sorted({part for entry in catalogue.suites() for part in entry.suite.split("/")})
         strange = [word for word in words if not any(word in part for part in known)]
         hint = next(filter(None, (did_you_mean(word, known) for word in strange)), "")
         raise InputError(

@@ -1,0 +1,81 @@
+"""Paths: emulated bearers compared with their profiles, and real ones measured."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+from shakedown.errors import InputError
+from shakedown.files.write import check_free, write
+from shakedown.live import path_probe
+from shakedown.live.bearer import check
+from shakedown.live.measured_profile import profile_text, quantile
+from shakedown.profiles.registry import load_bearer, user_data_dir
+from shakedown.schema.arguments import checked, profile_name
+from shakedown.schema.bearer import BearerCheck, MeasuredPath, Percentiles
+
+
+@checked
+def check_bearer(name: str | Path, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck:
+    """Measures an emulated bearer with packets of its own, and compares it with its profile.
+
+    Args:
+        name: the bearer's profile.
+        seed: names every random draw of the bearer.
+        seconds: for each of three parts: delay, rate up, rate down.
+
+    Raises:
+        ShakedownError: for an unknown bearer, and where namespaces cannot be made, with what to enable.
+    """
+    return check(load_bearer(profile_name(name)), seed=seed, seconds=seconds)
+
+
+@checked
+def measure_path(
+    target: str,
+    profile: str | Path | None = None,
+    *,
+    name: str = "measured",
+    replace: bool = False,
+    seconds: float = 5.0,
+) -> MeasuredPath:
+    """Measures the path to a reflector (`shakedown bearer measure --reflect`) and writes it as a profile.
+
+    Args:
+        target: the reflector's HOST:PORT.
+        profile: the profile's file; left out, NAME.toml among the user's own profiles.
+        name: of the profile.
+        replace: a file that is there.
+        seconds: for each of three parts: round trips, rate up, rate down.
+
+    Raises:
+        InputError: for an invalid address or name, and an existing file.
+        ShakedownError: if the reflector does not respond.
+    """
+    if re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name) is None:
+        raise InputError(f"name is {name!r}; accepted: small letters, digits, dots, hyphens")
+    if not 0.5 <= seconds <= 30.0:
+        raise InputError(f"seconds is {seconds}; accepted: from 0.5 to 30")
+    host, port = path_probe.address(target)
+    file = user_data_dir() / "bearers" / f"{name}.toml" if profile is None else Path(profile)
+    if profile is None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    check_free(file, replace)
+    found = path_probe.measure(host, port, seconds=seconds)
+    text = profile_text(found, name=name, target=target, date=date.today().isoformat())
+    write(file, text, replace=replace)
+    trips_s = sorted(found.round_trips_s)
+    return MeasuredPath(
+        target=target,
+        pings=found.pings,
+        round_trip_s=Percentiles(
+            min=trips_s[0], p50=quantile(trips_s, 0.5), p95=quantile(trips_s, 0.95), max=trips_s[-1]
+        ),
+        up_bits_per_s=found.up_bits_per_s,
+        down_bits_per_s=found.down_bits_per_s,
+        loss_up=found.loss_up,
+        loss_down=found.loss_down,
+        mtu_bytes=found.mtu_bytes,
+        profile=str(file),
+    )

@@ -1,0 +1,62 @@
+"""What can be named: suites, stacks, devices and bearers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from shakedown import native
+from shakedown.files.patterns import is_pattern
+from shakedown.native.suite_names import expand, holding
+from shakedown.profiles import bearer_names, existing_device_names, load_bearer, load_device
+from shakedown.profiles.bearer import Bearer
+from shakedown.profiles.device import Device
+from shakedown.profiles.registry import listed
+from shakedown.reporting.rows import Rows
+from shakedown.schema.arguments import checked
+from shakedown.schema.catalogue import StackEntry, SuiteEntry
+
+
+@checked
+def suites(*words: str, all: bool = False) -> Rows[SuiteEntry]:
+    """Suites that can be run, whose names hold all of the words or match those that are patterns; with `all`,
+    those that cannot too.
+    """
+    listed = native.suites(all=all)
+    patterns, plain = [word for word in words if is_pattern(word)], [w for w in words if not is_pattern(w)]
+    if patterns:
+        names = [name for name in expand(patterns) if all_in(plain, name)]
+    else:
+        found = [entry for entry in listed if all_in(plain, entry.suite)]
+        if found or not plain:
+            return Rows(found)
+        names = holding(plain)
+    known = {entry.suite: entry for entry in listed}
+    return Rows(
+        known.get(name)
+        or SuiteEntry(suite=name, stack=native.describe(name)["stack"], supported=True, reason=None)
+        for name in names
+    )
+
+
+def stacks() -> Rows[StackEntry]:
+    """The implementations that run suites."""
+    return Rows(native.stacks())
+
+
+def all_in(words: Iterable[str], text: str) -> bool:
+    """Whether a text holds every word."""
+    return not [word for word in words if word not in text]
+
+
+@checked
+def devices(*names: str | Path) -> Rows[Device]:
+    """Device profiles: those of these names, patterns or paths; without any, all that there are."""
+    known = existing_device_names()
+    return Rows(load_device(name) for name in (listed(names, lambda: known, "device") if names else known))
+
+
+@checked
+def bearers(*names: str | Path) -> Rows[Bearer]:
+    """Bearer profiles: those of these names, patterns or paths; without any, all."""
+    return Rows(load_bearer(name) for name in listed(names or ("*",), bearer_names, "bearer"))

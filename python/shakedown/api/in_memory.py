@@ -1,0 +1,206 @@
+"""Handshakes in memory, measured or captured, and the primitives in them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from shakedown import native
+from shakedown.api.rows import one_or_rows
+from shakedown.errors import InputError, ShakedownError, did_you_mean, without_codes
+from shakedown.files.write import check_distinct, check_free, write
+from shakedown.native.scenario import HandshakeId, Options
+from shakedown.native.suite_names import listed
+from shakedown.reporting.rows import Rows
+from shakedown.schema.arguments import checked
+from shakedown.schema.measured import Measurement
+from shakedown.schema.options import options_of
+from shakedown.schema.primitives import Timing
+
+
+@one_or_rows
+@checked
+def measure(
+    suites: str | Sequence[str],
+    /,
+    repeat: int | None = None,
+    *,
+    stack: str | None = None,
+    client_stack: str | None = None,
+    server_stack: str | None = None,
+    samples: bool = False,
+    transfer_bytes: Sequence[int] = (),
+    link: str = "open",
+    progress: Callable[[int], None] | None = None,
+    **options: object,
+) -> list[Measurement]:
+    """Runs each suite's handshake `repeat` times in memory and measures what each part of it costs.
+
+    A suite given alone returns its `Measurement`; a list returns `Rows` of them.
+
+    Args:
+        suites: a suite's name, or a list of names and patterns; with user-supplied certificates the result's
+            name is that of their keys.
+        repeat: handshakes; 30 where it is left out.
+        stack, client_stack, server_stack: which implementations run both sides, or one; the suite's usual
+        one. samples: keep every repetition's figure with the medians.
+        transfer_bytes: after the handshake, transfer as many bytes from server to client, each in turn.
+        link: the link layer of a transfer: `open`, or `wep`, which encrypts every frame.
+        progress: called with the number of repetitions done, of all suites together. Ctrl-C stops it.
+        **options: those of `shakedown.native.scenario.Options`: `seed`, `now`, `server_software`, `tickets`,
+            `profile`, files of certificates (`chain`, `key`, `ca`, `client_chain` …), `certificate_form`,
+            `private_curves`.
+
+    Raises:
+        InputError: for unknown names, options that exclude each other, and invalid certificates.
+        ShakedownError: for a debug build, whose times are meaningless.
+        CoreError: from the core, if the handshake failed (`HandshakeFailed`) or cannot run here
+            (`Unsupported`).
+    """
+    given = {**options, **({} if repeat is None else {"repeat": repeat})}
+    chosen = options_of(Options, given).checked()
+    names = listed(suites)
+    if chosen.user_supplied:
+        names = [named_by_chain(suite, chosen)[0] for suite in names]
+    handshakes = [identity(suite, chosen, client_stack or stack, server_stack or stack) for suite in names]
+
+    def measured(number: int) -> Measurement:
+        done_before = number * chosen.repeat
+        return measure_one(
+            handshakes[number],
+            chosen,
+            samples=samples,
+            transfer_bytes=transfer_bytes,
+            link=link,
+            progress=None if progress is None else lambda done: progress(done_before + done),
+        )
+
+    return [measured(number) for number in range(len(handshakes))]
+
+
+def identity(
+    suite: str, options: Options, client_stack: str | None = None, server_stack: str | None = None
+) -> HandshakeId:
+    """The identity under which a suite is measured. Raises `InputError` for stacks that there are not."""
+    for name in (client_stack, server_stack):
+        if name is not None:
+            check_stack(name)
+    return HandshakeId(
+        suite=suite,
+        client_stack=client_stack,
+        server_stack=server_stack,
+        carrier=options.carrier or "bare",
+        credentials="user-supplied" if options.user_supplied else "generated",
+    )
+
+
+def check_stack(name: str) -> None:
+    """Raises `InputError` for a stack that there is not."""
+    known = [one.name for one in native.stacks()]
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
+        raise InputError(f'there is no stack "{name}"{hint}')
+
+
+def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
+    """The suite's name with the keys of user-supplied certificates, and remarks on them. Raises
+    `InputError`.
+    """
+    named = native.named_by_chain(suite, options)
+    if options.certificate_form and set(native.presenting(suite)) <= set(options.user_supplied):
+        raise InputError(
+            f"{suite}: a certificate form is for generated certificates, and all that this suite presents "
+            "are yours; accepted: one or the other"
+        )
+    return named
+
+
+def measure_one(
+    handshake: HandshakeId,
+    options: Options,
+    *,
+    samples: bool = False,
+    transfer_bytes: Sequence[int] = (),
+    link: str = "open",
+    progress: Callable[[int], None] | None = None,
+) -> Measurement:
+    """As `measure`, of a handshake that is checked and named already."""
+    for size in transfer_bytes:
+        if not 1 <= size <= 1 << 30:
+            raise InputError(f"a transfer of {size} bytes; accepted: from 1 to {1 << 30:,}")
+    options = options.issuing(handshake.suite)
+    found = native.measure(handshake, options, progress=progress)
+    if transfer_bytes:
+        moved = native.transfers(handshake, transfer_bytes, link=link, options=options)
+        found = msgspec.structs.replace(found, transfers=tuple(moved))
+    return found if samples else found.without_samples()
+
+
+@checked
+def capture(
+    suites: str | Sequence[str],
+    path: str | Path,
+    *,
+    keylog: str | Path | None = None,
+    replace: bool = False,
+    **options: object,
+) -> None:
+    """Writes one handshake of each suite into a capture, and their secrets into a key log.
+
+    `options` are those of `measure`. Neither file may exist; the capture may, with `replace`. Raises
+    `InputError`.
+    """
+    chosen = options_of(Options, options).checked()
+    names = [
+        named_by_chain(suite, chosen)[0] if chosen.user_supplied else native.canonical(suite)
+        for suite in listed(suites)
+    ]
+    write_capture([identity(name, chosen) for name in names], Path(path), keylog, chosen, replace=replace)
+
+
+def write_capture(
+    handshakes: Sequence[HandshakeId],
+    path: Path,
+    keylog: str | Path | None,
+    options: Options,
+    *,
+    replace: bool,
+) -> None:
+    """As `capture`, of handshakes that are checked and named already."""
+    if len({one.suite.split("/", 1)[0] for one in handshakes}) == 1:
+        options = options.issuing(handshakes[0].suite)  # the core takes one number of tickets for all
+    check_free(path, replace)
+    targets = [(path, replace)]
+    if keylog is not None:
+        # A key log is never replaced: other programs' secrets may be in it.
+        check_free(Path(keylog), accepted="another name")
+        targets.append((Path(keylog), False))
+    check_distinct([target for target, _ in targets], options.files())
+    # The core writes into a folder of its own; what comes out takes its name once it is whole.
+    with tempfile.TemporaryDirectory(prefix="shakedown-") as folder:
+        drafts = [Path(folder) / f"{number}{target.suffix}" for number, (target, _) in enumerate(targets)]
+        keys = drafts[1] if len(drafts) > 1 else None
+        try:
+            native.capture(handshakes, drafts[0], keylog=keys, options=options)
+        except native.extension().CaptureError as error:
+            raise ShakedownError(without_codes(str(error))) from error
+        for draft, (target, may_replace) in zip(drafts, targets, strict=True):
+            write(target, draft.read_bytes(), replace=may_replace)
+
+
+@checked
+def primitives(
+    *words: str,
+    seconds: float = 1.0,
+    back_to_back: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Rows[Timing]:
+    """Times every primitive that the suites use, or those whose names the words begin; see
+    `native.primitives`.
+    """
+    return Rows(
+        native.primitives(filter=words, seconds=seconds, back_to_back=back_to_back, progress=progress)
+    )
