@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from results.test_results import SUITES, manifest, planned, table_of
+from results.folders import SUITES, manifest, planned, table_of
 from shakedown.errors import InputError
 from shakedown.results.folder import Results, load_results
 from shakedown.results.writer import JOURNAL, MANIFEST, ResultsWriter

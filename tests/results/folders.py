@@ -1,0 +1,48 @@
+"""Results folders for tests, of real measurements."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+import real
+from shakedown.experiments.figure_kinds import measured
+from shakedown.native.scenario import Scenario
+from shakedown.results.writer import MANIFEST, ResultsWriter, manifest_digest
+from shakedown.schema.saved import Manifest, Planned
+
+SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server")
+
+
+def manifest(**more: object) -> Manifest:
+    return Manifest(**{"provenance": "0123456789ab", "created": "2026-01-31T12:00:00+00:00", **more})
+
+
+def planned(*suites: str) -> tuple[Planned, ...]:
+    return tuple(Planned(kind="measured", about=suite) for suite in suites)
+
+
+def table_of(suite: str) -> pl.DataFrame:
+    one = real.measurement(suite)
+    return measured.rows(Scenario(kind="measured", handshake=real.identity(one)), one)
+
+
+def write(folder: Path, *suites: str, **more: object) -> ResultsWriter:
+    writer = ResultsWriter(folder, manifest(planned=planned(*suites), **more))
+    for suite in suites:
+        writer.add("measured", suite, table_of(suite))
+    return writer
+
+
+def edit(folder: Path, **changes: object) -> None:
+    """Changes keys of a manifest, which gets the digest that belongs to it."""
+    path = folder / MANIFEST
+    changed = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({**changed, "sha256": manifest_digest(changed)}))
+
+
+def listed(folder: Path) -> list[dict]:
+    """The parts that a manifest lists."""
+    return json.loads((folder / MANIFEST).read_text())["parts"]

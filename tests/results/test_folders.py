@@ -1,0 +1,91 @@
+"""Results go to disk and come back the same, whenever the run that wrote them ended."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from results.folders import SUITES, manifest, planned, table_of, write
+from shakedown.results import reader
+from shakedown.results.folder import load_results
+from shakedown.results.table import SCHEMA
+from shakedown.results.writer import JOURNAL, ResultsWriter, manifest_digest
+from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure
+
+
+def test_folders_survive(folder):
+    loaded = load_results(folder)
+    expected = pl.concat(map(table_of, SUITES)).with_columns(provenance=pl.lit("0123456789ab"))
+    assert loaded.table.equals(expected)
+    assert (loaded.manifest.format, loaded.manifest.schema) == (FORMAT, SCHEMA_VERSION)
+    assert loaded.is_whole
+
+
+def test_results_show_themselves_in_a_few_lines(folder):
+    shown = repr(load_results(folder))
+    assert "3 measured" in shown
+    assert len(shown) < 300
+
+
+def test_an_unfinished_run_is_readable_and_says_so(tmp_path):
+    writer = ResultsWriter(tmp_path / "r", manifest(planned=planned("tls1.2/psk", SUITES[0])))
+    writer.add("measured", "tls1.2/psk", table_of("tls1.2/psk"))
+    # No close: the process was killed here.
+    loaded = load_results(writer.folder)
+    assert loaded.handshakes["suite"].to_list() == ["tls1.2/psk"]
+    assert not loaded.is_whole
+    assert [one.about for one in loaded.missing] == [SUITES[0]]
+    assert "not ended" in repr(loaded)
+
+
+def test_a_part_that_was_named_and_not_written_is_missing_not_damaged(tmp_path):
+    """Killed between the list's line and the part's name."""
+    writer = write(tmp_path / "r", *SUITES[:2])
+    (tmp_path / "r" / "part-0002.parquet").unlink()
+    loaded = load_results(writer.folder)
+    assert loaded.handshakes["suite"].to_list() == [SUITES[0]]
+    assert [one.about for one in loaded.missing] == [SUITES[1]]
+
+
+def test_a_line_that_was_cut_off_is_no_line(tmp_path):
+    writer = write(tmp_path / "r", SUITES[0])
+    with (writer.folder / JOURNAL).open("ab") as journal:
+        journal.write(b'{"file":"part-0002.par')
+    assert load_results(writer.folder).handshakes.height == 1
+
+
+def test_failures_are_not_missing(tmp_path):
+    writer = ResultsWriter(tmp_path / "r", manifest(planned=planned(*SUITES[:2])))
+    writer.add("measured", SUITES[0], table_of(SUITES[0]))
+    writer.fail(Failure(suite=SUITES[1], reason="no shared cipher"))
+    for _ in range(2):
+        loaded = load_results(writer.folder)
+        assert loaded.missing == ()
+        assert [one.suite for one in loaded.manifest.failures] == [SUITES[1]]
+        writer.close("complete")
+
+
+def test_an_empty_run_is_readable(tmp_path):
+    loaded = load_results(ResultsWriter(tmp_path / "r", manifest()).folder)
+    assert loaded.handshakes.height == 0
+    assert dict(loaded.table.schema) == SCHEMA
+
+
+def test_a_reader_beside_a_run_that_ends_sees_all_of_it(tmp_path, monkeypatch):
+    """The manifest of a run that goes on is read, and then the run ends and takes its list of parts away."""
+    folder = tmp_path / "results"
+    write(folder, SUITES[1]).close("complete")
+    ended = (folder / "manifest.json").read_bytes()
+    whole = load_results(folder).table
+    before = json.loads(ended) | {"ended": None, "parts": [], "failures": []}
+    before["sha256"] = manifest_digest(before)
+    (folder / "manifest.json").write_text(json.dumps(before))
+    read = reader.load_journal
+
+    def ends_meanwhile(path):
+        (folder / "manifest.json").write_bytes(ended)
+        return read(path)
+
+    monkeypatch.setattr(reader, "load_journal", ends_meanwhile)
+    assert load_results(folder).table.equals(whole)

@@ -1,0 +1,183 @@
+"""Damage to a results folder is told in one line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import polars as pl
+import pytest
+
+from results.folders import SUITES, edit, listed, manifest, table_of
+from shakedown.errors import InputError
+from shakedown.files.write import digest
+from shakedown.results.folder import load_results
+from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, ResultsWriter
+from shakedown.schema.saved import SCHEMA_VERSION
+
+
+def spoil_manifest(folder):
+    (folder / MANIFEST).write_text("{")
+    return "not JSON"
+
+
+def deep_manifest(folder):
+    (folder / MANIFEST).write_text("[" * 100_000)
+    return "not JSON: nested deeper"
+
+
+def spoil_part(folder):
+    (folder / "part-0002.parquet").write_bytes(b"PAR1 nonsense")
+    return "part-0002.parquet: damaged: not the file that the manifest lists"
+
+
+def cut_part(folder):
+    part = folder / "part-0002.parquet"
+    part.write_bytes(part.read_bytes()[:-100])
+    return "part-0002.parquet: damaged"
+
+
+def drop_middle_part(folder):
+    (folder / "part-0002.parquet").unlink()
+    return "part-0002.parquet is missing (3 parts listed)"
+
+
+def drop_last_part(folder):
+    (folder / "part-0003.parquet").unlink()
+    return "part-0003.parquet is missing (3 parts listed)"
+
+
+def drop_rows(folder):
+    part = folder / "part-0001.parquet"
+    about = pl.read_parquet_metadata(part)[PART_KEY]
+    table = pl.read_parquet(part).filter(pl.col("quantity") != "handshake.flights")
+    table.write_parquet(part, metadata={PART_KEY: about})
+    return "part-0001.parquet: damaged: changed since it was written"
+
+
+def other_columns(folder):
+    part = folder / "part-0001.parquet"
+    about = pl.read_parquet_metadata(part)[PART_KEY]
+    pl.read_parquet(part).drop("unit").write_parquet(part, metadata={PART_KEY: about})
+    parts = listed(folder)
+    parts[0]["sha256"] = digest(part.read_bytes())
+    edit(folder, parts=parts)
+    return "its columns are not those of schema"
+
+
+def part_of_another_run(folder):
+    with ResultsWriter(
+        folder.parent / "other", msgspec.structs.replace(manifest(), provenance="ba98")
+    ) as one:
+        one.add("measured", SUITES[0], table_of(SUITES[0]))
+    shutil.copy(one.folder / "part-0001.parquet", folder)
+    return "part-0001.parquet: a part of another run (ba98), not of this one (0123456789ab)"
+
+
+def the_same_part_twice(folder):
+    shutil.copy(folder / "part-0001.parquet", folder / "part-0003.parquet")
+    return "part-0003.parquet: a copy of part-0001.parquet, not the part that the manifest lists"
+
+
+def a_part_listed_twice(folder):
+    edit(folder, parts=[*listed(folder), listed(folder)[0]])
+    return "damaged: part-0001.parquet is listed twice"
+
+
+def a_part_elsewhere(folder):
+    parts = listed(folder)
+    parts[0]["file"] = "../part-0001.parquet"
+    edit(folder, parts=parts)
+    return "damaged: parts[0].file: expected `str` matching"
+
+
+def foreign_part(folder):
+    pl.DataFrame({"a": [1]}).write_parquet(folder / "part-0001.parquet")
+    return "part-0001.parquet: damaged: not the file that the manifest lists"
+
+
+def a_key_twice(folder):
+    path = folder / MANIFEST
+    path.write_text(path.read_text().replace('"seed":', '"command": ["shakedown"],\n  "seed":', 1))
+    return 'manifest.json: damaged: the key "command" stands twice in an object'
+
+
+def a_part_of_another_kind(folder):
+    parts = listed(folder)
+    parts[1]["kind"] = "modelled"
+    edit(folder, parts=parts)
+    return 'part-0002.parquet: damaged: its figures are not of the kind "modelled", as the manifest says'
+
+
+def drop_manifest(folder):
+    (folder / MANIFEST).unlink()
+    return "holds no manifest.json"
+
+
+CHANGED = (
+    (
+        "certificates",
+        {"server": 3},
+        "manifest.json: damaged: certificates[...]: expected `object`, got `int`",
+    ),
+    (
+        "certificates",
+        {"client": {"suites": [], "files": {}}},
+        "manifest.json: damaged: certificates[...].files: object missing required field `chain`",
+    ),
+    ("command", "shakedown run", "manifest.json: damaged: command: expected `array`, got `str`"),
+    ("experiment", ["x"], "manifest.json: damaged: experiment: expected `object`, got `array`"),
+    (
+        "failures",
+        [{"suite": "tls1.2/psk"}],
+        "manifest.json: damaged: failures[0]: object missing required field `reason`",
+    ),
+    ("parts", -1, "manifest.json: damaged: parts: expected `array`, got `int`"),
+    ("format", "somebody else's", "not a results folder"),
+    ("schema", SCHEMA_VERSION + 1, f"schema version {SCHEMA_VERSION + 1}; accepted: {SCHEMA_VERSION}"),
+    ("ended", None, f"{JOURNAL}: is missing: it lists the parts of a run that has not ended"),
+)
+"""A key of the manifest, what it holds instead, and what is said of it."""
+
+
+def assert_told(folder: Path, expected: str) -> None:
+    """What is wrong with a folder is one line, which names it."""
+    with pytest.raises(InputError) as caught:
+        load_results(folder)
+    line = str(caught.value)
+    assert expected in line
+    assert str(folder) in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        spoil_manifest,
+        deep_manifest,
+        spoil_part,
+        cut_part,
+        drop_middle_part,
+        drop_last_part,
+        drop_rows,
+        other_columns,
+        part_of_another_run,
+        the_same_part_twice,
+        a_part_listed_twice,
+        a_part_elsewhere,
+        foreign_part,
+        a_key_twice,
+        a_part_of_another_kind,
+        drop_manifest,
+    ],
+    ids=lambda spoil: spoil.__name__,
+)
+def test_damage_is_told_in_one_line(folder, spoil):
+    assert_told(folder, spoil(folder))
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), CHANGED)
+def test_a_manifest_that_was_changed_is_told_in_one_line(folder, key, value, expected):
+    edit(folder, **{key: value})
+    assert_told(folder, expected)
