@@ -30,10 +30,3 @@ def capture(folder: Path, *suites: str) -> Path:
 def table(side: str, folder: Path | str) -> str:
     """A side's table of an experiment."""
     return f'[{side}]\nchain = "{folder}/chain.pem"\nkey = "{folder}/key.pem"\nca = "{folder}/ca.pem"\n'
-
-
-def experiment(folder: Path, text: str) -> Path:
-    """The file e.toml."""
-    path = folder / "e.toml"
-    path.write_text(text, encoding="utf-8")
-    return path

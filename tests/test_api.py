@@ -16,6 +16,7 @@ import click
 import pytest
 
 import shakedown
+from runs import python
 from shakedown.cli import SECTIONS
 from shakedown.errors import InputError
 from shakedown.live.path_probe import Reflector
@@ -133,10 +134,8 @@ def test_importing_a_name_loads_no_more_than_it_needs():
         "import sys, shakedown; shakedown.measure; "
         "print(*[name for name in ('polars', 'numpy') if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
-    )
-    assert done.stdout.strip() == ""
+    done = python(code)
+    assert (done.returncode, done.stdout.strip()) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from aka.nodes import PATIENCE_S, sgsn
+from runs import printed
 
 FIRST = 400
 """More than an SGSN has places, and an HSS with its backlog."""
@@ -76,8 +77,7 @@ def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
             *("aka", "mobile", "--sgsn", node.addresses[0], "--card", site / "card-0.json", "--json"),
             *("--attaches", "5", "--timeout", "300s"),
         )
-    assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout)
+    (found,) = printed(done)
     assert (found["completed"], found["failed"]) == (5, {})
     assert min(at_sgsn.connected, at_hss.connected) >= FIRST
     (did,) = json.loads(node.stop())
@@ -89,9 +89,9 @@ def test_a_mobile_attaches_while_silent_connections_flood_sgsn_and_hss(
     assert gone["displaced"] > 0
     assert gone["displaced"] + gone["silent"] >= FIRST - places
     assert did["connections"]["turned_away"] == 0
-    printed = processes[0].stop()
-    assert "0 refused\n" in printed
-    assert "displaced by others" in printed
+    told = processes[0].stop()
+    assert "0 refused\n" in told
+    assert "displaced by others" in told
 
 
 def test_mobiles_attach_while_one_host_names_a_silent_sgsn(shakedown, site, hss, processes):
@@ -134,8 +134,7 @@ def test_mobiles_attach_while_one_host_names_a_silent_sgsn(shakedown, site, hss,
         finally:
             over.set()
             thread.join()
-        assert done.returncode == 0, done.stderr
-        (found,) = json.loads(done.stdout)
+        (found,) = printed(done)
         assert (found["completed"], found["failed"]) == (3, {})
         (did,) = json.loads(node.stop())
         assert (did["full"], did["resumed"]) == (1, 2)

@@ -9,7 +9,6 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 
 import shakedown
 from aka.nodes import PATIENCE_S, Access, Process, free_port, sgsn
+from runs import COMMAND, printed, running
 from shakedown.schema.aka import LiveAttaches, SgsnSummary
 from shakedown.schema.base import decode
 
@@ -24,15 +24,13 @@ IMSI = "202010000000000"
 
 
 def attached(done: subprocess.CompletedProcess[str]) -> dict:
-    assert done.returncode == 0, done.stderr
-    decode(done.stdout, list[LiveAttaches])
-    (found,) = json.loads(done.stdout)
+    (found,) = printed(done, LiveAttaches)
     return found
 
 
-def summary(printed: str) -> dict:
-    decode(printed, list[SgsnSummary])
-    (found,) = json.loads(printed)
+def summary(told: str) -> dict:
+    decode(told, list[SgsnSummary])
+    (found,) = json.loads(told)
     return found
 
 
@@ -113,16 +111,9 @@ def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, sit
     assert "locked" in again.stderr
 
     with Access(address) as access:
-        mobile = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "shakedown", "aka", "mobile", "--sgsn", access.address, "--json"),
-                *("--card", str(site / "card-0.json"), "--attaches", "3", "--timeout", "600s"),
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
+        options = ("--attaches", "3", "--timeout", "600s", "--json")
+        card = ("--card", str(site / "card-0.json"))
+        with running([*COMMAND, "aka", "mobile", "--sgsn", access.address, *card, *options]) as mobile:
             # Killed between two attaches, without a word, and back on the same port.
             for round_number in range(2):
                 access.attach_ended()
@@ -131,12 +122,9 @@ def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, sit
                 processes.append(sgsn(site, hss, "sgsn-1", *options, listen=address))
                 access.go_on()
             access.attach_ended()
-            printed, complaints = mobile.communicate(timeout=PATIENCE_S)
-        finally:
-            mobile.kill()
-            mobile.communicate()
+            told, complaints = mobile.communicate(timeout=PATIENCE_S)
     assert mobile.returncode == 0, complaints
-    (found,) = json.loads(printed)
+    (found,) = json.loads(told)
     # Full, resumed, and then the count that was kept says no.
     assert (found["full"]["attaches"], found["resumed"]["attaches"]) == (2, 1)
     assert summary(processes[-1].stop())["not_resumed"] == {"too_often": 1}
@@ -155,14 +143,8 @@ def test_an_attach_under_way_can_be_interrupted(site, accepts):
                 waiting.setblocking(False)
                 waiting.connect_ex(network.getsockname())
         address = "{}:{}".format(*network.getsockname())
-        command = (sys.executable, "-m", "shakedown", "aka", "mobile", "--sgsn", address)
-        mobile = subprocess.Popen(
-            (*command, "--card", str(site / "card-0.json"), "--timeout", "600s"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
+        command = (*COMMAND, "aka", "mobile", "--sgsn", address, "--timeout", "600s")
+        with running((*command, "--card", str(site / "card-0.json"))) as mobile:
             if accepts:
                 network.settimeout(PATIENCE_S)
                 connection = open_sockets.enter_context(network.accept()[0])
@@ -170,11 +152,8 @@ def test_an_attach_under_way_can_be_interrupted(site, accepts):
             else:
                 wait_for_connecting(mobile.pid)
             mobile.send_signal(signal.SIGINT)
-            printed, complaints = mobile.communicate(timeout=PATIENCE_S)
-        finally:
-            mobile.kill()
-            mobile.communicate()
-    assert (mobile.returncode, printed) == (130, ""), complaints
+            told, complaints = mobile.communicate(timeout=PATIENCE_S)
+    assert (mobile.returncode, told) == (130, ""), complaints
     assert "Traceback" not in complaints
 
 

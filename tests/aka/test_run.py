@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from runs import printed
 from shakedown.schema.aka import AttachRun
-from shakedown.schema.base import decode
 
 PAPER = "tls1.0/dhe_rsa+dh1024/rsa1024/mutual/3des-sha"
 
@@ -16,9 +16,7 @@ PAPER = "tls1.0/dhe_rsa+dh1024/rsa1024/mutual/3des-sha"
 def run(shakedown):
     def found(*options: str) -> dict:
         done = shakedown("aka", "run", *options, "--json")
-        assert done.returncode == 0, done.stderr
-        decode(done.stdout, list[AttachRun])
-        (one,) = json.loads(done.stdout)
+        (one,) = printed(done, AttachRun)
         return one
 
     return found

@@ -15,6 +15,7 @@ import vl_convert
 
 import real
 import shakedown
+from runs import python
 from shakedown.files.patterns import is_pattern
 from shakedown.reporting.columns.objects import object_table
 from shakedown.schema.predictions import Calibration, FailedPrediction
@@ -320,10 +321,8 @@ def test_displaying_nothing_loads_no_tables_library():
         "one = shakedown.measure('tls1.2/psk', 2); one._repr_html_(); repr(shakedown.Rows([one, one])); "
         "print(*[name for name in ('polars', 'numpy', 'pandas', 'altair') if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
-    )
-    assert done.stdout.strip() == ""
+    done = python(code)
+    assert (done.returncode, done.stdout.strip()) == (0, "")
 
 
 def test_no_shipped_name_is_a_pattern():

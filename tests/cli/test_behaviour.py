@@ -12,6 +12,7 @@ import pytest
 
 import fakecore
 import real
+from runs import written
 from shakedown.cli import SECTIONS, exit_status
 from shakedown.experiments.figure_kinds import Run, modelled
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
@@ -83,9 +84,8 @@ def test_options_reach_the_core(fake, capsys, tmp_path):
 
 
 def test_an_experiment_reaches_the_core(fake, capsys, tmp_path):
-    experiment = tmp_path / "e.toml"
-    experiment.write_text(
-        'suites = ["tls1.2/psk"]\nrepeat = 4\nseed = 9\nnow = 2026-01-31\nprofile = "names.toml"\n'
+    experiment = written(
+        tmp_path, 'suites = ["tls1.2/psk"]\nrepeat = 4\nseed = 9\nnow = 2026-01-31\nprofile = "names.toml"\n'
     )
     (tmp_path / "names.toml").touch()
     assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--json"]) == 0
@@ -191,8 +191,7 @@ def test_many_bearers_and_rates_take_several_tables(width):
 
 
 def test_report_exports(fake, capsys, tmp_path):
-    experiment = tmp_path / "e.toml"
-    experiment.write_text('suites = ["tls1.2/psk"]\n')
+    experiment = written(tmp_path, 'suites = ["tls1.2/psk"]\n')
     folder, table = str(tmp_path / "r"), tmp_path / "t.csv"
     assert exit_status(["run", str(experiment), "--out", folder, "--no-report"]) == 0
     capsys.readouterr()

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import fakecore
+from runs import written
 from shakedown.cli import exit_status
 from shakedown.files import write as writing
 from shakedown.results.folder import load_results
@@ -20,9 +21,7 @@ SUITES = ["tls1.2/psk", "tls1.2/rsa/rsa2048/server", "tls1.3/x25519/p256/server"
 
 @pytest.fixture
 def experiment(tmp_path):
-    path = tmp_path / "e.toml"
-    path.write_text(f"suites = {json.dumps(SUITES)}\nrepeat = 3\n")
-    return str(path)
+    return str(written(tmp_path, f"suites = {json.dumps(SUITES)}\nrepeat = 3\n"))
 
 
 def test_a_failed_handshake_names_alert_and_side(fake, capsys):

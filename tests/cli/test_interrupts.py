@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from runs import COMMAND, of_group, python, running, written
+
 SUITE = "tls1.3/x25519/p256/server"
 BEGUN = "begun"
 
@@ -59,19 +61,13 @@ def test_the_core_hears_ctrl_c(tmp_path, work):
         "except KeyboardInterrupt:\n"
         "    print('heard', flush=True)\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    )
-    try:
+    with running([sys.executable, "-c", code], cwd=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline().strip() == BEGUN
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
-    finally:
-        process.kill()
-        process.wait()
     assert (process.returncode, out, err) == (0, "heard\n", "")
     assert os.listdir(tmp_path) in ([], ["c.pcap"])  # noqa: PTH208 - names alone
 
@@ -84,7 +80,7 @@ def test_a_second_ctrl_c_while_the_first_is_told_says_no_more():
         "cli.app.invoke = interrupted\n"
         "cli.main(['suites'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    done = python(code)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
@@ -104,7 +100,7 @@ def test_ctrl_c_at_the_end_of_an_object_is_not_lost():
         "cli.app.invoke = invoke\n"
         "cli.main(['suites'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    done = python(code)
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
 
 
@@ -116,19 +112,15 @@ def test_tickets_are_bounded(shakedown):
 
 @pytest.mark.parametrize("rates", ["--arrivals=poisson:1000/s", "--arrivals=storm:10000s"])
 def test_a_simulation_hears_ctrl_c(rates):
-    command = [sys.executable, "-m", "shakedown", "simulate", SUITE, rates, "--clients"]
+    command = [*COMMAND, "simulate", SUITE, rates, "--clients"]
     begun_s = 2.0 * ended_after_s([*command, "1"])
     command.append("10000000")
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
+    with running(command) as process:
         # By the processor's time, for on a busy machine a program may take long to begin.
         while worked_s(process) < begun_s:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=300)
-    finally:
-        process.kill()
-        process.wait()
     assert (process.returncode, err) == (130, "error: interrupted\n")
 
 
@@ -136,14 +128,11 @@ def test_reading_an_endless_key_log_hears_ctrl_c(tmp_path):
     """A pipe that gives lines without end, and no faster than they are read."""
     keys = tmp_path / "keys"
     os.mkfifo(keys)
-    command = [sys.executable, "-m", "shakedown", "inspect", "nothing.pcap", "--keylog", str(keys)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    )
+    command = [*COMMAND, "inspect", "nothing.pcap", "--keylog", str(keys)]
     lines = f"CLIENT_RANDOM {0:064x} {0:096x}\n".encode() * 2000
     deadline = time.monotonic() + 300
     written = 0
-    try:
+    with running(command, cwd=tmp_path) as process:
         with keys.open("wb", buffering=0) as pipe, suppress(BrokenPipeError):
             while process.poll() is None and time.monotonic() < deadline:
                 pipe.write(lines)
@@ -152,9 +141,6 @@ def test_reading_an_endless_key_log_hears_ctrl_c(tmp_path):
                     process.send_signal(signal.SIGINT)
                 time.sleep(0.02)
         _, err = process.communicate(timeout=300)
-    finally:
-        process.kill()
-        process.wait()
     assert (process.returncode, err) == (130, "error: interrupted\n")
 
 
@@ -170,52 +156,27 @@ def threads(process: subprocess.Popen[str]) -> set[tuple[str, str]]:
 
 def test_checking_a_bearer_hears_ctrl_c():
     """Nearly all of its time is waiting."""
-    command = [sys.executable, "-m", "shakedown", "bearer", "check", "gprs", "lte", "--seconds", "600"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
+    command = [*COMMAND, "bearer", "check", "gprs", "lte", "--seconds", "600"]
+    with running(command) as process:
         while ("bearer", "S") not in threads(process):
             assert process.poll() is None, process.communicate()
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
-    finally:
-        process.kill()
-        process.wait()
     assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
-
-
-def of_group(group: int) -> list[int]:
-    """Processes of a group that still run."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
-            if int(its_group) == group and state != "Z":
-                found.append(int(stat.parent.name))
-    return found
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cluster_that_begins_works_or_ends_hears_ctrl_c(tmp_path, seed):
     """A terminal sends the signal to all processes, the workers included."""
     pytest.importorskip("distributed")
-    experiment = tmp_path / "e.toml"
-    experiment.write_text(
+    experiment = written(
+        tmp_path,
         f'suites = ["{SUITE}", "tls1.2/psk"]\nrepeat = 2\ndevices = ["phone", "esp32"]\n'
-        'bearers = ["lte", "gprs", "geo", "ble"]\nrates = [1, 10, 100]\n'
+        'bearers = ["lte", "gprs", "geo", "ble"]\nrates = [1, 10, 100]\n',
     )
     out = tmp_path / "r"
-    command = [
-        sys.executable,
-        "-m",
-        "shakedown",
-        "run",
-        str(experiment),
-        "--out",
-        str(out),
-        "--processes",
-        "2",
-    ]
+    command = [*COMMAND, "run", str(experiment), "--out", str(out), "--processes", "2"]
     process = subprocess.Popen(
         [*command, "--no-report"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
     )

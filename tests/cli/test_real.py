@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 import shakedown
+from runs import written
 from shakedown.results.folder import load_results
 from shakedown.schema import SIDES, Measurement, builtins, convert
 
@@ -113,9 +114,9 @@ def test_a_run_that_is_stopped_keeps_what_was_measured(tmp_path, sent):
     Its first repetition may come late on a busy machine: the run is told to stop once the second part is
     there, and is interrupted between repetitions, however long one takes.
     """
-    experiment = tmp_path / "e.toml"
-    experiment.write_text(
-        'suites = ["tls1.2/psk", "tls1.0/dh_anon+dh512", "tls1.0/dh_anon+dh3072"]\nrepeat = 1000000\n'
+    experiment = written(
+        tmp_path,
+        'suites = ["tls1.2/psk", "tls1.0/dh_anon+dh512", "tls1.0/dh_anon+dh3072"]\nrepeat = 1000000\n',
     )
     folder = tmp_path / "r"
     command = [sys.executable, "-c", ENDLESS, str(experiment), str(folder)]
@@ -170,8 +171,7 @@ cli.main(["run", sys.argv[1], "--out", sys.argv[2], "--no-report"])
 
 
 def test_what_was_measured_survives_the_disk(shakedown, tmp_path):
-    experiment = tmp_path / "e.toml"
-    experiment.write_text('suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]\nrepeat = 5\n')
+    experiment = written(tmp_path, 'suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]\nrepeat = 5\n')
     done = shakedown("run", experiment, "--out", tmp_path / "r", "--json")
     assert done.returncode == 0, done.stderr
     loaded = load_results(tmp_path / "r")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from runs import written
 from shakedown.cli import exit_status
 
 GOOD = 'suites = ["tls1.2/psk"]\n'
@@ -122,8 +123,7 @@ def test_an_experiment_that_is_no_text(fake, capsys, tmp_path):
 
 
 def test_a_folder_that_cannot_be_written(fake, capsys, tmp_path):
-    experiment = tmp_path / "e.toml"
-    experiment.write_text(GOOD)
+    experiment = written(tmp_path, GOOD)
     (tmp_path / "file").touch()
     line = complain(capsys, "run", experiment, "--out", tmp_path / "file" / "results")
     assert "cannot be written" in line
@@ -131,8 +131,7 @@ def test_a_folder_that_cannot_be_written(fake, capsys, tmp_path):
 
 
 def test_results_are_not_replaced_unasked(fake, capsys, tmp_path):
-    experiment = tmp_path / "e.toml"
-    experiment.write_text(GOOD)
+    experiment = written(tmp_path, GOOD)
     assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report"]) == 0
     capsys.readouterr()
     assert "holds results already" in complain(capsys, "run", experiment, "--out", tmp_path / "r")

@@ -9,6 +9,7 @@ import json
 import msgspec
 import pytest
 
+from runs import written
 from shakedown.api import in_memory
 from shakedown.cli import exit_status
 from shakedown.comparison.folders import MIN_RUNS, Runs, compare_folders
@@ -174,8 +175,7 @@ def test_two_suites_in_turn(capsys):
 
 
 def test_csv_and_gates_of_the_command(tmp_path, capsys):
-    experiment = tmp_path / "one.toml"
-    experiment.write_text(f'suites = ["{SUITE}"]\nrepeat = 10\n')
+    experiment = written(tmp_path, f'suites = ["{SUITE}"]\nrepeat = 10\n')
     for name in ("a", "b"):
         assert exit_status(["run", str(experiment), "--out", str(tmp_path / name), "--no-report"]) == 0
     capsys.readouterr()

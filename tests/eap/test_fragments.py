@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 import supplied
@@ -11,6 +9,7 @@ from eap.conftest import Site
 from eap.freeradius import SECRET, freeradius
 from eap.supplicant import eapol_test
 from eap.test_serve import serving
+from runs import printed
 
 SUITE = "tls1.3/x25519/p256@p256@p256"
 SIZES = (500, 1000, 1400)
@@ -32,8 +31,7 @@ def exchange(shakedown, site: Site, port: int, fragment: int) -> dict[str, int]:
         "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", SUITE,
         *site.peer(), "--fragment", str(fragment), "--identity", "a", "--json",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)[0]
+    return printed(done)[0]
 
 
 @pytest.mark.parametrize("size", SIZES)

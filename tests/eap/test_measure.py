@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from eap.freeradius import SECRET
 from eap.test_serve import serving
+from runs import printed
 from shakedown.models import eap as model
-from shakedown.schema.base import decode
 from shakedown.schema.measured import Measurement
 
 SUITES = ("tls1.2/ecdhe_ecdsa/p256/mutual", "tls1.3/x25519/p256/mutual")
@@ -19,9 +17,7 @@ SUITES = ("tls1.2/ecdhe_ecdsa/p256/mutual", "tls1.3/x25519/p256/mutual")
 def measure(shakedown):
     def run(suite: str, *options: str) -> dict:
         done = shakedown("measure", suite, "--repeat", "3", *options, "--json")
-        assert done.returncode == 0, done.stderr
-        decode(done.stdout, list[Measurement])
-        (one,) = json.loads(done.stdout)
+        (one,) = printed(done, Measurement)
         return one
 
     return run
@@ -60,8 +56,7 @@ def test_round_trips_and_fragments_are_those_of_arithmetic_and_of_radius(shakedo
             "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", suite,
             "--fragment", str(fragment), "--json",
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (live,) = json.loads(done.stdout)
+    (live,) = printed(done)
     assert (live["round_trips"], live["fragments"]) == (carried["round_trips"], carried["fragments"])
     # A signature in DER has a byte more or less; on a network the weakest schemes are not offered.
     assert live["eap_bytes"] == pytest.approx(carried["eap_bytes"], abs=24)
@@ -76,8 +71,7 @@ def test_a_server_that_can_resume_sends_one_ticket_more_which_tickets_1_counts(s
             done = shakedown(
                 "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", suite, "--json"
             )
-        assert done.returncode == 0, done.stderr
-        (live[options],) = json.loads(done.stdout)
+        (live[options],) = printed(done)
     without, ticket = (measure(suite, "--carrier", "eap", *options) for options in ((), ("--tickets", "1")))
     names = [[one["name"] for one in found["messages"]] for found in (without, ticket)]
     assert [one.count("NewSessionTicket") for one in names] == [0, 1]

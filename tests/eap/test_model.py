@@ -11,6 +11,7 @@ import supplied
 from eap.conftest import Site
 from eap.freeradius import SECRET, freeradius
 from eap.test_serve import serving
+from runs import printed
 from shakedown.models import eap as model
 from shakedown.prediction import eap as pricing
 from shakedown.prediction.library import open_library
@@ -28,8 +29,7 @@ def counted(shakedown, port: int, suite: str, fragment: int, *options: str) -> d
         "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", suite,
         "--fragment", str(fragment), "--identity", "a", *options, "--json",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)[0]
+    return printed(done)[0]
 
 
 def modelled(suite: str, fragment: int) -> tuple[model.Exchanged, pricing.Carried]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import select
 import signal
@@ -19,6 +18,7 @@ import pytest
 import supplied
 from eap.freeradius import SECRET
 from eap.supplicant import eapol_test
+from runs import printed
 
 
 @contextlib.contextmanager
@@ -134,8 +134,7 @@ def test_lost_requests_and_answers_are_sent_again_and_counted_once(shakedown, up
             "eap", "peer", "--server", f"127.0.0.1:{path.port}", "--secret", SECRET,
             "--suite", "tls1.3/x25519/p256/mutual", "--json",
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout)
+    (found,) = printed(done)
     assert (found["completed"], found["failed"]) == (1, {})
     # A request that was sent again is one round trip, and its answer came from what the server had kept.
     assert found["round_trips"] == 4 == len(set(path.requests))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from runs import written
 from shakedown.errors import InputError, ShakedownError
 from shakedown.files import write as files
 from shakedown.files.write import draft_of, write
@@ -194,8 +195,8 @@ def test_writers_of_one_file_that_are_killed_at_any_moment(tmp_path):
 def test_a_report_removes_what_a_killed_one_left(fake, tmp_path, capsys):
     from shakedown.cli import exit_status
 
-    experiment, folder = tmp_path / "e.toml", tmp_path / "r"
-    experiment.write_text(f"suites = {json.dumps(['tls1.2/psk'])}\nrepeat = 2\n")
+    folder = tmp_path / "r"
+    experiment = written(tmp_path, f"suites = {json.dumps(['tls1.2/psk'])}\nrepeat = 2\n")
     assert exit_status(["run", str(experiment), "--out", str(folder)]) == 0
     [figure, *_] = (folder / "figures").glob("*.svg")
     drafts_there = [
@@ -211,8 +212,8 @@ def test_a_report_removes_what_a_killed_one_left(fake, tmp_path, capsys):
 def test_a_run_removes_what_a_killed_one_left(fake, tmp_path):
     from shakedown.cli import exit_status
 
-    experiment, folder = tmp_path / "e.toml", tmp_path / "r"
-    experiment.write_text(f"suites = {json.dumps(['tls1.2/psk'])}\nrepeat = 2\n")
+    folder = tmp_path / "r"
+    experiment = written(tmp_path, f"suites = {json.dumps(['tls1.2/psk'])}\nrepeat = 2\n")
     folder.mkdir()
     left_over(folder / "manifest.json")
     assert exit_status(["run", str(experiment), "--out", str(folder), "--no-report"]) == 0

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from runs import written
 from shakedown.cli import exit_status
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31m\u202egnp.exe\u2066\x9b2J\r\u200f\u061c\u2028"
@@ -64,10 +65,11 @@ def test_certificates(certificate, tmp_path, capsys):
 
 def test_a_run_with_such_certificates(certificate, tmp_path, capsys):
     """Words of certificates reach the results, the terminal and the page."""
-    experiment, folder = tmp_path / "e.toml", tmp_path / "r"
-    experiment.write_text(
+    folder = tmp_path / "r"
+    experiment = written(
+        tmp_path,
         f'suites = ["tls1.2/ecdhe_ecdsa+p256/p256/server"]\nrepeat = 1\n[server]\n'
-        f'chain = "{certificate}/chain.pem"\nkey = "{certificate}/key.pem"\nca = "{certificate}/chain.pem"\n'
+        f'chain = "{certificate}/chain.pem"\nkey = "{certificate}/key.pem"\nca = "{certificate}/chain.pem"\n',
     )
     exit_status(["run", str(experiment), "--out", str(folder)])
     out, err = capsys.readouterr()
@@ -98,8 +100,8 @@ def test_server_names_in_captures(tmp_path, capsys):
     for more in (["--wide"], ["--summary", "--wide"], ["--json"]):
         out = _printed(["inspect", str(capture), *more], capsys)
         assert "10.0.0.2:443" in out, "such a name is none, and the connection is there"
-    experiment, folder = tmp_path / "e.toml", tmp_path / "r"
-    experiment.write_text(f'captures = [{{ file = "{capture}" }}]\n')
+    folder = tmp_path / "r"
+    experiment = written(tmp_path, f'captures = [{{ file = "{capture}" }}]\n')
     _printed(["run", str(experiment), "--out", str(folder)], capsys)
     assert_clean((folder / "report.html").read_text().replace("\t", ""))
 

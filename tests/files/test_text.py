@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shakedown
+from runs import written
 from shakedown.cli import exit_status
 from shakedown.files.text import json_safe, visible, visible_lines
 from shakedown.results.writer import manifest_digest
@@ -149,11 +150,12 @@ def test_profiles_with_escapes_in_them(evil, capsys, arguments):
 
 def test_results_with_escapes_in_them(evil, capsys):
     """An experiment's own words, and those of a manifest that somebody sent."""
-    experiment, folder = evil / "e.toml", evil / "r"
+    folder = evil / "r"
     words = json.dumps(HOSTILE)
-    experiment.write_text(
+    experiment = written(
+        evil,
         f'title = {words}\nquestion = {words}\nsuites = ["tls1.2/psk"]\nrepeat = 1\ndevices = ["evil"]\n'
-        'bearers = ["evil"]\n[simulated]\narrivals = ["poisson:5/s"]\nclients = 20\n'
+        'bearers = ["evil"]\n[simulated]\narrivals = ["poisson:5/s"]\nclients = 20\n',
     )
     assert exit_status(["run", str(experiment), "--out", str(folder)]) == 0
     manifest = json.loads((folder / "manifest.json").read_text())

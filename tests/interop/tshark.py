@@ -6,21 +6,9 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+from capture.oracle import NAMES
 from interop.ours import Message
 
-NAMES = {
-    1: "ClientHello",
-    2: "ServerHello",
-    4: "NewSessionTicket",
-    8: "EncryptedExtensions",
-    11: "Certificate",
-    12: "ServerKeyExchange",
-    13: "CertificateRequest",
-    14: "ServerHelloDone",
-    15: "CertificateVerify",
-    16: "ClientKeyExchange",
-    20: "Finished",
-}
 CHANGE_CIPHER_SPEC = 20
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
+
+from runs import python
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
@@ -19,7 +20,6 @@ def test_a_prediction_starts_no_thread_and_loads_what_it_needs():
         "loaded = [name for name in ('numpy.ma',) if name in sys.modules]\n"
         "print('numpy' in sys.modules, len(os.listdir('/proc/self/task')), *loaded)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
-    )
+    done = python(code)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "True 1"

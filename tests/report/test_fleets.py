@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import runs
 import shakedown
 from shakedown.reporting.terminal.fleets import fleet_tables as simulated_tables
 from shakedown.reporting.terminal.fleets import mixture_tables
@@ -34,9 +35,7 @@ suite = "tls1.2/psk"
 def results(tmp_path_factory) -> Results:
     folder = tmp_path_factory.mktemp("fleets")
     (folder / "kinds.toml").write_text(MIX)
-    (folder / "fleets.toml").write_text(EXPERIMENT)
-    shakedown.run_experiment(shakedown.load_experiment(folder / "fleets.toml"), folder / "out")
-    return shakedown.load_results(folder / "out")
+    return runs.results(folder, EXPERIMENT)
 
 
 def test_least_values_are_marked_wherever_they_are_shown(results):

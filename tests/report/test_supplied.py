@@ -8,6 +8,7 @@ import pytest
 
 import supplied
 from browser import Browser
+from runs import written
 from shakedown.experiments.figure_kinds import load_experiment, reported
 from shakedown.experiments.runner import run_experiment
 from shakedown.reporting.html.write import write_report
@@ -32,7 +33,7 @@ def results(tmp_path_factory) -> Results:
     supplied.chain(home / "device", "rsa1024", side="client", name="device-7")
     supplied.capture(home, "tls1.3/x25519/p256/server", "tls1.2/ecdhe_rsa/rsa2048@rsa2048@rsa4096")
     text = TEXT + supplied.table("server", "gw") + supplied.table("client", "device")
-    return load_results(run_experiment(load_experiment(supplied.experiment(home, text)), home / "r").folder)
+    return load_results(run_experiment(load_experiment(written(home, text)), home / "r").folder)
 
 
 @pytest.fixture(scope="module")

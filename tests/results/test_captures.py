@@ -11,6 +11,7 @@ import pytest
 
 import real
 import supplied
+from runs import written
 from shakedown import native
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import captured, load_experiment, reported
@@ -51,7 +52,7 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(home, tmp_path_factory):
-    experiment = load_experiment(supplied.experiment(home, TEXT))
+    experiment = load_experiment(written(home, TEXT))
     return load_results(run_experiment(experiment, tmp_path_factory.mktemp("out") / "r").folder)
 
 
@@ -115,7 +116,7 @@ def test_the_report_holds_connections_waits_and_prices(results, tmp_path):
 
 
 def test_without_suites_an_experiment_runs_and_its_report_answers(home, tmp_path, shakedown):
-    supplied.experiment(home, 'captures = [{ file = "gateway.pcap" }]\nbearers = ["lte"]\n')
+    written(home, 'captures = [{ file = "gateway.pcap" }]\nbearers = ["lte"]\n')
     done = shakedown("run", home / "e.toml", "--out", tmp_path / "r")
     assert done.returncode == 0, done.stderr
     assert "gateway.pcap: 4 connections" in done.stdout
@@ -156,7 +157,7 @@ def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown
     whole = (home / "gateway.pcap").read_bytes()
     (tmp_path / "gateway.pcap").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "gateway.keys").write_bytes((home / "gateway.keys").read_bytes())
-    supplied.experiment(tmp_path, TEXT)
+    written(tmp_path, TEXT)
     done = shakedown("run", "e.toml", "--out", "r", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "gateway.pcap: " in done.stderr
@@ -199,7 +200,7 @@ def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown
     ],
 )
 def test_wrong_captures_are_one_line_with_its_number_and_key(home, text, said):
-    path = supplied.experiment(home, text)
+    path = written(home, text)
     with pytest.raises(InputError) as caught:
         load_experiment(path)
     assert said in str(caught.value)
@@ -207,7 +208,7 @@ def test_wrong_captures_are_one_line_with_its_number_and_key(home, text, said):
 
 
 def test_damaged_captures_in_results_are_told_in_one_line(home, tmp_path):
-    experiment = load_experiment(supplied.experiment(home, 'captures = [{ file = "gateway.pcap" }]'))
+    experiment = load_experiment(written(home, 'captures = [{ file = "gateway.pcap" }]'))
     folder = run_experiment(experiment, tmp_path / "r").folder
     part = folder / "part-0001.parquet"
     part.write_bytes(part.read_bytes()[:-50])
@@ -280,7 +281,7 @@ def test_names_are_printed_as_they_are(home, tmp_path, shakedown):
     """Brackets are no markup, and what stands between colons is no emoji."""
     name = "[b]:bee:.pcap"
     (tmp_path / name).write_bytes((home / "gateway.pcap").read_bytes())
-    supplied.experiment(tmp_path, f'captures = [{{ file = "{name}" }}]')
+    written(tmp_path, f'captures = [{{ file = "{name}" }}]')
     done = shakedown("run", "e.toml", "--out", "r", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"captured in {name}: " in done.stdout

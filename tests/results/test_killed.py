@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from runs import written
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.files.write import DRAFT, digest_of
@@ -40,8 +41,8 @@ def killed_after(arguments: list[str], delay_s: float, watched: Path | None = No
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_a_run(tmp_path, capsys, seed):
     chance = random.Random(seed)
-    experiment, folder = tmp_path / "e.toml", tmp_path / "r"
-    experiment.write_text(f"suites = {SUITES}\nrepeat = 20\ndevices = ['phone']\n".replace("'", '"'))
+    folder = tmp_path / "r"
+    experiment = written(tmp_path, f"suites = {SUITES}\nrepeat = 20\ndevices = ['phone']\n".replace("'", '"'))
     killed_after(["run", str(experiment), "--out", str(folder)], chance.uniform(0, 1.2), folder)
     foreign = folder / "notes.txt"
     there = {path.name: digest_of(path) for path in folder.iterdir()} if folder.exists() else {}
@@ -80,8 +81,7 @@ def run_again(experiment: Path, folder: Path, *, force: bool) -> None:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
-    experiment = folder / "e.toml"
-    experiment.write_text(f"suites = {SUITES}\nrepeat = 2\n".replace("'", '"'))
+    experiment = written(folder, f"suites = {SUITES}\nrepeat = 2\n".replace("'", '"'))
     run_again(experiment, folder / "r", force=False)
     return folder / "r"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import supplied
+from runs import written
 from shakedown import native
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import load_experiment, reported
@@ -32,7 +33,7 @@ def home(tmp_path_factory) -> Path:
 
 
 def loaded(home: Path, text: str):
-    return load_experiment(supplied.experiment(home, text))
+    return load_experiment(written(home, text))
 
 
 def used(found: Experiment) -> dict[str, tuple[str, ...]]:
@@ -266,7 +267,7 @@ def test_a_form_of_made_certificates_leaves_the_users_alone(tmp_path):
         'suites = ["wtls/rsa", "wtls/rsa/rsa2048"]\nrepeat = 1\n[wtls]\ncertificate_form = "x509"\n'
         + supplied.table("server", "chain")
     )
-    experiment = load_experiment(supplied.experiment(tmp_path, text))
+    experiment = load_experiment(written(tmp_path, text))
     mine, made = options(experiment)
     assert "certificate_form" not in mine
     assert made["certificate_form"] == "x509"

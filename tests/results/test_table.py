@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -11,6 +9,7 @@ import pytest
 
 import real
 from results.folders import SUITES, manifest, table_of
+from runs import python, written
 from shakedown.experiments.figure_kinds import KINDS, measured, modelled
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native.scenario import HandshakeId, Scenario
@@ -149,10 +148,10 @@ def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monke
     from shakedown.experiments.runner import run_experiment
     from shakedown.results import parts, queries
 
-    experiment = tmp_path / "e.toml"
-    experiment.write_text(
+    experiment = written(
+        tmp_path,
         'suites = ["tls1.2/psk", "tls1.3/x25519/p256/server"]\nrepeat = 2\ndevices = ["phone", "esp32"]\n'
-        'bearers = ["lte", "gprs"]\nrates = [1, 50]\n[simulated]\narrivals = ["poisson:5/s"]\nclients = 20\n'
+        'bearers = ["lte", "gprs"]\nrates = [1, 50]\n[simulated]\narrivals = ["poisson:5/s"]\nclients = 20\n',
     )
     run_experiment(load_experiment(experiment), tmp_path / "r")
     whole = load_results(tmp_path / "r")
@@ -203,9 +202,7 @@ def test_millions_of_rows_take_little_memory(tmp_path):
         "most = int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) / 1024\n"
         "print(found.height, found.predictions.height, most, file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "r")], capture_output=True, text=True, timeout=300
-    )
+    done = python(code, str(tmp_path / "r"))
     assert done.returncode == 0, done.stderr
     height, predictions, most_mib = done.stderr.splitlines()[-1].split()
     assert (int(height) > 900_000, predictions) == (True, "40000")

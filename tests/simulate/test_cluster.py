@@ -20,9 +20,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import runs
 from shakedown.errors import InputError, ShakedownError
 from shakedown.experiments import cluster, load_generators, undisturbed
-from shakedown.experiments.figure_kinds import load_experiment
 from shakedown.experiments.runner import run_experiment
 from shakedown.results.folder import load_results
 
@@ -54,9 +54,7 @@ def interruptible():
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    path = tmp_path_factory.mktemp("spread") / "spread.toml"
-    path.write_text(EXPERIMENT)
-    return load_experiment(path)
+    return runs.experiment(tmp_path_factory.mktemp("spread"), EXPERIMENT)
 
 
 @pytest.fixture(scope="module")

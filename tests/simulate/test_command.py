@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from runs import printed
 from shakedown.cli import exit_status
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import Simulated, SimulatedCapacity
@@ -13,14 +14,9 @@ from shakedown.schema.simulated import Simulated, SimulatedCapacity
 SUITE = "tls1.3/x25519/p256/server"
 
 
-def rows(done):
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def test_a_row_says_what_became_of_the_clients(shakedown):
     arguments = ("--arrivals", "poisson:50/s", "--clients", "1000", "--seed", "7", "--json")
-    (row,) = rows(shakedown("simulate", "tls1.3/x25519", *arguments))
+    (row,) = printed(shakedown("simulate", "tls1.3/x25519", *arguments))
     found = convert(row, Simulated)
     assert found.suite == SUITE
     assert (found.kind, found.clients, found.seed, found.workers) == ("simulated", 1000, 7, 1)
@@ -45,7 +41,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(shakedown):
 
 def test_a_storm_has_a_time_series_that_counts_every_client(shakedown):
     storm = ("--arrivals", "storm:2s", "--clients", "500")
-    (row,) = rows(shakedown("simulate", SUITE, *storm, "--json"))
+    (row,) = printed(shakedown("simulate", SUITE, *storm, "--json"))
     for name, count in (("arrived", 500), ("completed", row["completed"]), ("failed", 0)):
         assert sum(interval[name] for interval in row["series"]) == count
     last = max(one["start_s"] for one in row["series"] if one["completed"])
@@ -58,8 +54,8 @@ def test_a_storm_has_a_time_series_that_counts_every_client(shakedown):
 @pytest.mark.parametrize(("device", "bearer"), [("phone", "ethernet"), ("cortex-m4", "nb-iot")])
 def test_the_model_beside_it_is_what_predict_says(shakedown, device, bearer, idle):
     place = ("--device", device, "--bearer", bearer, *idle, "--json")
-    (row,) = rows(shakedown("simulate", SUITE, "--arrivals", "poisson:0.1/s", "--clients", "4000", *place))
-    (predicted,) = rows(shakedown("predict", SUITE, "--rate", "0.1/s", *place))
+    (row,) = printed(shakedown("simulate", SUITE, "--arrivals", "poisson:0.1/s", "--clients", "4000", *place))
+    (predicted,) = printed(shakedown("predict", SUITE, "--rate", "0.1/s", *place))
     assert row["modelled"]["ready_s"] == pytest.approx(predicted["ready_s"]["mean"], rel=1e-9)
     for name in ("mean", "p50", "p95"):
         assert row["ready_s"][name] == pytest.approx(predicted["ready_s"][name], rel=0.03)
@@ -67,7 +63,7 @@ def test_the_model_beside_it_is_what_predict_says(shakedown, device, bearer, idl
 
 def test_more_than_the_workers_can_do_is_simulated_and_flagged(shakedown):
     command = ("simulate", SUITE, "--arrivals", "poisson:10000/s", "--clients", "5000")
-    (row,) = rows(shakedown(*command, "--json"))
+    (row,) = printed(shakedown(*command, "--json"))
     assert row["unstable"]
     assert row["offered"]["estimate"] > 1.0
     assert row["completed"] == 5000
@@ -79,8 +75,8 @@ def test_more_than_the_workers_can_do_is_simulated_and_flagged(shakedown):
 
 def test_impatient_clients_come_again_and_load_the_server_more(shakedown):
     command = ("simulate", SUITE, "--arrivals", "storm:0.1s", "--clients", "4000", "--json")
-    (calm,) = rows(shakedown(*command))
-    (hasty,) = rows(shakedown(*command, "--timeout", "0.3s", "--retries", "2"))
+    (calm,) = printed(shakedown(*command))
+    (hasty,) = printed(shakedown(*command, "--timeout", "0.3s", "--retries", "2"))
     assert calm["attempts"] == calm["completed"] == 4000
     assert hasty["attempts"] > 4000
     assert hasty["failed"] == {"timeout": 4000 - hasty["completed"]} != {"timeout": 0}
@@ -89,8 +85,8 @@ def test_impatient_clients_come_again_and_load_the_server_more(shakedown):
 def test_resuming_clients_spare_the_server(shakedown):
     load = ("--arrivals", "poisson:1000/s", "--clients", "2000")
     command = ("simulate", "tls1.2/rsa/rsa2048/server", *load, "--json")
-    (full,) = rows(shakedown(*command))
-    (resumed,) = rows(shakedown(*command, "--resumption", "1"))
+    (full,) = printed(shakedown(*command))
+    (resumed,) = printed(shakedown(*command, "--resumption", "1"))
     # No public-key operation is left.
     assert resumed["utilisation"]["estimate"] < 0.6 * full["utilisation"]["estimate"]
     assert resumed["resumption"] == 1.0
@@ -99,22 +95,22 @@ def test_resuming_clients_spare_the_server(shakedown):
 def test_a_radio_that_begins_idle_is_set_up_first(shakedown):
     few = ("--arrivals", "poisson:1/s", "--clients", "1000")
     command = ("simulate", SUITE, "--bearer", "nb-iot", *few, "--json")
-    (connected,) = rows(shakedown(*command))
-    (idle,) = rows(shakedown(*command, "--from-idle"))
+    (connected,) = printed(shakedown(*command))
+    (idle,) = printed(shakedown(*command, "--from-idle"))
     later = idle["ready_s"]["mean"] - connected["ready_s"]["mean"]
     assert 1.8 < later < 2.2  # the profile's set-up: median 1.99 s
 
 
 def test_arrivals_come_from_a_file(shakedown, tmp_path):
     (tmp_path / "times.txt").write_text("0\n100\n200\n")
-    (row,) = rows(shakedown("simulate", SUITE, "--arrivals", "file:times.txt", "--json", cwd=tmp_path))
+    (row,) = printed(shakedown("simulate", SUITE, "--arrivals", "file:times.txt", "--json", cwd=tmp_path))
     assert row["clients"] == 3
     assert 200.0 < row["recovery_s"]["estimate"] < 201.0
 
 
 def test_several_suites_have_a_row_each_and_one_that_cannot_be_says_why(shakedown):
     done = shakedown("simulate", SUITE, "dtls1.2/psk", "--arrivals", "storm:1s", "--clients", "100", "--json")
-    first, second = rows(done)
+    first, second = printed(done)
     assert first["completed"] == 100
     assert second["suite"] == "dtls1.2/psk"
     assert "no stack here runs" in second["error"]

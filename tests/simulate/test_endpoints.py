@@ -7,6 +7,7 @@ import json
 import pytest
 
 import shakedown as package
+from runs import printed
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import Simulated
 
@@ -15,8 +16,7 @@ TLS, WTLS = "tls1.3/x25519/rsa2048/server", "wtls/rsa/rsa1024/server"
 
 def engines(shakedown, *arguments: str) -> list[Simulated]:
     done = shakedown("simulate", *arguments, "--endpoints", "--json")
-    assert done.returncode == 0, done.stderr
-    return [convert(row, Simulated) for row in json.loads(done.stdout)]
+    return [convert(row, Simulated) for row in printed(done)]
 
 
 def test_engines_of_two_protocols_do_what_their_replays_do(shakedown):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+import runs
+from runs import experiment
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import kind, load_experiment, reported
+from shakedown.experiments.figure_kinds import kind, reported
 from shakedown.experiments.runner import run_experiment
 from shakedown.reporting.html.simulated import sections
 from shakedown.reporting.html.write import write_report
@@ -30,12 +32,6 @@ arrivals = ["storm:1s", "poisson:500/s", "poisson:9000/s"]
 clients = 1000
 """
 )
-
-
-def experiment(tmp_path, text):
-    path = tmp_path / "fleet.toml"
-    path.write_text(text)
-    return load_experiment(path)
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +129,7 @@ mix = "meters.toml"
 def mixed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mixed")
     (folder / "meters.toml").write_text(MIX)
-    outcome = run_experiment(experiment(folder, MIXED), folder / "results")
-    assert not outcome.failures
-    return load_results(folder / "results")
+    return runs.results(folder, MIXED)
 
 
 def test_a_mixture_has_a_fleet_in_each_place_that_its_kinds_leave_open(mixed):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 
 import numpy as np
 import pytest
 
+from runs import printed
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
 from shakedown.simulation.admission import Admission, parse_admission
@@ -20,11 +20,6 @@ from shakedown.simulation.retry import CONSTANT, Backoff, parse_backoff
 from shakedown.simulation.sessions import parse_sessions
 
 SUITE = "tls1.2/rsa/rsa2048/server"
-
-
-def rows(done):
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_pauses_are_read_and_handed_to_the_core():
@@ -63,7 +58,7 @@ def test_a_day_has_its_mean_and_its_peak():
 def test_rates_come_from_a_file(shakedown, tmp_path):
     (tmp_path / "rates.csv").write_text("seconds,per second\n0,0\n10,40 # rises\n20,40\n20.5,0\n")
     arguments = ("--arrivals", "rates:rates.csv", "--json")
-    (row,) = rows(shakedown("simulate", SUITE, *arguments, cwd=tmp_path))
+    (row,) = printed(shakedown("simulate", SUITE, *arguments, cwd=tmp_path))
     # 200 + 400 + 10 on average, Poisson's.
     assert abs(row["clients"] - 610) < 5 * 610**0.5
     assert row["precision"] is None
@@ -77,7 +72,7 @@ def test_clients_come_as_an_access_log_has_them(shakedown, tmp_path):
     line = '192.0.2.1 - - [10/Oct/2026:13:55:{second:02} +0200] "GET / HTTP/1.1" 200 12\n'
     (tmp_path / "access.log").write_text("".join(line.format(second=second) for second in (36, 38, 37, 37)))
     assert list(parse_arrivals("log:access.log", tmp_path).at_s) == [0.5, 1.25, 1.75, 2.5]
-    (row,) = rows(shakedown("simulate", SUITE, "--arrivals", "log:access.log", "--json", cwd=tmp_path))
+    (row,) = printed(shakedown("simulate", SUITE, "--arrivals", "log:access.log", "--json", cwd=tmp_path))
     assert row["clients"] == 4
 
 
@@ -101,14 +96,14 @@ def test_wrong_files_are_refused_with_their_line(tmp_path, kind, text, said):
 def test_a_split_by_hash_is_as_many_fleets_at_one_server_each(shakedown):
     alone = ("simulate", SUITE, "--bearer", "ethernet", "--json")
     command = (*alone, "--servers", "4")
-    (one,) = rows(shakedown(*command, "--arrivals", "poisson:6000/s", "--balance", "hash"))
-    (quarter,) = rows(shakedown(*alone, "--arrivals", "poisson:1500/s", "--seed", "2"))
+    (one,) = printed(shakedown(*command, "--arrivals", "poisson:6000/s", "--balance", "hash"))
+    (quarter,) = printed(shakedown(*alone, "--arrivals", "poisson:1500/s", "--seed", "2"))
     assert one["precision"]["is_met"]
     assert one["utilisation"]["estimate"] == pytest.approx(6000 / 4 * 0.000391444, rel=0.02)
     wait, same = one["queue_wait_s"], quarter["queue_wait_s"]
     assert abs(wait["mean"] - same["mean"]) < 1.8 * math.hypot(wait["margin"], same["margin"])
     assert one["modelled"]["ready_s"] == pytest.approx(quarter["modelled"]["ready_s"])
-    (least,) = rows(shakedown(*command, "--arrivals", "poisson:6000/s", "--balance", "least-connections"))
+    (least,) = printed(shakedown(*command, "--arrivals", "poisson:6000/s", "--balance", "least-connections"))
     assert least["modelled"] is None
     assert least["queue_wait_s"]["mean"] < 0.5 * wait["mean"]
 
@@ -119,10 +114,10 @@ def test_a_run_that_is_too_short_is_marked(shakedown):
     assert done.returncode == 0
     assert "! " in done.stdout
     assert "5% asked" in done.stdout
-    (row,) = rows(shakedown(*command, "--clients", "2000", "--json"))
+    (row,) = printed(shakedown(*command, "--clients", "2000", "--json"))
     assert row["clients"] == 2000
     assert not row["precision"]["is_met"]
-    (longer,) = rows(shakedown(*command, "--precision", "20%", "--json"))
+    (longer,) = printed(shakedown(*command, "--precision", "20%", "--json"))
     assert longer["precision"]["is_met"]
     assert longer["precision"]["reached"] <= 0.2
     assert longer["clients"] >= 100_000
@@ -192,7 +187,7 @@ def test_wrong_limits_are_refused(option, text, said):
 def test_a_bucket_refuses_what_comes_too_fast(shakedown):
     command = ("simulate", SUITE, "--bearer", "ethernet", "--arrivals", "storm:1s", "--clients", "2000")
     limit = ("--admission", "rate=500/s,burst=100,refuse=reset")
-    (row,) = rows(shakedown(*command, *limit, "--json"))
+    (row,) = printed(shakedown(*command, *limit, "--json"))
     found = row["admission"]
     # 100 at once and 500/s for a second; without retries a refused client fails.
     assert abs(found["admitted"] - 600) <= 1
@@ -208,7 +203,7 @@ def test_a_bucket_refuses_what_comes_too_fast(shakedown):
 def test_servers_start_in_a_storm(shakedown):
     command = ("simulate", SUITE, "--bearer", "ethernet", "--arrivals", "storm:5s", "--clients", "20000")
     scale = ("--autoscale", "max=3,interval=1s,startup=1s")
-    (row,) = rows(shakedown(*command, *scale, "--json"))
+    (row,) = printed(shakedown(*command, *scale, "--json"))
     found = row["autoscaling"]
     assert (found["peak"], found["started"], found["stopped"]) == (3, 2, 0)
     # Looks at 1 and 2 s; each server serves a second later.
@@ -217,7 +212,7 @@ def test_servers_start_in_a_storm(shakedown):
     assert [one["servers"] for one in row["series"] if one["start_s"] in (0.0, 4.0)] == [1.0, 3.0]
     done = shakedown(*command, *scale)
     assert "up to 3 servers in service; 2 started, 0 stopped" in done.stdout
-    (alone,) = rows(shakedown(*command, "--json"))
+    (alone,) = printed(shakedown(*command, "--json"))
     assert alone["autoscaling"] is None
     assert alone["series"][0]["servers"] is None
     assert row["recovery_s"]["estimate"] < 0.9 * alone["recovery_s"]["estimate"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import runs
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import load_experiment
 from shakedown.experiments.runner import run_experiment
 from shakedown.reporting.charts.storm import (
     ACCESS,
@@ -40,10 +40,7 @@ timeout = "0.35s"
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    path = tmp_path_factory.mktemp("storm") / "storm.toml"
-    path.write_text(EXPERIMENT)
-    run_experiment(load_experiment(path), path.parent / "results")
-    return load_results(path.parent / "results")
+    return runs.results(tmp_path_factory.mktemp("storm"), EXPERIMENT)
 
 
 def test_a_suite_of_which_clients_give_up_is_not_the_quickest(results):
@@ -146,9 +143,7 @@ replications = 1
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
-    path = tmp_path_factory.mktemp("swept") / "map.toml"
-    path.write_text(SWEPT)
-    return load_experiment(path)
+    return runs.experiment(tmp_path_factory.mktemp("swept"), SWEPT)
 
 
 def test_arrays_ask_for_all_combinations(swept):
@@ -168,10 +163,9 @@ def test_arrays_ask_for_all_combinations(swept):
     ],
 )
 def test_wrong_arrays_are_told(tmp_path, key, message):
-    path = tmp_path / "wrong.toml"
-    path.write_text(f'suites = ["tls1.2/psk"]\n[simulated]\narrivals = ["storm:1s"]\n{key}\n')
+    text = f'suites = ["tls1.2/psk"]\n[simulated]\narrivals = ["storm:1s"]\n{key}\n'
     with pytest.raises(InputError) as error:
-        load_experiment(path)
+        runs.experiment(tmp_path, text)
     assert message in str(error.value)
 
 

@@ -15,19 +15,14 @@ from shakedown.models.distribution import Distribution
 from shakedown.models.handshake import highest_rate_per_s, least_workers, promise_kept
 from shakedown.models.ranges import Range
 from shakedown.models.waiting import Service
+from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.native.suite_names import listed
 from shakedown.prediction.bounds import bounds, least, most
 from shakedown.prediction.figures import weakest
 from shakedown.prediction.library import TraceLibrary, opened
 from shakedown.prediction.predict import Row, check_model, each, loaded_times, wait_range
 from shakedown.prediction.prices import known_basis
-from shakedown.prediction.scenario import (
-    DEFAULT_BEARER,
-    DEFAULT_DEVICE,
-    DEFAULT_SERVER_DEVICE,
-    Scenario,
-    scenario,
-)
+from shakedown.prediction.scenario import Scenario, scenario
 from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked, profile_name

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 from shakedown.models.ranges import Range, combined, within
 from shakedown.prediction.cost_model import (
@@ -28,6 +29,8 @@ from shakedown.profiles.device import DEFAULT_SPREAD, Device
 from shakedown.profiles.software import UNIT, Library
 from shakedown.profiles.vocabulary import HYBRID_PARTS, SYMMETRIC_OPERATIONS
 from shakedown.schema.base import Basis
+
+Thing = TypeVar("Thing", covariant=True)
 
 _OFFERED_APART = frozenset({"montgomery-curve", "edwards-curve"})
 """Families of curves that an accelerator either has or has not: figures of P-256 do not predict them."""
@@ -82,7 +85,7 @@ def call_figure(device: Device, triple: Triple) -> Figure:
 
     A range wider than ×/÷ `WIDEST` is given of symmetric work alone: a small part of most handshakes.
     """
-    return _call_figure(_Key(device), triple)
+    return _call_figure(Same(device), triple)
 
 
 def library_figure(device: Device, triple: Triple, figure: Figure, library: Library) -> Figure:
@@ -102,24 +105,22 @@ def library_figure(device: Device, triple: Triple, figure: Figure, library: Libr
     )
 
 
-class _Key:
-    """A device as a cache key: profiles are loaded once and compared by identity."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Same(Generic[Thing]):
+    """A thing as a cache key, the same as itself alone: profiles and traces are too large to be compared."""
 
-    __slots__ = ("device",)
-
-    def __init__(self, device: Device) -> None:
-        self.device = device
-
-    def __hash__(self) -> int:
-        return id(self.device)
+    thing: Thing
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.device is self.device
+        return isinstance(other, Same) and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
 
 
 @lru_cache(maxsize=4096)
-def _call_figure(key: _Key, triple: Triple) -> Figure:
-    device = key.device
+def _call_figure(key: Same[Device], triple: Triple) -> Figure:
+    device = key.thing
     own = _own(device, triple)
     if own is not None:
         return own

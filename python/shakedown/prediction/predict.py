@@ -22,6 +22,7 @@ from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.ranges import Range, exactly, ratio
+from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.native.suite_names import listed
 from shakedown.prediction.bounds import bounds, most
 from shakedown.prediction.eap import Carried, carried, exchanged
@@ -29,29 +30,10 @@ from shakedown.prediction.energy import Energy
 from shakedown.prediction.figures import weakest
 from shakedown.prediction.library import TraceLibrary, opened, resumed_of
 from shakedown.prediction.prices import known_basis
-from shakedown.prediction.scenario import (
-    DEFAULT_BEARER,
-    DEFAULT_DEVICE,
-    DEFAULT_SERVER_DEVICE,
-    MODELS,
-    Scenario,
-    scenario,
-)
+from shakedown.prediction.scenario import MODELS, Scenario, scenario
 from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked, profile_name
-
-__all__ = [
-    "DEFAULT_BEARER",
-    "DEFAULT_DEVICE",
-    "DEFAULT_SERVER_DEVICE",
-    "MODELS",
-    "Scenario",
-    "predict_rows",
-    "row",
-    "scenario",
-]
-
 
 INTERVAL = 0.9
 """The share of handshakes, and of what the figures allow, that ranges hold."""

@@ -395,16 +395,8 @@ class _Pricing:
 
     def _stack_without_cost(self, message: Message, verb: str) -> None:
         self.price.without_cost_high_s = math.inf
-        self.price.without_cost.append(
-            {
-                "side": self.side,
-                "operation": "stack",
-                "algorithm": "",
-                "parameters": f"{verb} {message.name}",
-                "count": 1,
-                "reason": "no stack's work on such a message was measured",
-            }
-        )
+        work = _row(self.side, ("stack", "", f"{verb} {message.name}"), 1)
+        self.price.without_cost.append({**work, "reason": "no stack's work on such a message was measured"})
 
     def _add(self, operation: Operation, part: Part, count: int | None = None) -> bool:
         """Adds a part with its calls, and records whether it is the device's own."""
@@ -424,11 +416,7 @@ class _Pricing:
         row = self.rows.setdefault(
             key[:3],
             {
-                "side": self.side,
-                "operation": operation,
-                "algorithm": algorithm,
-                "parameters": parameters,
-                "count": 0,
+                **_row(self.side, (operation, algorithm, parameters), 0),
                 "basis": part.basis,
                 "method": part.method,
                 "source": self.device.name,
@@ -445,21 +433,25 @@ class _Pricing:
 
     def _missing(self, operation: Operation, reason: str, high_s: float = math.inf) -> None:
         self.price.without_cost_high_s += high_s
-        name, algorithm, parameters = operation.triple
         for row in self.price.without_cost:
             if (row["operation"], row["algorithm"], row["parameters"]) == operation.triple:
                 row["count"] += operation.count
                 return
         self.price.without_cost.append(
-            {
-                "side": self.side,
-                "operation": name,
-                "algorithm": algorithm,
-                "parameters": parameters,
-                "count": operation.count,
-                "reason": reason,
-            }
+            {**_row(self.side, operation.triple, operation.count), "reason": reason}
         )
+
+
+def _row(side: str, work: Triple, count: int) -> dict[str, Any]:
+    """What a row of an operation begins with."""
+    operation, algorithm, parameters = work
+    return {
+        "side": side,
+        "operation": operation,
+        "algorithm": algorithm,
+        "parameters": parameters,
+        "count": count,
+    }
 
 
 def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
@@ -498,11 +490,7 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
 
 def _clock_row(method: str, source: str, own_s: float) -> dict[str, Any]:
     return {
-        "side": "",
-        "operation": "all",
-        "algorithm": "",
-        "parameters": "",
-        "count": 1,
+        **_row("", ("all", "", ""), 1),
         "basis": "assumed",
         "method": method,
         "source": source,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from shakedown.models.distribution import Distribution
 from shakedown.models.energy import LinkBytes
 from shakedown.models.ranges import Range
 from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
+from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction import eap
 from shakedown.prediction.eap import Carried
 from shakedown.prediction.energy import Energy, client_energy
-from shakedown.prediction.figures import call_figure
+from shakedown.prediction.figures import Same, call_figure
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.literature import LITERATURE, load_model
 from shakedown.prediction.network import Exchange, carry
@@ -31,10 +32,7 @@ from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device, load_software
 from shakedown.schema.base import SIDES, Basis, Side
 
-Thing = TypeVar("Thing", covariant=True)
-
 MODELS = ("default", *LITERATURE)
-DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
 _WAIT_SHARES = 1.0 - np.concatenate([np.linspace(1.0, 0.1, 46)[1:], np.geomspace(0.1, 1e-6, 60)[1:]])
 _WORK_BINS = 48
 
@@ -258,21 +256,8 @@ def work_spread(*deviations_s: float) -> Distribution:
     return Distribution.of_samples(service.points_s - deviation_s, service.weights)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Same(Generic[Thing]):
-    """A thing that is the same as itself alone: profiles and traces are too large to be compared."""
-
-    thing: Thing
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.thing is other.thing
-
-    def __hash__(self) -> int:
-        return id(self.thing)
-
-
 @lru_cache(maxsize=64)
-def _priced(trace: _Same[Trace], side: Side, device: _Same[Device], scale: _Same[Device | None]) -> Price:
+def _priced(trace: Same[Trace], side: Side, device: Same[Device], scale: Same[Device | None]) -> Price:
     """A side's cost, independent of the bearer and the other side; cached, must not be changed."""
     return price(trace.thing, side, device.thing, scale.thing)
 
@@ -309,8 +294,8 @@ def scenario(
     if inside_eap is not None and not trace.inside_eap:
         trace = trace.served_by(load_software("none"))  # EAP servers issue tickets only where set up to
     prices = [
-        _priced(_Same(trace), "client", _Same(client), _Same(None if client.priced else scale)),
-        _priced(_Same(trace), "server", _Same(server), _Same(None if server.priced else scale)),
+        _priced(Same(trace), "client", Same(client), Same(None if client.priced else scale)),
+        _priced(Same(trace), "server", Same(server), Same(None if server.priced else scale)),
     ]
     if inside_eap is not None:
         prices = [replace(one, connection=None) for one in prices]

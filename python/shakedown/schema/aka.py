@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-import msgspec
+from typing import Literal
 
 from shakedown.schema.base import Amount, Count, Object, Text
 from shakedown.schema.predictions import BytesEachWay, PartWithoutCost
-
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+from shakedown.schema.simulated import Share
 
 
 class TimeSpread(Object, frozen=True, kw_only=True, omit_defaults=True):

@@ -12,9 +12,9 @@ import numpy as np
 
 from shakedown.errors import InputError
 from shakedown.native import aka
+from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.prices import Price
-from shakedown.prediction.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.prediction.scenario import scenario as price_scenario
 from shakedown.prediction.spec import bearer_spec

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
+from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.library import TraceLibrary, open_library
-from shakedown.prediction.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.prediction.scenario import scenario as price_scenario
 from shakedown.schema.base import MAX_NUMBER

@@ -12,9 +12,10 @@ import polars as pl
 import pytest
 
 import shakedown
+from runs import experiment
 from shakedown import native
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import live, load_experiment, reported
+from shakedown.experiments.figure_kinds import live, reported
 from shakedown.experiments.figure_kinds.live import Loaded
 from shakedown.experiments.figure_kinds.live_comparison import compared
 from shakedown.experiments.runner import run_experiment
@@ -35,12 +36,6 @@ duration = "1s"
 clients = 4
 compare = true
 """
-
-
-def experiment(folder, text):
-    path = folder / "live.toml"
-    path.write_text(text)
-    return load_experiment(path)
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +166,10 @@ def test_the_command_prints_objects_of_the_schema(shakedown, tmp_path):
         ("rate = 5\nutilisation = 0.5", "accepted: one of the two"),
         ("compare = true\nendpoints = 1", "key live.endpoints: found 1; accepted: true, false"),
         ("endpoints = true", "key live.endpoints: nothing is compared"),
+        ("trace_count = 0", "a whole number from 1 to 10,000"),
+        ('emulate_device = "raspberry-pi"', "accepted with it: trace_count"),
+        ('trace_count = 5\nemulate_device = "nothing"', "key live.emulate_device"),
+        ("trace_count = 5\nemulate_device = 5", "found 5; accepted: a list of strings"),
     ],
 )
 def test_wrong_keys_are_told_with_their_line(tmp_path, line, said):
@@ -326,18 +325,3 @@ def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
     assert results.loads.height == 1
     page = write_report(results, tmp_path / "report.html", reported()).read_text()
     assert f"Where the time goes: tls1.3/x25519/p256/server: a client as slow as {SLOW}" in page
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("trace_count = 0", "a whole number from 1 to 10,000"),
-        ('emulate_device = "raspberry-pi"', "accepted with it: trace_count"),
-        ('trace_count = 5\nemulate_device = "nothing"', "key live.emulate_device"),
-        ("trace_count = 5\nemulate_device = 5", "found 5; accepted: a list of strings"),
-    ],
-)
-def test_wrong_keys_of_samples_are_told_with_their_line(tmp_path, line, said):
-    with pytest.raises(InputError) as error:
-        experiment(tmp_path, f'suites = ["tls1.2/psk"]\n\n[live]\n{line}\n')
-    assert said in str(error.value)

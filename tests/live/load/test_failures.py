@@ -14,6 +14,7 @@ from contextlib import closing
 import pytest
 
 from live.load import servers
+from runs import COMMAND, running
 from shakedown.live.load_test import _http_request
 
 SUITE = "tls1.3/x25519/p256/server"
@@ -166,13 +167,7 @@ def test_a_server_that_dies_and_comes_back(load, start, peer, pair, tmp_path):
         "/",
         "--json",
     )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "shakedown", "load", server.target, SUITE, *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
+    with running([*COMMAND, "load", server.target, SUITE, *options]) as process:
         servers.wait_for_requests(folder)
         server.stop()
         before = servers.requests(folder)
@@ -183,9 +178,6 @@ def test_a_server_that_dies_and_comes_back(load, start, peer, pair, tmp_path):
         servers.wait_for_requests(folder, before + 50)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
-    finally:
-        process.kill()
-        process.wait()
     assert process.returncode == 130, err
     [found] = json.loads(out)
     assert found["failed"]["connection refused"] > 20

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from live.serve.serving import serving
+from runs import of_group
 from shakedown.errors import InputError
 from shakedown.live.load_test import _shares
 from shakedown.native import load_generator
@@ -76,17 +77,6 @@ def test_workers_of_a_cluster_load_together(load):
     assert 30 < found["completed"] == found["planned"] < 100
     assert found["handshake_s"]["n"] == found["completed"]
     assert counted["handshakes"]["full"] == found["completed"] + 2
-
-
-def of_group(group: int) -> list[int]:
-    """Processes of a group that are there."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
-            if int(its_group) == group and state != "Z":
-                found.append(int(stat.parent.name))
-    return found
 
 
 def is_pending(process: int, number: int) -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 from shakedown.reporting.charts.canvas import across, down, filled, rectangles, texts, ticks
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import MUTED
+from shakedown.schema.base import SIDES
 
 _LABEL_PX, _BAR_PX, _GAP_PX, _BETWEEN_PX = 20, 13, 3, 12
 _BOLD_PX = 7.4
 """Width of a bold character in the widest font that a reader's browser takes."""
-_BOTH = ("client", "server")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def stacked_bars(
     totals: Sequence[str],
     axis: str,
     width: int,
-    sides: Sequence[str] = _BOTH,
+    sides: Sequence[str] = SIDES,
 ) -> Definition:
     """A bar for each side of each suite over a common scale.
 

@@ -16,7 +16,7 @@ from shakedown.reporting.terminal.figures import (
     time_us,
     whole,
 )
-from shakedown.schema.base import CLASSES, SIDES, builtins
+from shakedown.schema.base import CLASSES, SIDES, builtins, opposite
 
 if TYPE_CHECKING:
     from shakedown.schema.measured import Measurement
@@ -30,7 +30,7 @@ MAX_REPEAT = 2_000
 MAX_SPENT_S = 2.0
 """Time for the repetitions of a suite beyond the first ones."""
 
-_CLASS_WORDS = {"key": "key exchange", "signature": "signatures", "common": "other"}
+CLASS_WORDS = {"key": "key exchange", "signature": "signatures", "common": "other"}
 
 
 def uncertainty(row: Row, side: str) -> float:
@@ -63,7 +63,7 @@ def _mean(side: str) -> Column:
 def _class(side: str, kind: str) -> Column:
     return Column(
         key=f"{side}_{kind}_us",
-        name=f"{side} {_CLASS_WORDS[kind]}",
+        name=f"{side} {CLASS_WORDS[kind]}",
         unit="us",
         rank=ROOM,
         group="classes",
@@ -83,10 +83,6 @@ def _wide(key: str, name: str, meaning: str, unit: str = "us", **more: Any) -> C
     return Column(key=key, name=name, unit=unit, rank=WIDE, meaning=meaning, **more)
 
 
-def _ms(value: float | None) -> str:
-    return milliseconds(value)
-
-
 HANDSHAKES = (
     label("suite", "suite", "the suite, and what else tells handshakes apart", path=True,
           text=lambda row: row["label"]),
@@ -104,8 +100,9 @@ HANDSHAKES = (
         for column in (
             _mean(side),
             *(_class(side, kind) for kind in CLASSES),
-            _wide(f"{side}_median_us", f"{side} median", f"median of the {side}'s CPU time", show=_ms),
-            _wide(f"{side}_sd_us", f"{side} sd", "standard deviation over repetitions", show=_ms),
+            _wide(f"{side}_median_us", f"{side} median", f"median of the {side}'s CPU time",
+                  show=milliseconds),
+            _wide(f"{side}_sd_us", f"{side} sd", "standard deviation over repetitions", show=milliseconds),
         )
     ),
     *(
@@ -256,7 +253,7 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
     found = []
     last = None
     for one in messages:
-        times = {one["sender"]: one["generate_us"], _other(one["sender"]): one["process_us"]}
+        times = {one["sender"]: one["generate_us"], opposite(one["sender"]): one["process_us"]}
         found.append(
             {
                 "suite": row["label"],
@@ -287,10 +284,6 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
     return [*found, {**empty, "message": "all", "bytes": row["bytes"], "operations": "", **whole_us}]
 
 
-def _other(side: str) -> str:
-    return "server" if side == "client" else "client"
-
-
 def _of_sender(operation: Row, messages: Sequence[Row]) -> bool:
     """Whether an operation is the sender's: what a message's receiver does is named with its side."""
     return any(
@@ -304,9 +297,13 @@ def operation_words(operation: Row) -> str:
     return f"{operation['operation']} {operation['parameters'] or operation['algorithm']}"
 
 
+def count_round_trips(flights: float) -> str:
+    """Flights as round trips: `2 round trips`, `1.5 round trips`."""
+    return f"{round_trips(flights)} round trip{'' if flights == 2 else 's'}"
+
+
 def message_title(row: Row) -> str:
     """A handshake in one line."""
-    trips = f"{round_trips(row['flights'])} round trip{'' if row['flights'] == 2 else 's'}"
     client, server = (
         time_us(row[f"{side}_us"])
         + (f" ± {share(spread)}" if (spread := uncertainty(row, side)) >= NOISY else "")
@@ -314,7 +311,7 @@ def message_title(row: Row) -> str:
     )
     return (
         f"{row['label']}: client {client}, server {server}, "
-        f"{whole(row['bytes'])} bytes, {trips}, means of {whole(row['repeat'])}"
+        f"{whole(row['bytes'])} bytes, {count_round_trips(row['flights'])}, means of {whole(row['repeat'])}"
     )
 
 
@@ -332,6 +329,6 @@ TRANSFERS = (
     label("link", "link"),
     Column(key="wire_bytes", name="bytes on the link", unit="bytes", rank=ALWAYS),
     Column(key="frames", name="frames", unit="1", rank=ALWAYS),
-    Column(key="client_us", name="client ms", unit="us", rank=ALWAYS, show=_ms, meaning="median"),
-    Column(key="server_us", name="server ms", unit="us", rank=ALWAYS, show=_ms, meaning="median"),
+    Column(key="client_us", name="client ms", unit="us", rank=ALWAYS, show=milliseconds, meaning="median"),
+    Column(key="server_us", name="server ms", unit="us", rank=ALWAYS, show=milliseconds, meaning="median"),
 )  # fmt: skip

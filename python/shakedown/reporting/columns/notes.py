@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, TypeVar
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from typing import TypeVar
 
+from shakedown.reporting.columns import Row
 from shakedown.reporting.terminal.figures import rate, without_figure
 
-Row = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)
 
 MAX_NAMED = 3

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.ladder import ladder, traced
-from shakedown.reporting.columns import html_table
+from shakedown.reporting.columns import Row, html_table
 from shakedown.reporting.columns.captured import CONNECTIONS, KINDS, MESSAGES, kind_name
-from shakedown.reporting.html.measured import count_round_trips
+from shakedown.reporting.columns.measured import count_round_trips
 from shakedown.reporting.html.modelled import captured_blocks, outlook
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.html.text import Piece, Sentence, plain, sentence
@@ -27,8 +27,6 @@ MAX_LADDERS = 8
 
 MAX_OPEN_LADDERS = 3
 """Of these, the ones that are not folded behind their names."""
-
-Row = Mapping[str, Any]
 
 
 class _Capture:

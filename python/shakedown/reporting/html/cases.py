@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from shakedown.reporting.columns import Row
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.terminal.figures import NOTHING, count, time_us, whole
 from shakedown.schema.base import SIDES, Side
-
-Row = Mapping[str, Any]
 
 MIN_CASES = 4
 """Below this many suites of one family a table of shares says less than the figures above it."""

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.reporting.charts.storm import ACCESS, GONE, PAUSING, SERVER, Load, Storm, storms
+from shakedown.reporting.columns import Row
 from shakedown.results.fleets import OF_CELLS, OF_FLEETS, OF_SERVERS
 from shakedown.schema.units import parse_duration_s
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
-
-Row = Mapping[str, Any]
 
 MOST = 0.99
 _CAUSES = {ACCESS: "seeking", SERVER: "at_server", PAUSING: "pausing"}

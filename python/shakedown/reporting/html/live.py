@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.charts.dot_plot import Ways, dot_plot
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.sides import Segment, stacked_bars
 from shakedown.reporting.charts.theme import FILLS, INK
-from shakedown.reporting.columns import MAX_ROWS, html_table
+from shakedown.reporting.columns import MAX_ROWS, Row, html_table
 from shakedown.reporting.columns.live import LOADS, load_row
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.terminal.figures import rate, time
@@ -23,8 +23,6 @@ from shakedown.reporting.terminal.loads import (
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
-
-Row = Mapping[str, Any]
 
 MAX_SHOWN = 12
 """Loads of the figure; the table has the others."""

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.sides import Segment, stacked_bars
 from shakedown.reporting.charts.timeline import traced, waterfall
-from shakedown.reporting.columns import html_table
-from shakedown.reporting.columns.measured import HANDSHAKES, MESSAGES, by_scenario, message_rows, uncertainty
+from shakedown.reporting.columns import Row, html_table
+from shakedown.reporting.columns.measured import (
+    CLASS_WORDS,
+    HANDSHAKES,
+    MESSAGES,
+    by_scenario,
+    count_round_trips,
+    message_rows,
+    uncertainty,
+)
 from shakedown.reporting.html.cases import cases_section
 from shakedown.reporting.html.section import Block, Section
 from shakedown.reporting.html.text import Sentence, sentence
 from shakedown.reporting.terminal.figures import (
     count,
-    round_trips,
     share,
     time_us,
     times,
@@ -35,9 +42,6 @@ MAX_BARS = 100
 MAX_WATERFALLS = 100
 """Handshakes that are drawn from inside; all are in the table."""
 
-Row = Mapping[str, Any]
-
-_CLASS_WORDS = {"key": "key exchange", "signature": "signatures", "common": "other"}
 _CONTENT = {
     "ClientHello": "hello",
     "ServerHello": "hello",
@@ -96,7 +100,7 @@ def time_section(rows: Sequence[Row]) -> Section:
             for kind in CLASSES:
                 mean_us = row[f"{side}_{kind}_us"]
                 drawn_ms = max(mean_us, 0.0) / 1000
-                segments.append(Segment(row["label"], side, _CLASS_WORDS[kind], kind, drawn_ms, spread))
+                segments.append(Segment(row["label"], side, CLASS_WORDS[kind], kind, drawn_ms, spread))
                 about = {"suite": row["label"], "side": side, "class": kind}
                 data.append({**about, "mean_us": mean_us, "kind": "measured"})
     figure = Figure(
@@ -218,11 +222,6 @@ def waterfall_block(
 def slug(label: str) -> str:
     """A handshake's name as a file's."""
     return "".join(one if one.isalnum() or one in "._-" else "-" for one in label.replace(" · ", "-"))[:120]
-
-
-def count_round_trips(flights: float) -> str:
-    """Flights as round trips: `2 round trips`, `1.5 round trips`."""
-    return f"{round_trips(flights)} round trip{'' if flights == 2 else 's'}"
 
 
 def both_us(row: Row) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,7 +12,7 @@ from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.frame_rows import FrameRows
 from shakedown.reporting.charts.map import time_map
 from shakedown.reporting.charts.queue import queue_curves, rates_drawn
-from shakedown.reporting.columns import MAX_ROWS, WIDE, html_table
+from shakedown.reporting.columns import MAX_ROWS, WIDE, Row, html_table
 from shakedown.reporting.columns.modelled import PREDICTIONS, saved_prediction
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.html.text import Sentence, sentence
@@ -31,8 +31,6 @@ from shakedown.results import queries
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
-
-Row = Mapping[str, Any]
 
 MAX_CELLS = 2_000
 """Cells of a map: with more, the first devices and bearers are drawn; all are in the table."""

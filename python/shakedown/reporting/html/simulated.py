@@ -11,7 +11,7 @@ from shakedown.reporting.charts.figure import Figure, fitted
 from shakedown.reporting.charts.map import RECOVERY_STEPS_S, time_map
 from shakedown.reporting.charts.storm import loads
 from shakedown.reporting.charts.theme import FILLS, INK
-from shakedown.reporting.columns import MAX_ROWS, html_table
+from shakedown.reporting.columns import MAX_ROWS, Row, html_table
 from shakedown.reporting.columns.notes import no_energies
 from shakedown.reporting.columns.simulated import recovery, saved_fleet, shown, utilisation
 from shakedown.reporting.html.fleet_series import arrival_window_s, drawing, last_s, loads_of, points
@@ -23,8 +23,6 @@ from shakedown.results.fleets import FLEET_OPTIONS
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
-
-Row = Mapping[str, Any]
 
 MAX_STORMS = 12
 """Fleets of one figure; the table has the others."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shakedown.reporting.columns import ALWAYS, Column, Selection, label
+from shakedown.reporting.columns import ALWAYS, Column, Row, Selection, label
 from shakedown.reporting.columns.modelled import energy_text
 from shakedown.reporting.columns.notes import no_energies
 from shakedown.reporting.terminal.figures import NOTHING, bounded, marked, number, share, time
@@ -21,8 +21,6 @@ MAX_PLACES = 40
 
 MAX_RATES = 8
 """Rates shown; the report and the table have the others."""
-
-Row = Mapping[str, Any]
 
 
 def predicted_tables(results: Results, width: int) -> Iterator[str]:
