@@ -34,6 +34,7 @@ from shakedown.prediction.scenario import MODELS, Scenario, scenario
 from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked, profile_name
+from shakedown.schema.predictions import Prediction
 
 INTERVAL = 0.9
 """The share of handshakes, and of what the figures allow, that ranges hold."""
@@ -282,19 +283,9 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
             "ratio_to_first": None,
         }
         mine["p99_interval_s"] = _p99_interval_s(one, model, mine["ready_s"])
-        found.append({key: mine[key] if key in mine else same[key] for key in _KEYS})
+        row = same | mine
+        found.append({key: row[key] for key in Prediction.__struct_fields__})
     return found
-
-
-_KEYS = (
-    "suite", "device", "server_device", "bearer", "rate_per_s", "kind", "model", "client_s", "server_s",
-    "transmission_s", "queue_s", "utilisation", "energy_j", "wake_tail_j", "resumption_saves_j",
-    "extrapolated", "workers", "basis", "without_cost", "ready_s", "done_s", "p99_interval_s",
-    "connection_s", "energy_parts_j", "energy_terms", "handshakes_per_charge",
-    "ratio_to_first", "failed", "carrier", "eap", "server_software",
-    "unused_key_share_s", "handshake_bytes", "wire_bytes",
-)  # fmt: skip
-"""Keys of a row, in order."""
 
 
 def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wait: Range | None) -> Row:

@@ -107,9 +107,7 @@ class Price:
         return replace(
             self,
             parts={"least": exactly(total.low)},
-            sd_s=self.sd_s * share,
-            message_s={at: seconds * share for at, seconds in self.message_s.items()},
-            message_sd_s={at: seconds * share for at, seconds in self.message_sd_s.items()},
+            **self._scaled(share),
             connection=None if self.connection is None else exactly(self.connection.low),
         )
 
@@ -121,9 +119,7 @@ class Price:
         return replace(
             self,
             parts={"calibration": Range(*(max(0.0, end - connection_s) for end in whole))},
-            sd_s=self.sd_s * scale,
-            message_s={at: seconds * scale for at, seconds in self.message_s.items()},
-            message_sd_s={at: seconds * scale for at, seconds in self.message_sd_s.items()},
+            **self._scaled(scale),
             bases={"own": whole.mean},
             upper_bases={"own": whole.high},
             figures=[],
@@ -132,6 +128,14 @@ class Price:
             connection=exactly(connection_s),
             connection_sd_s=self.connection_sd_s * scale,
         )
+
+    def _scaled(self, times: float) -> dict[str, Any]:
+        """Deviations, and the work of each message, of so many times as much."""
+        return {
+            "sd_s": self.sd_s * times,
+            "message_s": {at: seconds * times for at, seconds in self.message_s.items()},
+            "message_sd_s": {at: seconds * times for at, seconds in self.message_sd_s.items()},
+        }
 
     def _add(self, part: Part, at: int | None) -> None:
         self.parts[part.cause] = (
@@ -475,9 +479,7 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
         rows.insert(0, _clock_row(method, scale_from.name, own_s))
     return Price(
         parts={f"{device.name}: clock of {scale_from.name}": whole},
-        sd_s=found.sd_s * ratio,
-        message_sd_s={at: seconds * ratio for at, seconds in found.message_sd_s.items()},
-        message_s={at: seconds * ratio for at, seconds in found.message_s.items()},
+        **found._scaled(ratio),
         bases={"assumed": whole.mean},
         upper_bases={"assumed": whole.high},
         figures=rows,
