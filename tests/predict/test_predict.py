@@ -14,7 +14,8 @@ from shakedown.errors import InputError
 from shakedown.prediction.capacity import capacity_rows, workers_needed
 from shakedown.prediction.library import TraceLibrary, open_library, write_library
 from shakedown.prediction.literature.thesis import queued_message_s
-from shakedown.prediction.predict import MODELS, predict_rows, rows, scenario
+from shakedown.prediction.predict import predict_rows, rows
+from shakedown.prediction.scenario import MODELS, scenario
 from shakedown.profiles import load_bearer
 
 P256 = "tls1.3/x25519/p256/server"

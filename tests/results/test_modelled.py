@@ -12,6 +12,7 @@ from shakedown.experiments.file import Experiment
 from shakedown.models.distribution import Distribution
 from shakedown.native.scenario import Places, Scenario
 from shakedown.prediction import predict
+from shakedown.prediction.scenario import scenario as estimated
 from shakedown.prediction.trace import parse_trace
 from shakedown.results import queries
 from shakedown.results.folder import load_results
@@ -87,7 +88,7 @@ def test_what_cannot_be_priced_is_said_and_the_rest_goes_on():
 
 
 def test_the_queue_has_its_knee_where_power_is_highest():
-    scenario = predict.scenario(SUITES[0], "cortex-m4", "server", "lte", traces=traces())
+    scenario = estimated(SUITES[0], "cortex-m4", "server", "lte", traces=traces())
     queue = modelled.queue_of(scenario)
     assert queue is not None
     assert queue.saturation_per_s == pytest.approx(1 / scenario.service_s.mean)

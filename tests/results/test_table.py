@@ -176,8 +176,9 @@ def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monke
 def test_millions_of_rows_take_little_memory(tmp_path):
     """A results folder whose table, with a row a prediction in Python, would take more than a gigabyte."""
     from shakedown.prediction import predict
+    from shakedown.prediction.scenario import scenario as estimated
 
-    scenario = predict.scenario("tls1.2/psk", "phone", "server", "lte")
+    scenario = estimated("tls1.2/psk", "phone", "server", "lte")
     rates = [float(rate) for rate in range(1000)]
     rows = predict.rows(scenario, "default", rates, 1)
     found = modelled.Modelled(Identified(suite="tls1.2/psk"), predictions=tuple(rows))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shakedown.experiments.figure_kinds import Need, Run, Source
     from shakedown.experiments.file import Experiment
     from shakedown.prediction.library import TraceLibrary
-    from shakedown.prediction.predict import Scenario as Priced
+    from shakedown.prediction.scenario import Scenario as Priced
     from shakedown.prediction.trace import Trace as Recorded
     from shakedown.results.folder import Results
 
@@ -173,6 +173,7 @@ def recorded_on(
     from shakedown.prediction import predict
     from shakedown.prediction.eap import carried
     from shakedown.prediction.library import open_library
+    from shakedown.prediction.scenario import scenario as estimated
 
     known = {trace.suite: trace}
     inside_eap = carried(fragment_bytes, None) if trace.inside_eap else None
@@ -184,7 +185,7 @@ def recorded_on(
     assert device is not None
     assert server is not None
     assert bearer is not None
-    found = predict.scenario(
+    found = estimated(
         trace.suite, device, server, bearer, traces=traces, inside_eap=inside_eap, from_idle=from_idle
     )
     battery_j = scenario.load.battery_j
