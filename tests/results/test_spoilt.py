@@ -89,7 +89,7 @@ def a_part_elsewhere(folder):
     parts = listed(folder)
     parts[0]["file"] = "../part-0001.parquet"
     edit(folder, parts=parts)
-    return "damaged: parts[0].file: expected `str` matching"
+    return "damaged: parts[0].file: expected a string matching"
 
 
 def foreign_part(folder):
@@ -119,21 +119,21 @@ CHANGED = (
     (
         "certificates",
         {"server": 3},
-        "manifest.json: damaged: certificates[...]: expected `object`, got `int`",
+        "manifest.json: damaged: certificates[...]: expected an object, got a whole number",
     ),
     (
         "certificates",
         {"client": {"suites": [], "files": {}}},
-        "manifest.json: damaged: certificates[...].files: object missing required field `chain`",
+        "manifest.json: damaged: certificates[...].files: the key chain is missing",
     ),
-    ("command", "shakedown run", "manifest.json: damaged: command: expected `array`, got `str`"),
-    ("experiment", ["x"], "manifest.json: damaged: experiment: expected `object`, got `array`"),
+    ("command", "shakedown run", "manifest.json: damaged: command: expected an array, got a string"),
+    ("experiment", ["x"], "manifest.json: damaged: experiment: expected an object, got an array"),
     (
         "failures",
         [{"suite": "tls1.2/psk"}],
-        "manifest.json: damaged: failures[0]: object missing required field `reason`",
+        "manifest.json: damaged: failures[0]: the key reason is missing",
     ),
-    ("parts", -1, "manifest.json: damaged: parts: expected `array`, got `int`"),
+    ("parts", -1, "manifest.json: damaged: parts: expected an array, got a whole number"),
     ("format", "somebody else's", "not a results folder"),
     ("schema", SCHEMA_VERSION + 1, f"schema version {SCHEMA_VERSION + 1}; accepted: {SCHEMA_VERSION}"),
     ("ended", None, f"{JOURNAL}: is missing: it lists the parts of a run that has not ended"),
