@@ -112,7 +112,7 @@ def terminal(words: tuple[str, ...], cwd: Path) -> Iterator[tuple[subprocess.Pop
         os.close(ours)
 
 
-def shown(words: tuple[str, ...], cwd: Path) -> Terminal:
+def shown(words: tuple[str, ...], cwd: Path, status: int = 0) -> Terminal:
     with terminal(words, cwd) as (running, ours):
         text = b""
         while True:
@@ -123,7 +123,7 @@ def shown(words: tuple[str, ...], cwd: Path) -> Terminal:
             if not part:
                 break
             text += part
-        assert running.wait(timeout=60) == 0, text.decode()
+        assert running.wait(timeout=60) == status, text.decode()
     return Terminal(text.decode())
 
 
@@ -169,6 +169,16 @@ def test_rows_are_one_table_of_80_columns(name, room):
 @pytest.mark.parametrize("name", OTHERS)
 def test_texts_fit_80_columns(name, room):
     check(shown(OTHERS[name], room))
+
+
+def test_a_long_error_is_folded_between_words(room):
+    words = ("predict", "tls1.2/psk", "--columns", "no-such-column-of-any-table")
+    found = shown(words, room, status=2)
+    check(found)
+    done = subprocess.run([*COMMAND, *words], cwd=room, capture_output=True, text=True, check=False)
+    assert done.stderr.count("\n") == 1
+    assert len(done.stderr) > 4 * COLUMNS
+    assert " ".join(found.lines).split() == done.stderr.split()
 
 
 @pytest.mark.parametrize("name", [*ROWS, "certs show", "reproduce"])
