@@ -111,9 +111,9 @@ def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, sit
     assert "locked" in again.stderr
 
     with Access(address) as access:
-        options = ("--attaches", "3", "--timeout", "600s", "--json")
+        thrice = ("--attaches", "3", "--timeout", "600s", "--json")
         card = ("--card", str(site / "card-0.json"))
-        with running([*COMMAND, "aka", "mobile", "--sgsn", access.address, *card, *options]) as mobile:
+        with running([*COMMAND, "aka", "mobile", "--sgsn", access.address, *card, *thrice]) as mobile:
             # Killed between two attaches, without a word, and back on the same port.
             for round_number in range(2):
                 access.attach_ended()

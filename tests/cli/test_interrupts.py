@@ -107,7 +107,7 @@ def test_ctrl_c_at_the_end_of_an_object_is_not_lost():
 def test_tickets_are_bounded(shakedown):
     done = shakedown("measure", SUITE, "--tickets", "100000000")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: invalid value for '--tickets': 100000000")
+    assert done.stderr.startswith("error: invalid value for '--tickets': \"100000000\"")
 
 
 @pytest.mark.parametrize("rates", ["--arrivals=poisson:1000/s", "--arrivals=storm:10000s"])
