@@ -14,6 +14,7 @@
 //! | [`tcp`] | TCP as Linux does it, sans-IO |
 //! | `datagram` | flights on datagrams, sent again as DTLS and WTLS do |
 //! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication of it all |
+//! | [`records`] | what clients send after their handshakes |
 //! | [`scaling`] | how many servers there are, where that follows the load |
 //! | [`metrics`], [`stages`], [`outcome`] | histograms and series that merge; what clients wait for; what came out |
 //! | [`replay`] | one handshake, as often as its percentiles need, without arrivals and queue |
@@ -33,6 +34,7 @@ pub mod limiter;
 pub mod metrics;
 pub mod outcome;
 pub mod queue;
+pub mod records;
 pub mod replay;
 pub mod scaling;
 pub mod scenario;
@@ -45,6 +47,7 @@ mod threads;
 pub use handshake::{PricedHandshake, PricedMessage, Retransmission, Sender, TransportKind, written};
 pub use limiter::{AdmissionSpec, Refusal};
 pub use outcome::{Merger, Outcome, Report};
+pub use records::RecordsSpec;
 pub use replay::{Replay, ReplayError, Replayed};
 pub use scaling::ScalingSpec;
 pub use scenario::{

@@ -3,6 +3,7 @@
 use crate::access::outcome::{AccessOutcome, AccessReport};
 use crate::limiter::Admissions;
 use crate::metrics::{ClassInterval, Histogram, Series, Summary};
+use crate::records::{RecordsOutcome, RecordsReport};
 use crate::scaling::ScalingOutcome;
 use crate::scenario::{ArrivalSpec, Part, Scenario};
 use crate::steady::{Precision, Steady, Trend};
@@ -77,6 +78,9 @@ pub struct Outcome {
     /// What servers there were; `None` where their number is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaling: Option<ScalingOutcome>,
+    /// What clients sent after their handshakes; `None` where they send nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordsOutcome>,
     pub series: Series,
     /// The most clients that were in flight at once, in any replication.
     pub peak_in_flight: u64,
@@ -162,13 +166,22 @@ pub struct Moments {
 /// The percentiles that have margins.
 pub const MARGINS: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
-/// When clients arrived, each time with the workers' busy time up to then.
+/// When clients arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Window {
     /// The first that counts.
-    pub first: Option<(Ns, u128)>,
+    pub first: Option<Mark>,
     /// The last of all.
-    pub last: (Ns, u128),
+    pub last: Mark,
+}
+
+/// A time, with the workers' busy time up to then, and the part of it that went to records that were finished by then.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)] // the names say it
+pub struct Mark {
+    pub at: Ns,
+    pub busy_ns: u128,
+    pub records_ns: u128,
 }
 
 /// Numbers of more digits than a JSON number keeps.
@@ -333,6 +346,9 @@ impl Outcome {
         if let (Some(own), Some(more)) = (&mut self.scaling, &other.scaling) {
             own.merge(more);
         }
+        if let (Some(own), Some(more)) = (&mut self.records, &other.records) {
+            own.merge(more);
+        }
         self.peak_in_flight = self.peak_in_flight.max(other.peak_in_flight);
         self.virtual_ns = self.virtual_ns.max(other.virtual_ns);
         self.last_ready_ns = self.last_ready_ns.max(other.last_ready_ns);
@@ -403,6 +419,7 @@ impl Outcome {
             access: self.access.report(self.series.width.as_secs_f64(), self.replications.len()),
             admissions: self.admissions,
             scaling: self.scaling.map(|scaling| self.scaled(&scaling)),
+            records: self.records.as_ref().map(|records| records.report(self.capacity_ns)),
             peak_in_flight: self.peak_in_flight,
             events: self.events,
             virtual_s: self.virtual_ns as f64 * 1e-9,
@@ -468,16 +485,19 @@ impl Outcome {
         number: u32,
         scenario: &Scenario,
         window: Window,
-        now: (Ns, u128),
+        now: Mark,
         worker_ns: &dyn Fn(Ns) -> u128,
     ) {
-        let (from, busy_before) = window.first.unwrap_or_default();
+        let from = window.first.unwrap_or_default();
         // A storm is over before its load is, so all of it counts; a steady stream only while it lasts.
         let steady = !matches!(scenario.arrivals, ArrivalSpec::Storm { .. });
-        let (to, busy) = if steady && window.last.0 > from { window.last } else { now };
-        self.virtual_ns = now.0.0;
-        self.busy_ns = busy - busy_before;
-        self.capacity_ns = worker_ns(to) - worker_ns(from);
+        let to = if steady && window.last.at > from.at { window.last } else { now };
+        self.virtual_ns = now.at.0;
+        self.busy_ns = to.busy_ns - from.busy_ns;
+        self.capacity_ns = worker_ns(to.at) - worker_ns(from.at);
+        if let Some(records) = &mut self.records {
+            records.work_ns = to.records_ns - from.records_ns;
+        }
         self.replications.push(self.replication(number));
     }
 
@@ -605,6 +625,9 @@ pub struct Report {
     pub access: Option<AccessReport>,
     pub admissions: Option<Admissions>,
     pub scaling: Option<ScalingReport>,
+    /// `None` where clients send nothing after their handshakes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordsReport>,
     pub peak_in_flight: u64,
     pub events: u64,
     pub virtual_s: f64,

@@ -3,6 +3,7 @@
 use crate::access::{CellOf, CellSpec, MediumPlan};
 use crate::handshake::{HandshakeError, Plan, PricedHandshake, TransportKind};
 use crate::limiter::{AdmissionSpec, Refusal, check_admission};
+use crate::records::{RecordsSpec, check_records};
 use crate::scaling::{ScalingSpec, check_scaling};
 use crate::tcp::TcpConfig;
 use serde::{Deserialize, Serialize};
@@ -202,6 +203,9 @@ pub struct ClassSpec {
     /// The cells that it shares; `None`: each client has a link of its own.
     #[serde(default)]
     pub cell: Option<CellSpec>,
+    /// The server's work on a record that a client sends after its handshake.
+    #[serde(default)]
+    pub record_work_s: f64,
 }
 
 /// What is simulated.
@@ -236,6 +240,9 @@ pub struct Scenario {
     /// Clients at the start that load the server but are not counted, so that it is found as others find it.
     #[serde(default)]
     pub warmup_clients: u64,
+    /// What clients send after their handshakes; `None`: nothing.
+    #[serde(default)]
+    pub records: Option<RecordsSpec>,
     /// How well the figures are to be known, of arrivals at a rate; `None`: as the clients given come to.
     #[serde(default)]
     pub precision: Option<PrecisionSpec>,
@@ -288,7 +295,9 @@ impl Scenario {
             Balance::Cell => false,
         };
         let is_steady = self.arrivals.rate_per_s().is_some();
-        if meets_others || is_steady || self.series_s <= 0.0 { 1 } else { self.server.servers }
+        // When a run with records ends, and with them the load, all clients together decide.
+        let is_one = meets_others || is_steady || self.series_s <= 0.0 || self.records.is_some();
+        if is_one { 1 } else { self.server.servers }
     }
 
     /// How many clients a curve brings on average.
@@ -299,8 +308,14 @@ impl Scenario {
     /// Clients a second that the servers let in at most, where arrivals have a rate.
     #[must_use]
     pub fn admitted_per_s(&self) -> Option<f64> {
+        Some(self.arrivals.rate_per_s()?.min(self.let_in_per_s()))
+    }
+
+    /// Clients a second that the servers let in at most, however many come.
+    #[must_use]
+    pub(crate) fn let_in_per_s(&self) -> f64 {
         let admission = self.server.admission.map(|one| one.per_s * f64::from(self.server.most_servers()));
-        Some(self.arrivals.rate_per_s()?.min(admission.unwrap_or(f64::INFINITY)))
+        admission.unwrap_or(f64::INFINITY)
     }
 
     /// How many clients a replication has, roughly where only a duration is given.
@@ -431,6 +446,9 @@ pub(crate) struct Setup {
     /// Seconds of server per client, on average, and the mean of their square.
     pub server_mean_s: f64,
     pub server_square_s2: f64,
+    /// The same of all records of a client, which are worked on one by one: sums of their work and of its square.
+    pub records_mean_s: f64,
+    pub records_square_s2: f64,
 }
 
 pub(crate) fn check(
@@ -466,6 +484,8 @@ impl Setup {
         }
         let mut sum = 0.0;
         let (mut server_mean_s, mut server_square_s2) = (0.0, 0.0);
+        let (mut records_mean_s, mut records_square_s2) = (0.0, 0.0);
+        let records = scenario.records.map_or(0.0, |records| f64::from(records.count));
         let mut shares = Vec::with_capacity(classes.len());
         for (spec, class) in scenario.classes.iter().zip(&classes) {
             sum += spec.weight;
@@ -478,6 +498,8 @@ impl Setup {
             if let Some(plan) = &class.resumed {
                 add(plan, spec.resumption);
             }
+            records_mean_s += records * spec.record_work_s * spec.weight / total;
+            records_square_s2 += records * spec.record_work_s * spec.record_work_s * spec.weight / total;
         }
         Ok(Self {
             network: classes.iter().any(Class::needs_network),
@@ -489,6 +511,8 @@ impl Setup {
             series: Ns::from_secs_f64(scenario.series_s),
             server_mean_s,
             server_square_s2,
+            records_mean_s,
+            records_square_s2,
         })
     }
 }
@@ -530,6 +554,7 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     check_admission(scenario)?;
     check_scaling(scenario)?;
+    check_records(scenario)?;
     check_tcp(&scenario.tcp)?;
     if let Some(retry) = &scenario.retry {
         let attempts = f64::from(retry.attempts);

@@ -9,7 +9,10 @@ use std::collections::{BinaryHeap, VecDeque};
 /// A job's number.
 pub(crate) type JobId = u32;
 
-/// What a connection wants of its server: whatever work there is when its turn comes.
+/// The slot of a record's job: no client waits for it.
+const NO_SLOT: u32 = u32::MAX;
+
+/// What a connection wants of its server: whatever work there is when its turn comes, or a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub slot: u32,
@@ -17,8 +20,19 @@ pub(crate) struct Job {
     pub since: Ns,
     /// Time that it took of a worker so far.
     pub served: Ns,
-    /// Work left behind by a client that is gone: it is done all the same, for the server does not know.
+    /// Work left behind by a client that is gone: it is done all the same, for the server does not know. Or a record's.
     pub orphaned: Option<Ns>,
+}
+
+impl Job {
+    /// A record, which takes so long.
+    pub fn record(since: Ns, takes: Ns) -> Self {
+        Self { slot: NO_SLOT, generation: 0, since, served: Ns::ZERO, orphaned: Some(takes) }
+    }
+
+    pub fn is_record(&self) -> bool {
+        self.slot == NO_SLOT
+    }
 }
 
 /// The jobs of all servers, by number.
@@ -61,7 +75,7 @@ pub(crate) struct Server {
     pub handshakes: u32,
     /// By slot and generation.
     pub acceptable: VecDeque<(u32, u32)>,
-    /// Attempts under way, as a balancer counts them.
+    /// Attempts under way, and connections that stay open for records, as a balancer counts them.
     pub connections: u32,
     /// What connections must pass, and how they are refused.
     pub admission: Option<(Bucket, Refusal)>,

@@ -72,7 +72,8 @@ impl Steady {
         let (servers, workers) = (f64::from(scenario.server.servers), f64::from(scenario.server.workers));
         // Variance a second of the work that arrives at each server; its queue forgets in twice that over its drift's square, in light traffic
         // with its services.
-        let spread_s = admitted / servers * (square_s2 + (size - 1.0) * mean_s * mean_s);
+        let burst_s2 = (size - 1.0) * mean_s * mean_s;
+        let spread_s = admitted / servers * (square_s2 + burst_s2 + size * setup.records_square_s2);
         let service_s = if mean_s > 0.0 { square_s2 / mean_s } else { 0.0 };
         let memory_s = 2.0 * spread_s / (workers * idle).powi(2) + service_s;
         Some(Self {

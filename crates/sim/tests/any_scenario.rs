@@ -147,6 +147,22 @@ fn scenario() -> impl Strategy<Value = Value> {
     )
 }
 
+/// The same with records after the handshake, so that at a rate some thousands of connections at most are open from the start.
+fn scenario_with_records() -> impl Strategy<Value = Value> {
+    let work = prop::collection::vec(seconds(), 2);
+    (scenario(), -3.0..3.3_f64, 1_u32..20, work).prop_map(|(mut spec, open, count, work)| {
+        let arrivals = &spec["arrivals"];
+        let rate = arrivals["per_s"].as_f64().unwrap_or(1.0) * arrivals["size"].as_f64().unwrap_or(1.0);
+        let most_s = 1e9 / f64::from(count);
+        let interval_s = (10_f64.powf(open) / rate / f64::from(count)).clamp(1e-6, most_s);
+        spec["records"] = json!({"interval_s": interval_s, "count": count});
+        if let Some(classes) = spec["classes"].as_array_mut() {
+            classes.iter_mut().zip(work).for_each(|(class, work_s)| class["record_work_s"] = json!(work_s));
+        }
+        spec
+    })
+}
+
 /// What comes of a specification, as text, as a caller gives it.
 fn outcome(spec: &Value) -> Result<Outcome, ScenarioError> {
     let scenario: Scenario = serde_json::from_str(&spec.to_string()).expect("a scenario");
@@ -158,7 +174,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_scenario_runs_to_its_end(spec in scenario()) {
+    fn any_scenario_runs_to_its_end(spec in prop_oneof![scenario(), scenario_with_records()]) {
         let first = match outcome(&spec) {
             Ok(first) => first,
             Err(error) => {

@@ -11,7 +11,7 @@ use shakedown_sim::access::{At, CellOf, Cells, Member};
 use shakedown_sim::arrivals::Arrivals;
 use shakedown_sim::energy::{ClientUse, missing_parts, nanojoules};
 use shakedown_sim::metrics::Series;
-use shakedown_sim::outcome::{Cause, ClassOutcome, Outcome, Window};
+use shakedown_sim::outcome::{Cause, ClassOutcome, Mark, Outcome, Window};
 use shakedown_sim::queue::EventQueue;
 use shakedown_sim::stages::Stages;
 use shakedown_sim::tcp::Jiffies;
@@ -195,11 +195,12 @@ impl<'a, 'b> Fleet<'a, 'b> {
         self.arrived += 1;
         let counted = number >= self.scenario.warmup_clients;
         if counted {
-            self.window.first.get_or_insert((now, self.load.busy_ns));
+            let mark = self.mark(now);
+            self.window.first.get_or_insert(mark);
             self.outcome.counted += 1;
             self.outcome.classes[0].counted += 1;
         }
-        self.window.last = (now, self.load.busy_ns);
+        self.window.last = self.mark(now);
         self.outcome.arrived += 1;
         self.load.in_flight += 1;
         self.load.peak = self.load.peak.max(self.load.in_flight);
@@ -591,6 +592,11 @@ impl<'a, 'b> Fleet<'a, 'b> {
         self.load.at = now;
     }
 
+    /// The workers' time up to now.
+    fn mark(&self, now: Ns) -> Mark {
+        Mark { at: now, busy_ns: self.load.busy_ns, records_ns: 0 }
+    }
+
     /// Nothing is due any more.
     fn end(&mut self, now: Ns, replication: u32) -> Result<(), VirtualError> {
         for slot in 0..self.clients.len() as u32 {
@@ -600,12 +606,13 @@ impl<'a, 'b> Fleet<'a, 'b> {
         }
         self.advance(now);
         debug_assert_eq!((self.load.in_flight, self.workers.left()), (0, 0), "somebody is still there");
+        let end = self.mark(now);
         let outcome = &mut self.outcome;
         outcome.count_dropped(self.dropped, self.refused, self.collided);
         outcome.access = self.cells.end();
         outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.peak_in_flight = self.load.peak;
-        outcome.end(replication, self.scenario, self.window, (now, self.load.busy_ns), &|end| {
+        outcome.end(replication, self.scenario, self.window, end, &|end| {
             u128::from(end.0) * u128::from(self.scenario.server.workers)
         });
         Ok(())

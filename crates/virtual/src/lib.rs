@@ -83,6 +83,9 @@ impl EndpointSimulation {
         if scenario.classes.iter().any(|class| class.handshake.messages.len() > costs::MAX_MESSAGES) {
             return unsupported("handshake.messages", "at most 128");
         }
+        if scenario.records.is_some() {
+            return unsupported("records", "none");
+        }
         if scenario.flush != Flush::Flight {
             return unsupported("flush", "flight");
         }

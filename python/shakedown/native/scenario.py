@@ -288,6 +288,7 @@ class Fleet(Object, frozen=True, kw_only=True):
     each begins in a time, as `shakedown.simulation.admission` reads it; `autoscale`: when servers start and
     stop, as `shakedown.simulation.autoscaling` reads it. `sessions`: their lifetime and the time between a
     client's connections, as `shakedown.simulation.sessions` reads it, from which `resumption` follows.
+    `records`: what clients send after their handshakes, as `shakedown.simulation.records` reads it.
     `precision` and `max_events`:
     how long a steady load is simulated, where `clients` does not say it.
     `endpoints`: protocol stacks run in virtual time instead of a replay. `mix`: clients of several kinds
@@ -365,6 +366,17 @@ class Fleet(Object, frozen=True, kw_only=True):
             str,
             option(
                 "In place of a share: lifetime=2h,interval=1h,away=30min of returning clients.",
+                metavar="SPEC",
+                default="none",
+            ),
+        ]
+        | None
+    ) = None
+    records: (
+        Annotated[
+            str,
+            option(
+                "Data that each client sends after its handshake: rate=100B/s,for=10min,size=512B.",
                 metavar="SPEC",
                 default="none",
             ),

@@ -7,7 +7,7 @@ then it is named in `without_cost`, and the sum is a lower bound. Nothing unknow
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -111,6 +111,15 @@ class Price:
             connection=None if self.connection is None else exactly(self.connection.low),
         )
 
+    def repeated(self, count: int) -> Price:
+        """So many times the same work, as it weighs in a sum: which of it has no cost stays the same."""
+        return replace(
+            self,
+            parts={cause: part.times(count) for cause, part in self.parts.items()},
+            bases={basis: seconds * count for basis, seconds in self.bases.items()},
+            upper_bases={basis: seconds * count for basis, seconds in self.upper_bases.items()},
+        )
+
     def measured(self, whole: Range) -> Price:
         """The same work, measured as a whole with the connection: what is modelled shares it out."""
         modelled = self.with_connection
@@ -173,8 +182,15 @@ def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = 
     Raises:
         InputError: for a device without primitives and no ``scale_from``.
     """
+    return on_device(lambda one: SidePricing(trace, side, one), device, scale_from)
+
+
+def on_device(
+    pricing: Callable[[Device], SidePricing], device: Device, scale_from: Device | None = None
+) -> Price:
+    """Work on a device, or on another one and scaled by the ratio of the clocks. Raises `InputError`."""
     if device.priced:
-        return _Pricing(trace, side, device).run()
+        return pricing(device).run()
     if scale_from is None:
         raise InputError(
             f"device {device.name!r} has no primitives, only a description; "
@@ -182,10 +198,10 @@ def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = 
         )
     if not scale_from.priced:
         raise InputError(f"device {scale_from.name!r} has no primitives to scale from")
-    return _by_clock(_Pricing(trace, side, scale_from).run(), device, scale_from)
+    return _by_clock(pricing(scale_from).run(), device, scale_from)
 
 
-class _Pricing:
+class SidePricing:
     """One side's work, estimated part by part."""
 
     def __init__(self, trace: Trace, side: Side, device: Device) -> None:

@@ -28,6 +28,7 @@ from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.literature import LITERATURE, load_model
 from shakedown.prediction.network import Exchange, carry
 from shakedown.prediction.prices import Price, basis_of, price
+from shakedown.prediction.records import MAX_RECORD_BYTES, record_price
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device, load_software
 from shakedown.schema.base import SIDES, Basis, Side
@@ -35,6 +36,8 @@ from shakedown.schema.base import SIDES, Basis, Side
 MODELS = ("default", *LITERATURE)
 _WAIT_SHARES = 1.0 - np.concatenate([np.linspace(1.0, 0.1, 46)[1:], np.geomspace(0.1, 1e-6, 60)[1:]])
 _WORK_BINS = 48
+_PROTECTION_BYTES = 64
+"""What protection adds to a datagram, at most."""
 
 
 class Work(NamedTuple):
@@ -48,7 +51,8 @@ class Work(NamedTuple):
 class Scenario:
     """A recorded handshake between two devices over a bearer, estimated.
 
-    `from_idle`: the radio is set up first.
+    `from_idle`: the radio is set up first. `server_scale`: the device whose figures stand in for the
+    server's, by the clock.
     """
 
     trace: Trace
@@ -59,6 +63,7 @@ class Scenario:
     server: Price
     eap: Carried | None = None
     from_idle: bool = False
+    server_scale: Device | None = None
 
     @property
     def software(self) -> str | None:
@@ -87,6 +92,13 @@ class Scenario:
         least that the others take.
         """
         return Work(*(one.at_low() if one.without_cost else one for one in (self.client, self.server)))
+
+    def record(self, size_bytes: int) -> Price:
+        """The server's work on data that a client sends after the handshake. Raises `InputError`."""
+        link = self.bearer
+        room_bytes = link.mtu_bytes - link.ip_bytes - link.udp_bytes - _PROTECTION_BYTES
+        piece_bytes = max(1, room_bytes) if self.trace.datagrams else MAX_RECORD_BYTES
+        return record_price(self.trace, self.server_device, self.server_scale, size_bytes, piece_bytes)
 
     @cached_property
     def exchange(self) -> Exchange:
@@ -300,4 +312,5 @@ def scenario(
     if inside_eap is not None:
         prices = [replace(one, connection=None) for one in prices]
         inside_eap = replace(inside_eap, ticket_bytes=eap.renewed_ticket_bytes(trace, library))
-    return Scenario(trace, client, server, link, prices[0], prices[1], inside_eap, from_idle)
+    by_clock = None if server.priced else scale
+    return Scenario(trace, client, server, link, prices[0], prices[1], inside_eap, from_idle, by_clock)

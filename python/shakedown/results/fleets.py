@@ -22,7 +22,7 @@ OF_FLEETS = (*OF_CLIENTS, "retries", "refused", "waiting", "busy")
 OF_SERVERS = ("servers", "starting")
 """Of a time series, what is known where servers start and stop."""
 
-FLEET_OPTIONS = ("retry", "admission", "autoscale", "sessions")
+FLEET_OPTIONS = ("retry", "admission", "autoscale", "sessions", "records")
 """Texts that were given to a fleet, or null."""
 
 OF_CELLS = ("sent", "collided", "up", "down", "bytes")
@@ -47,23 +47,24 @@ def _labelled(view: pl.DataFrame) -> pl.DataFrame:
 def fleets(table: pl.DataFrame) -> pl.DataFrame:
     """Simulated fleets, one a row, in the table's order; times in seconds.
 
-    `arrivals`, `clients`, `cells`, `retry`, `admission`, `autoscale` and `sessions` (null where
+    `arrivals`, `clients`, `cells`, `retry`, `admission`, `autoscale`, `sessions` and `records` (null where
     not given), `completed`, `attempts`, `failed`,
     `handshake_mean_s` … `handshake_max_s`, `wait_mean_s`, `wait_margin_s`, `wait_missing`,
     `energy_mean_j`, `wake_tail_j`, `energy_missing`, `missing` (why times are lower bounds),
-    `utilisation`, `offered`, `recovery_s` (null where work has no figure; `utilisation_low` and its like
-    are lower bounds), `in_flight`, the three `modelled_…_s`, `width_s` of the time series, `without_cost`;
+    `utilisation`, of it `records_utilisation`, `offered`, `recovery_s` (null where work has no figure;
+    `utilisation_low` and its like are lower bounds), `in_flight`, the three `modelled_…_s`, `width_s` of the
+    time series, `without_cost`;
     `endpoints`: the stacks whose engines ran; `mix`: the mixture of clients, null where all are of one
     kind; `imprecise`: why figures are less precise than asked.
     """
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_null())
     names: Names = {
         **columns("simulated", ("modelled.handshake", "modelled.wait", "modelled.flights-wait", "recovery")),
-        **columns("simulated", ("recovery", "utilisation", "offered"), ("low",)),
+        **columns("simulated", ("recovery", "utilisation", "records.utilisation", "offered"), ("low",)),
         **columns("simulated", ("wake-tail", "in-flight")),
         **columns("series", ("width",)),
         **columns("simulated", ("clients", "cells", "completed", "refused", "attempts")),
-        **columns("simulated", ("utilisation", "offered", "seed")),
+        **columns("simulated", ("utilisation", "records.utilisation", "offered", "seed")),
         **columns("simulated", ("handshake", "wait", "energy"), STATISTICS),
     }
     said = texts(

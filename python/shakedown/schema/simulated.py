@@ -128,6 +128,28 @@ class Autoscaling(Object, frozen=True, kw_only=True):
     starting_s: Number
 
 
+class Records(Object, frozen=True, kw_only=True):
+    """What each client sends after its handshake: `size_bytes` each `interval_s`, `count` times; then it
+    closes its connection. At a rate, the connections of a steady state are open from the start.
+
+    `work_s` is the server's on `size_bytes` (of a mixture, on average over the kinds): cipher, library, and
+    receiving; `extrapolated` names what of it is not the device's own. `utilisation` is the part of the
+    fleet's that went to such work. `wait_s` is how long each waited for a worker. `peak_open` is the most
+    connections that were open at once after their handshakes. Records take the server's time alone: they
+    cross no link and no cell.
+    """
+
+    bytes_per_s: Number
+    size_bytes: Count
+    interval_s: Number
+    count: Count
+    work_s: Bounds
+    extrapolated: tuple[GuessedFigure, ...]
+    utilisation: Bounds
+    wait_s: Spread
+    peak_open: Count
+
+
 class CellInterval(Object, frozen=True, kw_only=True):
     """What happened in all cells in an interval of the time series; `utilisation` is the share of a cell's
     time in which it carried bytes. Pairs are up and down.
@@ -244,6 +266,7 @@ class Counted(Object, frozen=True, kw_only=True):
     discipline: Literal["fifo", "ps"]
     admission: Admission | None = None
     autoscaling: Autoscaling | None = None
+    records: Records | None = None
     energy_j: Spread
     wake_tail_j: Bounds
     energy_terms: tuple[str, ...]

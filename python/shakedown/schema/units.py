@@ -15,6 +15,7 @@ MAX_DURATION_S = 1e12
 MIN_CHARGE_J, MAX_CHARGE_J = 1e-6, 1e12
 _JOULES = {"J": 1.0, "kJ": 1e3, "mWh": 3.6, "Wh": 3600.0, "mAh": 3.6, "Ah": 3600.0}
 _PER = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": 1048576.0, "GiB": 1073741824.0}
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 
@@ -46,6 +47,28 @@ def parse_duration_s(text: str | float, unit: str = "s") -> float:
         )
     if value > MAX_DURATION_S:
         raise InputError(f'"{_text(text)[:40]}" is out of range; accepted: {MAX_DURATION_S:g} s at most')
+    return value
+
+
+def parse_bytes(text: str) -> float:
+    """`512`, `512B`, `2kB`, `64KiB`: bytes. Raises `InputError`."""
+    match = re.fullmatch(_NUMBER + r"([A-Za-z]+)?\s*", text)
+    value = float(match[1]) * _BYTES.get(match[2] or "B", math.nan) if match else math.nan
+    if not math.isfinite(value):
+        raise InputError(f'"{text[:40]}" is not a size; accepted: bytes, as 512, 512B, 2kB or 64KiB')
+    return value
+
+
+def parse_bytes_per_s(text: str) -> float:
+    """`100B/s`, `2kB/min`, `1MB/h`: bytes per second. Raises `InputError`."""
+    size, slash, per = text.partition("/")
+    seconds = _PER.get(per.strip(), math.nan) if slash else math.nan
+    try:
+        value = parse_bytes(size) / seconds
+    except InputError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f'"{text[:40]}" is not a rate of bytes; accepted: as 100B/s, 2kB/min or 1MB/h')
     return value
 
 

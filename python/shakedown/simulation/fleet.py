@@ -15,6 +15,7 @@ from shakedown.simulation.admission import Admission, parse_admission
 from shakedown.simulation.arrivals import Arrivals, parse_arrivals
 from shakedown.simulation.autoscaling import Autoscaling, parse_autoscaling
 from shakedown.simulation.rate_curves import mean_clients
+from shakedown.simulation.records import Records, parse_records
 from shakedown.simulation.retry import CONSTANT, Backoff, parse_backoff
 from shakedown.simulation.sessions import parse_sessions
 
@@ -61,6 +62,7 @@ class Settled:
     Attributes:
         clients: those counted, over all replications.
         warmup: those before them, in each replication.
+        records: what each client sends after its handshake; None: nothing.
         timeout_s: how long a client waits in one attempt; None: as long as its transport bears.
         precision: half the width of each figure's 95 % interval, as a share of the figure; None for storms.
         max_events: a steady load is simulated longer until then, within so many events; 0: once.
@@ -76,6 +78,7 @@ class Settled:
     backoff: Backoff
     admission: Admission | None
     autoscaling: Autoscaling | None
+    records: Records | None
     precision: float | None
     max_events: int
 
@@ -115,7 +118,8 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise InputError(f"{name.replace('_', ' ')} is {value!r:.40}; accepted: a whole number")
     arrivals = arrivals or parse_arrivals(fleet.arrivals, folder)
-    clients = _clients(fleet, arrivals)
+    records = None if fleet.records is None else parse_records(fleet.records)
+    clients = _clients(fleet, arrivals, records)
     replications = _replications(fleet, arrivals, clients)
     fleet = _with_resumption(_with_cells(fleet, arrivals, clients // replications), arrivals)
     backoff = arrivals.backoff or fleet.retry is not None
@@ -166,6 +170,7 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
         pauses,
         admission,
         _autoscaling(fleet),
+        records,
         precision,
         max_events,
     )
@@ -229,7 +234,7 @@ def _precision(fleet: Fleet, arrivals: Arrivals) -> float | None:
     return (PRECISION if fleet.precision is None else fleet.precision) if arrivals.steady else None
 
 
-def _clients(fleet: Fleet, arrivals: Arrivals) -> int:
+def _clients(fleet: Fleet, arrivals: Arrivals, records: Records | None) -> int:
     given = fleet.clients
     if given is not None and not 1 <= given <= MAX_CLIENTS:
         raise InputError(f"clients is {given}; accepted: a whole number from 1 to {MAX_CLIENTS:,}")
@@ -238,6 +243,10 @@ def _clients(fleet: Fleet, arrivals: Arrivals) -> int:
             raise InputError(f'clients is {given} and "{arrivals.text}" says how many; accepted: none given')
         return max(1, min(MAX_CLIENTS, round(mean_clients(arrivals.points))))
     if arrivals.kind != "file":
+        if arrivals.steady and given is None and records is not None:
+            # The first run is simulated however many events it has: each record is two.
+            enough = (MAX_EVENTS if fleet.max_events is None else fleet.max_events) // (4 * records.count)
+            return max(REPLICATIONS_TO_PRECISION * LEAST_EACH, min(DEFAULT_CLIENTS, enough))
         return given or (DEFAULT_CLIENTS if arrivals.steady else DEFAULT_STORM_CLIENTS)
     there = len(arrivals.at_s)
     if given not in (None, there):

@@ -23,6 +23,9 @@ REPLAYED_BYTES = 3_000
 ENGINE_BYTES = 80_000
 """The same of two protocol engines."""
 
+OPEN_BYTES = 24
+"""Of a connection that is open for records."""
+
 GIB = 1 << 30
 
 
@@ -41,11 +44,15 @@ def check_room(
     if spec is not None and settled.fleet.servers > 1 and not engines:
         _, _, parts = virtual_time.pieces(virtual_time.spec_text(spec), threads)
     many = at_once(clients, settled, workers) * min(settled.replications * parts, threads) / parts
-    needed = many * (ENGINE_BYTES if engines else REPLAYED_BYTES)
+    runs = min(settled.replications * parts, threads) / parts
+    still_open = open_at_once(settled) * runs
+    needed = many * (ENGINE_BYTES if engines else REPLAYED_BYTES) + still_open * OPEN_BYTES
     free = free_bytes()
     if free is not None and needed > free:
         raise InputError(
-            f"clients is {settled.clients}: about {many:,.0f} of them would be under way at once, which "
+            f"clients is {settled.clients}: about {many:,.0f} of them would be under way at once"
+            + (f" and {still_open:,.0f} connections open" if still_open else "")
+            + ", which "
             f"takes {needed / GIB:,.1f} GiB of memory where {free / GIB:,.1f} are free; accepted: fewer "
             "clients, more workers, or arrivals over a longer time"
         )
@@ -64,6 +71,16 @@ def at_once(clients: Sequence[Client], settled: Settled, workers: int) -> float:
     if settled.timeout_s is not None and not settled.retries:
         found = min(found, max(rate * settled.timeout_s, float(arrivals.size)))
     return found
+
+
+def open_at_once(settled: Settled) -> float:
+    """About how many connections of a replication are open after their handshakes."""
+    records, arrivals = settled.records, settled.arrivals
+    if records is None:
+        return 0.0
+    each = settled.clients / settled.replications + settled.warmup
+    at_first = (arrivals.rate_per_s or 0.0) * records.count * records.interval_s
+    return max(at_first, 0.0 if arrivals.steady else each)
 
 
 def free_bytes() -> int | None:

@@ -254,12 +254,13 @@ def run_mix(
         (report,) = pool.results([in_pieces(spec, name, pool.threads())])
     # All wait in one queue, for one another's work too.
     servers = [side for one in clients for side in one.sides("server")]
+    servers += [price for one in clients if (price := one.record(settled)) is not None]
     found = {
         "mix": name,
         "kind": "simulated",
         "server_device": clients[0].full.server_device.name,
         "kinds": [
-            _part(one, each, whole, missing_of([*one.sides("client"), *servers]))
+            _part(one, each, whole, missing_of([*one.sides("client"), *servers]), settled)
             for one, each in zip(clients, report["classes"], strict=True)
         ],
         **figures(report, settled, clients, workers=workers, seed=seed),
@@ -267,7 +268,9 @@ def run_mix(
     return convert(found, SimulatedMix)
 
 
-def _part(client: Client, report: Mapping[str, Any], whole: float, missing: Sequence[str]) -> dict[str, Any]:
+def _part(
+    client: Client, report: Mapping[str, Any], whole: float, missing: Sequence[str], settled: Settled
+) -> dict[str, Any]:
     full = client.full
     return {
         "suite": full.trace.suite,
@@ -280,5 +283,5 @@ def _part(client: Client, report: Mapping[str, Any], whole: float, missing: Sequ
         "failed": report["failed"],
         "ready_s": spread(report["handshake_s"], missing),
         **({"series": report["series"]} if report["series"] else {}),
-        **stands_on(client),
+        **stands_on(client, settled),
     }

@@ -23,7 +23,7 @@ from shakedown.prediction.library import resumed_of
 from shakedown.prediction.predict import each
 from shakedown.prediction.prices import Price, basis_of, known_basis
 from shakedown.prediction.scenario import Scenario as Priced
-from shakedown.schema.base import convert
+from shakedown.schema.base import Basis, convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import FROM_FILE, Arrivals
 from shakedown.simulation.deployment import Site
@@ -118,6 +118,7 @@ class Stacks:
             ("max handshakes", fleet.max_handshakes is not None, "none"),
             ("accept queue", fleet.accept_queue is not None, "none"),
             ("admission", fleet.admission is not None, "none"),
+            ("records", fleet.records is not None, "none"),
             ("autoscale", fleet.autoscale is not None, "none"),
         ):
             if given:
@@ -194,16 +195,16 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
         **figures(report, settled, [job.client], workers=job.workers, seed=job.seed),
         "resumption": settled.fleet.resumption,
         "modelled": closed_form(priced, settled.arrivals, job),
-        **stands_on(job.client),
+        **stands_on(job.client, settled),
     }
     if engines is not None:
         found["endpoints"] = compared(engines)
     return convert(found, Simulated)
 
 
-def stands_on(client: Client) -> dict[str, Any]:
+def stands_on(client: Client, settled: Settled) -> dict[str, Any]:
     """What the work of a kind of client stands on, and what of it has no cost."""
-    sides = client.sides()
+    sides = [*client.sides(), *_records(client, settled)]
     without_cost = {tuple(one.items()): one for side in sides for one in side.without_cost}
     return {
         "basis": basis_of(sides),
@@ -212,18 +213,25 @@ def stands_on(client: Client) -> dict[str, Any]:
     }
 
 
+def _records(client: Client, settled: Settled) -> list[Price]:
+    """All that a client sends after its handshake, as one more piece of the server's work."""
+    price = client.record(settled)
+    return [] if price is None or settled.records is None else [price.repeated(settled.records.count)]
+
+
 def figures(
     report: Mapping[str, Any], settled: Settled, clients: Sequence[Client], *, workers: int, seed: int
 ) -> dict[str, Any]:
     """What is said of any fleet, of one kind of clients or of several."""
     fleet, arrivals = settled.fleet, settled.arrivals
-    servers = missing_of(side for one in clients for side in one.sides("server"))
-    everything = missing_of(side for one in clients for side in one.sides())
+    records = [price for one in clients for price in _records(one, settled)]
+    servers = missing_of([*(side for one in clients for side in one.sides("server")), *records])
+    everything = missing_of([*(side for one in clients for side in one.sides()), *records])
     # When a client's next flight comes depends on its own work: later, it may wait for more or for less.
     clients_missing = len(everything) > len(servers)
     limits = (fleet.max_handshakes, fleet.accept_queue, fleet.admission)
     limited = any(one is not None for one in limits)
-    basis = known_basis([side for one in clients for side in one.sides()])
+    basis = known_basis([*(side for one in clients for side in one.sides()), *records])
     energy, bounded, wake_tail = _energies(clients)
     found: dict[str, Any] = {
         "arrivals": arrivals.text,
@@ -247,6 +255,7 @@ def figures(
         "discipline": fleet.discipline,
         "admission": _admission(settled, report["admissions"]),
         "autoscaling": report["scaling"],
+        "records": _sent(settled, clients, report, basis, servers if arrivals.steady else everything),
         "energy_j": spread(report["energy_j"], energy, bounded=bounded),
         "wake_tail_j": wake_tail,
         "energy_terms": list(
@@ -283,6 +292,35 @@ def _admission(settled: Settled, found: Mapping[str, Any] | None) -> dict[str, A
     if one is None or found is None:
         return None
     return {"rate_per_s": one.rate_per_s, "burst": one.burst, "refuse": one.refuse, **found}
+
+
+def _sent(
+    settled: Settled,
+    clients: Sequence[Client],
+    report: Mapping[str, Any],
+    basis: Basis,
+    missing: Sequence[str],
+) -> dict[str, Any] | None:
+    """What clients sent after their handshakes, and what of the workers' time it took; None: nothing."""
+    one, found = settled.records, report.get("records")
+    if one is None or found is None:
+        return None
+    prices = [(client.weight, client.record(settled)) for client in clients]
+    known = [(weight, price) for weight, price in prices if price is not None]
+    whole = math.fsum(weight for weight, _ in known)
+    work = reduce(Range.plus, [price.whole.times(weight / whole) for weight, price in known])
+    parts = [price for _, price in known]
+    return {
+        "bytes_per_s": one.bytes_per_s,
+        "size_bytes": one.size_bytes,
+        "interval_s": one.interval_s,
+        "count": one.count,
+        "work_s": bounds(work, known_basis(parts), missing_of(parts)),
+        "extrapolated": [row for price in parts for row in price.figures],
+        "utilisation": simulated(found["utilisation"], basis, missing),
+        "wait_s": spread(found["wait_s"], missing),
+        "peak_open": found["peak_open"],
+    }
 
 
 def _access(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -339,7 +377,7 @@ def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
     if arrivals.kind != "poisson" or rate is None or job.resumed is not None:
         return None
     fleet = job.settled.fleet
-    if fleet.admission is not None or fleet.autoscale is not None:
+    if fleet.admission is not None or fleet.autoscale is not None or fleet.records is not None:
         return None
     if job.settled.retries or fleet.discipline == "ps" or one.missing:
         return None

@@ -30,6 +30,13 @@ class Client:
     weight: float = 1.0
     resumption: float | None = None
 
+    def record(self, settled: Settled) -> Price | None:
+        """The server's work on what one of them sends at once after its handshake; None: nothing is sent.
+
+        Raises `InputError`.
+        """
+        return None if settled.records is None else self.full.record(settled.records.size_bytes)
+
     def sides(self, *which: Side) -> list[Price]:
         """The work of these sides, or of both, in all of its handshakes."""
         prices = [one for one in (self.full, self.resumed) if one is not None]
@@ -61,6 +68,7 @@ def simulation_spec(
         "timeout_s": settled.timeout_s,
         "retry": settled.retry,
         "warmup_clients": settled.warmup,
+        "records": None if settled.records is None else settled.records.spec(),
         "precision": (
             None
             if settled.precision is None
@@ -95,14 +103,18 @@ def series_width_s(clients: Sequence[Client], settled: Settled, workers: int) ->
 
 
 def mean_work_s(clients: Sequence[Client], settled: Settled) -> float:
-    """The server's work on one client, on average over the kinds and those that resume."""
+    """The server's work on one client, on average over the kinds and those that resume; of clients at a rate,
+    also on what they send after their handshakes.
+    """
+    sends = settled.records.count if settled.records is not None and settled.arrivals.steady else 0
 
     def work_s(one: Client) -> float:
         full_s = one.full.service_s.mean
+        records_s = sends * record_work_s(one, settled) if sends else 0.0
         if one.resumed is None:
-            return full_s
+            return full_s + records_s
         share = settled.fleet.resumption if one.resumption is None else one.resumption
-        return share * one.resumed.service_s.mean + (1.0 - share) * full_s
+        return share * one.resumed.service_s.mean + (1.0 - share) * full_s + records_s
 
     return sum(one.weight * work_s(one) for one in clients) / sum(one.weight for one in clients)
 
@@ -123,7 +135,16 @@ def _class(client: Client, settled: Settled) -> dict[str, Any]:
         "resumption": 0.0 if client.resumed is None else share,
         "bearer": bearer_spec(full.bearer, from_idle=full.from_idle),
         "cell": cell_spec(full.bearer, settled.fleet.cells, from_idle=settled.fleet.from_idle),
+        "record_work_s": record_work_s(client, settled),
     }
+
+
+def record_work_s(client: Client, settled: Settled) -> float:
+    """The server's work on what a client sends at once; the least, where a part of it has no cost."""
+    price = client.record(settled)
+    if price is None:
+        return 0.0
+    return price.total.low if price.without_cost else price.total.mean
 
 
 def cell_spec(bearer: Bearer, cells: int | None, *, from_idle: bool) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 use super::Fleet;
 use crate::energy::missing_parts;
-use crate::outcome::{Cause, TrafficOutcome};
+use crate::outcome::{Cause, Mark, TrafficOutcome};
 use crate::scenario::{Scenario, Setup};
 use crate::server::Server;
 use shakedown_link::Ns;
@@ -40,6 +40,12 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.load.busy = self.load.busy + u64::from(server.busy()) - busy;
         self.load.waiting = self.load.waiting + server.waiting() as u64 - waiting;
         answer
+    }
+
+    /// The workers' time up to now.
+    pub(super) fn mark(&self, now: Ns) -> Mark {
+        let records_ns = self.open.as_ref().map_or(0, |open| open.work_ns);
+        Mark { at: now, busy_ns: self.load.busy_ns, records_ns }
     }
 
     fn pass(&mut self, now: Ns) {
@@ -93,12 +99,13 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             self.load.in_system -= 1;
             self.sojourn_ns += u128::from((now - job.since).0);
         }
+        let end = self.mark(now);
         let load = &self.load;
         assert_eq!(load.in_flight_ns, self.flight_ns, "Little's law fails for clients");
         assert_eq!(load.in_system_ns, self.sojourn_ns, "Little's law fails for the server's jobs");
         assert_eq!((load.in_flight, load.in_system), (0, 0), "somebody is still there");
         let outcome = &mut self.outcome;
-        std::mem::take(&mut self.records).end(outcome);
+        std::mem::take(&mut self.recorders).end(outcome);
         let traffic = self.shared.traffic;
         outcome.traffic = TrafficOutcome {
             packets: traffic.packets,
@@ -116,14 +123,15 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         outcome.parts = self.part.into_iter().filter(|part| part.of > 1).collect();
         let workers = u128::from(self.scenario.server.all_workers());
         let scaler = self.scaler.as_ref();
+        outcome.records = self.open.take().map(|open| open.end());
         outcome.scaling = scaler.map(|scaler| scaler.end(now, &mut outcome.series));
         let worker_ns = |end: Ns| scaler.map_or(u128::from(end.0) * workers, |scaler| scaler.worker_ns(end));
-        outcome.end(replication, self.scenario, self.window, (now, load.busy_ns), &worker_ns);
+        outcome.end(replication, self.scenario, self.window, end, &worker_ns);
     }
 }
 
 /// Server time asked for, per second and worker.
 pub(crate) fn offered(scenario: &Scenario, setup: &Setup) -> Option<f64> {
     let per_s = scenario.admitted_per_s()?;
-    Some(per_s * setup.server_mean_s / f64::from(scenario.server.all_workers()))
+    Some(per_s * (setup.server_mean_s + setup.records_mean_s) / f64::from(scenario.server.all_workers()))
 }

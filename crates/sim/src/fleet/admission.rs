@@ -2,6 +2,7 @@
 
 use super::{Fleet, SOURCE};
 use crate::client::{BALANCE, CLOCK, Client, KIND, NEVER};
+use crate::outcome::Mark;
 use crate::scenario::Balance;
 use crate::tcp::Jiffies;
 use shakedown_link::{Ns, Stream};
@@ -19,7 +20,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     pub(super) fn arrive(&mut self, now: Ns) {
         self.advance(now);
         while let Some(arrival) = self.next_arrival.filter(|next| next.at <= now) {
-            self.window.last = (now, self.load.busy_ns);
+            self.window.last = self.mark(now);
             self.next_arrival = if arrival.is_passed { None } else { self.next_own() };
             if !arrival.is_passed {
                 self.admit(now, arrival.number);
@@ -45,7 +46,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
                 return Some(Arrival { at, number, is_passed: false });
             }
             if number == self.scenario.warmup_clients {
-                self.window.first = Some((at, 0));
+                self.window.first = Some(Mark { at, ..Mark::default() });
             }
             passed = Some(Arrival { at, number, is_passed: true });
         }
@@ -72,7 +73,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.events += 1;
         let counted = number >= self.scenario.warmup_clients;
         if counted {
-            self.window.first.get_or_insert((now, self.load.busy_ns));
+            if self.window.first.is_none() {
+                self.window.first = Some(self.mark(now));
+            }
             self.outcome.counted += 1;
         }
         let (class, resumes) = self.kind(number);
@@ -119,7 +122,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     #[inline]
-    fn kind(&self, number: u64) -> (u16, bool) {
+    pub(super) fn kind(&self, number: u64) -> (u16, bool) {
         let classes = &self.setup.classes;
         if classes.len() == 1 && classes[0].resumption.is_never() {
             return (0, false);

@@ -22,18 +22,19 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         if client.counted {
             self.outcome.completed += 1;
-            self.records.ready[usize::from(client.class)].record_time(took);
+            self.recorders.ready[usize::from(client.class)].record_time(took);
             if let Some(connected) = client.connected {
-                self.records.connect.record_time(connected - client.planned);
+                self.recorders.connect.record_time(connected - client.planned);
             }
         }
+        self.opens(now, slot);
     }
 
     /// Both sides are through.
     pub(super) fn done(&mut self, now: Ns, slot: u32) {
         let client = &self.clients[slot as usize];
         if client.counted {
-            self.records.done.record_time(now - client.planned);
+            self.recorders.done.record_time(now - client.planned);
         }
         self.retire(now, slot);
     }
@@ -46,14 +47,14 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             self.shared.traffic.resent += client.retransmissions();
         }
         if client.counted {
-            self.records.client_wait.record_time(client.waited);
-            self.records.client_cpu.record_time(client.sides[0].cpu);
-            self.records.server_cpu.record_time(client.sides[1].cpu);
+            self.recorders.client_wait.record_time(client.waited);
+            self.recorders.client_cpu.record_time(client.sides[0].cpu);
+            self.recorders.server_cpu.record_time(client.sides[1].cpu);
             let class = &setup.classes[usize::from(client.class)];
             let plan = Self::plan(setup, client);
             let energy = client_energy(client, class, plan, now);
             self.energy_missing |= energy.missing;
-            self.records.record_energy(&energy);
+            self.recorders.record_energy(&energy);
         }
         client.is_active = false;
         self.observe(now, slot);
@@ -157,6 +158,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             *self.outcome.failed.entry(cause).or_default() += 1;
             self.outcome.classes[usize::from(client.class)].failed += 1;
         }
+        self.next_record(now);
         self.retire(now, slot);
     }
 }

@@ -3,7 +3,8 @@
 mod account;
 mod admission;
 mod departure;
-mod records;
+mod open;
+mod recorders;
 mod service;
 mod turn;
 
@@ -24,15 +25,18 @@ use crate::tcp::Jiffies;
 use account::Load;
 pub(crate) use account::offered;
 use admission::Arrival;
-use records::Records;
+use open::OpenConnections;
+use recorders::Recorders;
 use shakedown_link::{Ns, Stream};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Entities: the source of arrivals, autoscaling, the servers' sharing, their workers, the cells, the clients.
+/// Entities: the source of arrivals, autoscaling, the records of open connections, the servers' sharing, their workers, the
+/// cells, the clients.
 const SOURCE: u32 = 0;
 const SCALING: u32 = 1;
-const FIRST_SHARING: u32 = 2;
+const RECORDS: u32 = 2;
+const FIRST_SHARING: u32 = 3;
 
 /// From so many clients in flight on they do not fit a processor's cache, and most of a turn is waiting for memory.
 const MANY: u64 = 500;
@@ -66,6 +70,8 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     in_turn: u32,
     /// Starts and stops servers; `None`: all are in service.
     scaler: Option<Scaler>,
+    /// Connections after their handshake; `None`: clients send nothing then.
+    open: Option<Box<OpenConnections>>,
     shared: Shared<'a>,
     first_worker: u32,
     first_cell: u32,
@@ -74,7 +80,7 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     outcome: Outcome,
     /// What clients wait for, where there is a series.
     stages: Stages,
-    records: Records,
+    recorders: Recorders,
     /// Clients that came, those of other parts included.
     numbered: u64,
     /// Sums of what Little's law is checked against.
@@ -123,6 +129,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             may_start: Vec::new(),
             in_turn: 0,
             scaler: Scaler::of(scenario),
+            open: OpenConnections::of(scenario).map(Box::new),
             shared: Shared {
                 seed,
                 tcp: &scenario.tcp,
@@ -150,7 +157,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
                 ..Outcome::default()
             },
             stages: Stages::of(setup.classes.len()),
-            records: Records::of(setup.classes.len()),
+            recorders: Recorders::of(setup.classes.len()),
             numbered: 0,
             flight_ns: 0,
             sojourn_ns: 0,
@@ -202,6 +209,8 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
                 self.shared_service(now, entity - FIRST_SHARING);
             } else if entity == SCALING {
                 self.scale(now);
+            } else if entity == RECORDS {
+                self.send_records(now);
             } else {
                 self.arrive(now);
             }
@@ -284,12 +293,17 @@ mod tests {
         let timeout = prop::option::of(prop::sample::select(&[0.25, 0.5, 1.0, 5.0][..]));
         let flush = prop::sample::select(&["flight", "message"][..]);
         let classes = ((handshake(), handshake()), handshake(), 0.0..=1.0_f64);
-        (classes, arrivals, (retry, timeout, flush), server, 0_u64..1000).prop_map(
-            |(((full, resumed), other, resumption), arrivals, (retry, timeout, flush), server, seed)| {
+        let records = prop::option::of((0.1..2.0_f64, 1_u32..5));
+        let run = (server, records, 0_u64..1000);
+        (classes, arrivals, (retry, timeout, flush), run).prop_map(
+            |(((full, resumed), other, resumption), arrivals, (retry, timeout, flush), (server, records, seed))| {
+                let records = records.map(|(s, count)| json!({"interval_s": s, "count": count}));
                 let bearer = json!({"up_bits_per_s": null, "down_bits_per_s": null, "traversal_s": 0.0});
                 json!({"classes": [
-                           {"handshake": full, "resumed": resumed, "resumption": resumption, "bearer": bearer},
+                           {"handshake": full, "resumed": resumed, "resumption": resumption, "bearer": bearer,
+                            "record_work_s": 0.05},
                            {"handshake": other, "bearer": bearer}],
+                       "records": records,
                        "clients": 60, "warmup_clients": 5, "arrivals": arrivals, "retry": retry, "timeout_s": timeout,
                        "flush": flush, "server": server, "series_s": 0.5, "seed": seed})
             },

@@ -20,14 +20,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.advance(now);
         let job = *self.jobs.get(id);
         let waited = now - job.since;
-        let counts = self.counts(&job);
         if self.scenario.server.discipline == Discipline::Fifo {
-            if counts {
-                self.records.wait.record_time(waited);
-            }
-            if job.orphaned.is_none() {
-                self.client(job.slot).waited += waited;
-            }
+            self.has_waited(&job, waited);
         }
         match self.next_piece(now, id) {
             Some(takes) if self.scenario.server.discipline == Discipline::Fifo => {
@@ -43,8 +37,30 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
+    /// Notes how long a job has waited.
+    #[inline]
+    fn has_waited(&mut self, job: &Job, waited: Ns) {
+        let counts = self.counts(job);
+        if job.is_record() {
+            if let Some(open) = self.open.as_mut().filter(|_| counts) {
+                open.wait.record_time(waited);
+            }
+            return;
+        }
+        if counts {
+            self.recorders.wait.record_time(waited);
+        }
+        if job.orphaned.is_none() {
+            self.client(job.slot).waited += waited;
+        }
+    }
+
     /// True where a job is of a client that counts.
-    pub(super) fn counts(&self, job: &Job) -> bool {
+    #[inline]
+    fn counts(&self, job: &Job) -> bool {
+        if job.is_record() {
+            return self.window.first.is_some();
+        }
         let client = &self.clients[job.slot as usize];
         if client.generation == job.generation { client.counted } else { self.window.first.is_some() }
     }
@@ -77,9 +93,12 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.events += 1;
         let job = *self.jobs.get(id);
         let setup = self.setup;
-        let client = &mut self.clients[job.slot as usize];
-        let is_there = job.orphaned.is_none() && client.is_active && client.generation == job.generation;
+        let is_there = job.orphaned.is_none() && {
+            let client = &self.clients[job.slot as usize];
+            client.is_active && client.generation == job.generation
+        };
         if is_there {
+            let client = &mut self.clients[job.slot as usize];
             let plan = Self::plan(setup, client);
             client.finish::<NETWORK>(now, Direction::Down, plan, &mut self.shared);
         }
@@ -99,25 +118,24 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         let sojourn = now - job.since;
         self.load.in_system -= 1;
         self.sojourn_ns += u128::from(sojourn.0);
-        let counts = self.counts(&job);
-        if counts {
-            self.records.sojourn.record_time(sojourn);
-        }
         if self.scenario.server.discipline == Discipline::Ps {
             // Under sharing, waiting is what service took longer than alone.
-            let waited = sojourn.since(job.served);
-            if counts {
-                self.records.wait.record_time(waited);
+            self.has_waited(&job, sojourn.since(job.served));
+        }
+        self.jobs.forget(id);
+        if job.is_record() {
+            if let Some(open) = &mut self.open {
+                open.work_ns += u128::from(job.served.0);
             }
-            if job.orphaned.is_none() {
-                self.client(job.slot).waited += waited;
-            }
+            return;
+        }
+        if self.counts(&job) {
+            self.recorders.sojourn.record_time(sojourn);
         }
         let client = self.client(job.slot);
         if client.job == Some(id) {
             client.job = None;
         }
-        self.jobs.forget(id);
     }
 
     pub(super) fn worker(&mut self, now: Ns, number: u32) {

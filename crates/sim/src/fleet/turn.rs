@@ -169,7 +169,10 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
 
     /// A client's attempt is over, as the balancer sees it.
     pub(super) fn leaves_server(&mut self, slot: u32) {
-        if let Some(server) = self.clients[slot as usize].server.take() {
+        let client = &mut self.clients[slot as usize];
+        // A connection that stays open for records is counted until it is closed.
+        let stays = self.open.is_some() && client.ready.is_some();
+        if let Some(server) = client.server.take().filter(|_| !stays) {
             self.servers[server as usize].connections -= 1;
         }
     }

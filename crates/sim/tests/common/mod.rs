@@ -79,7 +79,15 @@ pub fn service(time: DistributionSpec) -> PricedHandshake {
 }
 
 pub fn class(handshake: PricedHandshake, bearer: BearerSpec) -> ClassSpec {
-    ClassSpec { weight: 1.0, handshake, resumed: None, resumption: 0.0, bearer, cell: None }
+    ClassSpec {
+        weight: 1.0,
+        handshake,
+        resumed: None,
+        resumption: 0.0,
+        bearer,
+        cell: None,
+        record_work_s: 0.0,
+    }
 }
 
 pub fn scenario(classes: Vec<ClassSpec>, clients: u64, arrivals: ArrivalSpec) -> Scenario {
@@ -94,6 +102,7 @@ pub fn scenario(classes: Vec<ClassSpec>, clients: u64, arrivals: ArrivalSpec) ->
         timeout_s: None,
         retry: None,
         warmup_clients: 0,
+        records: None,
         precision: None,
         series_s: 0.0,
         seed: 1,

@@ -340,6 +340,13 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
         yield figure("simulated.servers.time", one.autoscaling.server_s)
     if fleet.sessions is not None:
         yield fact("simulated.sessions", fleet.sessions)
+    if fleet.records is not None and one.records is not None:
+        sent = one.records
+        yield fact("simulated.records", fleet.records)
+        yield from _bounds("simulated.records.work", sent.work_s)
+        yield from _bounds("simulated.records.utilisation", sent.utilisation)
+        yield from spread("simulated.records.wait", sent.wait_s, STATISTICS, n=sent.wait_s.n)
+        yield figure("simulated.records.open", sent.peak_open)
     yield figure("simulated.completed", one.completed)
     for cause, many in one.failed.items():
         yield {**figure("simulated.failed", many), "text": cause}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shakedown.experiments.file import Experiment
     from shakedown.experiments.file.document import Document
 
-SWEPT = ("clients", "cells", "clients_per_cell", "retry", "admission", "autoscale", "sessions")
+SWEPT = ("clients", "cells", "clients_per_cell", "retry", "admission", "autoscale", "sessions", "records")
 """Keys that may be arrays: a fleet for each of all combinations."""
 
 KEYS = (

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec import UNSET
 
 from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, shares
-from shakedown.reporting.columns.flat import flat
+from shakedown.reporting.columns.flat import figure, flat
 from shakedown.reporting.columns.modelled import PLACE
 from shakedown.reporting.columns.notes import no_energies, no_figures, some, subjects
-from shakedown.reporting.terminal.figures import NOTHING, bounded, count, energy, share, time
+from shakedown.reporting.terminal.figures import NOTHING, bounded, count, energy, marked, share, time
 from shakedown.schema.base import Bounds, builtins
 from shakedown.schema.simulated import (
     ClosedForm,
@@ -110,6 +110,10 @@ FLEETS = (
     *_TIMES,
     _time("queue_wait", "mean", "queue wait", USUAL, 2),
     Column(key="utilisation", name="utilisation", unit="1", rank=OFTEN, text=utilisation),
+    Column(key="records_utilisation", name="records", unit="1", rank=ALWAYS,
+           meaning="the part of utilisation that is records",
+           text=lambda row: bounded(share, row.get("records_utilisation"),
+                                    row.get("records_utilisation_low"), None)),
     _FAILED,
     Column(key="recovery_s", name="recovery time", unit="s", rank=ALWAYS,
            meaning="until the last client is ready",
@@ -137,6 +141,8 @@ FLEETS = (
 def fleet_row(one: Simulated) -> dict[str, Any]:
     """A row of `simulate` as a row of `FLEETS`."""
     found = flat(builtins(one)) | {"failed": sum(one.failed.values()), **_precision(one)}
+    if one.records is not None:
+        found |= flat({"records_utilisation": builtins(one.records.utilisation)})
     if one.modelled is not None:
         found |= {"modelled_ready_s": one.modelled.ready_s, "modelled_wait_s": one.modelled.queue_wait_s}
     return _of_load(found)
@@ -163,6 +169,8 @@ def shown(rows: Sequence[Row]) -> list[Column]:
     hidden = {"recovery_s"} if steady else {"ready_mean_s", "modelled_ready_s"}
     if all(row.get("energy_missing") for row in rows):
         hidden |= {"energy_mean_j", "wake_tail_j"}
+    if all(row.get(f"records_utilisation{end}") is None for row in rows for end in ("", "_low")):
+        hidden.add("records_utilisation")
     if all(row.get("wake_tail_j") == 0.0 for row in rows):
         hidden.add("wake_tail_j")
     return [one for one in FLEETS if one.key not in hidden]
@@ -223,6 +231,22 @@ def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
         )
 
 
+def record_note(one: Simulated | SimulatedMix) -> Iterator[str]:
+    """What clients send after their handshakes, and what of the server's time that takes."""
+    if (found := one.records) is None:
+        return
+    known = flat({"work_s": builtins(found.work_s)})
+    work = f"{marked(figure(known, 'work_s'), found.work_s.basis)} ({interval(known, 'work_s', time)})"
+    of_it, all_of_it = (part.estimate or part.lower or 0.0 for part in (found.utilisation, one.utilisation))
+    least = "" if found.utilisation.estimate is not None else "≥ "
+    yield (
+        f"after its handshake each client sends {found.size_bytes:,} bytes each {time(found.interval_s)}, "
+        f"{count(found.count, 'time')}; the server works {work} on each, "
+        f"{least}{share(of_it / all_of_it if all_of_it else 0.0)} of its utilisation; "
+        f"at most {found.peak_open:,} connections were open"
+    )
+
+
 def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     """What is to be said of fleets beside their figures."""
     plain = [builtins(row) for row in rows]
@@ -237,7 +261,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
         again = row.attempts - row.clients - row.warmup_clients * row.replications
         if row.retries and again > 0:
             yield f"{name}: clients tried again {again:,} times"
-        yield from (f"{name}: {said}" for said in server_notes(row))
+        yield from (f"{name}: {said}" for said in (*server_notes(row), *record_note(row)))
         if row.endpoints is not UNSET:
             yield f"{name}: {_agreement(row.endpoints)}"
         if row.modelled is not None and "modelled_ready_s" not in columns:
@@ -370,7 +394,7 @@ def mix_notes(row: SimulatedMix) -> Iterator[str]:
     again = row.attempts - row.clients - row.warmup_clients * row.replications
     if row.retries and again > 0:
         yield f"clients tried again {again:,} times"
-    yield from server_notes(row)
+    yield from (*server_notes(row), *record_note(row))
     yield from no_figures(kinds)
 
 

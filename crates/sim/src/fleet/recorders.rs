@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 
 /// The histograms of an [`Outcome`] in the making, under its names.
 #[derive(Debug, Default)]
-pub(super) struct Records {
+pub(super) struct Recorders {
     pub connect: Recorder,
     pub done: Recorder,
     pub wait: Recorder,
@@ -21,7 +21,7 @@ pub(super) struct Records {
     pub ready: Vec<Recorder>,
 }
 
-impl Records {
+impl Recorders {
     /// Of so many classes.
     pub fn of(classes: usize) -> Self {
         Self { ready: std::iter::repeat_with(Recorder::default).take(classes).collect(), ..Self::default() }

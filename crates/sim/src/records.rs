@@ -1,0 +1,92 @@
+//! Records after the handshake: what clients send then, and what that takes of the server.
+//!
+//! A client that is ready sends a record every interval, so many in all, and closes its connection with the last. Each record is
+//! a job of the client's server, in the same queue as handshakes. Records take the server's processor and nothing else: they
+//! cross no link and no cell, and cost the client nothing.
+
+use crate::metrics::{Histogram, Summary};
+use crate::scenario::{Scenario, ScenarioError, check};
+use serde::{Deserialize, Serialize};
+use shakedown_link::{MAX_SECONDS, Ns};
+
+/// Connections that may be open at once in a steady state; each takes 32 bytes.
+const MAX_OPEN: f64 = 1e9;
+
+/// What every client sends after its handshake. What the server does with a record, each class says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordsSpec {
+    /// From when a client is ready to its first record, and between two records.
+    pub interval_s: f64,
+    /// Records of a client.
+    pub count: u32,
+}
+
+impl RecordsSpec {
+    /// How long a connection is open after its handshake.
+    #[must_use]
+    pub fn lifetime(&self) -> Ns {
+        Ns(self.interval().0.saturating_mul(self.count.into()))
+    }
+
+    /// Between two records.
+    #[must_use]
+    pub fn interval(&self) -> Ns {
+        Ns::from_secs_f64(self.interval_s)
+    }
+}
+
+pub(crate) fn check_records(scenario: &Scenario) -> Result<(), ScenarioError> {
+    for class in &scenario.classes {
+        let work = class.record_work_s;
+        check("record_work_s", work, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&work))?;
+    }
+    let Some(records) = &scenario.records else { return Ok(()) };
+    let interval_s = records.interval_s;
+    check("records.interval_s", interval_s, "1e-6 to 1e9", (1e-6..=MAX_SECONDS).contains(&interval_s))?;
+    check("records.count", f64::from(records.count), "1 or more", records.count > 0)?;
+    let lifetime_s = interval_s * f64::from(records.count);
+    check("records.interval_s × records.count", lifetime_s, "1e9 at most", lifetime_s <= MAX_SECONDS)?;
+    let open = scenario.admitted_per_s().unwrap_or(0.0) * lifetime_s;
+    check("connections open for records at once", open, "1e9 at most", open <= MAX_OPEN)
+}
+
+/// What became of records, over all replications.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct RecordsOutcome {
+    /// Those that began to be worked on after the warm-up, and how long each waited for a worker.
+    pub wait: Histogram,
+    /// Worker time that they took while clients arrived.
+    #[serde(with = "crate::outcome::decimal")]
+    pub work_ns: u128,
+    /// The most connections that were open at once after their handshakes, in any replication.
+    pub peak_open: u64,
+}
+
+impl RecordsOutcome {
+    /// Adds another replication's.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.wait.merge(&other.wait);
+        self.work_ns += other.work_ns;
+        self.peak_open = self.peak_open.max(other.peak_open);
+    }
+
+    /// What is read, where there was so much worker time.
+    pub(crate) fn report(&self, capacity_ns: u128) -> RecordsReport {
+        RecordsReport {
+            wait_s: self.wait.summary(1e9),
+            utilisation: if capacity_ns == 0 { 0.0 } else { self.work_ns as f64 / capacity_ns as f64 },
+            peak_open: self.peak_open,
+        }
+    }
+}
+
+/// Records' part of the summary; `utilisation` is their part of the workers'.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct RecordsReport {
+    pub wait_s: Summary,
+    pub utilisation: f64,
+    pub peak_open: u64,
+}
