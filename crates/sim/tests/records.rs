@@ -105,7 +105,7 @@ fn handshakes_and_records_wait_as_pollaczek_and_khinchine_have_it() {
         let records = report.records.expect("records");
         let wait = records.wait_s.mean.expect("waits");
         assert!((wait / expected - 1.0).abs() < 0.02, "{load}: records wait {wait}, expected {expected}");
-        assert_eq!(report.offered, Some(load));
+        assert_eq!(found.offered_e9, Some((load * 1e9_f64).round() as u64));
         assert!((report.utilisation / load - 1.0).abs() < 0.01, "{} of {load}", report.utilisation);
         // Two thirds of the work: 20 × 1 ms beside 10 ms.
         let share = records.utilisation / report.utilisation;
@@ -128,8 +128,7 @@ fn a_run_starts_with_the_connections_of_a_steady_state() {
         let found = run(fleet);
         let of = |one: &Outcome| one.report().records.expect("records").utilisation;
         assert!((of(&found) / 0.4 - 1.0).abs() < 0.02, "{arrivals:?}: {}", of(&found));
-        let offered = found.report().offered;
-        assert_eq!(offered, Some(0.6), "{arrivals:?}");
+        assert_eq!(found.offered_e9, Some(600_000_000), "{arrivals:?}");
     }
     // Exactly as many as deterministic arrivals have: those of 0.05 to 99.95 s before, and one of the run.
     let mut fleet = steady(ArrivalSpec::Deterministic { per_s: 20.0 }, 60.0);
@@ -168,7 +167,7 @@ fn clients_that_are_refused_send_nothing() {
     fleet.classes[0].handshake = answered;
     let found = run(fleet);
     let report = found.report();
-    assert_eq!(report.offered, Some(0.6));
+    assert_eq!(found.offered_e9, Some(600_000_000));
     let records = report.records.expect("records");
     assert!((records.utilisation / 0.4 - 1.0).abs() < 0.06, "{}", records.utilisation);
 }
@@ -181,7 +180,7 @@ fn open_connections_hold_their_servers() {
     fleet.server.balance = Balance::LeastConnections;
     fleet.replications = 4;
     let found = run(fleet.clone());
-    assert_eq!(found.report().offered, Some(0.15));
+    assert_eq!(found.offered_e9, Some(150_000_000));
     assert!((found.report().utilisation / 0.15 - 1.0).abs() < 0.03, "{}", found.report().utilisation);
     let mut scaled = fleet;
     scaled.server.servers = 1;

@@ -3,8 +3,8 @@
 It has three parts. The cipher and MAC that the handshake's Finished shows, at the server device's costs. The
 library's work on a record, which was not measured by itself: that on a ChangeCipherSpec of TLS 1.3, which is
 read and has no effect, is taken in its place. And what the system needs until the server has read data that
-comes by itself (the packet, waking the server, the call), as a share of its work on a whole connection. Only
-the first can be a device's own; the others are assumed.
+comes by itself (the packet, waking the server, the call), as a share of its work on a whole connection, once
+for each record. Only the first can be a device's own; the others are assumed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from shakedown.schema.base import Basis
 MAX_RECORD_BYTES = 16_384
 """Data in a record of TLS."""
 RECEIVE_SHARE, RECEIVE_SPREAD = 0.1, 2.0
-"""What it takes a server to receive data that comes by itself, as a share of its work on a connection besides
-the handshake, and how far off that may be.
+"""What it takes a server to receive a record that comes by itself, as a share of its work on a connection
+besides the handshake, and how far off that may be.
 """
 
 _HEADER_BYTES = {"tls1.3": 4, "dtls1.2": 12, "dtls1.3": 12, "wtls": 3}
@@ -136,12 +136,13 @@ class _RecordPricing(SidePricing):
     def _add_received(self) -> None:
         own = self.device.connection
         kib = self.trace.size_bytes("client") / 1024.0
+        share = RECEIVE_SHARE * self.records
         if own.server_s is not None:
-            time = within(RECEIVE_SHARE * own.server_s + own.per_kib_s * kib, self.device.spread)
+            time = within(share * own.server_s + own.per_kib_s * kib, self.device.spread)
             where = f"{self.device.name}'s"
         else:
             shown = reference().connection
-            time = self.work.network.of(RECEIVE_SHARE * shown["server_s"] + shown["per_kib_s"] * kib)
+            time = self.work.network.of(share * shown["server_s"] + shown["per_kib_s"] * kib)
             where = f"{reference().device}'s × {self.work.network.factor:.3g}"
         factor = AS_OURS if self.software is None else self.software.connection
         basis: Basis = "assumed"
@@ -150,7 +151,7 @@ class _RecordPricing(SidePricing):
             f"{self.device.name}: receiving", time.scaled(1.0, RECEIVE_SPREAD).scaled(*factor), basis, method
         )
         self.price._add(part, 0)
-        self._note(("receive", "", "", basis), part, 1)
+        self._note(("receive", "", "", basis), part, self.records)
 
     def _connection(self) -> None:
         """The connection is open."""

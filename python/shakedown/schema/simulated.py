@@ -266,7 +266,7 @@ class Counted(Object, frozen=True, kw_only=True):
     discipline: Literal["fifo", "ps"]
     admission: Admission | None = None
     autoscaling: Autoscaling | None = None
-    records: Records | None = None
+    records: Records | UnsetType = UNSET
     energy_j: Spread
     wake_tail_j: Bounds
     energy_terms: tuple[str, ...]

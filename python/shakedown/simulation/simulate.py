@@ -23,13 +23,14 @@ from shakedown.prediction.library import resumed_of
 from shakedown.prediction.predict import each
 from shakedown.prediction.prices import Price, basis_of, known_basis
 from shakedown.prediction.scenario import Scenario as Priced
-from shakedown.schema.base import Basis, convert
+from shakedown.schema.base import convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import FROM_FILE, Arrivals
 from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, Work, in_pieces
+from shakedown.simulation.records import Records
 from shakedown.simulation.spec import Client, priced_spec, series_width_s, simulation_spec
 
 Progress = Callable[[int, int], None]
@@ -255,7 +256,6 @@ def figures(
         "discipline": fleet.discipline,
         "admission": _admission(settled, report["admissions"]),
         "autoscaling": report["scaling"],
-        "records": _sent(settled, clients, report, basis, servers if arrivals.steady else everything),
         "energy_j": spread(report["energy_j"], energy, bounded=bounded),
         "wake_tail_j": wake_tail,
         "energy_terms": list(
@@ -277,6 +277,9 @@ def figures(
         "precision": report["precision"],
         "seed": seed,
     }
+    if settled.records is not None:
+        missing = servers if arrivals.steady else everything
+        found["records"] = _sent(settled.records, clients, settled, report, missing)
     if report["series_s"] > 0.0:
         found["series_s"] = report["series_s"]
         found["series"] = [
@@ -295,29 +298,27 @@ def _admission(settled: Settled, found: Mapping[str, Any] | None) -> dict[str, A
 
 
 def _sent(
-    settled: Settled,
+    one: Records,
     clients: Sequence[Client],
+    settled: Settled,
     report: Mapping[str, Any],
-    basis: Basis,
     missing: Sequence[str],
-) -> dict[str, Any] | None:
-    """What clients sent after their handshakes, and what of the workers' time it took; None: nothing."""
-    one, found = settled.records, report.get("records")
-    if one is None or found is None:
-        return None
-    prices = [(client.weight, client.record(settled)) for client in clients]
-    known = [(weight, price) for weight, price in prices if price is not None]
-    whole = math.fsum(weight for weight, _ in known)
-    work = reduce(Range.plus, [price.whole.times(weight / whole) for weight, price in known])
-    parts = [price for _, price in known]
+) -> dict[str, Any]:
+    """What clients sent after their handshakes, and what of the workers' time it took."""
+    found = report["records"]
+    prices = [(client.weight, price) for client in clients if (price := client.record(settled)) is not None]
+    parts = [price for _, price in prices]
+    whole = math.fsum(weight for weight, _ in prices)
+    work = reduce(Range.plus, [price.whole.times(weight / whole) for weight, price in prices])
+    basis, unknown = known_basis(parts), missing_of(parts)
     return {
         "bytes_per_s": one.bytes_per_s,
         "size_bytes": one.size_bytes,
         "interval_s": one.interval_s,
         "count": one.count,
-        "work_s": bounds(work, known_basis(parts), missing_of(parts)),
+        "work_s": bounds(work, basis, unknown),
         "extrapolated": [row for price in parts for row in price.figures],
-        "utilisation": simulated(found["utilisation"], basis, missing),
+        "utilisation": simulated(found["utilisation"], basis, unknown),
         "wait_s": spread(found["wait_s"], missing),
         "peak_open": found["peak_open"],
     }

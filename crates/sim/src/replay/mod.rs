@@ -92,6 +92,7 @@ impl Replay {
             resumption: 0.0,
             bearer: self.bearer.clone(),
             cell: None,
+            record_work_s: 0.0,
         };
         let class = class(0, &spec, None, &self.tcp)?;
         let mut replayer = Replayer::new(&class, &self.tcp, self.flush, self.seed);

@@ -340,7 +340,7 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
         yield figure("simulated.servers.time", one.autoscaling.server_s)
     if fleet.sessions is not None:
         yield fact("simulated.sessions", fleet.sessions)
-    if fleet.records is not None and one.records is not None:
+    if fleet.records is not None and one.records is not UNSET:
         sent = one.records
         yield fact("simulated.records", fleet.records)
         yield from _bounds("simulated.records.work", sent.work_s)

@@ -141,7 +141,7 @@ FLEETS = (
 def fleet_row(one: Simulated) -> dict[str, Any]:
     """A row of `simulate` as a row of `FLEETS`."""
     found = flat(builtins(one)) | {"failed": sum(one.failed.values()), **_precision(one)}
-    if one.records is not None:
+    if one.records is not UNSET:
         found |= flat({"records_utilisation": builtins(one.records.utilisation)})
     if one.modelled is not None:
         found |= {"modelled_ready_s": one.modelled.ready_s, "modelled_wait_s": one.modelled.queue_wait_s}
@@ -233,7 +233,7 @@ def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
 
 def record_note(one: Simulated | SimulatedMix) -> Iterator[str]:
     """What clients send after their handshakes, and what of the server's time that takes."""
-    if (found := one.records) is None:
+    if (found := one.records) is UNSET:
         return
     known = flat({"work_s": builtins(found.work_s)})
     work = f"{marked(figure(known, 'work_s'), found.work_s.basis)} ({interval(known, 'work_s', time)})"

@@ -1,0 +1,218 @@
+"""Data that clients send after their handshakes: reading the option, the server's work, and what rows say."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from shakedown.errors import InputError
+from shakedown.native.scenario import Fleet
+from shakedown.prediction.prices import price
+from shakedown.prediction.scenario import scenario
+from shakedown.results.folder import load_results
+from shakedown.simulation.fleet import DEFAULT_CLIENTS, settle
+from shakedown.simulation.memory_limit import open_at_once
+from shakedown.simulation.records import Records, parse_records
+
+SUITE = "tls1.3/x25519/p256/server"
+SENT = "rate=100B/s,for=10min,size=512B"
+COMMAND = ("simulate", SUITE, "--bearer", "ethernet", "--arrivals", "poisson:400/s", "--clients", "10000")
+
+
+def rows(done):
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_records_are_read_and_handed_to_the_core():
+    found = parse_records("rate=100B/s, for=10min,size=512")
+    assert found == Records(100.0, 600.0, 512)
+    # 117 whole pieces, 5.12 s apart: the last after 599 s.
+    assert found.spec() == {"interval_s": 5.12, "count": 117}
+    assert parse_records("rate=6kB/min,for=1h,size=2KiB").interval_s == pytest.approx(20.48)
+    # Rounding loses no piece.
+    assert parse_records("rate=0.1kB/s,for=3s,size=10B").count == 30
+    assert settle(Fleet(arrivals="poisson:1/s")).records is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rate=100B/s,for=10min", "size is missing; accepted: rate=100B/s"),
+        ("rate=100,for=10min,size=512B", "not a rate of bytes; accepted: as 100B/s"),
+        ("rate=100B/s,for=10min,size=512bits", "not a size"),
+        ("rate=100B/s,for=10min,size=0.5B", "a whole number of bytes"),
+        ("rate=0B/s,for=10min,size=1B", "above 0"),
+        ("rate=1B/s,for=10s,size=512B", "sends 0 times"),
+        ("rate=1GB/s,for=10s,size=1B", "as by a larger size"),
+        ("rate=1B/s,rate=2B/s", "rate is there twice"),
+        ("speed=1B/s", "there is no"),
+    ],
+)
+def test_wrong_records_are_refused(text, said):
+    with pytest.raises(InputError, match=said):
+        settle(Fleet(arrivals="storm:1s", records=text))
+
+
+def test_a_record_costs_what_its_cipher_costs_and_more():
+    own = scenario(SUITE, server_device="epyc-turin").record(16_384)
+    costs = {"per_call_s": 0.0723496e-6, "per_kib_s": 0.0795713e-6}
+    # One call over the data and the byte for its type.
+    cipher_s = costs["per_call_s"] + costs["per_kib_s"] * 16_385 / 1024
+    assert own.parts["epyc-turin: own"].mean == pytest.approx(cipher_s, rel=1e-9)
+    assert own.parts["epyc-turin: receiving"].mean == pytest.approx(0.1 * 65.8785e-6)
+    assert own.basis == "assumed"
+    assert not own.missing
+    assert {row["operation"] for row in own.figures} == {"stack", "receive"}
+    # Four records, of which nothing is shared.
+    four = scenario(SUITE, server_device="epyc-turin").record(65_536)
+    assert four.total.mean == pytest.approx(4 * own.total.mean, rel=1e-9)
+
+
+def test_a_mac_counts_where_records_have_one():
+    with_mac = scenario("tls1.0/rsa/rsa2048/server", server_device="epyc-turin").record(1024)
+    costs = {
+        one: scenario("tls1.0/rsa/rsa2048/server", server_device="epyc-turin").server_device.costs[one]
+        for one in (("cipher", "aes-256-cbc", ""), ("mac", "hmac-sha1", ""))
+    }
+    least_s = sum(one.time_s(1, 1024) for one in costs.values())
+    found_s = with_mac.parts["epyc-turin: own"].mean
+    assert least_s < found_s < 1.2 * least_s
+    # TLS 1.3 has a MAC in its Finished, and none in its records.
+    aead = scenario(SUITE, server_device="epyc-turin").record(1024)
+    assert aead.parts["epyc-turin: own"].mean < 0.5e-6
+
+
+def test_datagrams_hold_less():
+    one = scenario("wtls/rsa/rsa1024/server", server_device="epyc-turin").record(1000)
+    ten = scenario("wtls/rsa/rsa1024/server", server_device="epyc-turin").record(10_000)
+    receiving = "epyc-turin: receiving"
+    assert ten.parts[receiving].mean == pytest.approx(math.ceil(10_000 / 1408) * one.parts[receiving].mean)
+
+
+def test_what_has_no_cost_is_a_lower_bound():
+    found = scenario("tls1.2/psk", server_device="palm-v").record(512)
+    assert found.missing == ("server cipher aes-128-gcm",)
+    assert found.basis == "unknown"
+    # All that is known of the cipher is what it takes at most, by the clock.
+    assert found.whole.high > 4 * found.total.high
+
+
+def test_records_are_scaled_by_the_clock_where_handshakes_are():
+    plain = scenario(SUITE, server_device="epyc-turin")
+    by_clock = scenario(SUITE, server_device="kuo-p4", scale_from="epyc-turin")
+    ratio = plain.server_device.clock_hz / by_clock.server_device.clock_hz
+    assert by_clock.record(512).total.mean == pytest.approx(plain.record(512).total.mean * ratio)
+    assert by_clock.record(512).basis == "assumed"
+
+
+def test_a_trace_that_does_not_show_protection_is_refused():
+    from dataclasses import replace
+
+    one = scenario(SUITE)
+    bare = replace(one, trace=replace(one.trace, operations=()))
+    with pytest.raises(InputError, match="does not show how records are protected"):
+        bare.record(512)
+
+
+def test_a_price_is_weighed_by_how_often_it_is_paid():
+    found = price(scenario(SUITE).trace, "server", scenario(SUITE).server_device)
+    ten = found.repeated(10)
+    assert ten.total.mean == pytest.approx(10 * found.total.mean)
+    assert ten.missing == found.missing
+    assert {basis: seconds / 10 for basis, seconds in ten.bases.items()} == pytest.approx(found.bases)
+
+
+def test_many_records_a_client_make_the_first_run_shorter():
+    assert (
+        settle(Fleet(arrivals="poisson:1/s", records="rate=1B/s,for=1s,size=1B")).clients == DEFAULT_CLIENTS
+    )
+    few = settle(Fleet(arrivals="poisson:1/s", records="rate=1kB/s,for=1h,size=1B"))
+    assert few.clients == 2500
+    assert open_at_once(few) == pytest.approx(3600)
+    assert open_at_once(settle(Fleet(arrivals="storm:1s", records=SENT))) == 10_000
+    assert open_at_once(settle(Fleet(arrivals="storm:1s"))) == 0.0
+
+
+def test_a_row_says_what_records_take(shakedown):
+    (row,) = rows(shakedown(*COMMAND, "--records", SENT, "--json"))
+    (bare,) = rows(shakedown(*COMMAND, "--json"))
+    assert "records" not in bare
+    found = row["records"]
+    assert (found["size_bytes"], found["interval_s"], found["count"]) == (512, 5.12, 117)
+    work_s = found["work_s"]["estimate"]
+    assert found["work_s"]["lower"] < work_s < found["work_s"]["upper"]
+    assert found["work_s"]["basis"] == row["basis"] == "assumed"
+    share = found["utilisation"]["estimate"]
+    assert share == pytest.approx(400 * 117 * work_s, rel=0.02)
+    assert row["utilisation"]["estimate"] == pytest.approx(bare["utilisation"]["estimate"] + share, rel=0.02)
+    asked = row["offered"]["estimate"] - bare["offered"]["estimate"]
+    assert asked == pytest.approx(400 * 117 * work_s, rel=1e-6)
+    assert found["peak_open"] == pytest.approx(400 * 117 * 5.12, rel=0.05)
+    assert found["wait_s"]["mean"] > 0.0
+    assert row["job_wait_s"]["mean"] > bare["job_wait_s"]["mean"]
+    assert row["modelled"] is None
+    assert {one["operation"] for one in found["extrapolated"]} >= {"stack", "receive"}
+    done = shakedown(*COMMAND, "--records", SENT)
+    assert f"{share:.0%}" in done.stdout
+    assert "each client sends 512 bytes each 5.12 s, 117 times; the server works ≈" in done.stdout
+
+
+def test_unknown_work_on_records_marks_the_row(shakedown):
+    command = ("simulate", "tls1.2/psk", "--server-device", "palm-v", "--arrivals", "poisson:1/s")
+    (row,) = rows(
+        shakedown(*command, "--clients", "1000", "--records", "rate=1B/s,for=10s,size=1B", "--json")
+    )
+    found = row["records"]
+    assert "server cipher aes-128-gcm" in found["work_s"]["missing"]
+    assert found["utilisation"]["estimate"] is None
+    assert found["utilisation"]["lower"] > 0.0
+    assert row["basis"] == "unknown"
+
+
+def test_a_mixture_has_records_of_each_kind(shakedown, tmp_path):
+    mix = tmp_path / "mix.toml"
+    kinds = ((SUITE, 3), ("tls1.0/rsa/rsa2048/server", 1))
+    mix.write_text("".join(f'[[clients]]\nsuite = "{suite}"\nweight = {weight}\n' for suite, weight in kinds))
+    command = (
+        "simulate",
+        "--mix",
+        mix,
+        "--arrivals",
+        "poisson:100/s",
+        "--clients",
+        "2000",
+        "--records",
+        SENT,
+    )
+    (row,) = rows(shakedown(*command, "--json"))
+    works = [scenario(suite).record(512).total.mean for suite, _ in kinds]
+    assert row["records"]["work_s"]["estimate"] == pytest.approx(0.75 * works[0] + 0.25 * works[1])
+    assert "after its handshake each client sends 512 bytes" in shakedown(*command).stdout
+
+
+def test_engines_send_nothing(shakedown):
+    done = shakedown("simulate", SUITE, "--endpoints", "--records", SENT)
+    assert done.returncode == 2
+    assert "records goes with replayed handshakes; accepted with endpoints: none" in done.stderr
+
+
+def test_an_experiment_has_records(shakedown, tmp_path):
+    (tmp_path / "e.toml").write_text(
+        f'suites = ["{SUITE}"]\nrepeat = 3\n'
+        '[simulated]\narrivals = ["poisson:100/s"]\nclients = 2000\n'
+        f'records = ["{SENT}", "rate=1B/s,for=10min,size=512B"]\n'
+    )
+    done = shakedown("run", "e.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    fleets = load_results(tmp_path / "out").fleets
+    assert fleets["records"].to_list() == [SENT, "rate=1B/s,for=10min,size=512B"]
+    much, little = fleets["records_utilisation"].to_list()
+    assert much > 50 * little > 0.0
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(f'suites = ["{SUITE}"]\n[simulated]\narrivals = ["storm:1s"]\nrecords = "rate=1B/s"\n')
+    done = shakedown("validate", wrong)
+    assert done.returncode == 2
+    assert "key simulated.records" in done.stderr
