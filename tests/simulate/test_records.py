@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
 
+from runs import printed
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
 from shakedown.prediction.prices import price
@@ -19,11 +19,6 @@ from shakedown.simulation.records import Records, parse_records
 SUITE = "tls1.3/x25519/p256/server"
 SENT = "rate=100B/s,for=10min,size=512B"
 COMMAND = ("simulate", SUITE, "--bearer", "ethernet", "--arrivals", "poisson:400/s", "--clients", "10000")
-
-
-def rows(done):
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_records_are_read_and_handed_to_the_core():
@@ -137,8 +132,8 @@ def test_many_records_a_client_make_the_first_run_shorter():
 
 
 def test_a_row_says_what_records_take(shakedown):
-    (row,) = rows(shakedown(*COMMAND, "--records", SENT, "--json"))
-    (bare,) = rows(shakedown(*COMMAND, "--json"))
+    (row,) = printed(shakedown(*COMMAND, "--records", SENT, "--json"))
+    (bare,) = printed(shakedown(*COMMAND, "--json"))
     assert "records" not in bare
     found = row["records"]
     assert (found["size_bytes"], found["interval_s"], found["count"]) == (512, 5.12, 117)
@@ -162,7 +157,7 @@ def test_a_row_says_what_records_take(shakedown):
 
 def test_unknown_work_on_records_marks_the_row(shakedown):
     command = ("simulate", "tls1.2/psk", "--server-device", "palm-v", "--arrivals", "poisson:1/s")
-    (row,) = rows(
+    (row,) = printed(
         shakedown(*command, "--clients", "1000", "--records", "rate=1B/s,for=10s,size=1B", "--json")
     )
     found = row["records"]
@@ -187,7 +182,7 @@ def test_a_mixture_has_records_of_each_kind(shakedown, tmp_path):
         "--records",
         SENT,
     )
-    (row,) = rows(shakedown(*command, "--json"))
+    (row,) = printed(shakedown(*command, "--json"))
     works = [scenario(suite).record(512).total.mean for suite, _ in kinds]
     assert row["records"]["work_s"]["estimate"] == pytest.approx(0.75 * works[0] + 0.25 * works[1])
     assert "after its handshake each client sends 512 bytes" in shakedown(*command).stdout

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, shares
-from shakedown.reporting.columns.flat import figure, flat
+from shakedown.reporting.columns.flat import figure, flat, interval
 from shakedown.reporting.columns.modelled import PLACE
 from shakedown.reporting.columns.notes import no_energies, no_figures, some, subjects
 from shakedown.reporting.terminal.figures import NOTHING, bounded, count, energy, marked, share, time
@@ -110,7 +110,7 @@ FLEETS = (
     *_TIMES,
     _time("queue_wait", "mean", "queue wait", USUAL, 2),
     Column(key="utilisation", name="utilisation", unit="1", rank=OFTEN, text=utilisation),
-    Column(key="records_utilisation", name="records", unit="1", rank=ALWAYS,
+    Column(key="records_utilisation", name="records", unit="1", rank=OFTEN,
            meaning="the part of utilisation that is records",
            text=lambda row: bounded(share, row.get("records_utilisation"),
                                     row.get("records_utilisation_low"), None)),
