@@ -145,7 +145,10 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         // Backwards in time these processes are the same, and their times are ages.
         let ages = Arrivals::of(&arrivals, u64::MAX, lifetime, Stream::of(self.seed, 0, EARLIER));
         let mut draws = Stream::of(self.seed, 0, LET_IN);
+        // With room for those of the run, which come as fast as these go, so that the list is never copied.
+        let expected = rate * let_in * lifetime.as_secs_f64();
         let mut earlier = Vec::new();
+        let _ = earlier.try_reserve_exact((expected + 10.0 * expected.sqrt()) as usize + 64); // else it grows, and is copied
         for (index, age) in ages.enumerate() {
             let is_open = age > Ns::ZERO && age < lifetime && (let_in >= 1.0 || draws.uniform() < let_in);
             if !is_open {
@@ -160,12 +163,14 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             let left = count - sent as u32;
             earlier.push(Connection { next, server: self.earlier_server(number, class, index), left, class });
         }
-        earlier.sort_by_key(|one| one.next);
+        earlier.sort_unstable_by_key(|one| (one.next, one.server, one.left, one.class));
         for one in &earlier {
             self.servers[one.server as usize].connections += 1;
         }
         if let Some(open) = &mut self.open {
-            earlier.into_iter().for_each(|one| open.push(one));
+            // No other connection is open yet.
+            open.line = earlier.into();
+            open.peak = open.line.len();
         }
     }
 
