@@ -12,9 +12,11 @@ from shakedown.native.scenario import Fleet
 from shakedown.prediction.prices import price
 from shakedown.prediction.scenario import scenario
 from shakedown.results.folder import load_results
+from shakedown.simulation import memory_limit
 from shakedown.simulation.fleet import DEFAULT_CLIENTS, settle
-from shakedown.simulation.memory_limit import open_at_once
+from shakedown.simulation.memory_limit import check_room, open_at_once, records_waiting
 from shakedown.simulation.records import Records, parse_records
+from shakedown.simulation.spec import Client
 
 SUITE = "tls1.3/x25519/p256/server"
 SENT = "rate=100B/s,for=10min,size=512B"
@@ -131,6 +133,28 @@ def test_many_records_a_client_make_the_first_run_shorter():
     assert open_at_once(settle(Fleet(arrivals="storm:1s"))) == 0.0
 
 
+def test_open_connections_follow_what_is_let_in(tmp_path):
+    refusing = Fleet(arrivals="poisson:1000/s", admission="rate=10/s,burst=5", records=SENT, servers=2)
+    assert open_at_once(settle(refusing)) == pytest.approx(20 * 117 * 5.12)
+    # A curve starts with the connections of its first rate.
+    (tmp_path / "rates.txt").write_text("0,1000\n1,10\n")
+    curve = settle(Fleet(arrivals="rates:rates.txt", records=SENT), tmp_path)
+    assert open_at_once(curve) == pytest.approx(1000 * 117 * 5.12)
+
+
+def test_records_that_pile_up_beyond_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(memory_limit, "free_bytes", lambda: 4 << 30)
+    found = [Client(scenario(SUITE))]
+    flood = settle(Fleet(arrivals="poisson:500/s", clients=2000, records="rate=1GB/s,for=10min,size=1KiB"))
+    # 500 clients a second of 585,937,500 records each, for the half second in which a replication's arrive.
+    assert records_waiting(found, flood, 1) == pytest.approx(500 * 585_937_500 * 0.5, rel=1e-3)
+    with pytest.raises(InputError, match=r"records waiting, which .* GiB .*, or clients that send less"):
+        check_room(found, flood, 1)
+    served = settle(Fleet(arrivals="poisson:500/s", clients=2000, records=SENT))
+    assert records_waiting(found, served, 1) == 0.0
+    check_room(found, served, 1)
+
+
 def test_a_row_says_what_records_take(shakedown):
     (row,) = printed(shakedown(*COMMAND, "--records", SENT, "--json"))
     (bare,) = printed(shakedown(*COMMAND, "--json"))
@@ -152,7 +176,14 @@ def test_a_row_says_what_records_take(shakedown):
     assert {one["operation"] for one in found["extrapolated"]} >= {"stack", "receive"}
     done = shakedown(*COMMAND, "--records", SENT)
     assert f"{share:.0%}" in done.stdout
-    assert "each client sends 512 bytes each 5.12 s, 117 times; the server works ≈" in done.stdout
+    assert "each client sends 512 bytes every 5.12 s, 117 times; the server works ≈" in done.stdout
+    # The estimate is far below what one server does; its upper end is not.
+    most = row["offered"]["estimate"] + asked * (found["work_s"]["upper"] / work_s - 1.0)
+    assert row["offered"]["estimate"] < 1.0 < most
+    assert "each, the server would saturate)" in done.stdout
+    little = shakedown(*COMMAND, "--records", "rate=1B/s,for=10min,size=512B").stdout
+    assert "after its handshake" in little
+    assert "saturate" not in little
 
 
 def test_unknown_work_on_records_marks_the_row(shakedown):

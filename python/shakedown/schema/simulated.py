@@ -129,7 +129,7 @@ class Autoscaling(Object, frozen=True, kw_only=True):
 
 
 class Records(Object, frozen=True, kw_only=True):
-    """What each client sends after its handshake: `size_bytes` each `interval_s`, `count` times; then it
+    """What each client sends after its handshake: `size_bytes` every `interval_s`, `count` times; then it
     closes its connection. At a rate, the connections of a steady state are open from the start.
 
     `work_s` is the server's on `size_bytes` (of a mixture, on average over the kinds): cipher, library, and

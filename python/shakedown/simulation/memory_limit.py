@@ -26,6 +26,9 @@ ENGINE_BYTES = 80_000
 OPEN_BYTES = 24
 """Of a connection that is open for records."""
 
+JOB_BYTES = 40
+"""Of a record that waits for a worker."""
+
 GIB = 1 << 30
 
 
@@ -46,15 +49,22 @@ def check_room(
     many = at_once(clients, settled, workers) * min(settled.replications * parts, threads) / parts
     runs = min(settled.replications * parts, threads) / parts
     still_open = open_at_once(settled) * runs
-    needed = many * (ENGINE_BYTES if engines else REPLAYED_BYTES) + still_open * OPEN_BYTES
+    waiting = records_waiting(clients, settled, workers) * runs
+    needed = many * (ENGINE_BYTES if engines else REPLAYED_BYTES)
+    needed += still_open * OPEN_BYTES + waiting * JOB_BYTES
     free = free_bytes()
     if free is not None and needed > free:
         raise InputError(
             f"clients is {settled.clients}: about {many:,.0f} of them would be under way at once"
-            + (f" and {still_open:,.0f} connections open" if still_open else "")
+            + (
+                f", {still_open:,.0f} connections open and {waiting:,.0f} records waiting"
+                if still_open
+                else ""
+            )
             + ", which "
             f"takes {needed / GIB:,.1f} GiB of memory where {free / GIB:,.1f} are free; accepted: fewer "
             "clients, more workers, or arrivals over a longer time"
+            + (", or clients that send less" if still_open else "")
         )
 
 
@@ -79,8 +89,36 @@ def open_at_once(settled: Settled) -> float:
     if records is None:
         return 0.0
     each = settled.clients / settled.replications + settled.warmup
-    at_first = (arrivals.rate_per_s or 0.0) * records.count * records.interval_s
+    # A curve starts with what its first rate would leave open.
+    rate_per_s = arrivals.points[0][1] if arrivals.points else arrivals.rate_per_s or 0.0
+    at_first = _let_in(settled, rate_per_s) * records.count * records.interval_s
     return max(at_first, 0.0 if arrivals.steady else each)
+
+
+def records_waiting(clients: Sequence[Client], settled: Settled, workers: int) -> float:
+    """About how many records of a replication wait for a worker at the end, where clients come at a rate and
+    send more than the workers serve.
+    """
+    records, rate_per_s = settled.records, settled.arrivals.rate_per_s
+    if records is None or rate_per_s is None:
+        return 0.0
+    let_in = _let_in(settled, rate_per_s)
+    offered = let_in * mean_work_s(clients, settled) / (workers * _most_servers(settled))
+    span_s = (settled.clients / settled.replications + settled.warmup) / rate_per_s
+    return let_in * records.count * span_s * max(0.0, 1.0 - 1.0 / offered) if offered > 0.0 else 0.0
+
+
+def _let_in(settled: Settled, rate_per_s: float) -> float:
+    """Clients a second that the servers let in at most."""
+    admission = settled.admission
+    if admission is None:
+        return rate_per_s
+    return min(rate_per_s, admission.rate_per_s * _most_servers(settled))
+
+
+def _most_servers(settled: Settled) -> int:
+    scaling = settled.autoscaling
+    return settled.fleet.servers if scaling is None else scaling.most
 
 
 def free_bytes() -> int | None:

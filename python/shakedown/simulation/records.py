@@ -56,13 +56,13 @@ def parse_records(text: str) -> Records:
     one = Records(found["rate"], found["for"], found["size"])
     if one.interval_s < MIN_INTERVAL_S:
         raise InputError(
-            f'records "{text:.60}": {one.size_bytes:,} bytes each {one.interval_s:.2g} s; accepted: '
+            f'records "{text:.60}": {one.size_bytes:,} bytes every {one.interval_s:.2g} s; accepted: '
             f"{MIN_INTERVAL_S:g} s or more, as by a larger size"
         )
     if not 1 <= one.count <= MAX_COUNT:
         raise InputError(
             f'records "{text:.60}": a client sends {one.count:,} times; accepted: 1 to {MAX_COUNT:,} times, '
-            f"here each {one.interval_s:.3g} s"
+            f"here every {one.interval_s:.3g} s"
         )
     return one
 

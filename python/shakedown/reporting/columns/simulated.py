@@ -231,19 +231,34 @@ def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
         )
 
 
+def _offered_at_most(one: Simulated | SimulatedMix) -> float | None:
+    """The load if the work on each record is the most it may be; None where that is not known."""
+    if (found := one.records) is UNSET or one.offered is None:
+        return None
+    offered, work, share = one.offered.estimate, found.work_s, found.utilisation.estimate
+    if offered is None or share is None or work.upper is None or not work.estimate:
+        return None
+    return offered + share * (work.upper / work.estimate - 1.0)
+
+
 def record_note(one: Simulated | SimulatedMix) -> Iterator[str]:
     """What clients send after their handshakes, and what of the server's time that takes."""
     if (found := one.records) is UNSET:
         return
     known = flat({"work_s": builtins(found.work_s)})
-    work = f"{marked(figure(known, 'work_s'), found.work_s.basis)} ({interval(known, 'work_s', time)})"
+    work = interval(known, "work_s", time)
+    if found.work_s.estimate is not None:
+        work = f"{marked(figure(known, 'work_s'), found.work_s.basis)} ({work})"
     of_it, all_of_it = (part.estimate or part.lower or 0.0 for part in (found.utilisation, one.utilisation))
     least = "" if found.utilisation.estimate is not None else "≥ "
+    saturates = ""
+    if (offered := _offered_at_most(one)) is not None and offered >= 1.0 and not one.unstable:
+        saturates = f" (at {time(found.work_s.upper)} each, the server would saturate)"
     yield (
-        f"after its handshake each client sends {found.size_bytes:,} bytes each {time(found.interval_s)}, "
+        f"after its handshake each client sends {found.size_bytes:,} bytes every {time(found.interval_s)}, "
         f"{count(found.count, 'time')}; the server works {work} on each, "
-        f"{least}{share(of_it / all_of_it if all_of_it else 0.0)} of its utilisation; "
-        f"at most {found.peak_open:,} connections were open"
+        f"{least}{share(of_it / all_of_it if all_of_it else 0.0)} of its utilisation"
+        f"{saturates}; at most {found.peak_open:,} connections were open"
     )
 
 
