@@ -61,11 +61,14 @@ use std::ops::ControlFlow;
 
 /// Parts for each thread that a replication has to itself, so that a slower one is given fewer.
 const PARTS_A_THREAD: usize = 2;
-/// Clients of a part, where there are servers enough: what is in flight of so many fits into 200 MB.
+/// Clients of a part that come within [`HOUR_S`], where there are servers enough: what is in flight of so many fits into
+/// 200 MB.
 const PART_CLIENTS: u64 = 50_000;
 /// Parts that clients in flight are a reason for: each draws the arrivals of all, about 40 ns each where a handshake over LTE
 /// takes 9 µs.
 const MOST_PARTS: u64 = 256;
+/// Clients that came that long ago are through, for the choice of parts.
+const HOUR_S: f64 = 3600.0;
 
 /// The seed of a replication; the first has the scenario's own.
 #[must_use]
@@ -120,7 +123,9 @@ impl Simulation {
     #[must_use]
     pub fn parts(&self, threads: usize) -> u32 {
         let busy = (PARTS_A_THREAD * threads).div_ceil(self.scenario.replications as usize) as u64;
-        let held = self.scenario.expected_clients().div_ceil(PART_CLIENTS).min(MOST_PARTS);
+        let within_s = self.scenario.arrivals.span_s().max(HOUR_S);
+        let together = (self.scenario.expected_clients() as f64 * (HOUR_S / within_s)) as u64;
+        let held = together.div_ceil(PART_CLIENTS).min(MOST_PARTS);
         let wanted = if threads > 1 { busy.max(held) } else { held };
         wanted.clamp(1, u64::from(self.scenario.parts())) as u32
     }

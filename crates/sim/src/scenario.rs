@@ -340,6 +340,17 @@ impl ArrivalSpec {
             Self::Storm { .. } | Self::Curve { .. } | Self::Times { .. } => None,
         }
     }
+
+    /// Seconds from the start until the last client comes, where that is fixed; else 0.
+    #[must_use]
+    pub fn span_s(&self) -> f64 {
+        match self {
+            Self::Storm { within_s } => *within_s,
+            Self::Curve { points } => points.last().map_or(0.0, |last| last.0),
+            Self::Times { at_s } => at_s.last().copied().unwrap_or(0.0),
+            Self::Poisson { .. } | Self::Deterministic { .. } | Self::Bursts { .. } => 0.0,
+        }
+    }
 }
 
 fn once() -> u32 {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shakedown_sim::outcome::MergeError;
-use shakedown_sim::{Merger, Outcome, Scenario, Simulation};
+use shakedown_sim::{ArrivalSpec, Merger, Outcome, Scenario, Simulation};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
@@ -156,11 +156,14 @@ fn a_storm_on_several_threads_is_that_of_one() {
 /// Many clients are simulated in parts on one thread, too, so that fewer are in flight.
 #[test]
 fn a_part_has_so_many_clients_that_memory_holds_them() {
-    let parts = |clients, servers| {
+    let parts = |clients, servers, within_s| {
         let mut scenario = four_servers("hash");
         (scenario.clients, scenario.server.servers) = (Some(clients), servers);
+        scenario.arrivals = ArrivalSpec::Storm { within_s };
         Simulation::new(scenario).expect("valid").parts(1)
     };
-    assert_eq!((parts(1000, 9), parts(400_000, 9), parts(400_000, 4)), (1, 8, 4));
-    assert_eq!(parts(100_000_000, 1000), 256);
+    assert_eq!((parts(1000, 9, 10.0), parts(400_000, 9, 3600.0), parts(400_000, 4, 10.0)), (1, 8, 4));
+    assert_eq!(parts(100_000_000, 1000, 10.0), 256);
+    // Those of a day are not in flight together: each part draws the arrivals of all, so there are fewer.
+    assert_eq!(parts(100_000_000, 1000, 86_400.0), 84);
 }
