@@ -16,7 +16,6 @@ from typing import NoReturn
 
 import click
 
-from shakedown.cli._output import note
 from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason, without_codes
 from shakedown.files.text import visible
 
@@ -223,6 +222,9 @@ def _fail(message: str, status: int, error: BaseException | None = None) -> int:
     # Spaces only: what else could end a line or move the cursor is shown, not obeyed.
     line = _bounded(visible(" ".join(without_codes(message).split(" ")).strip()))
     try:
+        # Here, for packages that load modules of their own have to be complete before anything else.
+        from shakedown.cli._output import note
+
         note(f"error: {line[:1].lower() + line[1:] if _is_sentence(line) else line}")
         sys.stdout.flush()
     except OSError:
