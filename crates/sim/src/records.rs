@@ -9,7 +9,7 @@ use crate::scenario::{Scenario, ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{MAX_SECONDS, Ns};
 
-/// Connections that may be open at once in a steady state; each takes 32 bytes.
+/// Connections that may be open at once in a steady state; each takes 24 bytes.
 const MAX_OPEN: f64 = 1e9;
 
 /// What every client sends after its handshake. What the server does with a record, each class says.

@@ -84,7 +84,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     /// When the next record comes. There is none once no client is on its way in, or will come: whatever open connections would
-    /// still send delays nobody's handshake, and the run ends.
+    /// still send delays no handshake, and the run ends.
     pub(super) fn next_record(&mut self, now: Ns) {
         let is_over = self.load.in_flight == 0 && self.next_arrival.is_none();
         let Some(open) = &mut self.open else { return };
