@@ -47,7 +47,7 @@ pub(crate) fn check_records(scenario: &Scenario) -> Result<(), ScenarioError> {
     check("records.count", f64::from(records.count), "1 or more", records.count > 0)?;
     let lifetime_s = interval_s * f64::from(records.count);
     check("records.interval_s × records.count", lifetime_s, "1e9 at most", lifetime_s <= MAX_SECONDS)?;
-    let open = scenario.admitted_per_s().unwrap_or(0.0) * lifetime_s;
+    let open = scenario.arrivals.first_per_s().min(scenario.let_in_per_s()) * lifetime_s;
     check("connections open for records at once", open, "1e9 at most", open <= MAX_OPEN)
 }
 

@@ -341,6 +341,15 @@ impl ArrivalSpec {
         }
     }
 
+    /// Clients a second at the start; 0 where there is no rate.
+    #[must_use]
+    pub fn first_per_s(&self) -> f64 {
+        match self {
+            Self::Curve { points } => points.first().map_or(0.0, |first| first.1),
+            other => other.rate_per_s().unwrap_or(0.0),
+        }
+    }
+
     /// Seconds from the start until the last client comes, where that is fixed; else 0.
     #[must_use]
     pub fn span_s(&self) -> f64 {

@@ -232,5 +232,11 @@ fn records_that_make_no_sense_are_refused() {
     assert!(
         refused(&records(1e3, 1_000_000)).starts_with("connections open for records at once is 20000000000")
     );
+    // A curve begins with what its first rate leaves open.
+    let curve = |fleet: &mut Scenario| {
+        records(1e3, 1_000_000)(fleet);
+        fleet.arrivals = ArrivalSpec::Curve { points: vec![(0.0, 20.0), (1.0, 0.0)] };
+    };
+    assert!(refused(&curve).starts_with("connections open for records at once is 20000000000"));
     assert!(refused(&|fleet| fleet.classes[0].record_work_s = -1.0).starts_with("record_work_s is -1"));
 }

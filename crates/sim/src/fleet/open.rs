@@ -134,13 +134,15 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             return;
         }
         let (interval, count, lifetime) = (open.interval, open.spec.count, open.spec.lifetime());
+        let rate = self.scenario.arrivals.first_per_s();
+        if rate <= 0.0 {
+            return;
+        }
         let arrivals = match &self.scenario.arrivals {
             // A rate that changes is taken to have been the first before.
-            ArrivalSpec::Curve { points } if points[0].1 > 0.0 => ArrivalSpec::Poisson { per_s: points[0].1 },
-            one if one.rate_per_s().is_some() => one.clone(),
-            _ => return,
+            ArrivalSpec::Curve { .. } => ArrivalSpec::Poisson { per_s: rate },
+            other => other.clone(),
         };
-        let rate = arrivals.rate_per_s().unwrap_or(0.0);
         let let_in = self.scenario.let_in_per_s().min(rate) / rate;
         // Backwards in time these processes are the same, and their times are ages.
         let ages = Arrivals::of(&arrivals, u64::MAX, lifetime, Stream::of(self.seed, 0, EARLIER));
