@@ -34,12 +34,19 @@ def without_name(reason: str, name: str) -> str:
 
 
 def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str:
-    """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`."""
+    """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`.
+
+    Of names joined by commas it is the set of them, `{a,b}`.
+    """
     if len(word) > MAX_WORD:
         return ""
+    accepted = list(accepted)
+    names = word.split(",")
+    if len(names) > 1 and all(name in accepted for name in names):
+        return f'; did you mean "{{{word}}}"?'
     import difflib  # only what went wrong needs it
 
-    nearest = difflib.get_close_matches(word, list(accepted), n=1, cutoff=cutoff)
+    nearest = difflib.get_close_matches(word, accepted, n=1, cutoff=cutoff)
     return f'; did you mean "{nearest[0]}"?' if nearest else ""
 
 

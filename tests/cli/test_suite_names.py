@@ -82,6 +82,10 @@ def test_errors_say_first_what_was_meant(capsys):
         (["measure", "tls13/psk"], 'error: suite "tls13/psk": did you mean "tls1.3/psk"?\n'),
         (["measure", "dtls1.2"], "error: dtls1.2: no stack here runs dtls1.2; accepted: "),
         (
+            ["predict", "tls1.2/psk", "--bearer", "nb-iot,lte-m"],
+            "error: unknown bearer 'nb-iot,lte-m'; did you mean \"{nb-iot,lte-m}\"? accepted: ",
+        ),
+        (
             ["devices", "cortex-m5"],
             "error: unknown device 'cortex-m5'; did you mean \"cortex-m4\"? accepted: ",
         ),
