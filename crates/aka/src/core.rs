@@ -13,30 +13,20 @@ use shakedown_trace::endpoint::Time;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
     /// To a home network's HSS: the serving network's authority as the home network certifies it.
-    CrossCertificate {
-        /// Who asks.
-        serving: Network,
-    },
+    CrossCertificate { serving: Network },
     /// To a home network's HSS: whether the subscriber may attach here; the HSS notes where the subscriber is.
     Location {
-        /// Who asks …
         serving: Network,
-        /// … by which node.
         node: NodeName,
-        /// Whom it is about.
         imsi: Imsi,
         /// The leaf that the subscriber presented, DER; `None` where the subscriber resumed a session made with one.
         certificate: Option<Vec<u8>>,
     },
     /// To the SGSN that gave a temporary identity: whose it is, and the session. An attacker who has overheard
     /// a temporary identity can make an SGSN ask this, so the old one keeps both.
-    Context {
-        /// The temporary identity.
-        ptmsi: u32,
-    },
+    Context { ptmsi: u32 },
     /// The same, when the subscriber has authenticated: the old SGSN answers with what it holds, and forgets it.
     Claim {
-        /// The temporary identity.
         ptmsi: u32,
         /// Who has authenticated. Of a temporary identity that is another's by now, nothing is forgotten.
         imsi: Imsi,
@@ -45,31 +35,24 @@ pub enum Query {
 
 impl Query {
     /// True of what SGSNs ask each other; HSSs are asked the rest.
-    #[must_use]
     pub fn is_for_sgsn(&self) -> bool {
         matches!(self, Self::Context { .. } | Self::Claim { .. })
     }
 }
 
-/// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The cross-certificate, DER.
     CrossCertificate(Vec<u8>),
     /// The subscriber may attach.
     Located,
     /// Whose a temporary identity is, and the session that can be resumed.
     Context {
-        /// Whose.
         imsi: Imsi,
-        /// Of which network.
         home: Network,
-        /// Its ID and the rest.
         session: Option<(Vec<u8>, SessionRecord)>,
     },
     /// The temporary identity is not known.
     UnknownContext,
-    /// Not granted.
     Refused(Cause),
 }
 
@@ -95,8 +78,6 @@ mod kind {
 }
 
 impl Query {
-    /// Its bytes.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         let kind = match self {
@@ -127,9 +108,6 @@ impl Query {
     }
 
     /// Reads a body.
-    ///
-    /// # Errors
-    /// [`FrameError`].
     pub fn read(kind: u8, body: &[u8]) -> Result<Self, FrameError> {
         let mut reader = Reader(body);
         let read = match kind {
@@ -157,8 +135,6 @@ impl Query {
 }
 
 impl Answer {
-    /// Its bytes.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         let kind = match self {
@@ -189,9 +165,6 @@ impl Answer {
     }
 
     /// Reads a body.
-    ///
-    /// # Errors
-    /// [`FrameError`].
     pub fn read(kind: u8, body: &[u8]) -> Result<Self, FrameError> {
         let mut reader = Reader(body);
         let read = match kind {

@@ -5,9 +5,7 @@ pub const HEADER_BYTES: usize = 3;
 /// The longest body.
 pub const MAX_BODY_BYTES: usize = u16::MAX as usize;
 
-/// What arrived is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum FrameError {
     #[error("a message of kind {kind}, which is none")]
     Kind { kind: u8 },
@@ -64,19 +62,16 @@ impl Writer {
         self
     }
 
-    /// A number.
     pub fn u8(&mut self, value: u8) -> &mut Self {
         self.0.push(value);
         self
     }
 
-    /// A number.
     pub fn u32(&mut self, value: u32) -> &mut Self {
         self.0.extend(value.to_be_bytes());
         self
     }
 
-    /// A number.
     pub fn u64(&mut self, value: u64) -> &mut Self {
         self.0.extend(value.to_be_bytes());
         self
@@ -105,7 +100,6 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// A number.
     pub fn u8(&mut self) -> Option<u8> {
         self.take(1).map(|bytes| bytes[0])
     }
@@ -119,12 +113,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number.
     pub fn u32(&mut self) -> Option<u32> {
         self.take(4)?.try_into().ok().map(u32::from_be_bytes)
     }
 
-    /// A number.
     pub fn u64(&mut self) -> Option<u64> {
         self.take(8)?.try_into().ok().map(u64::from_be_bytes)
     }

@@ -7,18 +7,15 @@ use crate::names::{Imsi, Network, NodeName};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
-/// What is known of a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscribed {
     /// SHA-256 of the leaf that was issued to the subscriber, DER.
     pub certificate_sha256: [u8; 32],
     /// No network may serve the subscriber.
     pub barred: bool,
-    /// Who serves the subscriber.
     pub location: Option<(Network, NodeName)>,
 }
 
-/// The register.
 #[derive(Clone, Debug, Default)]
 pub struct Hss {
     subscribers: HashMap<Imsi, Subscribed>,
@@ -26,14 +23,12 @@ pub struct Hss {
 }
 
 /// SHA-256.
-#[must_use]
 pub fn fingerprint(certificate: &[u8]) -> [u8; 32] {
     Sha256::digest(certificate).into()
 }
 
 impl Hss {
     /// A register without subscribers and partners.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -56,13 +51,10 @@ impl Hss {
         self.certified.insert(serving, cross_certificate);
     }
 
-    /// What is known of a subscriber.
-    #[must_use]
     pub fn subscribed(&self, imsi: &Imsi) -> Option<&Subscribed> {
         self.subscribers.get(imsi)
     }
 
-    /// Answers an SGSN.
     pub fn answer(&mut self, query: &Query) -> Answer {
         match query {
             Query::CrossCertificate { serving } => match self.certified.get(serving) {

@@ -14,7 +14,6 @@ pub const LABEL: &str = "EXPORTER-AKA-SSL-keys";
 pub const TAG_BYTES: usize = 16;
 const KEY_BYTES: usize = 16;
 
-/// Something that the other end did not protect, or not at this place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message that the derived keys do not open")]
 pub struct Unprotected;
@@ -38,9 +37,6 @@ fn nonce(count: u64) -> Nonce<aes_gcm::aead::consts::U12> {
 
 impl Channel {
     /// Derives the keys of one end.
-    ///
-    /// # Errors
-    /// [`ExportError`] where the handshake is not over or the stack exports nothing.
     pub fn derive(endpoint: &impl Endpoint) -> Result<Self, ExportError> {
         let mut keys = [0; 4 * KEY_BYTES];
         endpoint.export_keying_material(&mut keys, LABEL, None)?;
@@ -48,7 +44,6 @@ impl Channel {
     }
 
     /// One end's, by the exported bytes.
-    #[must_use]
     pub fn new(side: Side, keys: &[u8; 4 * KEY_BYTES]) -> Self {
         let cipher = |place: usize| {
             let mut key = [0; KEY_BYTES];

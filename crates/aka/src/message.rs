@@ -26,7 +26,6 @@ shakedown_trace::spelled! {
         Barred = "barred",
         /// A message that was not due, or none at all.
         Protocol = "protocol",
-        /// The handshake failed.
         Handshake = "handshake",
         /// Another node does not answer, or the SGSN's own state cannot be used.
         NetworkFailure = "network_failure",
@@ -37,13 +36,10 @@ shakedown_trace::spelled! {
 
 impl Cause {
     /// Its number on the wire, from 1.
-    #[must_use]
     pub fn number(self) -> u8 {
         self as u8 + 1
     }
 
-    /// The cause of a number.
-    #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number.checked_sub(1)?)).map(|row| row.0)
     }
@@ -60,13 +56,10 @@ impl fmt::Display for Cause {
 pub enum Plane {
     /// Between mobile and network.
     Signalling,
-    /// The subscriber's own.
     User,
 }
 
-/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the module says it
 pub enum Message {
     AttachRequest { home: Network, temporary: Option<Temporary> },
     Tls(Vec<u8>),
@@ -135,8 +128,6 @@ impl Message {
         frame::put(out, kind, &writer.0);
     }
 
-    /// Its bytes.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.put(&mut out);
@@ -144,9 +135,6 @@ impl Message {
     }
 
     /// Reads a body.
-    ///
-    /// # Errors
-    /// [`FrameError`].
     pub fn read(kind: u8, body: Vec<u8>) -> Result<Self, FrameError> {
         let mut reader = Reader(&body);
         let read = match kind {

@@ -20,9 +20,7 @@ pub struct Subscription {
     pub temporary: Option<Temporary>,
 }
 
-/// Why an attach failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum AttachFailure {
     #[error("the network rejected the attach: {0}")]
     Rejected(Cause),
@@ -40,7 +38,6 @@ pub enum AttachFailure {
 
 impl AttachFailure {
     /// In a word or two that do not depend on the occasion, to count by.
-    #[must_use]
     pub fn cause(&self) -> &'static str {
         match self {
             Self::Rejected(cause) => cause.as_str(),
@@ -56,14 +53,11 @@ impl AttachFailure {
 /// Something that happened to a mobile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MobileEvent {
-    /// The TLS handshake is over.
     Established {
-        /// An earlier session was resumed.
         resumed: bool,
     },
     /// The network has accepted the attach, as this mobile asked for it; the temporary identity is for the next one.
     Attached(Temporary),
-    /// User data, opened.
     Data(Vec<u8>),
     /// It is over. Nothing else follows.
     Failed(AttachFailure),
@@ -78,7 +72,6 @@ enum Phase {
     Over,
 }
 
-/// A mobile and its one attach.
 pub struct Mobile<E> {
     subscription: Subscription,
     tunnel: Tunnel<E>,

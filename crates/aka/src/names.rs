@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-/// Why a name is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum NameError {
     #[error("\"{0}\" is no IMSI; accepted: 6 to 15 digits, those of the home network first")]
     Imsi(String),
@@ -27,16 +25,11 @@ macro_rules! name {
 
         impl $name {
             /// Checks it.
-            ///
-            /// # Errors
-            /// [`NameError`] with what is accepted.
             pub fn new(text: &str) -> Result<Self, NameError> {
                 let good: fn(&str) -> bool = $good;
                 if good(text) { Ok(Self(text.to_owned())) } else { Err(NameError::$variant(shown(text))) }
             }
 
-            /// As written.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -65,7 +58,6 @@ name!(NodeName, Node, "An SGSN.", |text| {
 
 impl Imsi {
     /// True where the subscriber is one of this network.
-    #[must_use]
     pub fn is_of(&self, home: &Network) -> bool {
         self.0.starts_with(home.as_str())
     }
@@ -74,8 +66,6 @@ impl Imsi {
 /// A temporary identity (P-TMSI) and the SGSN that gave it; all that a mobile says of itself in the clear.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Temporary {
-    /// Who gave it.
     pub node: NodeName,
-    /// Meaningless elsewhere.
     pub ptmsi: u32,
 }

@@ -30,9 +30,7 @@ impl Default for Policy {
 pub struct SessionRecord {
     /// As the TLS stack writes it: what both sides share, the subscriber's certificate.
     pub secret: Vec<u8>,
-    /// Whose it is.
     pub imsi: Imsi,
-    /// Of which network.
     pub home: Network,
     /// How often it has been resumed.
     pub resumptions: u32,
@@ -56,18 +54,14 @@ impl std::fmt::Debug for SessionRecord {
     }
 }
 
-/// A subscriber who has attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscriber {
-    /// Who.
     pub imsi: Imsi,
-    /// Of which network.
     pub home: Network,
     /// The session made or resumed last, by its ID.
     pub session: Option<Vec<u8>>,
 }
 
-/// What is kept could not be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the state of the SGSN: {0}")]
 pub struct StoreError(pub String);
@@ -76,40 +70,22 @@ pub struct StoreError(pub String);
 /// most, so what is held grows with subscribers and not with attaches.
 pub trait Store {
     /// A session by its ID.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn session(&mut self, id: &[u8]) -> Result<Option<SessionRecord>, StoreError>;
 
     /// Keeps a session, in place of any of this ID.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn keep_session(&mut self, id: &[u8], record: &SessionRecord) -> Result<(), StoreError>;
 
     /// Forgets a session.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn forget_session(&mut self, id: &[u8]) -> Result<(), StoreError>;
 
     /// Whose a temporary identity is.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn subscriber(&mut self, ptmsi: u32) -> Result<Option<Subscriber>, StoreError>;
 
     /// Keeps a subscriber under a new temporary identity; older ones, and other sessions of the same subscriber, are
     /// forgotten.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn keep_subscriber(&mut self, ptmsi: u32, subscriber: &Subscriber) -> Result<(), StoreError>;
 
     /// Forgets a subscriber, sessions included.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn forget_subscriber(&mut self, ptmsi: u32) -> Result<(), StoreError>;
 }
 
@@ -147,7 +123,6 @@ pub struct MemoryStore {
     held: HashMap<Imsi, Held>,
 }
 
-/// What is held of one subscriber.
 #[derive(Clone, Debug, Default)]
 struct Held {
     ptmsi: Option<u32>,
@@ -206,7 +181,6 @@ shakedown_trace::spelled! {
     /// What was decided on a session that a mobile offered.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Decision {
-        /// It is resumed.
         Resume = "resume",
         /// It is not known here.
         Unknown = "unknown",
@@ -227,9 +201,7 @@ shakedown_trace::spelled! {
 /// A session that was offered, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offered {
-    /// Its ID.
     pub id: Vec<u8>,
-    /// What was decided.
     pub decision: Decision,
     /// The session, where it may be resumed.
     pub record: Option<SessionRecord>,
@@ -237,15 +209,12 @@ pub struct Offered {
     pub is_guest: bool,
 }
 
-/// A session by its ID.
 pub type Identified = (Vec<u8>, SessionRecord);
 
 /// A session that a handshake has just made. It can be resumed once the subscriber is known.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fresh {
-    /// Its ID.
     pub id: Vec<u8>,
-    /// As the stack writes it.
     pub secret: Vec<u8>,
 }
 
@@ -347,9 +316,6 @@ impl<S: Store> Sessions<S> {
 
     /// A mobile has ended a handshake by a session: the resumption counts, if it may still be one. `guest` is what the SGSN
     /// that held it has let go.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn resume(
         &mut self,
         now: Time,
@@ -372,9 +338,6 @@ impl<S: Store> Sessions<S> {
     }
 
     /// A subscriber has attached, under a temporary identity: by a session made just now, or by one resumed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn attached(
         &mut self,
         now: Time,
@@ -394,9 +357,6 @@ impl<S: Store> Sessions<S> {
     }
 
     /// Who holds a temporary identity, and the session by which the subscriber last attached.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn context(&mut self, ptmsi: u32) -> Result<Option<(Subscriber, Option<Identified>)>, StoreError> {
         let Some(subscriber) = self.store.subscriber(ptmsi)? else { return Ok(None) };
         let session = match &subscriber.session {
@@ -407,9 +367,6 @@ impl<S: Store> Sessions<S> {
     }
 
     /// A subscriber has moved to another SGSN: removes his session here.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn let_go(&mut self, ptmsi: u32) -> Result<(), StoreError> {
         self.store.forget_subscriber(ptmsi)
     }

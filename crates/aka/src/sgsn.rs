@@ -12,7 +12,6 @@ use shakedown_trace::{Endpoint, Negotiated};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A cross-certificate that is not accepted, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotAdmitted(pub String);
@@ -27,28 +26,21 @@ pub trait Environment {
     fn accept(&mut self, home: &Network) -> Option<Self::Endpoint>;
 
     /// A home network's certificate of this network's authority has come, DER.
-    ///
-    /// # Errors
-    /// [`NotAdmitted`] where it is none, or not one that a known network issued.
     fn admit(&mut self, home: &Network, cross_certificate: &[u8]) -> Result<(), NotAdmitted>;
 
     /// Fills `bytes` with unpredictable random numbers.
     fn random(&mut self, bytes: &mut [u8]);
 }
 
-/// What has happened so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // the names suffice
 pub struct Tally {
     pub full: u64,
     pub resumed: u64,
-    /// By cause.
     pub rejected: BTreeMap<&'static str, u64>,
     /// Sessions that were offered and not resumed, by decision.
     pub not_resumed: BTreeMap<&'static str, u64>,
     /// Subscribers that went to another SGSN.
     pub handed_over: u64,
-    /// Subscribers that came from one.
     pub taken_over: u64,
 }
 
@@ -67,7 +59,6 @@ impl<V: Environment, S: Store> Node<V, S> {
         Self { name, network, environment, sessions, tally: Tally::default() }
     }
 
-    /// Its name.
     pub fn name(&self) -> &NodeName {
         &self.name
     }
@@ -77,15 +68,11 @@ impl<V: Environment, S: Store> Node<V, S> {
         &self.tally
     }
 
-    /// Its sessions.
     pub fn sessions(&self) -> MutexGuard<'_, Sessions<S>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers another SGSN.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn answer(&mut self, query: &Query) -> Result<Answer, StoreError> {
         let (ptmsi, claimer) = match query {
             Query::Context { ptmsi } => (ptmsi, None),
@@ -121,32 +108,24 @@ impl<V: Environment, S: Store> Node<V, S> {
 pub enum AttachEvent {
     /// The mobile has confirmed: both ends have the same keys and saw the same request.
     Attached {
-        /// Who it is.
         imsi: Imsi,
-        /// An earlier session was resumed.
         resumed: bool,
     },
-    /// User data, opened.
     Data(Vec<u8>),
     /// It is over. Nothing else follows.
     Rejected {
-        /// The cause that is sent to the mobile.
         cause: Cause,
-        /// Why, in a line.
         reason: String,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// For the request.
     Request,
-    /// For the old SGSN.
     Context,
     /// For the home network's cross-certificate.
     Certificate,
     Handshake,
-    /// For the identity, under protection.
     Identity,
     /// For the home network's word.
     Location,
@@ -253,7 +232,6 @@ impl<E: Endpoint> Attach<E> {
         self.phase == Phase::Over
     }
 
-    /// Appends what there is to send.
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>) -> bool {
         let any = !self.out.is_empty();
         buffer.append(&mut self.out);

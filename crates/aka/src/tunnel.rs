@@ -46,7 +46,6 @@ impl<E: Endpoint> Tunnel<E> {
         self.work(now, out);
     }
 
-    /// Sends a message inside.
     pub fn send(&mut self, now: Time, message: &Message, out: &mut Vec<u8>) -> bool {
         let written = self.endpoint.write(now, &message.to_bytes()).is_ok();
         self.work(now, out);

@@ -23,7 +23,6 @@ const HEADER_BYTES: usize = 13;
 /// DTLS 1.3: the epoch of handshake keys.
 const EPOCH_HANDSHAKE: u16 = 2;
 
-/// A record.
 struct Record<'a> {
     kind: u8,
     version: u16,
@@ -124,7 +123,6 @@ struct Direction {
     application_bytes: u64,
 }
 
-/// A connection that speaks DTLS.
 #[derive(Default)]
 pub(crate) struct DtlsConnection {
     directions: [Direction; 2],

@@ -5,23 +5,10 @@ use std::path::PathBuf;
 /// Why a capture could not be read, or not to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The file is not there or may not be read.
     #[error("cannot open {path}: {source}")]
-    Open {
-        /// The file asked for.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// The system failed to read on.
+    Open { path: PathBuf, source: std::io::Error },
     #[error("cannot read on at byte {offset}: {source}")]
-    Read {
-        /// Where.
-        offset: u64,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// The file has no byte.
+    Read { offset: u64, source: std::io::Error },
     #[error("the file is empty; a capture (pcap or pcapng) begins with at least 24 bytes of header")]
     Empty,
     /// The first bytes belong to no capture format.
@@ -32,15 +19,8 @@ pub enum CaptureError {
         /// What it may be instead.
         hint: &'static str,
     },
-    /// A version of the format that has never been defined.
     #[error("capture format version {major}.{minor} is not known; pcap 2.x and pcapng 1.x are accepted")]
-    UnknownVersion {
-        /// Major number.
-        major: u16,
-        /// Minor number.
-        minor: u16,
-    },
-    /// Packets of a kind that cannot be taken apart.
+    UnknownVersion { major: u16, minor: u16 },
     #[error(
         "packets of link type {number} are not understood; accepted are Ethernet (1), null/loopback (0, 108), \
          raw IP (12, 14, 101, 228, 229), PPP (9) and Linux cooked (113, 276)"
@@ -49,7 +29,6 @@ pub enum CaptureError {
         /// Number in the registry of link types.
         number: u32,
     },
-    /// The file ends within a packet or block.
     #[error(
         "the capture is cut: packet {packet} begins at byte {offset} and takes {expected} bytes, \
          of which {found} are there"
@@ -57,37 +36,21 @@ pub enum CaptureError {
     Cut {
         /// Number of the packet that is not whole, from 1.
         packet: u64,
-        /// Where it begins.
         offset: u64,
         /// How many bytes it takes.
         expected: u64,
-        /// How many there are.
         found: u64,
     },
-    /// A header that contradicts itself.
     #[error("the capture is damaged at byte {offset}: {reason}")]
-    Corrupt {
-        /// Where.
-        offset: u64,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The key log is not there or may not be read.
+    Corrupt { offset: u64, reason: String },
     #[error("cannot open key log {path}: {source}")]
-    OpenKeyLog {
-        /// The file asked for.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// A line of the key log that says nothing.
+    OpenKeyLog { path: PathBuf, source: std::io::Error },
     #[error(
         "key log, line {line}: {reason}; accepted: LABEL CLIENT_RANDOM SECRET in hexadecimal, or # comment"
     )]
     KeyLog {
         /// Line number, from 1.
         line: usize,
-        /// What is wrong.
         reason: String,
     },
 }

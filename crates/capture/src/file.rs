@@ -32,7 +32,6 @@ pub enum Link {
 
 impl Link {
     /// The registry's number (<https://www.tcpdump.org/linktypes.html>).
-    #[must_use]
     pub fn from_number(number: u32) -> Self {
         // The upper half of the field may carry the length of a frame check sequence.
         match number & 0xffff {
@@ -56,7 +55,6 @@ pub struct RawPacket<'a> {
     pub time_ns: u64,
     /// How `data` begins.
     pub link: Link,
-    /// What was captured.
     pub data: &'a [u8],
     /// How long the packet was on the wire.
     pub original_bytes: usize,
@@ -76,9 +74,6 @@ pub struct CaptureReader<R> {
 
 impl<R: Read> CaptureReader<R> {
     /// Reads the file's header.
-    ///
-    /// # Errors
-    /// [`CaptureError`] where it is no capture, or of a link type that is not understood.
     pub fn new(source: R) -> Result<Self, CaptureError> {
         let mut window = Window::new(source);
         if !window.want(4)? {

@@ -84,7 +84,6 @@ pub struct Inspector<R> {
 /// What became of a [step](Inspector::step).
 #[derive(Debug)]
 pub enum Step {
-    /// A connection is over.
     Connection(Box<Connection>),
     /// As many packets as asked for were read, and no connection is over.
     NoneYet,
@@ -99,7 +98,6 @@ enum Cause {
     End,
     /// Too much is held.
     Memory,
-    /// There are too many.
     Places,
 }
 
@@ -123,7 +121,6 @@ struct State {
     summary: Summary,
     first_ns: Option<u64>,
     last_ns: u64,
-    /// Number of the next connection recognised.
     next_index: u64,
     /// Number of the next flow, to distinguish successive users of the same addresses.
     next_flow: u64,
@@ -131,9 +128,6 @@ struct State {
 
 impl Inspector<File> {
     /// Opens a capture file, with a key log if there is one.
-    ///
-    /// # Errors
-    /// [`CaptureError`] where one of them cannot be read, or the file is no capture.
     pub fn open(path: &Path, key_log: Option<&Path>, limits: Limits) -> Result<Self, CaptureError> {
         let keys = key_log.map(KeyLog::open).transpose()?.unwrap_or_default();
         let file =
@@ -144,16 +138,12 @@ impl Inspector<File> {
 
 impl<R: Read> Inspector<R> {
     /// Begins with a capture's header.
-    ///
-    /// # Errors
-    /// [`CaptureError`] where it is no capture.
     pub fn new(source: R, keys: KeyLog, limits: Limits) -> Result<Self, CaptureError> {
         let reader = CaptureReader::new(source)?;
         Ok(Self { reader, state: State::new(keys, limits), left: None, error: None })
     }
 
     /// What the capture was; complete once the iterator has ended.
-    #[must_use]
     pub fn summary(&self) -> Summary {
         let mut summary = self.state.summary.clone();
         summary.duration_s =
@@ -182,7 +172,6 @@ impl<R: Read> Inspector<R> {
     }
 
     /// Why reading ended before the end of the file, if it did; what came before has been yielded.
-    #[must_use]
     pub fn error(&self) -> Option<&CaptureError> {
         self.error.as_ref()
     }
@@ -218,7 +207,6 @@ impl<R: Read> Inspector<R> {
     }
 
     /// How far into the file reading has come.
-    #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.reader.bytes_read()
     }

@@ -5,7 +5,6 @@ use shakedown_trace::MessageName;
 /// A point of the capture at which bytes of one direction went past.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Number of the packet in the file.
     pub(crate) packet: u64,
     /// Nanoseconds since 1970.
     pub(crate) time_ns: u64,
@@ -13,7 +12,6 @@ pub(crate) struct Mark {
     pub(crate) peer_acknowledged: u64,
 }
 
-/// What a message is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
     Known(MessageName),

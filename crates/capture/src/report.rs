@@ -6,13 +6,10 @@ use std::collections::BTreeMap;
 /// A figure for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Directions<T> {
-    /// What the client sent.
     pub client_to_server: T,
-    /// What the server sent.
     pub server_to_client: T,
 }
 
-/// One message of the handshake.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Message {
     /// Place among the messages, from 0.
@@ -31,18 +28,14 @@ pub struct Message {
     pub wait_s: f64,
     /// Of the wait, what the sender of this message took; see [`crate::inspect`].
     pub peer_s: Option<f64>,
-    /// Of the wait, what the network took.
     pub network_s: Option<f64>,
 }
 
 /// Handshake bytes, the sum of the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Bytes {
-    /// What the client sent.
     pub client_to_server: u64,
-    /// What the server sent.
     pub server_to_client: u64,
-    /// Both.
     pub total: u64,
 }
 
@@ -51,7 +44,6 @@ pub struct Bytes {
 pub struct Encrypted {
     /// Record headers included.
     pub bytes: u64,
-    /// Records.
     pub records: usize,
     /// When the first began, since the connection began.
     pub from_s: Option<f64>,
@@ -73,22 +65,17 @@ pub struct Retransmissions {
 /// Bytes that were on the wire and are not in the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Gaps {
-    /// Spans.
     pub count: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 
 /// Shortest round trips between the capture point and either end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct RoundTrip {
-    /// To the client and back.
     pub client_side_s: Option<f64>,
-    /// To the server and back.
     pub server_side_s: Option<f64>,
 }
 
-/// An alert.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alert {
     /// `client` or `server`.
@@ -108,11 +95,8 @@ pub struct Connection {
     pub index: u64,
     /// `tcp` or `udp`.
     pub transport: &'static str,
-    /// Address and port.
     pub client: String,
-    /// Address and port.
     pub server: String,
-    /// The name the client asked for.
     pub server_name: Option<String>,
     /// `ssl3` to `tls1.3`, `dtls1.0` to `dtls1.3`, `wtls`; `None` where no ServerHello was seen.
     pub protocol: Option<&'static str>,
@@ -140,7 +124,6 @@ pub struct Connection {
     pub encrypted: Directions<Encrypted>,
     /// Records of application data, headers included.
     pub application_data_bytes: Directions<u64>,
-    /// Alerts.
     pub alerts: Vec<Alert>,
     /// What was sent more than once.
     pub retransmissions: Directions<Retransmissions>,
@@ -154,25 +137,19 @@ pub struct Connection {
 
 impl Connection {
     /// True where any part of a handshake was seen.
-    #[must_use]
     pub fn has_handshake(&self) -> bool {
         let undecrypted = self.encrypted.client_to_server.records + self.encrypted.server_to_client.records;
         !self.messages.is_empty() || undecrypted > 0
     }
 }
 
-/// What the whole capture was.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// Packets read.
     pub packets: u64,
-    /// Their captured bytes.
     pub captured_bytes: u64,
     /// From the first packet to the last.
     pub duration_s: f64,
-    /// Connections reported.
     pub connections: u64,
-    /// Those of them of which any part of a handshake was seen.
     pub handshakes: u64,
     /// TCP connections and UDP exchanges that speak something else.
     pub other_flows: u64,

@@ -39,7 +39,6 @@ struct Held {
 /// What happened to a direction's segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Segments with payload.
     pub(crate) segments: u64,
     /// Payload bytes on the wire, repetitions included.
     pub(crate) payload_bytes: u64,
@@ -52,7 +51,6 @@ pub(crate) struct Counts {
     pub(crate) stray_segments: u64,
 }
 
-/// One segment's payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Payload<'a> {
     pub(crate) sequence: u32,
@@ -78,7 +76,6 @@ pub(crate) struct HalfStream {
     held_bytes: usize,
     /// When the first hole was seen.
     hole_since_ns: u64,
-    /// Where the stream ends.
     end: Option<u64>,
     /// Farthest byte seen.
     highest: u64,

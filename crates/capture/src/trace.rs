@@ -20,24 +20,18 @@ pub struct TraceMessage {
     pub name: String,
     /// Which run of messages of one sender, from 1; `None` for tickets after a TLS 1.3 handshake.
     pub flight: Option<u32>,
-    /// On the wire.
     pub bytes: u64,
 }
 
 /// An operation, as in a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TraceOperation {
-    /// Who does it.
     pub side: Side,
-    /// Index of the message it is done for.
     pub message: Option<usize>,
-    /// What is done.
     pub operation: Operation,
-    /// By which family.
     pub algorithm: &'static str,
     /// With which size or curve.
     pub parameters: &'static str,
-    /// What for.
     pub class: Class,
     /// Always 1.
     pub count: u64,
@@ -48,11 +42,9 @@ pub struct TraceOperation {
 /// A handshake without times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapturedTrace {
-    /// Canonical name.
     pub suite: String,
     /// How it was obtained: `captured`.
     pub kind: &'static str,
-    /// Handshake bytes.
     pub bytes: Bytes,
     /// Runs of messages of one sender.
     pub flights: u32,
@@ -65,37 +57,20 @@ pub struct CapturedTrace {
 /// Why a connection is no trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTrace {
-    /// The suite could not be identified.
     #[error(
         "connection {index}: not everything that a suite's name says was visible (an abbreviated handshake, \
          or TLS 1.3 without a key log)"
     )]
-    UnknownSuite {
-        /// The connection's index.
-        index: u64,
-    },
-    /// The handshake did not end well, or not in the capture.
+    UnknownSuite { index: u64 },
     #[error("connection {index}: the handshake is not complete")]
-    Incomplete {
-        /// The connection's index.
-        index: u64,
-    },
-    /// Part of the handshake stayed encrypted.
+    Incomplete { index: u64 },
     #[error(
         "connection {index}: {bytes} bytes of the handshake are encrypted and the key log does not decrypt them"
     )]
-    Encrypted {
-        /// The connection's index.
-        index: u64,
-        /// How much.
-        bytes: u64,
-    },
+    Encrypted { index: u64, bytes: u64 },
 }
 
 /// Makes a trace of a connection.
-///
-/// # Errors
-/// [`NoTrace`] where the capture does not show enough.
 pub fn of(connection: &Connection) -> Result<CapturedTrace, NoTrace> {
     let index = connection.index;
     if !connection.complete {

@@ -26,7 +26,6 @@ pub const MAXIMUM_SEGMENT_BYTES: usize = 1460;
 pub const MAXIMUM_DATAGRAM_BYTES: usize = 65_507;
 /// First client port: the bottom of the dynamic range (RFC 6335).
 pub const FIRST_CLIENT_PORT: u16 = 49_152;
-/// The server's address in every capture.
 pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 
 const LINK_TYPE_ETHERNET: u32 = 1;
@@ -36,11 +35,9 @@ const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 /// One thing that one side sent: a chunk of a stream, or a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk<'a> {
-    /// Who sent it.
     pub from: Side,
     /// When, since the start of the conversation.
     pub time: Duration,
-    /// What.
     pub bytes: &'a [u8],
 }
 
@@ -51,7 +48,6 @@ pub struct Conversation<'a> {
     pub transport: Transport,
     /// Where the client sits; [`Writer::addresses`] hands out distinct ones.
     pub client: SocketAddrV4,
-    /// Where the server sits.
     pub server: SocketAddrV4,
     /// When it began, since 1970-01-01 00:00 UTC.
     pub start: Duration,
@@ -62,42 +58,22 @@ pub struct Conversation<'a> {
 /// Why a capture could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The file could not be made.
     #[error("cannot create {path}: {source}")]
-    Create {
-        /// The file asked for.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
+    Create { path: PathBuf, source: std::io::Error },
     /// The file could not be written to: a full disk, for one.
     #[error("cannot write {path}: {source}")]
-    Write {
-        /// The file asked for.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// A datagram that no UDP packet can carry.
+    Write { path: PathBuf, source: std::io::Error },
     #[error(
         "a datagram of {bytes} bytes does not fit into a UDP packet, which takes at most {MAXIMUM_DATAGRAM_BYTES}"
     )]
-    DatagramTooLarge {
-        /// Its size.
-        bytes: usize,
-    },
-    /// A time that the file format has no room for.
+    DatagramTooLarge { bytes: usize },
     #[error(
         "a packet at {seconds} s since 1970 does not fit into a capture, whose times end at {} s",
         u32::MAX
     )]
-    TimeTooLate {
-        /// Its time.
-        seconds: u64,
-    },
+    TimeTooLate { seconds: u64 },
 }
 
-/// Writes one capture file.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -108,9 +84,6 @@ pub struct Writer {
 
 impl Writer {
     /// Begins a capture that will appear at `path`, where there is nothing yet.
-    ///
-    /// # Errors
-    /// [`WriteError::Create`] where the folder does not take a file, [`WriteError::Write`] where it is full.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
         let create_error = |source| WriteError::Create { path: path.to_path_buf(), source };
         if path.is_dir() {

@@ -114,7 +114,6 @@ impl Direction {
     }
 }
 
-/// A connection that speaks WTLS.
 #[derive(Default)]
 pub(crate) struct WtlsConnection {
     directions: [Direction; 2],
@@ -385,7 +384,6 @@ pub(crate) fn alert_description(number: u8) -> String {
     name.to_owned()
 }
 
-/// The name of an alert level.
 pub(crate) fn alert_level(number: u8) -> String {
     match number {
         1 => "warning".to_owned(),

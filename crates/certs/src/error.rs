@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 /// Why certificates could not be made, read or described. Each message says what, where, and what is accepted.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum CertsError {
     #[error(transparent)]
     Pki(#[from] PkiError),

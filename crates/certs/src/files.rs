@@ -7,18 +7,13 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// One file that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Written {
-    /// Where.
     pub path: PathBuf,
-    /// What is in it.
     pub what: &'static str,
-    /// Its length.
     pub bytes: usize,
 }
 
-/// One file to be written.
 pub(crate) struct Sheet {
     pub name: &'static str,
     pub what: &'static str,

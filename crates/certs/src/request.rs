@@ -14,11 +14,9 @@ use shakedown_trace::suite::KeyType;
 use shakedown_wtls::certificate::Certificate as WtlsCertificate;
 use std::path::PathBuf;
 
-/// What is wanted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
-    /// Describe files.
     Show(Show),
     /// Make a chain of new keys.
     Make(Make),
@@ -28,7 +26,6 @@ pub enum Request {
     Profiles {},
     /// Check a profile: its name, or a file's path.
     Profile {
-        /// Which.
         name: String,
     },
 }
@@ -38,33 +35,21 @@ pub enum Request {
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant)] // one at a time exists
 pub enum Response {
-    /// What the files are.
     Shown(Vec<Shown>),
-    /// What was made.
-    Made {
-        /// The files.
-        files: Vec<Written>,
-        /// What the new chain is.
-        description: Description,
-    },
-    /// The profiles.
+    Made { files: Vec<Written>, description: Description },
     Profiles(Vec<ProfileEntry>),
 }
 
 /// One file described.
 #[derive(Clone, Debug, Serialize)]
 pub struct Shown {
-    /// Which file.
     pub file: PathBuf,
-    /// What it is.
     #[serde(flatten)]
     pub description: Description,
 }
 
-/// One profile.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProfileEntry {
-    /// Its name.
     pub name: &'static str,
     /// The keys of the chains that it is usually seen with.
     pub keys: String,
@@ -76,15 +61,12 @@ pub struct ProfileEntry {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Show {
-    /// Which.
     pub files: Vec<PathBuf>,
-    /// File of the private key.
     #[serde(default)]
     pub key: Option<PathBuf>,
     /// File of the roots that the peer trusts.
     #[serde(default)]
     pub ca: Option<PathBuf>,
-    /// Password of archives and keys.
     #[serde(default)]
     pub password: Option<String>,
     /// Whom the peer thinks it talks to.
@@ -107,9 +89,7 @@ pub struct Make {
     /// `leaf@issuer@root`; a lone leaf is issued by a root of its own kind; without, the profile's usual keys.
     #[serde(default)]
     pub keys: Option<String>,
-    /// Folder for the files.
     pub out: PathBuf,
-    /// Whether files may be replaced.
     #[serde(default)]
     pub replace: bool,
     /// WTLS certificates instead of X.509.
@@ -121,16 +101,13 @@ pub struct Make {
     /// Name or path.
     #[serde(default = "lab")]
     pub profile: String,
-    /// What to change in the leaf.
     #[serde(default)]
     pub name: Option<String>,
-    /// Instead of the profile's alternative names.
     #[serde(default)]
     pub alternative_names: Vec<String>,
     /// First day of the leaf's validity.
     #[serde(default)]
     pub not_before: Option<String>,
-    /// Days of the leaf's validity.
     #[serde(default)]
     pub days: Option<u32>,
     /// Also write a PKCS #12 archive under this password.
@@ -146,7 +123,6 @@ pub struct Make {
 pub struct Issue {
     /// `root`, `intermediate`, `server` or `client`.
     pub place: String,
-    /// What key.
     pub key: String,
     /// The issuer's certificate, its own issuers after it; for all but a root.
     #[serde(default)]
@@ -154,12 +130,9 @@ pub struct Issue {
     /// The issuer's key, where it is not in the same file.
     #[serde(default)]
     pub ca_key: Option<PathBuf>,
-    /// Password of the issuer's files.
     #[serde(default)]
     pub ca_password: Option<String>,
-    /// Folder for the files.
     pub out: PathBuf,
-    /// Whether files may be replaced.
     #[serde(default)]
     pub replace: bool,
     /// A WTLS certificate instead of X.509; goes without saying where the issuer's is one.
@@ -171,13 +144,11 @@ pub struct Issue {
     /// Instead of the profile's common name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Instead of the profile's alternative names.
     #[serde(default)]
     pub alternative_names: Vec<String>,
     /// First day of validity.
     #[serde(default)]
     pub not_before: Option<String>,
-    /// Days of validity.
     #[serde(default)]
     pub days: Option<u32>,
     /// When the result is validated, in seconds since 1970.

@@ -13,7 +13,6 @@ use shakedown_wtls::crypto::Provider;
 use shakedown_wtls::provider::openssl::OpenSsl;
 use std::path::PathBuf;
 
-/// The files of one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppliedFiles {
     /// Leaf first; may hold root and key too.
@@ -22,7 +21,6 @@ pub struct SuppliedFiles {
     pub key: Option<PathBuf>,
     /// The root that the peer is to trust, where the chain does not end with it.
     pub ca: Option<PathBuf>,
-    /// Of archives and keys.
     pub password: Option<String>,
 }
 
@@ -31,13 +29,11 @@ pub struct SuppliedFiles {
 pub enum AnyIdentity {
     /// For any protocol; WTLS takes RSA keys and curves of its own.
     X509(Identity),
-    /// For WTLS.
     Wtls(WtlsIdentity),
 }
 
 impl AnyIdentity {
     /// The name that the peer checks.
-    #[must_use]
     pub fn subject(&self) -> &str {
         match self {
             Self::X509(identity) => &identity.subject,
@@ -46,7 +42,6 @@ impl AnyIdentity {
     }
 
     /// The leaf's private key as PKCS #8 DER.
-    #[must_use]
     pub fn key(&self) -> &[u8] {
         match self {
             Self::X509(identity) => &identity.key,
@@ -55,9 +50,6 @@ impl AnyIdentity {
     }
 
     /// What is sent in WTLS, leaf first.
-    ///
-    /// # Errors
-    /// [`CertificateError::X509`] for X.509 certificates that WTLS has no use for.
     pub fn wtls_chain(&self) -> Result<Vec<ChainCertificate>, CertificateError> {
         match self {
             Self::X509(identity) => {
@@ -68,9 +60,6 @@ impl AnyIdentity {
     }
 
     /// The root that a WTLS peer trusts.
-    ///
-    /// # Errors
-    /// [`CertificateError`] for a root whose key can't verify.
     pub fn wtls_anchor<P: Provider>(
         &self,
         provider: &P,
@@ -85,7 +74,6 @@ impl AnyIdentity {
     }
 }
 
-/// A suite with user-supplied identities in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppliedSuite {
     /// With the keys part that the files give: the server's, else the client's.
@@ -99,10 +87,6 @@ pub struct SuppliedSuite {
 }
 
 /// Loads each side's files for a suite; all certificates must be valid at `now_unix_s`.
-///
-/// # Errors
-/// [`CertsError::Suite`] where the suite has no use for such keys, [`CertsError::NoUse`] where it has no use for a side's
-/// certificates at all, and what loading fails with.
 pub fn load(
     suite: &Suite,
     server: Option<&SuppliedFiles>,

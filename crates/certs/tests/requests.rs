@@ -1,5 +1,5 @@
 //! The `certs` command as data in and data out.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
 use shakedown_certs::request;

@@ -1,5 +1,5 @@
 //! User-supplied certificates in a suite.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 use shakedown_certs::request;
 use shakedown_certs::supplied::{self, AnyIdentity, SuppliedFiles};

@@ -1,5 +1,5 @@
 //! WTLS identities: accepted by the engine's own verification, kept, and read from a user's files.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 use shakedown_certs::{CertsError, describe, wtls};
 use shakedown_pki::inspect::{Criteria, Reason};

@@ -21,9 +21,7 @@ pub const FIRST_WAIT: Time = Time::from_secs(1);
 const FRAMED: [u8; 4] = 2_u32.to_be_bytes();
 const WIRELESS: [u8; 4] = 19_u32.to_be_bytes();
 
-/// Why an authentication did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum ClientFailure {
     #[error(transparent)]
     Peer(#[from] PeerFailure),
@@ -53,7 +51,6 @@ fn times(count: u32) -> String {
 
 impl ClientFailure {
     /// In a few words that do not depend on the occasion, to count by.
-    #[must_use]
     pub fn cause(&self) -> String {
         match self {
             Self::Peer(failure) => failure.cause(),
@@ -67,9 +64,7 @@ impl ClientFailure {
     }
 }
 
-/// Why a datagram changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum Discarded {
     #[error(transparent)]
     Packet(#[from] PacketError),
@@ -86,7 +81,6 @@ pub enum Next {
     Transmit,
     /// Both sides have the same keys.
     Success,
-    /// It failed.
     Failure(ClientFailure),
 }
 
@@ -101,7 +95,6 @@ pub struct Exchanged {
     pub radius_bytes: u64,
 }
 
-/// One authentication.
 pub struct Authentication<E> {
     peer: Peer<E>,
     secret: Arc<Secret>,
@@ -132,7 +125,6 @@ impl<E: Endpoint> Authentication<E> {
         Self { peer, secret, state: None, eap, waiting: None, limit, exchanged: Exchanged::default() }
     }
 
-    /// The EAP peer inside.
     pub fn peer(&self) -> &Peer<E> {
         &self.peer
     }
@@ -149,9 +141,6 @@ impl<E: Endpoint> Authentication<E> {
 
     /// The request to send now. Identifier and authenticator must not be those of another request that waits at the same
     /// server; the authenticator is random.
-    ///
-    /// # Errors
-    /// [`ClientFailure::Build`] where it does not fit a packet.
     pub fn transmit(
         &mut self,
         now: Time,
@@ -186,9 +175,6 @@ impl<E: Endpoint> Authentication<E> {
     }
 
     /// The same request again where its time has come.
-    ///
-    /// # Errors
-    /// [`ClientFailure::NoAnswer`] or [`ClientFailure::NotBelieved`] where it has waited long enough.
     pub fn handle_timeout(&mut self, now: Time) -> Result<Option<&[u8]>, ClientFailure> {
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| waiting.deadline <= now) else {
             return Ok(None);
@@ -206,9 +192,6 @@ impl<E: Endpoint> Authentication<E> {
     }
 
     /// Processes a datagram from the server. It is ignored unless it is a valid response to the pending request.
-    ///
-    /// # Errors
-    /// [`Discarded`].
     pub fn handle(&mut self, now: Time, datagram: &[u8]) -> Result<Next, Discarded> {
         let packet = Packet::parse(datagram)?;
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| waiting.identifier == packet.identifier())

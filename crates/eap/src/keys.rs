@@ -4,7 +4,6 @@ use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, ExportError};
 use std::fmt;
 
-/// Bytes of the MSK, and of the EMSK.
 pub const MSK_BYTES: usize = 64;
 
 /// Master Session Key.
@@ -16,7 +15,6 @@ const METHOD: [u8; 1] = [crate::eap::kind::TLS];
 /// What both sides derive from a finished handshake.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Keys {
-    /// What the link's own keys come from.
     pub msk: Msk,
     /// What stays between peer and server.
     pub emsk: [u8; MSK_BYTES],
@@ -30,9 +28,6 @@ impl fmt::Debug for Keys {
 
 impl Keys {
     /// Exports them from an endpoint that is established.
-    ///
-    /// # Errors
-    /// [`ExportError`] where its stack cannot.
     pub fn export(endpoint: &dyn Endpoint, protocol: Protocol) -> Result<Self, ExportError> {
         let mut both = [0; 2 * MSK_BYTES];
         // Both at once: in TLS 1.3 a shorter request gives other bytes. Up to TLS 1.2 there is no context, which is not

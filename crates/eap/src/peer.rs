@@ -12,9 +12,7 @@ pub const MAX_ROUNDS: u32 = 300;
 /// The protected success indication of a TLS 1.3 server (RFC 9190 section 2.1.1).
 pub const PROTECTED_SUCCESS: [u8; 1] = [0];
 
-/// Why an authentication failed, as the peer sees it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum PeerFailure {
     #[error("the TLS handshake failed: {0}")]
     Handshake(shakedown_trace::Failure),
@@ -32,7 +30,6 @@ pub enum PeerFailure {
 
 impl PeerFailure {
     /// In a few words that do not depend on the occasion, to count by.
-    #[must_use]
     pub fn cause(&self) -> String {
         match self {
             Self::Handshake(failure) => match &failure.alert {
@@ -50,17 +47,14 @@ impl PeerFailure {
 /// What a request led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Send this response.
     Response(Vec<u8>),
     /// Authenticated; `Peer::keys` are there.
     Success,
-    /// It is over.
     Failure(PeerFailure),
     /// Not for this peer now; discarded silently.
     Ignored,
 }
 
-/// One authentication's peer.
 pub struct Peer<E> {
     tunnel: Tunnel<E>,
     identity: Vec<u8>,

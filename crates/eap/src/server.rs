@@ -10,9 +10,7 @@ use shakedown_trace::{CloseReason, Endpoint, Failure};
 /// Maximum number of requests in a session: a flight of 64 KiB in fragments of 500 bytes takes 132.
 pub const MAX_ROUNDS: u32 = 300;
 
-/// Why an authentication failed, as the server sees it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum ServerFailure {
     #[error("the TLS handshake failed: {0}")]
     Handshake(Failure),
@@ -30,7 +28,6 @@ pub enum ServerFailure {
 
 impl ServerFailure {
     /// In a few words that do not depend on the occasion, to count by.
-    #[must_use]
     pub fn cause(&self) -> String {
         match self {
             Self::Handshake(Failure { alert: Some(alert), .. }) => format!("tls_{alert}"),
@@ -42,14 +39,11 @@ impl ServerFailure {
     }
 }
 
-/// What the server has to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// The next request.
     Request(Vec<u8>),
     /// EAP-Success; `Server::keys` are there.
     Success(Vec<u8>),
-    /// EAP-Failure, and why.
     Failure(Vec<u8>, ServerFailure),
     /// The response was none to the request that waits; discarded silently.
     Ignored,
@@ -57,9 +51,7 @@ pub enum Said {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// An identity is due.
     Identity,
-    /// The handshake goes on.
     Handshake,
     /// All is said; the peer's acknowledgement is due.
     Finished,
@@ -68,7 +60,6 @@ enum State {
     Over,
 }
 
-/// One authentication's server.
 pub struct Server<E> {
     tunnel: Tunnel<E>,
     state: State,

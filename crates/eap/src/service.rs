@@ -19,11 +19,9 @@ use std::net::{IpAddr, SocketAddr};
 /// Bounds of what a service holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Authentications at a time.
     pub sessions: usize,
     /// Authentications at a time for one client (an access point, by its address).
     pub sessions_per_client: usize,
-    /// Duration of an authentication.
     pub session_time: Time,
     /// Responses that are kept for duplicate requests.
     pub replies: usize,
@@ -47,11 +45,9 @@ impl Default for Limits {
 
 /// Counts of events since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Tally {
     pub accepted: u64,
     pub resumed: u64,
-    /// By cause.
     pub rejected: BTreeMap<String, u64>,
     pub duplicates: u64,
     /// Datagrams that are not valid requests, and replayed requests.
@@ -81,7 +77,6 @@ struct Session<E> {
 
 /// Provides endpoints and random numbers to the service.
 pub trait Environment {
-    /// A TLS endpoint.
     type Endpoint: Endpoint;
 
     /// A new server endpoint; `None` if none can be created.
@@ -91,14 +86,12 @@ pub trait Environment {
     fn random(&mut self, bytes: &mut [u8]);
 }
 
-/// The server.
 pub struct Service<V: Environment> {
     environment: V,
     secret: Secret,
     fragment_bytes: usize,
     limits: Limits,
     sessions: HashMap<SessionId, Session<V::Endpoint>>,
-    /// Number of sessions of each client that has any.
     per_client: HashMap<IpAddr, usize>,
     /// Sessions in the order in which they expire, some of them ended; at most twice the limit of sessions.
     expiring: VecDeque<(Time, SessionId)>,
@@ -291,7 +284,6 @@ impl<V: Environment> Service<V> {
         self.begun.insert(content);
     }
 
-    /// Removes a session.
     fn end(&mut self, id: &SessionId) -> Option<Session<V::Endpoint>> {
         let session = self.sessions.remove(id)?;
         if let Entry::Occupied(mut count) = self.per_client.entry(session.client) {

@@ -1,5 +1,5 @@
 //! Peer and server against each other: round trips, keys, and what a network may do to their packets.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 mod scripted;
 

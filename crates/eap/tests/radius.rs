@@ -1,5 +1,5 @@
 //! RADIUS packets against the RFCs' own examples, and against damage.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use shakedown_eap::radius::{

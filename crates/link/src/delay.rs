@@ -35,7 +35,6 @@ struct Process {
 
 impl<P> Delay<P> {
     /// A delay with draws of a stream; a constant one leaves it alone.
-    #[must_use]
     pub fn new(delay: Distribution, stream: Stream) -> Self {
         let process = delay.as_constant().is_none().then(|| Process::new(stream));
         Self { delay, process, latest: Ns::ZERO, first: Ns::MAX, held: VecDeque::new() }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 /// A distribution of times as files and callers give it, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-#[allow(missing_docs)] // the names suffice
 pub enum DistributionSpec {
     /// Always the same.
     Constant { s: f64 },
@@ -36,9 +35,7 @@ pub enum DistributionSpec {
     Samples { s: Vec<f64> },
 }
 
-/// Why a distribution makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum DistributionError {
     #[error("{name} is {value}; accepted: 0 to 1e9 seconds")]
     NotATime { name: &'static str, value: f64 },
@@ -149,14 +146,12 @@ fn quantiles(points: &[(f64, f64)]) -> Result<Arc<[(f64, f64)]>, DistributionErr
 
 impl Distribution {
     /// Always the same time.
-    #[must_use]
     pub fn constant(time: Ns) -> Self {
         Self(Shape::Constant(time))
     }
 
     /// The one value that is ever drawn, if there is only one.
     #[inline]
-    #[must_use]
     pub fn as_constant(&self) -> Option<Ns> {
         if let Shape::Constant(time) = self.0 { Some(time) } else { None }
     }
@@ -188,7 +183,6 @@ impl Distribution {
     }
 
     /// The mean, in seconds.
-    #[must_use]
     pub fn mean_s(&self) -> f64 {
         match &self.0 {
             Shape::Constant(time) => time.as_secs_f64(),
@@ -214,7 +208,6 @@ impl Distribution {
     }
 
     /// The mean of the square, in seconds²; of a normal distribution with a minimum an upper bound.
-    #[must_use]
     pub fn square_s2(&self) -> f64 {
         let mean_s = self.mean_s();
         match &self.0 {

@@ -13,7 +13,6 @@ pub struct Duplication<L> {
 
 impl<L> Duplication<L> {
     /// Duplicates with a probability, with draws of a stream.
-    #[must_use]
     pub fn new(probability: Probability, stream: Stream, inner: L) -> Self {
         Self { inner, probability, stream }
     }

@@ -21,13 +21,11 @@ struct Ends {
 
 impl<L> Encapsulation<L> {
     /// Adds bytes and leaves payloads in the clear; 0 for none.
-    #[must_use]
     pub fn counted(overhead_bytes: u32, inner: L) -> Self {
         Self { inner, overhead_bytes, ends: None, rejected: 0 }
     }
 
     /// Encrypts with one cipher and decrypts with another: the two ends of the link, with the same key.
-    #[must_use]
     pub fn new(sender: Box<dyn FrameCipher>, receiver: Box<dyn FrameCipher>, inner: L) -> Self {
         let overhead_bytes = sender.overhead_bytes();
         Self { inner, overhead_bytes, ends: Some(Box::new(Ends { sender, receiver })), rejected: 0 }
@@ -52,7 +50,6 @@ impl<L> Encapsulation<L> {
     }
 
     /// Frames that did not verify at the far end.
-    #[must_use]
     pub fn rejected(&self) -> u64 {
         self.rejected
     }

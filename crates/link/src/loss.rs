@@ -12,15 +12,12 @@ pub enum LossProcess {
     /// In bursts: a chain of two states with a loss probability each (Gilbert 1960, Elliott 1963). For each unit the
     /// state moves first, then the unit is lost or not by the state moved to. It begins in the good state.
     GilbertElliott {
-        /// From good to bad.
         worsens: Probability,
-        /// From bad to good.
         recovers: Probability,
         /// Lost while good.
         good: Probability,
         /// Lost while bad.
         bad: Probability,
-        /// The state.
         is_bad: bool,
     },
 }
@@ -28,13 +25,11 @@ pub enum LossProcess {
 impl LossProcess {
     /// True where it draws random numbers.
     #[inline]
-    #[must_use]
     pub fn draws(&self) -> bool {
         matches!(self, Self::Independent(_) | Self::GilbertElliott { .. })
     }
 
     /// The probability that none of the first `units` is lost.
-    #[must_use]
     pub fn survival(&self, units: u32) -> f64 {
         match self {
             Self::None => 1.0,
@@ -90,8 +85,6 @@ pub struct Loss<L> {
 }
 
 impl<L> Loss<L> {
-    /// Loses by a process, with draws of a stream.
-    #[must_use]
     pub fn new(process: LossProcess, stream: Stream, inner: L) -> Self {
         Self { inner, process, stream, offered: 0 }
     }
@@ -109,7 +102,6 @@ impl<L> Loss<L> {
     }
 
     /// Units that it was offered, lost or not.
-    #[must_use]
     pub fn offered(&self) -> u32 {
         self.offered
     }

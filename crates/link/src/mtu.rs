@@ -31,7 +31,6 @@ const MAX_JOINING: usize = 16;
 
 impl<L, P> Mtu<L, P> {
     /// Carries units up to `limit_bytes` (at least 28, so that a fragment has room).
-    #[must_use]
     pub fn new(limit_bytes: u32, inner: L) -> Self {
         Self { inner, limit_bytes: limit_bytes.max(MIN_BYTES), cut: 0, joining: Vec::new() }
     }

@@ -4,18 +4,14 @@ use crate::bearer::OneWay;
 use crate::{Fate, Link, Ns, Payload, Unit};
 use serde::{Deserialize, Serialize};
 
-/// Direction of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// From the client.
     Up,
-    /// To the client.
     Down,
 }
 
 impl Direction {
-    /// The other way.
     #[inline]
     #[must_use]
     pub fn reverse(self) -> Self {
@@ -41,7 +37,6 @@ pub struct Radio {
 
 impl Radio {
     /// An idle radio. Before it sends a unit it needs `setup`; it becomes idle `idle_after` the last unit, or never.
-    #[must_use]
     pub fn new(setup: Ns, idle_after: Option<Ns>) -> Self {
         let zero = Ns::ZERO;
         Self {
@@ -104,21 +99,15 @@ impl Radio {
 /// Time of a client's radio in each state, and its bytes; energy is computed from these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RadioTimes {
-    /// Sending.
     pub sending: Ns,
-    /// Receiving.
     pub receiving: Ns,
-    /// Being set up.
     pub setting_up: Ns,
     /// How often it was set up.
     pub setups: u32,
     /// Set up, but neither sending nor receiving.
     pub waiting: Ns,
-    /// Idle.
     pub idle: Ns,
-    /// Bytes sent, with the link's overhead.
     pub sent_bytes: u64,
-    /// Bytes received, with the link's overhead.
     pub received_bytes: u64,
 }
 
@@ -152,7 +141,6 @@ impl<P: Payload> Path<P> {
         }
     }
 
-    /// Sends a unit in one direction.
     #[inline(always)]
     pub fn offer(&mut self, direction: Direction, at: Ns, unit: Unit<P>) -> Fate {
         if self.shared.is_some() {
@@ -216,7 +204,6 @@ impl<P: Payload> Path<P> {
 
     /// When the next unit in one direction is due; [`Ns::MAX`] if none is in flight.
     #[inline]
-    #[must_use]
     pub fn due(&self, direction: Direction) -> Ns {
         match direction {
             Direction::Up => self.up.due(),
@@ -226,7 +213,6 @@ impl<P: Payload> Path<P> {
 
     /// When the next unit is due, and its direction.
     #[inline]
-    #[must_use]
     pub fn next(&self) -> Option<(Ns, Direction)> {
         match (self.up.next(), self.down.next()) {
             (Some(up), Some(down)) if down < up => Some((down, Direction::Down)),
@@ -251,7 +237,6 @@ impl<P: Payload> Path<P> {
         [&self.up, &self.down]
     }
 
-    /// One direction.
     #[inline]
     pub fn way(&mut self, direction: Direction) -> &mut OneWay<P> {
         match direction {
@@ -261,13 +246,11 @@ impl<P: Payload> Path<P> {
     }
 
     /// Units offered to either direction's loss, the client's first.
-    #[must_use]
     pub fn units(&self) -> [u32; 2] {
         [self.up.sender().inner.offered(), self.down.sender().inner.offered()]
     }
 
     /// Time of the client's radio in each state between two times, on a path that was not used before.
-    #[must_use]
     pub fn times(&self, from: Ns, until: Ns) -> RadioTimes {
         let (up, down) = (self.up.sender(), self.down.sender());
         let radio = self.shared.as_deref().and_then(|shared| shared.radio);

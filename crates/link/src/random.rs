@@ -27,25 +27,20 @@ impl Purpose {
     pub const SETUP: Self = Self(7);
 }
 
-/// A stream of random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
     state: [u64; 4],
 }
 
 impl Stream {
-    /// The stream of that name.
     #[inline]
-    #[must_use]
     pub fn of(seed: u64, entity: u64, purpose: Purpose) -> Self {
         let mut name = SplitMix(seed).next() ^ entity;
         name = SplitMix(name).next() ^ u64::from(purpose.0);
         Self::seeded(name)
     }
 
-    /// A stream from one number.
     #[inline]
-    #[must_use]
     pub const fn seeded(seed: u64) -> Self {
         let mut mix = SplitMix(seed);
         // SplitMix64 never gives four zeros in a row, which is the one state that xoshiro can't leave.
@@ -126,7 +121,6 @@ impl SplitMix {
 
 /// The standard normal quantile of `p` in (0, 1): algorithm AS 241, PPND16 (Wichura, Applied Statistics 37, 1988),
 /// accurate to about 1 part in 10¹⁶.
-#[must_use]
 pub fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 8] = [
         3.387_132_872_796_366_5,
@@ -214,7 +208,6 @@ impl Probability {
     pub const NEVER: Self = Self(0);
 
     /// `None` unless the number lies in 0..=1.
-    #[must_use]
     pub fn new(probability: f64) -> Option<Self> {
         // 2⁶⁴ as a float; the cast saturates, so 1 becomes "always" below.
         (0.0..=1.0)
@@ -222,20 +215,16 @@ impl Probability {
             .then_some(Self((probability * 18_446_744_073_709_551_616.0) as u64))
     }
 
-    /// The probability.
-    #[must_use]
     pub fn share(self) -> f64 {
         if self.0 == u64::MAX { 1.0 } else { self.0 as f64 / 18_446_744_073_709_551_616.0 }
     }
 
     /// True where it can't happen, so that nothing need be drawn.
     #[inline]
-    #[must_use]
     pub fn is_never(self) -> bool {
         self.0 == 0
     }
 
-    /// Draws.
     #[inline]
     pub fn happens(self, stream: &mut Stream) -> bool {
         self.0 == u64::MAX || stream.next() < self.0

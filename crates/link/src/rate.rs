@@ -11,14 +11,12 @@ pub struct RateValue {
 
 impl RateValue {
     /// `None` for what is not above 0, not finite, or beyond 9 Pbit/s.
-    #[must_use]
     pub fn from_bits_per_s(rate: f64) -> Option<Self> {
         let millibits_per_s = (rate * 1e3 + 0.5) as u64;
         (rate.is_finite() && millibits_per_s > 0 && rate < 9e15).then_some(Self { millibits_per_s })
     }
 
     /// How long so many bytes take, rounded down to nanoseconds.
-    #[must_use]
     pub fn time_of(self, bytes: u32) -> Ns {
         let work = u128::from(bytes) * 8 * u128::from(PER_BIT);
         Ns(u64::try_from(work / u128::from(self.millibits_per_s)).unwrap_or(u64::MAX))
@@ -53,7 +51,6 @@ pub struct Silence {
 impl Silence {
     /// How long it lasts after a unit that took so long.
     #[inline]
-    #[must_use]
     pub fn after(self, sending: Ns) -> Ns {
         self.pause + Ns::from_secs_f64(sending.as_secs_f64() * (1.0 / self.duty_cycle - 1.0))
     }
@@ -87,13 +84,10 @@ const PER_BIT: u64 = 1_000_000_000_000;
 
 impl<L> Rate<L> {
     /// Without limit: nothing waits and nothing takes time.
-    #[must_use]
     pub fn unlimited(inner: L) -> Self {
         Self::with(Speed::Unlimited, inner)
     }
 
-    /// At one rate.
-    #[must_use]
     pub fn new(rate: RateValue, inner: L) -> Self {
         Self::with(Speed::Constant(rate), inner)
     }
@@ -145,21 +139,18 @@ impl<L> Rate<L> {
 
     /// When everything accepted so far has been sent, and any silence after it kept.
     #[inline]
-    #[must_use]
     pub fn free_at(&self) -> Ns {
         self.free_at
     }
 
     /// How long it has been sending in all.
     #[inline]
-    #[must_use]
     pub fn busy(&self) -> Ns {
         self.busy
     }
 
     /// Bytes sent in all, with everything that links before this one added.
     #[inline]
-    #[must_use]
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes
     }

@@ -19,16 +19,12 @@ impl Ns {
     /// Later than anything.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A number of milliseconds.
     #[inline]
-    #[must_use]
     pub const fn from_ms(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000)
     }
 
-    /// A number of seconds.
     #[inline]
-    #[must_use]
     pub const fn from_s(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000))
     }
@@ -36,7 +32,6 @@ impl Ns {
     /// Seconds, to the nearest nanosecond; what is negative or not a number counts as none, what is too long as
     /// [`MAX`](Self::MAX).
     #[inline]
-    #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
         // Saturating, and 0 for NaN: the semantics of `as`. Adding one half rounds without `f64::round`, which
         // platforms may take from their own mathematics library.
@@ -45,7 +40,6 @@ impl Ns {
 
     /// In seconds.
     #[inline]
-    #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }

@@ -11,15 +11,11 @@ use std::collections::VecDeque;
 pub struct Unit<P = Vec<u8>> {
     /// Length on the wire so far, in bytes; links add to it.
     pub bytes: u32,
-    /// Which part of a larger unit this is.
     pub fragment: Fragment,
-    /// What is in it.
     pub payload: Option<P>,
 }
 
 impl<P> Unit<P> {
-    /// A whole unit.
-    #[must_use]
     pub fn new(bytes: u32, payload: P) -> Self {
         Self { bytes, fragment: Fragment::WHOLE, payload: Some(payload) }
     }
@@ -28,11 +24,9 @@ impl<P> Unit<P> {
 /// A part of a unit that was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Which unit it belongs to.
     pub of: u32,
     /// Its place among the parts, from 0.
     pub index: u16,
-    /// How many parts there are.
     pub count: u16,
 }
 
@@ -51,7 +45,6 @@ pub trait Payload: Clone {
         false
     }
 
-    /// The bytes, for links that encrypt.
     fn frame(&mut self) -> Option<&mut Vec<u8>> {
         None
     }
@@ -90,7 +83,6 @@ impl Payload for Vec<u8> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Fate {
-    /// It is under way.
     Accepted,
     /// It is under way twice.
     Duplicated,
@@ -101,9 +93,7 @@ pub enum Fate {
 /// Why a unit will not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Drop {
-    /// Lost on the way.
     Lost,
-    /// The queue was full.
     QueueFull,
     /// Longer than the link carries.
     TooLong,
@@ -116,7 +106,6 @@ impl Drop {
     pub const ALL: [Self; 4] = [Self::Lost, Self::QueueFull, Self::TooLong, Self::Unencryptable];
 
     /// The word used in files and on screen.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lost => "lost",

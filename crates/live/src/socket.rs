@@ -29,9 +29,6 @@ pub fn bind_tcp(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener
 }
 
 /// As many sockets at one address as asked for; all datagrams of a peer reach the same one.
-///
-/// # Errors
-/// The system's error.
 pub fn bind_udp(address: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     let sockets = bind(address, count, Type::DGRAM, Protocol::UDP)?;
     sockets

@@ -17,7 +17,6 @@ const PROBE_EVERY: Duration = Duration::from_millis(1);
 
 /// Something that was received.
 pub struct Stamped {
-    /// How much.
     pub bytes: usize,
     /// Who sent it, where the socket has no peer of its own.
     pub peer: Option<SocketAddr>,
@@ -61,9 +60,6 @@ pub fn enable(socket: &impl AsFd) -> io::Result<()> {
 }
 
 /// Receives a datagram.
-///
-/// # Errors
-/// As of any read.
 pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> {
     let (bytes, address, waited) = read::<SockaddrStorage>(socket, buffer)?;
     let peer = address.and_then(|address| {
@@ -74,9 +70,6 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> 
 }
 
 /// Receives a chunk of a stream.
-///
-/// # Errors
-/// As of any read.
 pub fn receive_chunk(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> {
     // The system writes no address for a stream, so none is asked for: it could not be told from what was in memory.
     let (bytes, _, waited) = read::<()>(socket, buffer)?;

@@ -10,17 +10,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct About<'a> {
     /// What was offered, by canonical names; empty where the stack chose.
     pub suites: &'a [String],
-    /// What ran this side.
     pub stack: &'a StackId,
     /// The client's end of the connection as this side sees it, by which two halves of one handshake are found.
     pub client_address: Option<SocketAddr>,
-    /// When the handshake was over.
     pub ended: SystemTime,
     /// From the first move to the transport's connection, as a client sees it.
     pub connect: Option<Duration>,
 }
 
-/// The line of a half trace.
 pub fn of(half: &HalfTrace, negotiated: &Negotiated, about: &About<'_>) -> Value {
     let ended = about.ended.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut flights = Flights::default();

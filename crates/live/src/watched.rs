@@ -7,9 +7,7 @@ use std::ops::{Deref, DerefMut};
 pub enum Watched<T> {
     /// It is not.
     Plain(Box<dyn Endpoint>),
-    /// It is.
     Recorded(Box<Recorded<Box<dyn Endpoint>>>, T),
-    /// On its way from one to the other.
     Nothing,
 }
 

@@ -1,7 +1,7 @@
 //! Declarations that `openssl-sys` lacks: providers, dispatch tables, and constructors that take a library
 //! context. Names, types and numbers are those of OpenSSL 3.5's public headers.
 
-#![allow(non_camel_case_types, missing_docs)] // OpenSSL's own names; documented there
+#![allow(non_camel_case_types)] // OpenSSL's own names; documented there
 
 use libc::{c_char, c_int, c_uint, c_void, size_t};
 pub use openssl_sys::{OSSL_LIB_CTX, OSSL_PARAM, OSSL_PROVIDER};

@@ -6,9 +6,7 @@ use openssl::error::ErrorStack;
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
 
-/// Why a library context could not be made.
 #[derive(Clone, Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum LibraryError {
     #[error("OpenSSL could not make a library context: {0}")]
     Context(ErrorStack),
@@ -58,9 +56,6 @@ impl Shared {
 
 impl Library {
     /// The context with the default and legacy providers as they are: nothing is timed.
-    ///
-    /// # Errors
-    /// [`LibraryError`] where OpenSSL refuses.
     pub fn bare() -> Result<Self, LibraryError> {
         static BARE: Shared = Shared::new();
         BARE.get(|| {
@@ -72,9 +67,6 @@ impl Library {
     }
 
     /// The context in which every algorithm is the proxy's, so that its use is written to the recorder.
-    ///
-    /// # Errors
-    /// [`LibraryError`] where OpenSSL refuses.
     pub fn timed() -> Result<Self, LibraryError> {
         static TIMED: Shared = Shared::new();
         TIMED.get(|| {
@@ -89,7 +81,6 @@ impl Library {
     }
 
     /// The context itself, for FFI. Valid for the life of the program.
-    #[must_use]
     pub fn as_ptr(&self) -> *mut ffi::OSSL_LIB_CTX {
         self.context
     }
@@ -155,7 +146,6 @@ fn provider_error(name: &'static CStr) -> LibraryError {
 }
 
 /// OpenSSL's version, as in `3.5.5`.
-#[must_use]
 pub fn version() -> &'static str {
     openssl::version::version().split_whitespace().nth(1).unwrap_or("unknown")
 }

@@ -16,15 +16,11 @@ use std::sync::OnceLock;
 /// Whose bytes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// Not counted.
     Uncounted,
-    /// The client's connection.
     Client,
-    /// The server's connection.
     Server,
     /// The client's context: settings, certificates, trusted roots.
     ClientContext,
-    /// The server's context.
     ServerContext,
 }
 
@@ -33,7 +29,6 @@ const ACCOUNTS: usize = 5;
 /// Bytes of one account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Held now.
     pub bytes: usize,
     /// The most that was held at once.
     pub peak_bytes: usize,
@@ -41,7 +36,6 @@ pub struct Held {
 
 #[derive(Default)]
 struct Book {
-    /// Live blocks with their size and account.
     blocks: HashMap<usize, (usize, Account)>,
     held: [Held; ACCOUNTS],
 }
@@ -93,7 +87,6 @@ impl Drop for On {
 }
 
 /// The figures of an account so far. All zero while no account is open.
-#[must_use]
 pub fn held(account: Account) -> Held {
     BOOK.with_borrow(|book| book.as_ref().map_or_else(Held::default, |book| book.held[account as usize]))
 }

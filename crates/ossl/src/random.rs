@@ -44,9 +44,6 @@ pub struct Seeded {
 impl Seeded {
     /// A source. Sources of one `seed` with different numbers have nothing in common: give each endpoint its own, such as
     /// twice the number of the connection, and one more for the server.
-    ///
-    /// # Errors
-    /// OpenSSL's, where it refuses another source.
     pub fn new(seed: u64, number: u64) -> Result<Self, ErrorStack> {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -79,7 +76,6 @@ impl Drop for Lent<'_> {
 }
 
 /// True inside [`Seeded::during`].
-#[must_use]
 #[inline]
 pub fn is_seeded() -> bool {
     // A thread that is ending has none.
@@ -88,9 +84,6 @@ pub fn is_seeded() -> bool {
 
 /// Fills `bytes` from the thread's source, or else from OpenSSL's generator for secrets: for stacks that draw random
 /// numbers themselves.
-///
-/// # Errors
-/// OpenSSL's, where its generator fails.
 pub fn fill(bytes: &mut [u8]) -> Result<(), ErrorStack> {
     if draw(bytes) { Ok(()) } else { openssl::rand::rand_priv_bytes(bytes) }
 }

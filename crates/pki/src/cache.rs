@@ -109,7 +109,6 @@ fn unwrap(bytes: &[u8]) -> Result<&str, String> {
 }
 
 /// Lower-case hexadecimal.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         for digit in [byte >> 4, byte & 15] {

@@ -15,7 +15,6 @@ use openssl::x509::{X509, X509Builder, X509Name, X509NameBuilder, X509Ref};
 /// After how many signatures of an unlikely length one is taken anyway; a likely one comes every third time.
 const MAX_SIGNATURES: usize = 200;
 
-/// Who signs a certificate.
 pub(crate) struct Issuer<'a> {
     pub certificate: &'a X509Ref,
     pub key: &'a PKeyRef<Private>,
@@ -74,7 +73,6 @@ pub(crate) fn make(
     Ok(certificate)
 }
 
-/// The digest that an issuer with this key signs with.
 fn digest_for(profile: &Profile, key: &PKeyRef<Private>) -> Result<Option<Digest>, PkiError> {
     let digest = match Family::of(key) {
         Some(Family::Rsa) => profile.digest.rsa,

@@ -24,7 +24,6 @@ pub enum Format {
 
 /// What a file of certificates and keys holds.
 pub struct CredentialFile {
-    /// How it is written.
     pub format: Format,
     /// Certificates in the file's order.
     pub certificates: Vec<X509>,
@@ -32,9 +31,7 @@ pub struct CredentialFile {
     pub key: Option<PKey<Private>>,
 }
 
-/// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum ReadError {
     #[error("{}: {}", path.display(), crate::error::words(.source))]
     File { path: PathBuf, source: std::io::Error },
@@ -63,17 +60,11 @@ pub enum ReadError {
 
 impl CredentialFile {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// [`ReadError`], one variant for each thing that can be wrong.
     pub fn load(path: &Path, password: Option<&str>) -> Result<Self, ReadError> {
         Self::read(&read_bytes(path)?, path, password)
     }
 
     /// Reads the content of a file; `path` is what errors call it.
-    ///
-    /// # Errors
-    /// As [`CredentialFile::load`].
     pub fn read(bytes: &[u8], path: &Path, password: Option<&str>) -> Result<Self, ReadError> {
         if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| text.contains("-----BEGIN ")) {
             return read_pem(text, path, password);
@@ -92,9 +83,6 @@ impl CredentialFile {
 }
 
 /// The bytes of a file that may be one of certificates by its size.
-///
-/// # Errors
-/// [`ReadError::File`], [`ReadError::TooLarge`].
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let bytes =
         limits::read(path, MAX_FILE_BYTES).map_err(|source| ReadError::File { path: path.into(), source })?;

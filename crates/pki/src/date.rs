@@ -9,7 +9,6 @@ pub const MIN_S: i64 = -631_152_000;
 /// The last second of it, at the end of 9999-12-31.
 pub const MAX_S: i64 = 253_402_300_799;
 
-/// A time at which no certificate can be validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{unix_s} is no time to validate certificates at; accepted: seconds since 1970 from {MIN_S} (1950-01-01) to {MAX_S} \
@@ -21,9 +20,6 @@ pub struct TimeError {
 }
 
 /// A time at which certificates can be validated, of any number of seconds since 1970.
-///
-/// # Errors
-/// [`TimeError`] outside of [`MIN_S`] to [`MAX_S`].
 pub fn checked(unix_s: impl Into<i128>) -> Result<i64, TimeError> {
     let unix_s = unix_s.into();
     let time_s = i64::try_from(unix_s).ok().filter(|time_s| (MIN_S..=MAX_S).contains(time_s));
@@ -31,7 +27,6 @@ pub fn checked(unix_s: impl Into<i128>) -> Result<i64, TimeError> {
 }
 
 /// Reads `YYYY-MM-DD` as seconds since 1970 at midnight UTC; `None` for anything else.
-#[must_use]
 pub fn parse(text: &str) -> Option<i64> {
     let mut parts = text.split('-');
     let mut number = |digits: usize| -> Option<i64> {
@@ -48,7 +43,6 @@ pub fn parse(text: &str) -> Option<i64> {
 }
 
 /// Prints seconds since 1970 as `YYYY-MM-DD hh:mm:ss UTC`.
-#[must_use]
 pub fn print(unix_s: i64) -> String {
     let (year, month, day) = civil_from_days(unix_s.div_euclid(DAY_S));
     let second = unix_s.rem_euclid(DAY_S);

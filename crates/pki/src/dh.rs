@@ -10,7 +10,6 @@ const P2048: [u8; 256] = from_hex(include_bytes!("../data/dh2048.hex"));
 const P3072: [u8; 384] = from_hex(include_bytes!("../data/dh3072.hex"));
 
 /// Prime and generator, big-endian, of the group of N bits; `None` for any size but 512, 1024, 2048 and 3072.
-#[must_use]
 pub fn group(bits: u16) -> Option<(&'static [u8], &'static [u8])> {
     let prime: &'static [u8] = match bits {
         512 => &P512,

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 /// Why a key or a certificate could not be made, read or used. Each message says what, where, and what is accepted.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum PkiError {
     #[error("{}: {action} failed: {source}", path.display())]
     File { path: PathBuf, action: &'static str, source: std::io::Error },

@@ -25,17 +25,14 @@ const CPS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.2.1");
 pub(crate) struct Subject<'a> {
     /// Kind of the certified key.
     pub family: Family,
-    /// Digest of the certified key.
     pub key_identifier: [u8; 20],
     /// Digest of the issuer's key, where the issuer's certificate names it.
     pub authority_key_identifier: Option<&'a [u8]>,
     /// Start of the validity, in seconds since 1970.
     pub not_before_s: i64,
-    /// What opaque bytes are derived from.
     pub seed: [u8; 32],
 }
 
-/// One extension, encoded.
 struct Encoded {
     oid: ObjectIdentifier,
     critical: bool,

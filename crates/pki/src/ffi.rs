@@ -96,7 +96,6 @@ pub(crate) fn sign(
     if length > 0 { Ok(()) } else { Err(ErrorStack::get()).doing("sign a certificate") }
 }
 
-/// What a signature is made of.
 pub(crate) struct SignatureInfo {
     /// [`Nid::UNDEF`] for schemes that have their own.
     pub digest: Nid,

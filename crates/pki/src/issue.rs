@@ -14,7 +14,6 @@ use shakedown_trace::suite::KeyType;
 shakedown_trace::spelled! {
     /// A place in a chain.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[allow(missing_docs)] // named after the profile's tables
     pub enum Place {
         Root = "root",
         Intermediate = "intermediate",
@@ -24,8 +23,6 @@ shakedown_trace::spelled! {
 }
 
 impl Place {
-    /// Finds a place by name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|row| row.1 == name).map(|row| row.0)
     }
@@ -40,14 +37,12 @@ pub struct Overrides {
     pub alternative_names: Vec<String>,
     /// First day of validity, `YYYY-MM-DD`.
     pub not_before: Option<String>,
-    /// Days of validity.
     pub days: Option<u32>,
 }
 
 /// A certificate with its key.
 #[derive(Clone)]
 pub struct Issued {
-    /// DER.
     pub certificate: Vec<u8>,
     /// PKCS #8 DER.
     pub key: Vec<u8>,
@@ -57,9 +52,6 @@ pub struct Issued {
 
 impl Profile {
     /// What a certificate of a place is like.
-    ///
-    /// # Errors
-    /// [`PkiError::IssuerWithoutUse`] where a root has an issuer, [`PkiError::IssuerNeeded`] where another has none.
     pub fn place(&self, place: Place, has_issuer: bool) -> Result<&Role, PkiError> {
         match (place, has_issuer) {
             (Place::Root, false) => Ok(&self.root),
@@ -72,9 +64,6 @@ impl Profile {
     }
 
     /// The profile with overrides for one place applied.
-    ///
-    /// # Errors
-    /// [`PkiError::ProfileValue`] for a value that no certificate can have.
     pub fn with(&self, place: Place, overrides: &Overrides) -> Result<Self, PkiError> {
         let mut profile = self.clone();
         match place {
@@ -113,9 +102,6 @@ impl Overrides {
 }
 
 /// A new chain with new keys, leaf first and root last.
-///
-/// # Errors
-/// [`PkiError::ChainTooShort`], [`PkiError::DigestTooLong`], [`PkiError::OpenSsl`], [`PkiError::Encoding`].
 pub fn new_chain(profile: &Profile, side: Side, kinds: &[KeyType]) -> Result<Vec<Issued>, PkiError> {
     if kinds.len() < 2 {
         return Err(PkiError::ChainTooShort { given: kinds.len() });
@@ -135,9 +121,6 @@ pub fn new_chain(profile: &Profile, side: Side, kinds: &[KeyType]) -> Result<Vec
 }
 
 /// One new certificate with a new key: a root, or what `issuer` (certificate and key) issues.
-///
-/// # Errors
-/// [`PkiError::IssuerNeeded`] and [`PkiError::IssuerWithoutUse`], [`PkiError::ForeignIssuerKey`], and as [`new_chain`].
 pub fn one(
     profile: &Profile,
     place: Place,
@@ -153,9 +136,6 @@ pub fn one(
 
 /// An authority's key that exists, certified by `issuer` (certificate and key): what its own root issues, or another's
 /// (a cross-certificate). DER.
-///
-/// # Errors
-/// As [`one`].
 pub fn authority(
     profile: &Profile,
     key: &PKey<Private>,
@@ -166,7 +146,6 @@ pub fn authority(
     der(&certificate::make(profile, role, 1, key, issuer.as_ref())?)
 }
 
-/// An issuer whose key is its certificate's.
 fn checked<'a>(issuer: Option<(&'a X509, &'a PKey<Private>)>) -> Result<Option<Issuer<'a>>, PkiError> {
     match issuer {
         Some((certificate, key)) if certificate.public_key().is_ok_and(|public| public.public_eq(key)) => {

@@ -13,7 +13,6 @@ use shakedown_trace::suite::{Curve, KeyType, Protocol};
 /// What kind of key it is, size aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// RSA, for all uses.
     Rsa,
     /// DSA (FIPS 186).
     Dsa,
@@ -30,7 +29,6 @@ const ML_DSA: [(OpenSslKeyType, u8); 3] =
 
 impl Family {
     /// The family of a key; `None` for kinds that no suite uses.
-    #[must_use]
     pub fn of<T>(key: &PKeyRef<T>) -> Option<Self> {
         match key.id() {
             Id::RSA => Some(Self::Rsa),
@@ -43,10 +41,6 @@ impl Family {
 }
 
 /// Makes a new key.
-///
-/// # Errors
-/// [`PkiError::OpenSsl`] where OpenSSL can't, [`PkiError::Interrupted`] where the caller no longer waits
-/// ([`crate::cancellation`]).
 pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
     if !is_wanted() {
         return Err(PkiError::Interrupted);
@@ -65,7 +59,6 @@ pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
 }
 
 /// What a suite calls this key; `None` for kinds, sizes and exponents that no suite name has.
-#[must_use]
 pub fn key_type<T: HasPublic>(key: &PKeyRef<T>) -> Option<KeyType> {
     match Family::of(key)? {
         Family::Rsa => {
@@ -93,7 +86,6 @@ pub fn key_type<T: HasPublic>(key: &PKeyRef<T>) -> Option<KeyType> {
 }
 
 /// What people call a key: a suite's name for it, else its kind and size.
-#[must_use]
 pub fn describe<T: HasPublic>(key: &PKeyRef<T>) -> String {
     if let Some(key) = key_type(key) {
         return key.standard_name().to_owned();
@@ -116,7 +108,6 @@ pub fn describe<T: HasPublic>(key: &PKeyRef<T>) -> String {
 }
 
 /// The keys part of a suite's name under a protocol: leaf first, a lone leaf of its root's kind once.
-#[must_use]
 pub fn chain_name(keys: &[KeyType], protocol: Protocol) -> String {
     let lone = keys.len() == 2 && keys[0] == keys[1];
     let shown = if lone { &keys[..1] } else { keys };
@@ -124,17 +115,11 @@ pub fn chain_name(keys: &[KeyType], protocol: Protocol) -> String {
 }
 
 /// The key as PKCS #8 DER, unencrypted.
-///
-/// # Errors
-/// [`PkiError::OpenSsl`] where OpenSSL can't.
 pub fn to_pkcs8(key: &PKeyRef<Private>) -> Result<Vec<u8>, PkiError> {
     key.private_key_to_pkcs8().doing("encode a private key")
 }
 
 /// The key of a PKCS #8 DER text.
-///
-/// # Errors
-/// [`PkiError::OpenSsl`] for anything else.
 pub fn from_pkcs8(der: &[u8]) -> Result<PKey<Private>, PkiError> {
     PKey::private_key_from_der(der).doing("read a private key")
 }

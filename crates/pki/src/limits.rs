@@ -6,7 +6,6 @@ use std::path::Path;
 
 /// Bytes of a file of certificates and keys.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
-/// Bytes of a certificate profile.
 pub const MAX_PROFILE_BYTES: u64 = 1 << 20;
 /// Certificates, keys and other blocks of a file: more than the lists of roots that systems come with.
 pub const MAX_BLOCKS: usize = 1000;
@@ -22,7 +21,6 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> std::io::Result<Option<Vec<u8
     Ok((bytes.len() as u64 <= max_bytes).then_some(bytes))
 }
 
-/// The text of a profile's file.
 pub(crate) fn read_profile(path: &Path) -> Result<String, PkiError> {
     let fail = |source| PkiError::File { path: path.into(), action: "reading", source };
     let bytes = read(path, MAX_PROFILE_BYTES).map_err(fail)?;

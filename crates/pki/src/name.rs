@@ -25,7 +25,6 @@ pub(crate) fn short(certificate: &X509Ref) -> String {
 }
 
 /// The text with control characters escaped: names come from strangers and end on terminals.
-#[must_use]
 pub fn printable(text: &str) -> String {
     text.chars()
         .flat_map(|letter| {

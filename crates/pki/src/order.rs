@@ -20,7 +20,6 @@ pub trait Link {
     /// Whom it certifies, in short.
     fn subject(&self) -> String;
 
-    /// Who certifies.
     fn issuer(&self) -> String;
 
     /// First and last second of its validity; `None` where they can't be read.
@@ -105,9 +104,6 @@ pub fn leaf_of<C: Link>(certificates: &[C]) -> usize {
 
 /// The places of a file's certificates from the leaf upwards, provided that all of them are on the way and, where the
 /// file has an order, in that.
-///
-/// # Errors
-/// [`UserError::BadSignature`], [`UserError::BrokenChain`], [`UserError::WrongOrder`].
 pub fn in_order<C: Link>(
     certificates: &[C],
     leaf: usize,
@@ -144,9 +140,6 @@ pub fn in_order<C: Link>(
 
 /// The root of a path: of the anchors the one that issued the first certificate that any has issued, and that one's place;
 /// without anchors the last, which must be self-signed.
-///
-/// # Errors
-/// [`UserError::ForeignRoot`], [`UserError::NoRoot`].
 pub fn find_root<'a, C: Link>(
     path: &'a [C],
     anchors: Option<(&'a [C], &Path)>,
@@ -168,9 +161,6 @@ pub fn find_root<'a, C: Link>(
 }
 
 /// Refuses a certificate of a user's file outside of its validity.
-///
-/// # Errors
-/// [`UserError::Expired`], [`UserError::NotYetValid`], and [`UserError::Read`] where it can't be read.
 pub fn check_dates<C: Link>(certificate: &C, now_unix_s: i64, file: &Path) -> Result<(), UserError> {
     let path = file.to_path_buf();
     let Some((from_s, to_s)) = certificate.validity_s() else {
@@ -187,9 +177,6 @@ pub fn check_dates<C: Link>(certificate: &C, now_unix_s: i64, file: &Path) -> Re
 }
 
 /// Refuses a chain of the store outside of the validity of any of its certificates; `kind` is what errors call them.
-///
-/// # Errors
-/// [`PkiError::OutsideValidity`].
 pub fn check_validity<C: Link>(chain: &[C], kind: &str, now_unix_s: i64) -> Result<(), PkiError> {
     for certificate in chain {
         let Some((from_s, to_s)) = certificate.validity_s() else { continue };

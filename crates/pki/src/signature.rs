@@ -11,7 +11,6 @@ shakedown_trace::spelled! {
     /// A digest that certificates are signed with.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
-    #[allow(missing_docs)] // the names are the standards' own
     pub enum Digest {
         Md5 = "md5",
         Sha1 = "sha1",

@@ -53,16 +53,12 @@ impl std::fmt::Debug for Identity {
 
 impl Store {
     /// A store in a folder, which is made when something is first kept in it.
-    #[must_use]
     pub fn open(folder: &Path) -> Self {
         Self { cache: Cache::new(folder) }
     }
 
     /// The default folder of the store: `SHAKEDOWN_CACHE`, else `shakedown` under `XDG_CACHE_HOME`,
     /// else `~/.cache/shakedown`.
-    ///
-    /// # Errors
-    /// [`PkiError::NoCacheDirectory`] where none of the variables is set.
     pub fn default_dir() -> Result<PathBuf, PkiError> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         variable("SHAKEDOWN_CACHE")
@@ -79,11 +75,6 @@ impl Store {
     /// The identity of a side: a chain of `keys`, leaf first and root last, under a profile.
     ///
     /// Each place of each side's chain has a key of its own. `now_unix_s` is when the chain must be valid.
-    ///
-    /// # Errors
-    /// [`PkiError::ChainTooShort`], [`PkiError::Time`], [`PkiError::OutsideValidity`], [`PkiError::DigestTooLong`],
-    /// [`PkiError::File`],
-    /// and [`PkiError::OpenSsl`] or [`PkiError::Encoding`] where a profile asks for what can't be made.
     pub fn identity(
         &self,
         keys: &[KeyType],
@@ -111,9 +102,6 @@ impl Store {
 
     /// `count` client identities under the same issuers: the usual one, then others, each with a name and a new key of
     /// its own, which are not kept.
-    ///
-    /// # Errors
-    /// As [`identity`](Self::identity).
     pub fn clients(
         &self,
         keys: &[KeyType],
@@ -145,25 +133,16 @@ impl Store {
     }
 
     /// A key for a suite that needs one without a certificate, as PKCS #8 DER.
-    ///
-    /// # Errors
-    /// [`PkiError::File`], [`PkiError::OpenSsl`].
     pub fn temporary_key(&self, key: KeyType) -> Result<Vec<u8>, PkiError> {
         keys::to_pkcs8(&*self.key_at(key, "temporary", 0)?)
     }
 
     /// The key at a place of a side's chain (0 is the leaf) as PKCS #8 DER.
-    ///
-    /// # Errors
-    /// [`PkiError::File`], [`PkiError::OpenSsl`].
     pub fn key(&self, key: KeyType, side: Side, place: usize) -> Result<Vec<u8>, PkiError> {
         keys::to_pkcs8(&*self.key_at(key, side.as_str(), place)?)
     }
 
     /// A text kept under `folder/name`, as `read` understands it; made by `make` where there is none or where it is damaged.
-    ///
-    /// # Errors
-    /// What `make` fails with, and [`PkiError::File`].
     pub fn keep<T, E: From<PkiError>>(
         &self,
         folder: &str,

@@ -25,7 +25,6 @@ pub struct UserIdentity {
 
 /// Why user-supplied certificates can't be used. Each message says what, where, and what would be right.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum UserError {
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -90,9 +89,6 @@ fn accepted_keys() -> &'static str {
 impl UserIdentity {
     /// Reads a chain (leaf first), its key (left out where the chain's file holds it), and the root that peers are to
     /// trust (left out where the chain's file ends with it); all must be valid at `now_unix_s`.
-    ///
-    /// # Errors
-    /// [`UserError`], one variant for each thing that can be wrong.
     pub fn load(
         chain_path: &Path,
         key_path: Option<&Path>,
@@ -127,9 +123,6 @@ impl UserIdentity {
 impl Identity {
     /// What a side presents to a peer whose trust is not known here: a chain (leaf first) and its key (left out where
     /// the chain's file holds it). Dates are the peer's to check; `root` and `subject` are empty.
-    ///
-    /// # Errors
-    /// [`UserError`].
     pub fn presented(
         chain_path: &Path,
         key_path: Option<&Path>,
@@ -146,9 +139,6 @@ impl Identity {
     }
 
     /// What a side trusts of a peer of which nothing else is known: the one self-signed certificate of a file.
-    ///
-    /// # Errors
-    /// [`UserError::Read`], [`UserError::NoCertificate`], [`UserError::Roots`].
     pub fn trusted(path: &Path, password: Option<&str>) -> Result<Self, UserError> {
         let certificates = CredentialFile::load(path, password)?.certificates;
         if certificates.is_empty() {

@@ -1,5 +1,5 @@
 //! Files from strangers: anything may be in them, and nothing may fall over.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Identities from the store: right by the system's own `openssl`, stable, and safe against damage and company.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 use shakedown_pki::{Identity, PkiError, Profile, Store};
 use shakedown_trace::Side;

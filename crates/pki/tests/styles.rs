@@ -1,5 +1,5 @@
 //! Chains of the shapes that public authorities issue, validated by the system's own `openssl` and by ourselves.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

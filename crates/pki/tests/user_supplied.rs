@@ -1,5 +1,5 @@
 //! User-supplied certificates and keys: every form they come in, and everything that can be wrong with them.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

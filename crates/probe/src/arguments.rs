@@ -36,7 +36,6 @@ Options:
   -V, --version        Version
 ";
 
-/// What is asked for.
 #[derive(Debug)]
 pub enum Request {
     Help,

@@ -54,9 +54,7 @@ const WORKER: &str = "serve-0";
 /// Microseconds a connection, as the table `[connection]` of a profile.
 #[derive(Debug, serde::Serialize)]
 pub struct ConnectionCost {
-    /// Of a server.
     pub server_us: f64,
-    /// Of a client.
     pub client_us: f64,
     /// By what share a handshake takes the server longer than in memory.
     pub server_cold: f64,
@@ -64,14 +62,10 @@ pub struct ConnectionCost {
     pub client_cold: f64,
     /// Standard deviation of the server's between rounds.
     pub sd_us: f64,
-    /// What each KiB adds to either.
     pub per_kib_us: f64,
 }
 
 /// Measures it; `progress` is told what is done, of how much, and what comes next.
-///
-/// # Errors
-/// What failed, for people.
 pub fn connection_cost(
     cache: Option<&PathBuf>,
     progress: &mut dyn FnMut(usize, usize, &str),

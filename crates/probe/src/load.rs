@@ -63,7 +63,6 @@ struct Run<'a> {
     figures: Outcome,
 }
 
-/// Loads a target.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     side::main(arguments, HELP, OPTIONS, load)
 }

@@ -24,14 +24,12 @@ pub type Named = (&'static str, &'static str, Kind);
 /// What the command line says.
 #[derive(Default)]
 pub struct Given {
-    /// By field.
     pub fields: Map<String, Json>,
     pub words: Vec<String>,
     pub help: bool,
 }
 
 impl Given {
-    /// Takes a field that is text.
     pub fn text(&mut self, field: &str) -> Option<String> {
         match self.fields.remove(field) {
             Some(Json::String(text)) => Some(text),

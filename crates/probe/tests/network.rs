@@ -14,7 +14,6 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_shakedown-probe");
 const SUITE: &str = "tls1.3/x25519/p256/server";
 const LONG: Duration = Duration::from_secs(60);
 
-/// A folder of its own, which goes with it.
 struct Folder(PathBuf);
 
 impl Folder {

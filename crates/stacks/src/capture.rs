@@ -13,9 +13,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// Why handshakes could not be written as a capture.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum CapturingError {
     #[error(transparent)]
     Handshake(#[from] MeasureError),
@@ -25,7 +23,6 @@ pub enum CapturingError {
     KeyLog { path: String, error: std::io::Error },
 }
 
-/// What was sent in one handshake.
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// TCP or UDP.
@@ -46,9 +43,6 @@ impl Tap for Stopwatch {
 }
 
 /// Runs one handshake and keeps what was sent.
-///
-/// # Errors
-/// [`MeasureError`] where it can't be set up or fails.
 pub fn run(suite: &Suite, settings: &Settings) -> Result<Sent, MeasureError> {
     let peers = prepare(suite, settings)?;
     // What the handshake that made a session logged belongs to no connection of the capture.

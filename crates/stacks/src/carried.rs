@@ -8,7 +8,6 @@ use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{CloseReason, Endpoint, Event, Negotiated, Suite, Wrapper};
 
-/// What EAP carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Exchanged {
     /// TLS bytes in a fragment, of either side.
@@ -25,20 +24,15 @@ pub struct Exchanged {
 pub struct Carried<E> {
     /// The peer's TLS end.
     pub client: E,
-    /// The server's.
     pub server: E,
     /// What each says the handshake came to.
     pub negotiated: [Box<Negotiated>; 2],
-    /// What it took.
     pub exchanged: Exchanged,
     /// TLS bytes of the handshake, both directions.
     pub handshake_bytes: u64,
 }
 
 /// Whether EAP-TLS carries a suite.
-///
-/// # Errors
-/// [`SetupError::Unsupported`] with the reason.
 pub fn check(suite: &Suite) -> Result<(), SetupError> {
     let refuse = |reason: &str| Unsupported { suite: suite.to_string(), reason: reason.to_owned() }.into();
     if suite.protocol < Protocol::Tls10 || suite.transport() != Transport::Stream {
@@ -82,9 +76,6 @@ impl<E: Endpoint> Wrapper for Counted<E> {
 const IDENTITY: &str = "anonymous@shakedown.test";
 
 /// Runs one handshake inside EAP, from the identity to EAP-Success, until both ends have the same keys.
-///
-/// # Errors
-/// Why it failed, in a line.
 pub fn handshake<E: Endpoint>(client: E, server: E, fragment_bytes: usize) -> Result<Carried<E>, String> {
     let counted = |inner| Counted { inner, sent: 0, established: false };
     let mut peer = Peer::new(counted(client), IDENTITY, fragment_bytes);

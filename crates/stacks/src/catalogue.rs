@@ -5,12 +5,10 @@ use serde::Serialize;
 use shakedown_trace::Suite;
 use shakedown_trace::suite::{Authentication, Cipher, Curve, Group, KeyExchange, KeyType, Mode, Protocol};
 
-/// One line of the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offer {
     /// Canonical name, or the name that was tried.
     pub suite: String,
-    /// Which stack runs it.
     pub stack: Option<String>,
     /// False where nothing runs it.
     pub supported: bool,
@@ -20,7 +18,6 @@ pub struct Offer {
 
 /// Every protocol and key exchange in every authentication and mode, and for each its groups, keys and
 /// ciphers one at a time. With `all`, what can't be run is listed too, with the reason.
-#[must_use]
 pub fn suites(registry: &Registry, all: bool) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
     for name in names() {

@@ -11,15 +11,11 @@ pub struct Machine {
     pub cores: usize,
     /// Highest clock that the system tells, in Hz.
     pub clock_hz: Option<u64>,
-    /// Instruction set.
     pub architecture: &'static str,
-    /// Kernel and its release.
     pub os: String,
-    /// Size of the memory, in bytes.
     pub memory_bytes: Option<u64>,
     /// `release`, or `debug`, whose times mean nothing.
     pub build_profile: &'static str,
-    /// Version of this program.
     pub version: &'static str,
 }
 
@@ -28,7 +24,6 @@ pub const BUILD_PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "re
 
 impl Machine {
     /// The machine that this runs on. What the system does not tell is left unknown.
-    #[must_use]
     pub fn detect() -> Self {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {

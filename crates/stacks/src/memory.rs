@@ -15,7 +15,6 @@ use shakedown_trace::{Endpoint, Suite, Wrapper};
 
 /// What one connection, and what the context behind it, takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Memory {
     pub client_peak_bytes: usize,
     pub client_held_bytes: usize,
@@ -28,7 +27,6 @@ pub struct Memory {
 
 /// Contexts with their certificates and trusted roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct ContextBytes {
     pub client: usize,
     pub server: usize,
@@ -38,9 +36,6 @@ pub struct ContextBytes {
 const WARM_UP: usize = 2;
 
 /// Counts one connection of a suite; `None` where this process can't count OpenSSL's memory or Rust's.
-///
-/// # Errors
-/// [`MeasureError`] where the suite can't be run.
 pub fn measure(suite: &Suite, settings: &Settings) -> Result<Option<Memory>, MeasureError> {
     if !shakedown_ossl::memory::install() || !rust_is_counted() {
         return Ok(None);

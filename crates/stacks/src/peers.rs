@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Everything that endpoints of one suite need, made before any clock starts. Shared by threads.
 pub struct Peers {
-    /// What they run, and on which stacks.
     pub id: HandshakeId,
     connector: Arc<dyn Connector>,
     acceptor: Arc<dyn Acceptor>,
@@ -28,7 +27,6 @@ pub struct Peers {
 pub struct Pair {
     /// The side that speaks first.
     pub client: Box<dyn Endpoint>,
-    /// The side that answers.
     pub server: Box<dyn Endpoint>,
 }
 
@@ -80,9 +78,6 @@ pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> 
 
 impl Peers {
     /// A fresh client.
-    ///
-    /// # Errors
-    /// [`SetupError`] where the stack refuses.
     pub fn client(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         let connect = || {
             let role = Role::Connection(Side::Client);
@@ -98,17 +93,11 @@ impl Peers {
     }
 
     /// A fresh server.
-    ///
-    /// # Errors
-    /// [`SetupError`] where the stack refuses.
     pub fn server(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         seeded::endpoint(self.seed, Role::Connection(Side::Server), || self.acceptor.accept())
     }
 
     /// Both, to run against each other.
-    ///
-    /// # Errors
-    /// [`SetupError`] where a stack refuses.
     pub fn pair(&self) -> Result<Pair, SetupError> {
         Ok(Pair { client: self.client()?, server: self.server()? })
     }

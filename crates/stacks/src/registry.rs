@@ -27,12 +27,10 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// A stack, and what it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// As options and results write it.
     pub name: String,
-    /// In its own numbering.
     pub version: String,
     /// Protocols of which it runs some suite as a client.
     pub client: Vec<&'static str>,
@@ -42,13 +40,11 @@ pub struct Entry {
 
 impl Registry {
     /// Every stack of this program, with what each alone is told.
-    #[must_use]
     pub fn with(wtls: wtls::Options) -> Self {
         Self::new(crate::stacks(wtls))
     }
 
     /// These stacks and no others.
-    #[must_use]
     pub fn new(stacks: Vec<Arc<dyn Stack>>) -> Self {
         Self { stacks: stacks.into() }
     }
@@ -59,9 +55,6 @@ impl Registry {
     }
 
     /// The stack of a name.
-    ///
-    /// # Errors
-    /// [`SetupError::UnknownStack`].
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Stack>, SetupError> {
         let names = || self.stacks().map(|stack| stack.id().name.into_owned()).collect::<Vec<_>>().join(", ");
         let found = self.stacks().find(|stack| stack.id().name == name);
@@ -69,9 +62,6 @@ impl Registry {
     }
 
     /// The stack of a name, if it can be that side of a suite; without a name, the first that can.
-    ///
-    /// # Errors
-    /// [`SetupError::UnknownStack`], or [`SetupError::Unsupported`] with the reason.
     pub fn choose(
         &self,
         suite: &Suite,
@@ -100,9 +90,6 @@ impl Registry {
     }
 
     /// The stack that runs both sides of a suite unless told otherwise.
-    ///
-    /// # Errors
-    /// [`Unsupported`] with the reason.
     pub fn supports(&self, suite: &Suite) -> Result<&Arc<dyn Stack>, Unsupported> {
         let chosen =
             self.choose(suite, Side::Client, None).and_then(|_| self.choose(suite, Side::Server, None));
@@ -112,8 +99,6 @@ impl Registry {
         })
     }
 
-    /// What each stack runs.
-    #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         let entry = |stack: &Arc<dyn Stack>| {
             let id = stack.id();

@@ -13,7 +13,6 @@ pub struct SeededEndpoint {
 /// What draws: each has numbers of its own under one seed.
 #[derive(Clone, Copy, Debug)]
 pub enum Role {
-    /// An end of a connection that counts.
     Connection(Side),
     /// An end of the connection whose session is resumed later.
     SessionMaker(Side),

@@ -17,11 +17,9 @@ pub type Notices = Arc<Mutex<Vec<String>>>;
 /// What handshakes are to be like, besides their suite.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The stacks there are.
     pub registry: Registry,
     /// Name of the client's stack; `None`: the first that can.
     pub client_stack: Option<String>,
-    /// Name of the server's stack.
     pub server_stack: Option<String>,
     /// Time at which certificates must be valid, in seconds since 1970-01-01 00:00 UTC.
     pub now_unix_s: i64,
@@ -47,7 +45,6 @@ pub struct Settings {
     pub notices: Notices,
     /// Where the client logs secrets for captures.
     pub key_log: Option<KeyLog>,
-    /// What carries handshakes.
     pub carrier: Carrier,
     /// TLS bytes in an EAP packet, where that carries them.
     pub fragment_bytes: usize,
@@ -59,9 +56,6 @@ pub struct Settings {
 
 impl Settings {
     /// The store of keys and certificates.
-    ///
-    /// # Errors
-    /// [`PkiError::NoCacheDirectory`].
     pub fn store(&self) -> Result<Store, PkiError> {
         Ok(match &self.cache {
             Some(folder) => Store::open(folder),
@@ -75,7 +69,6 @@ impl Settings {
     }
 
     /// What a stack is told, once it is known what both sides present.
-    #[must_use]
     pub fn setup(&self, suite: &Suite, identities: Identities) -> Setup {
         Setup {
             suite: suite.clone(),
@@ -93,9 +86,6 @@ impl Settings {
     }
 
     /// What both sides present in a suite: the user's, else what each side's stack generates.
-    ///
-    /// # Errors
-    /// [`SetupError`] where something can't be generated.
     pub fn identities(
         &self,
         suite: &Suite,
@@ -127,8 +117,6 @@ impl Settings {
         Ok(identities)
     }
 
-    /// Whose these are.
-    #[must_use]
     pub fn credentials(&self, suite: &Suite) -> Credentials {
         let used = |side: Side, supplied: &Option<AnyIdentity>| {
             let presents = side == Side::Server || suite.authentication == Some(Authentication::Mutual);

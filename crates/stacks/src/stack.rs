@@ -36,7 +36,6 @@ impl std::fmt::Debug for dyn SessionCache {
 pub struct Reason(pub String);
 
 impl Reason {
-    /// A reason in words.
     pub fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
@@ -46,15 +45,12 @@ impl Reason {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{suite}: {reason}")]
 pub struct Unsupported {
-    /// Canonical name.
     pub suite: String,
     /// Why not.
     pub reason: String,
 }
 
-/// Why a stack could not be set up for a suite.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum SetupError {
     #[error("no suite was given")]
     NoSuite,
@@ -101,8 +97,6 @@ pub struct Identities {
 }
 
 impl Identities {
-    /// What a side presents.
-    #[must_use]
     pub fn of(&self, side: Side) -> Option<&AnyIdentity> {
         match side {
             Side::Client => self.client.as_ref(),
@@ -154,9 +148,6 @@ pub struct Setup {
 
 impl Setup {
     /// Refuses a session cache on behalf of a stack that cannot use one.
-    ///
-    /// # Errors
-    /// [`SetupError::Stack`] where there is one.
     pub fn without_session_cache(&self, stack: &'static str) -> Result<(), SetupError> {
         match &self.session_cache {
             None => Ok(()),
@@ -171,13 +162,9 @@ impl Setup {
 
 /// An implementation of protocols. Entries of a [`Registry`](crate::Registry) are shared by threads.
 pub trait Stack: Send + Sync {
-    /// Its name and version.
     fn id(&self) -> StackId;
 
     /// Whether it can be one side of a suite.
-    ///
-    /// # Errors
-    /// The [`Reason`] why not.
     fn supports(&self, suite: &Suite, side: Side) -> Result<(), Reason>;
 
     /// Whether its endpoints draw all randomness from `shakedown_ossl::random`, so that a seed determines their bytes.
@@ -186,21 +173,12 @@ pub trait Stack: Send + Sync {
     }
 
     /// Makes the state that clients of a suite share.
-    ///
-    /// # Errors
-    /// [`SetupError`] where the stack refuses.
     fn client(&self, setup: &Setup) -> Result<Arc<dyn Connector>, SetupError>;
 
     /// Makes the state that a server's connections share.
-    ///
-    /// # Errors
-    /// [`SetupError`] where the stack refuses.
     fn server(&self, setup: &Setup) -> Result<Arc<dyn Acceptor>, SetupError>;
 
     /// Makes what a server shares that negotiates whichever of several suites its clients want.
-    ///
-    /// # Errors
-    /// [`SetupError::Together`] if one configuration cannot serve all suites, or another error of the stack.
     fn server_of(&self, setups: &[Setup]) -> Result<Arc<dyn Acceptor>, SetupError> {
         match setups {
             [setup] => self.server(setup),
@@ -215,9 +193,6 @@ pub trait Stack: Send + Sync {
 
     /// What a side presents in this stack where the user supplied nothing: X.509 from the store, unless the stack has
     /// a form of its own.
-    ///
-    /// # Errors
-    /// [`SetupError`] where it can't be made.
     fn generate(
         &self,
         suite: &Suite,
@@ -244,15 +219,9 @@ pub trait Connector: Send + Sync {
 pub trait Acceptor: Send + Sync {
     /// A server's end that has done nothing yet, for a stream or for one peer's datagrams. In suites that resume a
     /// session it issues no ticket.
-    ///
-    /// # Errors
-    /// [`SetupError`] where the stack refuses.
     fn accept(&self) -> Result<Box<dyn Endpoint>, SetupError>;
 
     /// One that leaves its client a session to resume: for the full handshake before a resumption.
-    ///
-    /// # Errors
-    /// [`SetupError`] where the stack refuses.
     fn accept_issuing(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         self.accept()
     }

@@ -16,20 +16,15 @@ use shakedown_trace::endpoint::{Time, Transport};
 use shakedown_trace::{CloseReason, Endpoint, Event, Side, Suite};
 use std::time::{Duration, Instant};
 
-/// What a transfer costs.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Transfer {
-    /// Application bytes.
     pub data_bytes: usize,
     /// `open`, `wep` or `ccmp`.
     pub link: &'static str,
     /// Bytes on the link: records, and what encryption adds to each frame.
     pub wire_bytes: u64,
     pub frames: u64,
-    /// Receives.
     pub client_us: Summary,
-    /// Sends.
     pub server_us: Summary,
 }
 
@@ -48,9 +43,6 @@ const FRAME_BYTES: usize = 1500;
 
 /// Measures transfers of each size over one connection of a suite, `repeat` times each. `progress` is told every so
 /// often how many transfers are done, and may stop the work.
-///
-/// # Errors
-/// [`MeasureError`] where the connection can't be made or fails.
 pub fn measure(
     suite: &Suite,
     sizes_bytes: &[usize],

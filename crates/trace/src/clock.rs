@@ -57,7 +57,6 @@ pub(crate) fn calibrate() {
 }
 
 /// A reading as nanoseconds since an arbitrary start of this process. Never decreases from one reading to a later one.
-#[must_use]
 pub fn nanoseconds(ticks: Ticks) -> u64 {
     let scale = scale();
     match scale.multiplier {
@@ -69,8 +68,6 @@ pub fn nanoseconds(ticks: Ticks) -> u64 {
     }
 }
 
-/// What the clock is, for provenance.
-#[must_use]
 pub fn name() -> &'static str {
     if source::is_counter() {
         "time stamp counter, scaled to CLOCK_MONOTONIC"
@@ -80,20 +77,17 @@ pub fn name() -> &'static str {
 }
 
 /// Reads the clock that all marks come from.
-#[must_use]
 #[inline]
 pub fn ticks() -> Ticks {
     source::ticks()
 }
 
 /// True where [`ticks`] is [`counter`]: a caller asks once, and not at each reading.
-#[must_use]
 pub(crate) fn is_counter() -> bool {
     source::is_counter()
 }
 
 /// Reads the time stamp counter; where there is none, the clock.
-#[must_use]
 #[inline(always)]
 pub(crate) fn counter() -> Ticks {
     source::counter()

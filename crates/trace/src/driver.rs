@@ -26,9 +26,7 @@ impl Tap for Vec<(Side, Vec<u8>)> {
 /// Bytes that each side sent, and in how many rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
-    /// From the client.
     pub client_to_server: u64,
-    /// From the server.
     pub server_to_client: u64,
     /// How often the driver polled both sides for output.
     pub rounds: u32,
@@ -36,7 +34,6 @@ pub struct Transferred {
 
 impl Transferred {
     /// Both directions together.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.client_to_server + self.server_to_client
     }
@@ -45,21 +42,15 @@ impl Transferred {
 /// A handshake that both sides have finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handshake {
-    /// What was sent.
     pub transferred: Transferred,
-    /// The parameters that the client negotiated.
     pub client: Box<Negotiated>,
-    /// The parameters that the server negotiated.
     pub server: Box<Negotiated>,
     /// Application data received during the handshake: by the client, by the server.
     pub data: [Vec<u8>; 2],
-    /// The driver's time at the end of the handshake.
     pub now: Time,
 }
 
-/// Why a handshake failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum DriveError {
     #[error(transparent)]
     Failed(#[from] Failure),
@@ -84,7 +75,6 @@ pub struct Loopback {
 
 impl Loopback {
     /// Buffers that hold the largest flight without growing.
-    #[must_use]
     pub fn new() -> Self {
         let buffer = || Vec::with_capacity(128 * 1024);
         Self { spare: vec![buffer(), buffer()] }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 pub enum Side {
     /// The end that speaks first.
     Client,
-    /// The end that answers.
     Server,
 }
 
@@ -20,7 +19,6 @@ impl Side {
     /// Both, the client first.
     pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
 
-    /// The other end.
     #[must_use]
     pub fn peer(self) -> Self {
         match self {
@@ -30,7 +28,6 @@ impl Side {
     }
 
     /// The word used in files and on screen.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -62,13 +59,10 @@ pub enum Transport {
 /// over IPv6.
 pub const DEFAULT_LARGEST_DATAGRAM_BYTES: usize = 1500 - 40 - 8;
 
-/// Why a connection ended that should not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{side} failed in state {state}{}: {reason}", alert_text(.alert))]
 pub struct Failure {
-    /// The side that noticed.
     pub side: Side,
-    /// The state it was in, in the stack's own words.
     pub state: String,
     /// The alert that it sent or received, by its RFC name.
     pub alert: Option<String>,
@@ -83,9 +77,7 @@ fn alert_text(alert: &Option<String>) -> String {
 /// Why a connection is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// This side closed it.
     Local,
-    /// The peer closed it, and said so.
     Peer,
     /// The transport ended without a word from the peer.
     Truncated,
@@ -96,13 +88,11 @@ pub enum CloseReason {
 /// What a finished handshake came to, as the stack itself reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Negotiated {
-    /// Which protocol.
     pub protocol: Protocol,
     /// How the secret was agreed on; `None` where the stack cannot tell.
     pub key_exchange: Option<KeyExchange>,
     /// How records are protected; `None` where suite names have no word for it.
     pub cipher: Option<Cipher>,
-    /// The cipher suite in the stack's own spelling.
     pub cipher_suite: &'static str,
     /// The group of the exchange; `None` where there was none or the stack does not tell.
     pub group: Option<Group>,
@@ -114,7 +104,6 @@ pub struct Negotiated {
 
 impl Negotiated {
     /// What differs from the suite that was asked for, in one line; `None` where this is that suite.
-    #[must_use]
     pub fn difference(&self, suite: &Suite) -> Option<String> {
         use crate::suite::Mode;
         let asked = |wanted: &str, got: &str| Some(format!("asked for {wanted}, got {got}"));
@@ -148,7 +137,6 @@ impl Negotiated {
 pub enum Event {
     /// The handshake is over; application data can be sent. At most once.
     Established(Box<Negotiated>),
-    /// Application data has arrived.
     Data(Vec<u8>),
     /// A datagram was refused before anything authenticated its sender. Over a network the handshake goes on, as anyone
     /// may have sent it; what ends a handshake is [`Event::Closed`].
@@ -157,9 +145,7 @@ pub enum Event {
     Closed(CloseReason),
 }
 
-/// Why application data was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum WriteError {
     #[error("the {side} cannot send data before its handshake is over")]
     NotEstablished { side: Side },
@@ -171,9 +157,7 @@ pub enum WriteError {
     Refused { side: Side, reason: String },
 }
 
-/// Why keying material was not exported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum ExportError {
     #[error("the {side} cannot export keying material before its handshake is over")]
     NotEstablished { side: Side },
@@ -194,7 +178,6 @@ impl Session {
     }
 
     /// The stack's own session; `None` where another stack made it.
-    #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
@@ -221,7 +204,6 @@ impl fmt::Debug for Session {
 /// socket, reads no clock for the protocol and does not sleep. Times passed in never go backwards. The largest datagram
 /// is reported by the endpoint's constructor.
 pub trait Endpoint: Send {
-    /// Which end this is.
     fn side(&self) -> Side;
 
     /// What carries its bytes.
@@ -274,9 +256,6 @@ pub trait Endpoint: Send {
 
     /// Fills `output` with a secret that only the two ends of this connection can derive (RFC 5705, RFC 8446
     /// section 7.5). Up to TLS 1.2 no context is another one than an empty context.
-    ///
-    /// # Errors
-    /// [`ExportError`].
     fn export_keying_material(
         &self,
         output: &mut [u8],

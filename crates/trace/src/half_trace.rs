@@ -15,7 +15,6 @@ use std::collections::VecDeque;
 /// A message, as one side saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HalfMessage {
-    /// Who sent it.
     pub from: Side,
     /// Its RFC name.
     pub name: MessageName,
@@ -36,11 +35,9 @@ pub struct HalfMessage {
 /// One public-key call, or the sum of one kind of symmetric work in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationRecord {
-    /// Who did it.
     pub side: Side,
     /// Index of the message it was done for; `None` for work outside any.
     pub message: Option<usize>,
-    /// What was done.
     pub primitive: Primitive,
     /// What it took, in the counter's unit.
     pub spent: u64,
@@ -53,9 +50,7 @@ pub struct OperationRecord {
 /// One side of one connection: all that this side alone can know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HalfTrace {
-    /// Which side.
     pub side: Side,
-    /// What its figures count.
     pub counter: Counter,
     /// Sent and received, in the order of this side.
     pub messages: Vec<HalfMessage>,
@@ -71,9 +66,7 @@ pub struct HalfTrace {
     pub units_received: u32,
 }
 
-/// What is wrong with event logs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum AccountingError {
     #[error("the {side} adjusted the bytes of a message before the first")]
     NothingToAdjust { side: Side },
@@ -89,18 +82,12 @@ pub enum AccountingError {
 
 impl HalfTrace {
     /// Works out what a recording says about `side`.
-    ///
-    /// # Errors
-    /// [`AccountingError`] where events contradict each other: a defect of the stack that wrote them.
     pub fn of(side: Side, recording: &Recording) -> Result<Self, AccountingError> {
         Self::of_events(side, recording.counter(), recording.events())
     }
 
     /// What a recording says about a side whose driver made each call last `factor` times as long, by keeping its output
     /// back: calls are longer, and what passed outside them is shorter by as much.
-    ///
-    /// # Errors
-    /// As [`of`](Self::of).
     pub fn stretched(side: Side, recording: &Recording, factor: f64) -> Result<Self, AccountingError> {
         Self::of_events(side, recording.counter(), &stretched(recording.events(), factor))
     }
@@ -163,11 +150,9 @@ struct Account {
     previous: Option<usize>,
     /// Operations of the current span, not merged yet.
     pending: Vec<OperationRecord>,
-    /// Latest message sent, and received.
     latest_received: Option<usize>,
     /// Messages sent whose bytes have not left in a unit yet, with what is left of them.
     unsent: VecDeque<(usize, u32)>,
-    /// Fingerprints of the units sent.
     fingerprints: Vec<u64>,
 }
 

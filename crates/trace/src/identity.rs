@@ -12,12 +12,10 @@ use std::str::FromStr;
 pub struct StackId {
     /// As options and files write it.
     pub name: Cow<'static, str>,
-    /// In the implementation's own numbering.
     pub version: Cow<'static, str>,
 }
 
 impl StackId {
-    /// A stack of this name and version.
     pub fn new(name: impl Into<Cow<'static, str>>, version: impl Into<Cow<'static, str>>) -> Self {
         Self { name: name.into(), version: version.into() }
     }
@@ -40,7 +38,6 @@ spelled! {
         /// Nothing: its records go straight into TCP or UDP.
         #[default]
         Bare = "bare",
-        /// EAP-TLS.
         Eap = "eap",
     }
 }
@@ -65,7 +62,6 @@ pub enum Credentials {
     UserSupplied(String),
 }
 
-/// A text that describes no credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown credentials '{0}'; accepted: generated, generated:PROFILE, user-supplied:FINGERPRINT")]
 pub struct UnknownCredentials(pub String);
@@ -111,15 +107,10 @@ impl<'de> Deserialize<'de> for Credentials {
 /// differ in one part may be laid side by side.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HandshakeId {
-    /// What is negotiated.
     pub suite: Suite,
-    /// What the client runs.
     pub client_stack: StackId,
-    /// What the server runs.
     pub server_stack: StackId,
-    /// In what it is carried.
     pub carrier: Carrier,
-    /// Whose certificates are presented.
     pub credentials: Credentials,
 }
 

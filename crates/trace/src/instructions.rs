@@ -25,9 +25,7 @@ const START_INSTRUMENTATION: usize = 0x4354_0004;
 
 const STATUS: &std::ffi::CStr = c"status internal";
 
-/// Why instructions cannot be counted.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum CountError {
     #[error(
         "instructions are counted in programs that valgrind --tool=callgrind runs; this one runs without it"
@@ -40,9 +38,6 @@ pub enum CountError {
 }
 
 /// Starts callgrind's counting, and returns the counter. `log` is the file that valgrind writes its log to.
-///
-/// # Errors
-/// [`CountError`] where the program does not run under callgrind, or the log cannot be read.
 pub fn start(log: &Path) -> Result<Counter, CountError> {
     if request(RUNNING_ON_VALGRIND, 0) == 0 {
         return Err(CountError::NotRunning);

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// A handshake message, or ChangeCipherSpec, which is sent beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names are the RFCs' own
 pub enum MessageName {
     HelloRequest,
     ClientHello,
@@ -61,19 +60,16 @@ const TABLE: [(MessageName, &str, Option<u8>); 23] = [
 
 impl MessageName {
     /// The message that a TLS or DTLS handshake header's type byte names.
-    #[must_use]
     pub fn from_tls(message_type: u8) -> Option<Self> {
         TABLE.iter().find(|row| row.2 == Some(message_type)).map(|row| row.0)
     }
 
     /// The RFC name, as it is printed and stored.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         TABLE[self as usize].1
     }
 
     /// Reads the RFC name back.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
     }

@@ -13,7 +13,6 @@ spelled! {
     pub enum Operation {
         /// Private-key signature.
         Sign = "sign",
-        /// Signature check.
         Verify = "verify",
         /// Public-key encryption of a secret.
         Encrypt = "encrypt",
@@ -23,19 +22,14 @@ spelled! {
         Derive = "derive",
         /// Generation of an ephemeral key pair.
         Keygen = "keygen",
-        /// KEM encapsulation.
         Encapsulate = "encapsulate",
-        /// KEM decapsulation.
         Decapsulate = "decapsulate",
         /// Reading a public key from bytes: decoding, decompression, validation.
         Import = "import",
-        /// Hashing.
         Digest = "digest",
         /// HMAC, CMAC, Poly1305, however invoked.
         Mac = "mac",
-        /// Bulk encryption.
         Cipher = "cipher",
-        /// HKDF and the TLS PRF.
         Prf = "prf",
     }
 }
@@ -47,7 +41,6 @@ spelled! {
     pub enum Class {
         /// Agreement on, or transport of, a secret.
         Key = "key",
-        /// Making and checking signatures.
         Signature = "signature",
         /// Everything else.
         Common = "common",
@@ -56,7 +49,6 @@ spelled! {
 
 impl Operation {
     /// The class the operation is counted under.
-    #[must_use]
     pub fn class(self) -> Class {
         match self {
             Self::Sign | Self::Verify => Class::Signature,
@@ -71,7 +63,6 @@ impl Operation {
     }
 
     /// True for work that is summed per message and algorithm; public-key calls are listed one by one.
-    #[must_use]
     pub fn is_symmetric(self) -> bool {
         matches!(self, Self::Digest | Self::Mac | Self::Cipher | Self::Prf)
     }
@@ -86,17 +77,13 @@ impl Operation {
 /// symmetric work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Primitive {
-    /// What is done.
     pub operation: Operation,
-    /// By which family.
     pub algorithm: &'static str,
     /// With which size or curve.
     pub parameters: &'static str,
 }
 
 impl Primitive {
-    /// Names a primitive.
-    #[must_use]
     pub const fn new(operation: Operation, algorithm: &'static str, parameters: &'static str) -> Self {
         Self { operation, algorithm, parameters }
     }
@@ -106,7 +93,6 @@ impl Primitive {
     ///
     /// Some are looked up while an endpoint works, so each thread knows where it found them last, by the addresses of
     /// their texts.
-    #[must_use]
     pub fn interned(self) -> &'static Self {
         const PLACES: usize = 64;
         thread_local! {
@@ -151,7 +137,6 @@ impl Primitive {
 ///
 /// Primitives are named on hot paths and must be `Copy`; the distinct names are few and bounded by the
 /// vocabulary, so keeping them is no leak.
-#[must_use]
 pub fn intern(text: &str) -> &'static str {
     static NAMES: OnceLock<Mutex<HashSet<&'static str>>> = OnceLock::new();
     let mut names =

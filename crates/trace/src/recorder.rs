@@ -30,7 +30,6 @@ pub const UNSIZED: u32 = 0;
 pub enum Event {
     /// A call into the endpoint begins.
     Enter(Ticks),
-    /// It returns.
     Leave(Ticks),
     /// Work on the current message is done.
     Boundary(Ticks),
@@ -50,13 +49,9 @@ pub enum Event {
     UnitSent(u32, u64),
     /// A datagram, or a chunk of the stream, was handed to the endpoint.
     UnitReceived(u32),
-    /// A primitive ran.
     Operation {
-        /// What ran.
         primitive: &'static Primitive,
-        /// When it began.
         start: Ticks,
-        /// When it ended.
         end: Ticks,
         /// Bytes it worked on; 0 for public-key calls.
         bytes: u32,
@@ -158,14 +153,12 @@ fn with<T>(work: impl FnOnce(&mut Log) -> T) -> Option<T> {
 }
 
 /// True while a log is current on this thread.
-#[must_use]
 #[inline]
 pub fn is_recording() -> bool {
     !CURRENT.get().is_null()
 }
 
 /// Reads the counter of the log that is current; the clock where none is.
-#[must_use]
 #[inline]
 pub fn ticks() -> Ticks {
     with(|log| log.ticks()).unwrap_or_else(clock::ticks)
@@ -249,7 +242,6 @@ pub fn timed<T>(primitive: Primitive, bytes: u32, work: impl FnOnce() -> T) -> T
 
 /// What a call was, as it is entered once it is over.
 pub struct Entry {
-    /// What ran.
     pub primitive: &'static Primitive,
     /// When it began: before the reading at the call, where earlier work is part of it.
     pub start: Ticks,

@@ -19,31 +19,25 @@ impl Counter {
     pub const NANOSECONDS: Self = Self { unit: "ns", read: None };
 
     /// Another counter that never decreases on a thread, such as instructions; `unit` says what it counts.
-    #[must_use]
     pub const fn custom(unit: &'static str, read: fn() -> Ticks) -> Self {
         Self { unit, read: Some(read) }
     }
 
-    /// What it counts.
-    #[must_use]
     pub fn unit(self) -> &'static str {
         self.unit
     }
 
     /// True for the clock, false for a counter of the caller's.
-    #[must_use]
     pub fn is_time(self) -> bool {
         self.read.is_none()
     }
 
     /// What it shows now, in its unit.
-    #[must_use]
     pub fn now(self) -> u64 {
         self.convert(self.read.map_or_else(clock::ticks, |read| read()))
     }
 
     /// A reading in the counter's unit, from an arbitrary start. Never decreases from one reading to a later one.
-    #[must_use]
     pub fn convert(self, ticks: Ticks) -> u64 {
         if self.read.is_some() { ticks } else { clock::nanoseconds(ticks) }
     }
@@ -77,21 +71,17 @@ const ROOM: usize = 256;
 
 impl Recording {
     /// An empty log of a counter's readings.
-    #[must_use]
     pub fn new(counter: Counter) -> Self {
         // Learns the clock's speed before anything is timed.
         clock::calibrate();
         Self { counter, log: Log::new(counter.read, ROOM) }
     }
 
-    /// What its readings count.
-    #[must_use]
     pub fn counter(&self) -> Counter {
         self.counter
     }
 
     /// The events so far, in the order in which they were written.
-    #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.log.events
     }
@@ -145,9 +135,6 @@ impl<E: Endpoint> Recorded<E> {
     }
 
     /// What the log says.
-    ///
-    /// # Errors
-    /// [`AccountingError`] where events contradict each other: a defect of the stack that wrote them.
     pub fn half_trace(&self) -> Result<HalfTrace, AccountingError> {
         HalfTrace::of(self.inner.side(), &self.recording)
     }

@@ -7,10 +7,8 @@ use crate::trace::Trace;
 use crate::{MessageName, Primitive, Side};
 use std::collections::HashMap;
 
-/// One message in every repetition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageSamples {
-    /// Who sends it.
     pub from: Side,
     /// Its RFC name.
     pub name: MessageName,
@@ -20,37 +18,30 @@ pub struct MessageSamples {
     pub unit: u32,
     /// How often its datagram was sent again.
     pub retransmissions: Vec<u32>,
-    /// On the wire.
     pub bytes: Vec<u32>,
     /// What its sender spent on it, in the counter's unit.
     pub generate: Vec<u64>,
-    /// What its receiver spent on it.
     pub process: Vec<u64>,
 }
 
 /// One operation in every repetition; all 0 in those that did not have it, so that means add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationSamples {
-    /// Who does it.
     pub side: Side,
     /// Index of the message it is done for; `None` for work outside any.
     pub message: Option<usize>,
-    /// What is done.
     pub primitive: Primitive,
     /// What it took, in the counter's unit.
     pub spent: Vec<u64>,
     /// How often.
     pub count: Vec<u32>,
-    /// Bytes worked on.
     pub bytes: Vec<u32>,
 }
 
 /// Repetitions of one handshake, of one shape: the same messages of the same senders in the same order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// What was repeated.
     pub id: HandshakeId,
-    /// What the figures count.
     pub counter: Counter,
     /// In the order in which they are sent.
     pub messages: Vec<MessageSamples>,
@@ -70,7 +61,6 @@ type Place = (Side, Option<usize>, Primitive, usize);
 
 impl Samples {
     /// No repetitions yet.
-    #[must_use]
     pub fn new(id: HandshakeId, counter: Counter) -> Self {
         Self {
             id,
@@ -84,14 +74,11 @@ impl Samples {
         }
     }
 
-    /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.repetitions
     }
 
     /// True before the first.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.repetitions == 0
     }
@@ -156,14 +143,11 @@ impl Samples {
         }
     }
 
-    /// Number of flights.
-    #[must_use]
     pub fn flights(&self) -> u32 {
         self.messages.iter().filter_map(|message| message.flight).max().unwrap_or(0)
     }
 
     /// Bytes that a side sent, in each repetition.
-    #[must_use]
     pub fn bytes_from(&self, side: Side) -> Vec<u64> {
         let mut sums = vec![0; self.repetitions];
         for message in self.messages.iter().filter(|message| message.from == side) {
@@ -175,7 +159,6 @@ impl Samples {
     }
 
     /// True where some message had not the same bytes in every repetition, as by signatures in DER.
-    #[must_use]
     pub fn bytes_vary(&self) -> bool {
         self.messages.iter().any(|message| message.bytes.windows(2).any(|pair| pair[0] != pair[1]))
     }

@@ -12,7 +12,6 @@ macro_rules! spelled {
             pub const ALL: [(Self, &'static str); [$($text),*].len()] = [$((Self::$value, $text)),*];
 
             /// The word used in files and on screen.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 Self::ALL[self as usize].1
             }

@@ -5,10 +5,8 @@ use crate::half_trace::{AccountingError, HalfTrace, OperationRecord};
 use crate::recording::Counter;
 use crate::{MessageName, Side};
 
-/// One message of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageRecord {
-    /// Who sent it.
     pub from: Side,
     /// Its RFC name.
     pub name: MessageName,
@@ -23,14 +21,12 @@ pub struct MessageRecord {
     pub bytes: u32,
     /// What its sender spent on it, in the counter's unit.
     pub generate: u64,
-    /// What its receiver spent on it.
     pub process: u64,
 }
 
 /// The record of one handshake: both sides of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// What its figures count.
     pub counter: Counter,
     /// In the order in which they were sent.
     pub messages: Vec<MessageRecord>,
@@ -47,9 +43,6 @@ impl Trace {
     ///
     /// The order of messages comes from what each side sent before and after what it received, not from clocks, so the
     /// halves may come from two machines. A message that left no trace at its receiver took it nothing.
-    ///
-    /// # Errors
-    /// [`AccountingError`] where the halves do not belong together.
     pub fn join(client: &HalfTrace, server: &HalfTrace) -> Result<Self, AccountingError> {
         for (half, side) in [(client, Side::Client), (server, Side::Server)] {
             if half.side != side {
@@ -98,8 +91,6 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Bytes that a side sent.
-    #[must_use]
     pub fn bytes_from(&self, side: Side) -> u64 {
         let sent = self.messages.iter().filter(|message| message.from == side);
         sent.map(|message| u64::from(message.bytes)).sum()
@@ -125,7 +116,6 @@ fn partners(half: &HalfTrace, peer: &HalfTrace) -> Result<Vec<Option<usize>>, Ac
 struct Merge<'a> {
     halves: [&'a HalfTrace; 2],
     partners: &'a [Vec<Option<usize>>; 2],
-    /// How far each half has been read.
     read: [usize; 2],
     /// Where each message of each half stands in the trace.
     places: [Vec<Option<usize>>; 2],

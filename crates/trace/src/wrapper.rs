@@ -4,7 +4,6 @@ use crate::endpoint::{Endpoint, Event, ExportError, Session, Side, Time, Transpo
 
 /// An endpoint around another one. What is said here is all that it does differently; it is an [`Endpoint`] by that.
 pub trait Wrapper: Send {
-    /// What is inside.
     type Inner: Endpoint + ?Sized;
 
     /// The endpoint inside.
@@ -31,7 +30,6 @@ pub trait Wrapper: Send {
         let _ = unit;
     }
 
-    /// A unit is on its way out.
     #[inline]
     fn unit_leaves(&mut self, unit: &[u8]) {
         let _ = unit;

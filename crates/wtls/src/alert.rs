@@ -5,7 +5,6 @@ use crate::numbers::assigned;
 use crate::record::Records;
 
 assigned! {
-    /// How grave an alert is.
     AlertLevel, "alert level":
     Warning = 1, "warning";
     Critical = 2, "critical";
@@ -13,7 +12,6 @@ assigned! {
 }
 
 assigned! {
-    /// What happened.
     AlertDescription, "alert description":
     ConnectionCloseNotify = 0, "connection_close_notify";
     SessionCloseNotify = 1, "session_close_notify";
@@ -52,14 +50,11 @@ assigned! {
 /// A level and a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Alert {
-    /// How grave it is.
     pub level: AlertLevel,
-    /// What happened.
     pub description: AlertDescription,
 }
 
 impl Alert {
-    /// A warning.
     pub fn warning(description: AlertDescription) -> Self {
         Self { level: AlertLevel::Warning, description }
     }
@@ -74,7 +69,6 @@ impl Alert {
         Self { level: AlertLevel::Fatal, description }
     }
 
-    /// Whether the connection is over.
     pub fn ends_connection(self) -> bool {
         self.level != AlertLevel::Warning
     }
@@ -115,7 +109,6 @@ pub struct SentChecksums {
 }
 
 impl SentChecksums {
-    /// Remembers the records of a datagram.
     pub fn remember(&mut self, datagram: &[u8]) {
         for record in Records::new(datagram).map_while(Result::ok) {
             self.sums[self.count % REMEMBERED] = Checksum::of(record.raw);
@@ -145,9 +138,7 @@ pub(crate) fn is_clear_text(description: AlertDescription) -> bool {
 /// An alert as it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlertMessage {
-    /// What it says.
     pub alert: Alert,
-    /// Which record it refers to.
     pub checksum: Checksum,
 }
 

@@ -24,28 +24,20 @@ use crate::parameters::{EncodedRsaKey, Identifier, ParameterError, ParameterSpec
 /// The only certificate version.
 pub const CERTIFICATE_VERSION: u8 = 1;
 
-/// A certified public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertifiedKey {
-    /// RSA, for encryption and signatures.
     Rsa(EncodedRsaKey),
-    /// A point for key agreement.
     Ecdh(CertifiedPoint),
-    /// A point for signatures.
     Ecdsa(CertifiedPoint),
 }
 
-/// A point and the curve that it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertifiedPoint {
-    /// The curve.
     pub parameters: ParameterSpecifier,
-    /// The octet string.
     pub point: Vec<u8>,
 }
 
 impl CertifiedKey {
-    /// The type.
     pub fn key_type(&self) -> PublicKeyType {
         match self {
             Self::Rsa(_) => PublicKeyType::Rsa,
@@ -62,7 +54,6 @@ impl CertifiedKey {
         }
     }
 
-    /// The curve, of a key that is a point.
     pub fn curve(&self, private_curves: bool) -> Option<Curve> {
         match self.kind(private_curves) {
             Ok(KeyKind::Ec(curve)) => Some(curve),
@@ -143,20 +134,15 @@ impl Codec for CertifiedKey {
     }
 }
 
-/// What a certificate says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateFields {
-    /// How it is signed.
     pub signature_algorithm: SignatureAlgorithm,
-    /// Who signed it.
     pub issuer: Identifier,
     /// When it begins to be valid, in seconds since 1970.
     pub valid_not_before_unix_s: u32,
     /// When it ceases to be valid, in seconds since 1970.
     pub valid_not_after_unix_s: u32,
-    /// Whose key it certifies.
     pub subject: Identifier,
-    /// The key.
     pub public_key: CertifiedKey,
 }
 
@@ -204,16 +190,10 @@ const PEM_LABEL: &str = "WTLS CERTIFICATE";
 /// Text that holds no certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PemError {
-    /// Not the text form of anything.
     #[error("not in PEM form: {0}")]
     Malformed(String),
-    /// The text form of something else.
     #[error("holds a {found}, not a {PEM_LABEL}")]
-    WrongLabel {
-        /// What it says it is.
-        found: String,
-    },
-    /// Not a certificate inside.
+    WrongLabel { found: String },
     #[error(transparent)]
     Certificate(#[from] DecodeError),
 }
@@ -234,7 +214,6 @@ impl Certificate {
         Ok(Self { bytes, signed_bytes, fields, signature })
     }
 
-    /// What it says.
     pub fn fields(&self) -> &CertificateFields {
         &self.fields
     }
@@ -244,7 +223,6 @@ impl Certificate {
         &self.bytes
     }
 
-    /// The part that is signed.
     pub fn signed_part(&self) -> &[u8] {
         &self.bytes[..self.signed_bytes]
     }
@@ -260,7 +238,6 @@ impl Certificate {
         pem::encode_config(&pem, pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF))
     }
 
-    /// Reads the text form.
     pub fn from_pem(text: &str) -> Result<Self, PemError> {
         let pem = pem::parse(text).map_err(|error| PemError::Malformed(error.to_string()))?;
         if pem.tag() != PEM_LABEL {

@@ -6,55 +6,21 @@
 /// Received bytes that are not what their structure says they are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The bytes end inside a field.
     #[error("{field} needs {needed} bytes, {left} are left")]
-    Truncated {
-        /// The field that was being read.
-        field: &'static str,
-        /// Bytes it needs.
-        needed: usize,
-        /// Bytes that are left.
-        left: usize,
-    },
-    /// Bytes are left over behind a structure that should fill its frame.
+    Truncated { field: &'static str, needed: usize, left: usize },
     #[error("{extra} bytes are left over behind {structure}")]
-    Trailing {
-        /// The structure that ended early.
-        structure: &'static str,
-        /// How many bytes are left over.
-        extra: usize,
-    },
-    /// A field holds a value that is not assigned.
+    Trailing { structure: &'static str, extra: usize },
     #[error("{field} has the unassigned value {value}")]
-    Unassigned {
-        /// The field.
-        field: &'static str,
-        /// Its value.
-        value: u32,
-    },
-    /// A vector or integer is outside the bounds that the specification gives it.
+    Unassigned { field: &'static str, value: u32 },
     #[error("{field} has length {length}, allowed is {min} to {max}")]
-    Length {
-        /// The field.
-        field: &'static str,
-        /// Its length in bytes.
-        length: usize,
-        /// The least length.
-        min: usize,
-        /// The greatest length.
-        max: usize,
-    },
+    Length { field: &'static str, length: usize, min: usize, max: usize },
 }
 
-/// Something to be sent that does not fit its length field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} has {length} bytes, at most {max} fit")]
 pub struct EncodeError {
-    /// The field.
     pub field: &'static str,
-    /// Its length in bytes.
     pub length: usize,
-    /// What fits.
     pub max: usize,
 }
 
@@ -112,7 +78,6 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
-    /// One byte.
     pub fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
         Ok(self.array::<1>(field)?[0])
     }
@@ -146,12 +111,10 @@ impl<'a> Reader<'a> {
         rest
     }
 
-    /// How many bytes are left.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// How many bytes have been read.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -215,7 +178,6 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// One byte.
     pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
@@ -276,7 +238,6 @@ impl Writer {
         Ok(done)
     }
 
-    /// What has been written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -98,12 +98,10 @@ impl<P: Provider> Identity<P> {
         self
     }
 
-    /// The kind and size of the key.
     pub fn kind(&self) -> KeyKind {
         self.kind
     }
 
-    /// The key exchange that the key is good for.
     pub(crate) fn family(&self) -> KeyExchangeFamily {
         match self.kind {
             KeyKind::Rsa { .. } => KeyExchangeFamily::Rsa,
@@ -126,23 +124,19 @@ impl<P: Provider> Identity<P> {
 pub struct SharedSecret {
     /// The name; not null.
     pub identifier: Identifier,
-    /// The secret.
     pub secret: Zeroizing<Vec<u8>>,
 }
 
-/// How a client connects.
 pub struct ClientConfig<P: Provider> {
     /// Key exchanges to offer, best first.
     pub key_exchanges: Vec<KeyExchangeId>,
     /// Cipher suites to offer, best first.
     pub cipher_suites: Vec<CipherSuite>,
-    /// Whose certificates are trusted.
     pub anchors: Vec<TrustAnchor<P>>,
     /// Names the anchors in the hello, so that the server can choose among its certificates.
     pub announce_anchors: bool,
     /// Own certificates, for servers that ask.
     pub identity: Option<Identity<P>>,
-    /// Secrets of SHARED_SECRET offers.
     pub shared_secrets: Vec<SharedSecret>,
     /// The common name that the server's certificate must have.
     pub server_name: Option<String>,
@@ -195,7 +189,6 @@ pub enum ClientAuthentication {
 
 /// An RSA key of RSA_anon, made beforehand and used for many handshakes.
 pub struct TemporaryRsaKey<P: Provider> {
-    /// The private key.
     pub key: P::PrivateKey,
     /// The public key, as it will be sent.
     pub public: EncodedRsaKey,
@@ -232,7 +225,6 @@ impl<P: Provider> KnownClient<P> {
     }
 }
 
-/// What a server serves.
 pub struct ServerConfig<P: Provider> {
     /// Key exchange suites that are served. Anonymous ones authenticate neither side.
     pub suites: Vec<KeyExchangeSuite>,
@@ -246,13 +238,10 @@ pub struct ServerConfig<P: Provider> {
     pub curves: Vec<Curve>,
     /// Groups of DH_anon, best first.
     pub groups: Vec<Arc<DhGroup>>,
-    /// Secrets of SHARED_SECRET.
     pub shared_secrets: Vec<SharedSecret>,
     /// Whether clients are asked for certificates.
     pub client_authentication: ClientAuthentication,
-    /// Who certifies clients.
     pub anchors: Vec<TrustAnchor<P>>,
-    /// Clients of optimised handshakes.
     pub known_clients: Vec<KnownClient<P>>,
     /// Where sessions are kept.
     pub sessions: Arc<dyn SessionStore>,

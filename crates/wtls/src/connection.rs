@@ -42,17 +42,13 @@ const DUPLICATES: Budget = Budget::per_minute(64, 1);
 /// Limit of retransmissions of a flight in response to a repeated flight of the peer.
 pub(crate) const RESENDS: Budget = Budget::per_second(16, 1);
 
-/// How a connection is to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Close {
-    /// The session can be resumed.
     Connection,
-    /// The session is over too.
     Session,
 }
 
 impl Close {
-    /// The alert for the peer.
     pub(crate) fn alert(self) -> Alert {
         match self {
             Self::Connection => Alert::critical(AlertDescription::ConnectionCloseNotify),
@@ -333,7 +329,6 @@ impl Connection {
         self.session_ended |= self.session.is_some();
     }
 
-    /// Ends the connection.
     pub fn end(&mut self, reason: CloseReason) {
         self.closed = true;
         self.timer = None;

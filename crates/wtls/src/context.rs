@@ -15,11 +15,9 @@ pub struct Time {
 
 /// The environment of one call.
 pub struct Context<'a, P: Provider> {
-    /// The time of the call.
     pub now: Time,
     /// Unpredictable bytes.
     pub random: &'a mut dyn Random,
-    /// The primitives.
     pub provider: &'a P,
     /// Who is told about messages.
     pub observer: &'a mut dyn Observer,

@@ -24,21 +24,16 @@ impl<F: FnMut(&mut [u8])> Random for F {
     }
 }
 
-/// What kind of key a key is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyKind {
-    /// RSA, with the size of the modulus.
     Rsa {
-        /// Bits of the modulus.
         bits: u32,
     },
     /// On an elliptic curve, for ECDH or ECDSA.
     Ec(Curve),
     /// Diffie–Hellman, with the size of the prime and of exponents.
     Dh {
-        /// Bits of the prime.
         bits: u32,
-        /// Bits of an exponent.
         exponent_bits: u32,
     },
 }
@@ -55,7 +50,6 @@ impl KeyKind {
 
 /// A key that knows its kind.
 pub trait Key {
-    /// The kind.
     fn kind(&self) -> KeyKind;
 }
 
@@ -63,39 +57,21 @@ pub trait Key {
 #[derive(Debug, Clone, Copy)]
 pub enum PublicKeyRef<'a> {
     /// RSA: exponent and modulus, big-endian.
-    Rsa {
-        /// The public exponent.
-        exponent: &'a [u8],
-        /// The modulus.
-        modulus: &'a [u8],
-    },
+    Rsa { exponent: &'a [u8], modulus: &'a [u8] },
     /// A point, compressed or not.
-    Ec {
-        /// Its curve.
-        curve: Curve,
-        /// Its octet string.
-        point: &'a [u8],
-    },
+    Ec { curve: Curve, point: &'a [u8] },
     /// A Diffie–Hellman public value.
-    Dh {
-        /// Its group.
-        group: &'a Arc<DhGroup>,
-        /// The value, big-endian.
-        value: &'a [u8],
-    },
+    Dh { group: &'a Arc<DhGroup>, value: &'a [u8] },
 }
 
 /// What a temporary key is generated in.
 #[derive(Debug, Clone, Copy)]
 pub enum Group<'a> {
-    /// A curve.
     Ec(Curve),
-    /// A Diffie–Hellman group.
     Dh(&'a Arc<DhGroup>),
 }
 
 impl Group<'_> {
-    /// The kind that its keys have.
     pub fn kind(&self) -> KeyKind {
         match self {
             Self::Ec(curve) => KeyKind::Ec(*curve),
@@ -140,19 +116,14 @@ pub enum CryptoError {
     /// A public key that is malformed, off its curve, of small order or of unsupported size.
     #[error("the public key is not valid")]
     InvalidKey,
-    /// A signature that does not verify.
     #[error("the signature does not verify")]
     BadSignature,
-    /// A ciphertext that cannot be of this key, by its length or value.
     #[error("the ciphertext does not fit the key")]
     BadCiphertext,
-    /// A shared secret that carries no secrecy, such as the point at infinity.
     #[error("the shared secret is degenerate")]
     DegenerateSecret,
-    /// A key of one kind given where another is needed.
     #[error("the key is not of the kind that the operation needs")]
     WrongKeyKind,
-    /// The provider failed for a reason of its own.
     #[error("the cryptographic provider failed: {0}")]
     Provider(String),
 }
@@ -161,7 +132,6 @@ pub enum CryptoError {
 pub trait Provider {
     /// A peer's key, decoded and validated.
     type PublicKey: Key;
-    /// A key of ours.
     type PrivateKey: Key;
 
     /// Decodes and validates a public key: decompresses a point, checks that it is on its curve and
@@ -202,7 +172,6 @@ pub trait Provider {
         random: &mut dyn Random,
     ) -> Result<Vec<u8>, CryptoError>;
 
-    /// Verifies such a signature.
     fn ecdsa_verify(&self, key: &Self::PublicKey, hash: &[u8], signature: &[u8]) -> Result<(), CryptoError>;
 
     /// Makes a temporary key for an agreement.
@@ -220,13 +189,11 @@ pub trait Provider {
         peer: &Self::PublicKey,
     ) -> Result<Zeroizing<Vec<u8>>, CryptoError>;
 
-    /// Hash of the concatenated parts.
     fn digest(&self, hash: HashAlgorithm, parts: &[&[u8]]) -> Digest;
 
     /// Hashes what an X.509 certificate's signature is over.
     fn signature_digest(&self, hash: SignatureHash, signed: &[u8]) -> Vec<u8>;
 
-    /// HMAC of the concatenated parts.
     fn hmac(&self, hash: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Digest;
 
     /// The PRF: P_hash over label and seed (§11.3). The seed is given in parts.

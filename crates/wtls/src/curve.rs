@@ -69,7 +69,6 @@ impl Curve {
         data::of(self)
     }
 
-    /// The number of the specification.
     pub fn number(self) -> Option<u8> {
         self.data().number
     }

@@ -11,13 +11,11 @@ pub const PRIME_BITS: core::ops::RangeInclusive<u32> = 512..=4096;
 /// A prime, a generator, and how long exponents are.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DhGroup {
-    /// The number, for the specification's groups.
     pub number: Option<u8>,
     /// The prime, without leading zeros.
     pub prime: Vec<u8>,
     /// The generator, without leading zeros.
     pub generator: Vec<u8>,
-    /// Length of private exponents.
     pub exponent_bytes: usize,
 }
 
@@ -32,7 +30,6 @@ impl DhGroup {
         Arc::clone(&GROUP_2)
     }
 
-    /// The group of a number.
     pub fn from_number(number: u8) -> Option<Arc<Self>> {
         match number {
             1 => Some(Self::group_1()),
@@ -58,9 +55,7 @@ pub(crate) fn bits(number: &[u8]) -> u32 {
 pub struct DhParameters {
     /// Exponent length in bytes; 0 means that of the prime.
     pub exponent_bytes: u8,
-    /// The prime.
     pub prime: Vec<u8>,
-    /// The generator.
     pub generator: Vec<u8>,
 }
 

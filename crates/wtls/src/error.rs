@@ -14,89 +14,47 @@ use crate::protection::{RecordError, SequenceExhausted};
 /// Why a handshake or a connection failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The peer sent a malformed message.
     #[error("malformed message: {0}")]
     Malformed(#[from] DecodeError),
-    /// The peer sent a message out of turn.
     #[error("received {received} while waiting for {expected}")]
-    UnexpectedMessage {
-        /// What was expected.
-        expected: &'static str,
-        /// What came.
-        received: Message,
-    },
-    /// The peer's flight ended too early.
+    UnexpectedMessage { expected: &'static str, received: Message },
     #[error("the flight ends where {expected} should follow")]
-    Incomplete {
-        /// What was expected.
-        expected: &'static str,
-    },
-    /// The peer speaks another version.
+    Incomplete { expected: &'static str },
     #[error("the peer speaks version {version}, ours is 1")]
-    Version {
-        /// The peer's version.
-        version: u8,
-    },
-    /// No cipher suite suits both.
+    Version { version: u8 },
     #[error("no cipher suite is common to both sides")]
     NoCommonCipherSuite,
-    /// The client insists on compression.
     #[error("the client does not offer to go without compression")]
     NoCommonCompression,
-    /// No offered key exchange can be served.
     #[error("none of the offered key exchanges can be served")]
     NoCommonKeyExchange,
-    /// The server must know who the client is, and nothing that the client offers would prove it.
     #[error("none of the client's offers would authenticate it, which this server requires")]
     CannotAuthenticate,
-    /// The client trusts none of our issuers.
     #[error("the client trusts no issuer of our certificates")]
     NotTrustedByClient,
-    /// The server chose something that was not offered.
     #[error("the server chose a {what} that was not offered")]
-    NotOffered {
-        /// What it chose.
-        what: &'static str,
-    },
+    NotOffered { what: &'static str },
     /// The server does not number its records, which datagrams need.
     #[error("the server does not number its records explicitly")]
     SequenceMode,
-    /// Unknown curve or group.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
-    /// A key larger than the suite allows.
     #[error("a key of {bits} bits exceeds the limit of {suite}")]
-    KeyTooLarge {
-        /// Size of the key.
-        bits: u32,
-        /// The suite.
-        suite: KeyExchangeSuite,
-    },
-    /// A certificate or chain that is not accepted.
+    KeyTooLarge { bits: u32, suite: KeyExchangeSuite },
     #[error(transparent)]
     Certificate(CertificateError),
-    /// The client has to present a certificate and did not.
     #[error("the client presents no certificate")]
     NoClientCertificate,
-    /// A key, a ciphertext or a signature that is not valid.
     #[error(transparent)]
     Crypto(#[from] CryptoError),
-    /// The peer's Finished does not match the messages that we saw.
     #[error("the peer's Finished does not match this handshake")]
     FinishedMismatch,
-    /// A protected record that cannot be read.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// Our own message does not fit its frame.
     #[error("cannot encode a message: {0}")]
     Encode(#[from] EncodeError),
-    /// The configuration lacks what the negotiated suite needs.
     #[error("the configuration lacks {what}")]
-    Configuration {
-        /// What is missing.
-        what: &'static str,
-    },
-    /// The connection ran out of sequence numbers.
+    Configuration { what: &'static str },
     #[error(transparent)]
     SequenceExhausted(#[from] SequenceExhausted),
 }
@@ -182,21 +140,14 @@ fn crypto_alert(error: &CryptoError) -> AlertDescription {
 /// Why data was not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// There is no connection yet, or no longer.
     #[error("the connection is not open")]
     NotOpen,
     /// More than fits into a datagram; nothing is fragmented here.
     #[error("{length} bytes do not fit into a datagram, at most {max} do")]
-    TooLong {
-        /// How much was to be sent.
-        length: usize,
-        /// How much fits.
-        max: usize,
-    },
+    TooLong { length: usize, max: usize },
     /// Nothing at all, which is not sent.
     #[error("there is nothing to send")]
     Empty,
-    /// The connection ran out of sequence numbers and has been closed.
     #[error(transparent)]
     SequenceExhausted(#[from] SequenceExhausted),
 }

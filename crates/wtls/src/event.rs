@@ -12,7 +12,6 @@ use crate::session::SessionId;
 pub enum HandshakeMode {
     /// With a key exchange of its own.
     Full,
-    /// From an earlier session.
     Resumed,
     /// With a client certificate that the server held beforehand.
     Optimised,
@@ -23,13 +22,11 @@ pub enum HandshakeMode {
 /// A handshake that both sides have finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Established {
-    /// Which flow it took.
     pub mode: HandshakeMode,
     /// How the master secret came about, in this or the resumed handshake.
     pub key_exchange: KeyExchangeSuite,
     /// The key that the secret was exchanged with, where there was one in this handshake.
     pub exchanged: Option<KeyKind>,
-    /// Cipher and MAC.
     pub cipher_suite: CipherSuite,
     /// The session; none if it can't be resumed.
     pub session_id: SessionId,
@@ -43,9 +40,7 @@ pub struct Established {
 /// Why a connection is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CloseReason {
-    /// We closed it.
     Local,
-    /// The peer closed it.
     Peer,
     /// The peer sent a critical or fatal alert.
     Alert(Alert),
@@ -64,9 +59,7 @@ pub enum CloseReason {
 pub enum Event {
     /// The handshake is over; data can be sent.
     Established(Box<Established>),
-    /// The peer sent data.
     Data(Vec<u8>),
-    /// We sent an alert.
     AlertSent(Alert),
     /// The peer sent an alert. One in clear text may be anybody's who saw the peer's records; it ends
     /// nothing by itself.

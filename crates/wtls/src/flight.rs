@@ -64,7 +64,6 @@ pub(crate) enum Extent {
 /// How a record may belong to a flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// A message in clear text.
     Message(HandshakeType),
     /// A message in clear text whose type is not known.
     Unknown,

@@ -9,7 +9,6 @@ use zeroize::{Zeroize, Zeroizing};
 /// Random of one side: 4 bytes of time and 12 random ones.
 pub type HelloRandom = [u8; 16];
 
-/// Length of the master secret.
 pub const MASTER_SECRET_BYTES: usize = 20;
 
 /// Length of the check value in Finished.
@@ -18,9 +17,7 @@ pub const VERIFY_DATA_BYTES: usize = 12;
 /// The randoms of both hellos.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Randoms {
-    /// Of the client.
     pub client: HelloRandom,
-    /// Of the server.
     pub server: HelloRandom,
 }
 
@@ -28,7 +25,6 @@ pub struct Randoms {
 pub struct PreMasterSecret(Zeroizing<Vec<u8>>);
 
 impl PreMasterSecret {
-    /// Of suite NULL.
     pub fn null() -> Self {
         Self(Zeroizing::default())
     }
@@ -38,7 +34,6 @@ impl PreMasterSecret {
         Self(Zeroizing::new(secret.to_vec()))
     }
 
-    /// Of an agreement.
     pub fn agreed(secret: Zeroizing<Vec<u8>>) -> Self {
         Self(secret)
     }
@@ -65,7 +60,6 @@ impl PreMasterSecret {
     }
 }
 
-/// The secret of a session.
 #[derive(Clone, Zeroize)]
 #[zeroize(drop)]
 pub struct MasterSecret([u8; MASTER_SECRET_BYTES]);
@@ -109,9 +103,7 @@ impl MasterSecret {
 /// Which way records go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// The client writes.
     ClientToServer,
-    /// The server writes.
     ServerToClient,
 }
 
@@ -135,14 +127,12 @@ pub struct TrafficSecret {
     master: MasterSecret,
     randoms: Randoms,
     direction: Direction,
-    /// Cipher and MAC.
     pub suite: CipherSuite,
     /// How often keys change.
     pub refresh: KeyRefresh,
 }
 
 impl TrafficSecret {
-    /// The secret of one direction of a connection.
     pub fn new(
         master: &MasterSecret,
         randoms: &Randoms,
@@ -153,7 +143,6 @@ impl TrafficSecret {
         Self { master: master.clone(), randoms: *randoms, direction, suite, refresh }
     }
 
-    /// The keys for a record with this number.
     pub fn record_keys<P: Provider>(&self, provider: &P, sequence: u16) -> RecordKeys {
         let start = self.refresh.interval_start(sequence);
         let number = start.to_be_bytes();
@@ -209,12 +198,10 @@ impl RecordKeys {
         Self { interval_start, suite, mac_secret: [0; 20], key: [0; 24], iv: [0; BLOCK_BYTES] }
     }
 
-    /// The MAC key.
     pub fn mac_secret(&self) -> &[u8] {
         &self.mac_secret[..self.suite.mac.key_bytes()]
     }
 
-    /// The cipher key.
     pub fn key(&self) -> &[u8] {
         &self.key[..self.suite.bulk.key_bytes()]
     }

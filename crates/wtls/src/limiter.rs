@@ -10,7 +10,6 @@ pub struct Budget {
     pub burst: u64,
     /// What is added in every `period`, evenly.
     pub refill: u64,
-    /// The time of a refill.
     pub period: Duration,
 }
 
@@ -67,7 +66,6 @@ impl Bucket {
         enough
     }
 
-    /// Gives back what was taken.
     pub fn give_back(&mut self, amount: u64) {
         let returned = u128::from(amount).saturating_mul(self.budget.unit());
         self.level = self.level.saturating_add(returned).min(self.budget.full());

@@ -49,11 +49,9 @@ const CONNECTIONS_PER_PEER: usize = 4;
 /// How much a listener holds, and does for strangers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Handshakes in progress.
     pub half_open: usize,
     /// The longest datagram that begins a handshake.
     pub hello_bytes: usize,
-    /// Connections.
     pub established: usize,
     /// How long a connection may be silent.
     pub idle: Duration,
@@ -80,11 +78,9 @@ impl Default for Limits {
 /// Something that happened on a connection, or in a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerEvent<A> {
-    /// Where the peer is.
     pub address: A,
     /// The connection. Before [`Event::Established`] it names the handshake.
     pub connection: ConnectionId,
-    /// What happened.
     pub event: Event,
 }
 
@@ -104,7 +100,6 @@ pub struct Listener<A, P: Provider> {
     peers: HashMap<A, Entry<P>>,
     /// Handshakes in progress by age, which is also the order of their deadlines.
     half_open: BTreeMap<ConnectionId, A>,
-    /// Those that have led to a connection.
     succeeded: BTreeSet<ConnectionId>,
     connections: HashMap<ConnectionId, Held<A>>,
     /// Connections by the time when they may have been silent for too long: whether they have is looked
@@ -124,7 +119,6 @@ struct Entry<P: Provider> {
     proven: bool,
     received_bytes: u64,
     sent_bytes: u64,
-    /// Bytes that were paid for.
     charged_bytes: u64,
 }
 
@@ -379,7 +373,6 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         peers.map(|entry| entry.peer.memory_bytes() + Self::PEER_BYTES).sum()
     }
 
-    /// The entries of a peer in our own tables.
     const PEER_BYTES: usize = size_of::<(A, Entry<P>)>() - size_of::<Peer<P>>()
         + size_of::<(ConnectionId, A)>()
         + size_of::<ConnectionId>();

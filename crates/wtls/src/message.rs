@@ -11,15 +11,12 @@ pub use key_exchange::{ClientKeyExchange, Finished, ServerKey, ServerKeyExchange
 use crate::codec::{DecodeError, Reader};
 use crate::numbers::HandshakeType;
 
-/// Bytes of the header of a handshake message.
 pub const HEADER_BYTES: usize = 3;
 
 /// A handshake message before its body is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it is.
     pub handshake_type: HandshakeType,
-    /// What it holds.
     pub body: &'a [u8],
     /// Header and body, as they go into the hash over the handshake.
     pub raw: &'a [u8],

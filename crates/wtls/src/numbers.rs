@@ -75,9 +75,7 @@ pub enum KeyExchangeFamily {
     SharedSecret,
     /// Diffie–Hellman without authentication.
     DhAnon,
-    /// RSA with a temporary, uncertified key.
     RsaAnon,
-    /// RSA with a certified key.
     Rsa,
     /// Elliptic-curve Diffie–Hellman without authentication.
     EcdhAnon,
@@ -93,7 +91,6 @@ impl KeyExchangeFamily {
 }
 
 impl KeyExchangeSuite {
-    /// The family.
     pub fn family(self) -> KeyExchangeFamily {
         match self {
             Self::Null => KeyExchangeFamily::Null,
@@ -139,7 +136,6 @@ impl KeyExchangeSuite {
 pub enum PointForm {
     /// One coordinate and a bit.
     Compressed,
-    /// Both coordinates.
     Uncompressed,
 }
 
@@ -237,7 +233,6 @@ impl MacAlgorithm {
         }
     }
 
-    /// Bytes of MAC in a record.
     pub fn mac_bytes(self) -> usize {
         match self {
             Self::Sha0 => 0,
@@ -248,7 +243,6 @@ impl MacAlgorithm {
         }
     }
 
-    /// Bytes of MAC key from the key block.
     pub fn key_bytes(self) -> usize {
         match self {
             Self::Sha0 => 0,
@@ -257,7 +251,6 @@ impl MacAlgorithm {
     }
 }
 
-/// The two hashes of WTLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HashAlgorithm {
     /// SHA-1, 20 bytes.
@@ -267,7 +260,6 @@ pub enum HashAlgorithm {
 }
 
 impl HashAlgorithm {
-    /// Length of the hash.
     pub fn output_bytes(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -279,7 +271,6 @@ impl HashAlgorithm {
 /// A bulk cipher and a MAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CipherSuite {
-    /// What encrypts.
     pub bulk: BulkCipher,
     /// What authenticates, and chooses the hash of everything else.
     pub mac: MacAlgorithm,
@@ -289,7 +280,6 @@ impl CipherSuite {
     /// RC5 with a full-length SHA MAC.
     pub const RC5_SHA: Self = Self { bulk: BulkCipher::Rc5Cbc, mac: MacAlgorithm::Sha };
 
-    /// The hash of the PRF.
     pub fn hash(self) -> HashAlgorithm {
         self.mac.hash()
     }
@@ -304,9 +294,7 @@ impl core::fmt::Display for CipherSuite {
 /// A cipher suite as it was offered; peers may offer numbers that are unknown here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OfferedCipherSuite {
-    /// Number of the bulk cipher.
     pub bulk: u8,
-    /// Number of the MAC.
     pub mac: u8,
 }
 
@@ -348,7 +336,6 @@ assigned! {
 }
 
 assigned! {
-    /// Content of a record.
     ContentType, "content type":
     ChangeCipherSpec = 1, "change_cipher_spec";
     Alert = 2, "alert";
@@ -372,7 +359,6 @@ assigned! {
 }
 
 assigned! {
-    /// The form of a certificate in a list.
     CertificateFormat, "certificate format":
     Wtls = 1, "WTLSCert";
     X509 = 2, "X509Cert";
@@ -381,7 +367,6 @@ assigned! {
 }
 
 assigned! {
-    /// How a certificate is signed.
     SignatureAlgorithm, "signature algorithm":
     Anonymous = 0, "anonymous";
     EcdsaSha = 1, "ecdsa_sha";
@@ -389,7 +374,6 @@ assigned! {
 }
 
 assigned! {
-    /// What a certified key is for.
     PublicKeyType, "public key type":
     Rsa = 2, "rsa";
     Ecdh = 3, "ecdh";

@@ -8,7 +8,6 @@ use crate::numbers::HandshakeType;
 /// What the announcements are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Message {
-    /// A handshake message.
     Handshake(HandshakeType),
     /// ChangeCipherSpec, which stands between handshake messages but is not one.
     ChangeCipherSpec,

@@ -14,16 +14,12 @@ pub const UTF_8: u16 = 106;
 /// Names a key, a certificate's subject or issuer, or a shared secret.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Identifier {
-    /// Nothing in particular.
     Null,
-    /// A name to be read.
     Text {
         /// IANA MIBenum of the character set.
         character_set: u16,
-        /// The name.
         name: Vec<u8>,
     },
-    /// Any bytes.
     Binary(Vec<u8>),
     /// SHA-1 of the modulus or the x-coordinate of a public key.
     KeyHash([u8; 20]),
@@ -125,7 +121,6 @@ fn non_empty(field: &'static str, from: &mut Reader<'_>) -> Result<Vec<u8>, Deco
 pub enum ParameterSpecifier {
     /// An assigned number; 0 means not applicable, or specified elsewhere.
     Index(u8),
-    /// A set of parameters in full.
     Explicit(Vec<u8>),
 }
 
@@ -159,7 +154,6 @@ impl ParameterSpecifier {
         *self == Self::NONE
     }
 
-    /// The curve that is meant.
     pub fn curve(&self, private_numbers: bool) -> Result<Curve, ParameterError> {
         match self {
             Self::Index(number) => Curve::from_number(*number, private_numbers)
@@ -186,16 +180,10 @@ impl ParameterSpecifier {
 /// Parameters that are not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// A number without a meaning for this kind of key.
     #[error("parameter index {index} is not known")]
-    UnknownIndex {
-        /// The number.
-        index: u8,
-    },
-    /// Explicit parameters of an unknown curve, or of a group outside the bounds.
+    UnknownIndex { index: u8 },
     #[error("explicit parameters are neither a known curve nor an acceptable group")]
     UnknownExplicit,
-    /// An explicit set that is malformed.
     #[error("malformed parameters: {0}")]
     Malformed(#[from] DecodeError),
 }
@@ -226,16 +214,12 @@ impl Codec for ParameterSpecifier {
 /// may name suites that are not known here.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyExchangeId {
-    /// Number of the key exchange suite.
     pub suite: u8,
-    /// Its parameters.
     pub parameters: ParameterSpecifier,
-    /// The key.
     pub identifier: Identifier,
 }
 
 impl KeyExchangeId {
-    /// An offer.
     pub fn new(suite: KeyExchangeSuite, parameters: ParameterSpecifier, identifier: Identifier) -> Self {
         Self { suite: suite.number(), parameters, identifier }
     }
@@ -273,7 +257,6 @@ impl Codec for KeyExchangeId {
 pub struct EncodedRsaKey(pub Vec<u8>);
 
 impl EncodedRsaKey {
-    /// Writes a key.
     pub fn new(exponent: &[u8], modulus: &[u8]) -> Result<Self, EncodeError> {
         let mut writer = Writer::default();
         writer.v16("RSA exponent", exponent)?;

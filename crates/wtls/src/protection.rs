@@ -27,7 +27,6 @@ pub enum RecordError {
     BadPadding,
 }
 
-/// A write state that has used up its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("all 65536 sequence numbers of the connection are used up")]
 pub struct SequenceExhausted;

@@ -13,7 +13,6 @@ impl RecordType {
     const PROTECTED: u8 = 0x20;
     const RESERVED: u8 = 0x10;
 
-    /// A type byte.
     pub fn new(content: ContentType, protected: bool, sequence: bool, length: bool) -> Self {
         let flag = |bit: u8, set: bool| if set { bit } else { 0 };
         Self(
@@ -53,7 +52,6 @@ impl RecordType {
         ContentType::from_number(self.0 & 0x0F).ok()
     }
 
-    /// Bytes of the whole header.
     pub fn header_bytes(self) -> usize {
         1 + 2 * usize::from(self.has_sequence()) + 2 * usize::from(self.has_length())
     }
@@ -62,17 +60,14 @@ impl RecordType {
 /// A record as received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// The type byte.
     pub record_type: RecordType,
     /// The sequence number, where the record carries it.
     pub sequence: Option<u16>,
-    /// What follows the header.
     pub fragment: &'a [u8],
     /// The whole record, header included.
     pub raw: &'a [u8],
 }
 
-/// The records of a datagram.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     reader: Reader<'a>,

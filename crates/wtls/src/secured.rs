@@ -30,7 +30,6 @@ pub(crate) struct Negotiated {
     pub refresh: KeyRefresh,
     pub randoms: Randoms,
     pub session_id: SessionId,
-    /// What is asked of the peer.
     pub policy: PolicyId,
 }
 
@@ -83,7 +82,6 @@ impl Secured {
         TrafficSecret::new(&self.master, randoms, direction, *cipher_suite, *refresh)
     }
 
-    /// Writes ChangeCipherSpec and Finished.
     pub fn write_finished<P: Provider>(
         &self,
         cx: &mut Context<'_, P>,
@@ -124,7 +122,6 @@ impl Secured {
         Ok((decryptor, verify_data))
     }
 
-    /// Reads the peer's Finished.
     pub fn check_finished<P: Provider>(
         &self,
         cx: &mut Context<'_, P>,

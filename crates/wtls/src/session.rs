@@ -21,7 +21,6 @@ pub struct SessionId {
 }
 
 impl SessionId {
-    /// No session.
     pub const NONE: Self = Self { bytes: [0; SESSION_ID_BYTES], length: 0 };
 
     /// An identifier of full length.
@@ -29,7 +28,6 @@ impl SessionId {
         Self { bytes, length: SESSION_ID_BYTES as u8 }
     }
 
-    /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length.into()]
     }
@@ -62,13 +60,11 @@ impl Codec for SessionId {
 /// A session: its secret, what was negotiated, who the peer is, and what may be made of it.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// The name.
     pub id: SessionId,
     /// How its secret came about.
     pub key_exchange: KeyExchangeSuite,
     /// Cipher and MAC, which a resumed connection keeps.
     pub cipher_suite: CipherSuite,
-    /// The secret.
     pub master: MasterSecret,
     /// Who the peer proved to be, if it did.
     pub peer: Option<PeerIdentity>,
@@ -93,9 +89,7 @@ pub trait SessionStore: Send + Sync {
     /// Keeps a session, unless there is one of its name: a peer that takes part in another
     /// client's handshake must not replace what the owner has made of it.
     fn insert(&self, session: Session);
-    /// The session of a name.
     fn find(&self, id: &SessionId) -> Option<Session>;
-    /// Forgets a session.
     fn remove(&self, id: &SessionId);
     /// Whether sessions are kept at all; if not, they are not given names.
     fn keeps_sessions(&self) -> bool {

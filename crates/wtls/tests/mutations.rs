@@ -40,7 +40,6 @@ static FLOWS: LazyLock<Vec<Configs>> = LazyLock::new(|| {
     flows
 });
 
-/// What is done to a datagram.
 #[derive(Debug, Clone)]
 enum Change {
     Xor { at: usize, with: u8 },

@@ -38,8 +38,6 @@ impl Steps {
         Ok(Self(steps))
     }
 
-    /// How many.
-    #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -50,7 +48,6 @@ impl Steps {
         parts.fold(Ns::ZERO, |sum, part| sum + part.draw(stream))
     }
 
-    /// A draw of all steps.
     pub fn draw_all(&self, stream: &mut Stream) -> Ns {
         (0..self.len()).fold(Ns::ZERO, |sum, step| sum + self.draw(step, stream))
     }
@@ -59,17 +56,12 @@ impl Steps {
 /// Both sides' work in one handshake.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// The mobile's.
     pub mobile: Steps,
-    /// The SGSN's.
     pub sgsn: Steps,
 }
 
 impl Work {
     /// From a handshake with estimated costs.
-    ///
-    /// # Errors
-    /// [`DistributionError`] for times that are none.
     pub fn of(handshake: &PricedHandshake) -> Result<Self, DistributionError> {
         Ok(Self {
             mobile: Steps::of(handshake, Sender::Client)?,

@@ -41,17 +41,13 @@ pub struct Setting {
     pub bearer: Bearer,
     /// At both ends of it.
     pub hosts: Hosts,
-    /// Of a full handshake.
     pub full: Work,
-    /// Of a resumed one.
     pub resumed: Work,
     /// What a mobile does before the handshake, once it is connected.
     pub preparation: Distribution,
     /// From a node's question to another's answer.
     pub core_round_trip: Ns,
-    /// Timeout of a mobile.
     pub patience: Ns,
-    /// Of everything that is drawn.
     pub seed: u64,
 }
 
@@ -62,23 +58,15 @@ pub struct Measured {
     pub failure: Option<String>,
     /// The same in a line.
     pub reason: Option<String>,
-    /// A session was resumed.
     pub resumed: bool,
     /// What the SGSN decided on the session that was offered.
     pub decision: Option<&'static str>,
-    /// See the module.
     pub nrt_s: Option<f64>,
-    /// See the module.
     pub rpt_s: Option<f64>,
-    /// See the module.
     pub tht_s: Option<f64>,
-    /// See the module.
     pub tst_s: Option<f64>,
-    /// See the module.
     pub scrt_s: Option<f64>,
-    /// See the module.
     pub attach_s: Option<f64>,
-    /// TLS bytes of the handshake from the mobile, and to it.
     pub handshake_bytes: [u64; 2],
     /// All that went over the bearer from the mobile and to it, headers included.
     pub wire_bytes: [u64; 2],
@@ -86,11 +74,8 @@ pub struct Measured {
     pub retransmissions: u32,
     /// Questions of the SGSN to other nodes.
     pub queries: u32,
-    /// The radio sent for so long …
     pub sending_s: f64,
-    /// … and received.
     pub receiving_s: f64,
-    /// From the beginning to the end of all of it.
     pub length_s: f64,
 }
 
@@ -104,11 +89,9 @@ enum Action {
 
 /// What a mobile attaches to.
 pub struct Access<'a, V: Environment, S> {
-    /// The SGSNs.
     pub nodes: &'a mut [Node<V, S>],
     /// Which one the mobile's cell belongs to.
     pub serving: usize,
-    /// The HSSs of home networks.
     pub homes: &'a mut HashMap<Network, Hss>,
 }
 
@@ -127,7 +110,6 @@ const OTHERS: Purpose = Purpose(101);
 
 impl Runner {
     /// A clock at zero. The SGSNs' processors serve others' requests too, at a rate per second.
-    #[must_use]
     pub fn new(setting: Setting, workers: usize, background_per_s: f64) -> Self {
         let others = Stream::of(setting.seed, 0, OTHERS);
         let server = Server::new(workers, background_per_s, setting.full.sgsn.clone(), others);
@@ -135,19 +117,15 @@ impl Runner {
         Self { setting, server, now: Ns::ZERO, attaches: 0, stream }
     }
 
-    /// The time.
-    #[must_use]
     pub fn now(&self) -> Ns {
         self.now
     }
 
-    /// Time goes by.
     pub fn pass(&mut self, time: Ns) {
         self.now += time;
     }
 
     /// Others' requests so far.
-    #[must_use]
     pub fn background_served(&self) -> u64 {
         self.server.background_served()
     }

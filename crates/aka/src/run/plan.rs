@@ -15,15 +15,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// What to run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Between mobile and SGSN.
     pub bearer: BearerSpec,
-    /// The full handshake, with its costs.
     pub full: PricedHandshake,
-    /// The resumed handshake, with its costs.
     pub resumed: PricedHandshake,
     /// How many attaches, one after the other.
     pub attaches: usize,
@@ -37,40 +34,31 @@ pub struct Plan {
     pub moves: f64,
     /// Others' requests to the SGSNs' processors per second.
     pub background_per_s: f64,
-    /// How many of those processors there are.
     pub workers: usize,
     /// The first threshold.
     pub max_resumptions: u32,
-    /// The second.
     pub max_age_s: f64,
     /// From a node's question to another's answer.
     pub core_round_trip_s: f64,
     /// What a mobile does before each handshake.
     pub preparation: DistributionSpec,
-    /// Timeout of a mobile.
     pub patience_s: f64,
-    /// Of everything that is drawn.
     pub seed: u64,
 }
 
-/// What came of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// Each attach.
     pub attaches: Vec<Measured>,
     /// Sessions that were offered and not resumed, by decision.
     pub not_resumed: BTreeMap<&'static str, u64>,
     /// Subscribers that went from one SGSN to the other.
     pub handed_over: u64,
-    /// Others' requests that were served.
     pub background_served: u64,
     /// How long it all took in virtual time.
     pub length_s: f64,
 }
 
-/// Why a plan cannot be run.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum PlanError {
     #[error("the bearer: {0}")]
     Bearer(#[from] BearerError),
@@ -107,9 +95,6 @@ fn seconds(option: &'static str, given: f64) -> Result<f64, PlanError> {
 
 impl Plan {
     /// Which sessions are resumed.
-    ///
-    /// # Errors
-    /// [`PlanError::Option`] for a time that is none.
     pub fn policy(&self) -> Result<Policy, PlanError> {
         Ok(Policy {
             max_resumptions: self.max_resumptions,

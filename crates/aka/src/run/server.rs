@@ -24,7 +24,6 @@ pub struct Server {
 
 impl Server {
     /// Idle workers; others' requests at a rate, if it is above 0.
-    #[must_use]
     pub fn new(workers: usize, background_per_s: f64, work: Steps, mut stream: Stream) -> Self {
         let background = (background_per_s > 0.0).then(|| {
             let mean_gap_s = 1.0 / background_per_s;
@@ -50,7 +49,6 @@ impl Server {
     }
 
     /// Others' requests so far.
-    #[must_use]
     pub fn background_served(&self) -> u64 {
         self.served
     }

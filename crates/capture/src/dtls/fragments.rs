@@ -10,7 +10,6 @@ const MAXIMUM_BYTES: usize = 1 << 18;
 const MAX_AHEAD: u16 = 32;
 const MAX_PIECES: usize = 1024;
 
-/// A whole message.
 pub(super) struct Message {
     pub(super) kind: u8,
     pub(super) body: Option<Vec<u8>>,
@@ -59,7 +58,6 @@ impl Partial {
 
 /// What became of a record's fragments.
 pub(super) enum Taken {
-    /// Something in it was new.
     All,
     /// All of it had come before: N bytes.
     Repeated(u64),

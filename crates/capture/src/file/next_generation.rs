@@ -32,7 +32,6 @@ const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 struct Interface {
     link: Link,
     snap_length: u32,
-    /// Units in a second.
     units_per_s: u64,
     offset_s: i64,
 }
@@ -304,7 +303,6 @@ impl NextGeneration {
     }
 }
 
-/// A block of the file.
 struct Block {
     kind: u32,
     length: usize,

@@ -32,7 +32,6 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// The one copy of a suite.
     fn one(&mut self, suite: Suite) -> Arc<Suite> {
         if let Some(known) = self.met.iter().find(|known| ***known == suite) {
             return Arc::clone(known);
@@ -50,7 +49,6 @@ impl Sessions {
         self.suites.put(session, Arc::clone(origin));
     }
 
-    /// What made a session.
     pub(super) fn origin(&mut self, session: u64) -> Option<Arc<Suite>> {
         self.suites.get(&session).map(Arc::clone)
     }

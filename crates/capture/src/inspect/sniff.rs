@@ -17,7 +17,6 @@ pub(super) struct Chunk {
     pub(super) mark: Mark,
 }
 
-/// What the sniffer has found.
 pub(super) enum Verdict {
     /// Not enough seen yet.
     Open,

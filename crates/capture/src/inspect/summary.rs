@@ -184,7 +184,6 @@ fn describe(described: &mut Connection, negotiation: &Negotiation, seen: &[Seen]
     described.problems.extend(negotiation.remark.as_deref().map(str::to_owned));
 }
 
-/// A TLS connection.
 pub(super) fn report_tls(
     mut connection: TlsConnection,
     facts: &Facts<'_>,
@@ -226,7 +225,6 @@ pub(super) fn report_tls(
     described
 }
 
-/// A DTLS connection.
 pub(super) fn report_dtls(
     mut connection: DtlsConnection,
     facts: &Facts<'_>,
@@ -249,7 +247,6 @@ pub(super) fn report_dtls(
     described
 }
 
-/// A WTLS connection.
 pub(super) fn report_wtls(
     mut connection: WtlsConnection,
     facts: &Facts<'_>,

@@ -87,7 +87,6 @@ impl UdpFlow {
         }
     }
 
-    /// Takes a datagram.
     pub(super) fn datagram(
         &mut self,
         direction: usize,

@@ -2,13 +2,11 @@
 
 use super::{half, word};
 
-/// What an Internet packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InternetPacket<'a> {
     pub(crate) source: u128,
     pub(crate) destination: u128,
     pub(crate) protocol: u8,
-    /// What was captured of the payload.
     pub(crate) payload: &'a [u8],
     /// How long it was on the wire.
     pub(crate) payload_bytes: usize,

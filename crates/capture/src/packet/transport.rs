@@ -13,7 +13,6 @@ pub(crate) struct TcpSegment<'a> {
     pub(crate) syn: bool,
     pub(crate) fin: bool,
     pub(crate) reset: bool,
-    /// What was captured.
     pub(crate) payload: &'a [u8],
     /// How long it was on the wire.
     pub(crate) payload_bytes: usize,

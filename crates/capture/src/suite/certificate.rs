@@ -57,7 +57,6 @@ const BRAINPOOL_ARC: &[u8] = &[0x2b, 0x24, 3, 3, 2, 8, 1, 1];
 /// 2.23.43.1.4.n: curve n of WTLS.
 const WTLS_ARC: &[u8] = &[0x67, 0x2b, 1, 4];
 
-/// The curve that an object identifier names.
 fn named_curve(object: &[u8]) -> Option<Curve> {
     if let Some(rest) = object.strip_prefix(X962_ARC) {
         return Curve::from_openssl(X962.iter().find(|row| row.0 == rest)?.1);
@@ -102,7 +101,6 @@ impl<'a> Values<'a> {
 struct Certificate<'a> {
     issuer: &'a [u8],
     subject: &'a [u8],
-    /// Algorithm identifier and key.
     key_algorithm: &'a [u8],
     key: &'a [u8],
     signature_algorithm: &'a [u8],
@@ -212,7 +210,6 @@ pub(super) fn bits(integer: &[u8]) -> usize {
 pub(crate) enum Presented {
     /// No certificate: a client that has none.
     Nothing,
-    /// A chain.
     Keys(Box<Chain>),
     /// Something that cannot be determined.
     Unclear,
@@ -229,7 +226,6 @@ impl Presented {
         }
     }
 
-    /// Memory held.
     pub(crate) fn held_bytes(&self) -> usize {
         if let Self::Keys(keys) = self { keys.held_bytes() } else { 0 }
     }

@@ -108,7 +108,6 @@ impl Chain {
         Self { sent, root }
     }
 
-    /// Memory held.
     pub(crate) fn held_bytes(&self) -> usize {
         let root = match &self.root {
             Root::Curves { candidates, .. } => candidates.capacity() * size_of::<Curve>(),

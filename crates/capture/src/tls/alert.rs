@@ -44,7 +44,6 @@ pub(crate) fn description(number: u8) -> String {
     name.to_owned()
 }
 
-/// The name of an alert level.
 pub(crate) fn level(number: u8) -> String {
     match number {
         1 => "warning".to_owned(),

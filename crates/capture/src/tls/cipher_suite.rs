@@ -59,10 +59,8 @@ pub(crate) enum Mode {
     },
 }
 
-/// How a cipher suite protects records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Protection {
-    /// The cipher by OpenSSL's name.
     pub(crate) algorithm: &'static str,
     pub(crate) mode: Mode,
     pub(crate) key_bytes: usize,

@@ -59,7 +59,6 @@ struct Direction {
     waiting_bytes: usize,
     /// Up to TLS 1.2: ChangeCipherSpec has passed.
     protected: bool,
-    /// Finished has passed.
     finished: bool,
     legacy: Option<Box<LegacyDecryptor>>,
     stage: Stage,
@@ -72,7 +71,6 @@ struct Direction {
     application_bytes: u64,
 }
 
-/// A connection that speaks TLS.
 #[derive(Default)]
 pub(crate) struct TlsConnection {
     directions: [Direction; 2],

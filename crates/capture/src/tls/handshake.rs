@@ -19,7 +19,6 @@ fn is_kept(kind: u8) -> bool {
     matches!(kind, CLIENT_HELLO | SERVER_HELLO | NEW_SESSION_TICKET | CERTIFICATE | SERVER_KEY_EXCHANGE)
 }
 
-/// A whole message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) kind: u8,
@@ -32,11 +31,9 @@ pub(crate) struct Message {
     pub(crate) end_offset: u64,
 }
 
-/// The content of one handshake record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Content<'a> {
     pub(crate) plain: &'a [u8],
-    /// The whole record.
     pub(crate) wire_bytes: usize,
     /// Parts of `plain` that are not really there.
     pub(crate) holes: &'a [(usize, usize)],
@@ -78,14 +75,12 @@ fn length([_, high, middle, low]: [u8; HEADER_BYTES]) -> usize {
     usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)
 }
 
-/// A message that has begun.
 #[derive(Debug, Default)]
 pub(crate) struct MessageReader {
     partial: Option<Partial>,
 }
 
 impl MessageReader {
-    /// Memory held.
     pub(crate) fn held_bytes(&self) -> usize {
         self.partial.as_ref().and_then(|partial| partial.body.as_ref()).map_or(0, Vec::capacity)
     }

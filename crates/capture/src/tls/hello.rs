@@ -24,7 +24,6 @@ const RETRY_RANDOM: [u8; 32] = [
 /// Identities of pre-shared keys in a ClientHello that are looked at.
 const MAX_IDENTITIES: usize = 8;
 
-/// What a session is known by.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub(crate) enum SessionName<'a> {
     /// The identifier that a server gave it.
@@ -87,7 +86,6 @@ impl<'a> Fields<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClientHello {
     pub(crate) random: [u8; 32],
-    /// The session that the client would resume, by its identifier.
     pub(crate) session: Option<u64>,
     /// The same by its ticket (RFC 5077).
     pub(crate) ticket: Option<u64>,

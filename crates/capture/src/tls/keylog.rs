@@ -17,7 +17,6 @@ pub const MAX_CARRIED: usize = 1 << 16;
 /// Lines read between two questions whether to go on.
 const LINES_A_STEP: usize = 1024;
 
-/// What a secret is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
     /// Up to TLS 1.2: the master secret.
@@ -43,7 +42,6 @@ impl Label {
     }
 }
 
-/// The secrets of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Secrets(Vec<(Label, Box<[u8]>)>);
 
@@ -82,9 +80,6 @@ pub struct KeyLog {
 
 impl KeyLog {
     /// Reads a key log file.
-    ///
-    /// # Errors
-    /// [`CaptureError::OpenKeyLog`], [`CaptureError::KeyLog`] with the line.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let file = std::fs::File::open(path)
             .map_err(|source| CaptureError::OpenKeyLog { path: path.to_path_buf(), source })?;
@@ -94,9 +89,6 @@ impl KeyLog {
     }
 
     /// Adds what a key log holds, all of which is kept.
-    ///
-    /// # Errors
-    /// [`CaptureError::KeyLog`] with the line.
     pub fn read_from(&mut self, source: impl Read) -> Result<(), CaptureError> {
         self.read(source, MAX_KEY_LOG_BYTES, &mut || ControlFlow::Continue(()))
     }
@@ -167,7 +159,6 @@ impl KeyLog {
     }
 
     /// True without any secret.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
     }

@@ -44,7 +44,6 @@ pub(crate) fn protocol_name(version: u16) -> Option<&'static str> {
 #[derive(Debug, Default)]
 pub(crate) struct Negotiation {
     pub(crate) datagram: bool,
-    /// Which direction is the client's.
     pub(crate) client: Option<usize>,
     pub(crate) client_hello: Option<ClientHello>,
     pub(crate) server_hello: Option<ServerHello>,
@@ -61,7 +60,6 @@ pub(crate) struct Negotiation {
     pub(crate) suite: Option<Arc<Suite>>,
     /// What a reader should know before believing it.
     pub(crate) remark: Option<Box<str>>,
-    /// What made the session.
     pub(crate) origin: Option<Arc<Suite>>,
 }
 
@@ -79,7 +77,6 @@ impl Negotiation {
         self.client_hello.is_some() && self.server_hello.is_some()
     }
 
-    /// Memory held.
     pub(crate) fn held_bytes(&self) -> usize {
         let presented = self.presented.iter().flatten().map(Presented::held_bytes).sum::<usize>();
         let hello = self.client_hello.as_ref().map_or(0, |hello| {

@@ -29,7 +29,6 @@ pub(crate) fn looks_like_record(bytes: &[u8]) -> bool {
     header(bytes).is_some()
 }
 
-/// One record.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) kind: u8,
@@ -39,7 +38,6 @@ pub(crate) struct Record<'a> {
     pub(crate) body: &'a [u8],
     /// False where the caller did not ask for the body.
     pub(crate) kept: bool,
-    /// Header and body.
     pub(crate) wire_bytes: usize,
     /// Parts of the body that were not captured; they read as zeros.
     pub(crate) holes: &'a [(usize, usize)],
@@ -47,7 +45,6 @@ pub(crate) struct Record<'a> {
     pub(crate) version_2: bool,
     pub(crate) start: Mark,
     pub(crate) end: Mark,
-    /// Where it ends in the stream.
     pub(crate) end_offset: u64,
 }
 
@@ -63,7 +60,6 @@ enum State {
         keep: bool,
         version_2: bool,
     },
-    /// Looking for a header.
     Lost,
 }
 
@@ -74,7 +70,6 @@ enum HeaderStep {
     Found(State),
 }
 
-/// What a piece of the stream is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece<'a> {
     Bytes(&'a [u8]),
@@ -112,7 +107,6 @@ impl RecordReader {
         Self { state: State::Lost, begun: true, ..Self::default() }
     }
 
-    /// Memory held.
     pub(crate) fn held_bytes(&self) -> usize {
         self.body.capacity()
     }

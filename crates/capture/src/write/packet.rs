@@ -38,7 +38,6 @@ impl BitOr for Flags {
     }
 }
 
-/// Who sends to whom.
 #[derive(Clone, Copy)]
 pub(super) struct Endpoints {
     pub(super) source: SocketAddrV4,

@@ -50,7 +50,6 @@ pub fn pcap(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// A pcapng block.
 pub fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let mut body = body.to_vec();
     body.resize(body.len().next_multiple_of(4), 0);

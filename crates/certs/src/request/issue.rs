@@ -118,7 +118,6 @@ impl Issue {
 
 const ISSUED: &str = "the new certificate, then its issuers without the root";
 
-/// The issuer, then its own issuers.
 struct IssuerFiles {
     certificates: Vec<X509>,
     key: openssl::pkey::PKey<openssl::pkey::Private>,

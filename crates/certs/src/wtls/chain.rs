@@ -14,9 +14,6 @@ const END: &str = "-----END WTLS CERTIFICATE-----";
 
 /// The certificates of a file: text between dashed lines, or the bytes on the wire, one after the other. `None`
 /// where it is something else; `path` is what errors call it.
-///
-/// # Errors
-/// [`CertsError::BadWtlsCertificate`].
 pub fn read_certificates(bytes: &[u8], path: &Path) -> Result<Option<Vec<Certificate>>, CertsError> {
     if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| text.contains(BEGIN)) {
         let mut certificates = Vec::new();

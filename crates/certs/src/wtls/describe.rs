@@ -24,9 +24,6 @@ use std::path::Path;
 const SHA1_SECURITY_BITS: u32 = 63;
 
 /// Describes WTLS certificates. WTLS peers have no security levels, so that the criteria's level counts for nothing here.
-///
-/// # Errors
-/// [`CertsError`] where the file of the key or of the roots can't be read.
 pub fn describe(
     certificates: &[Certificate],
     key_path: Option<&Path>,
@@ -79,7 +76,6 @@ fn read_key(
     Ok((private_key(provider, &keys::to_pkcs8(&key)?)?, keys::describe(&key)))
 }
 
-/// The roots of a file.
 pub(super) fn read_anchors(path: &Path) -> Result<Vec<Certificate>, CertsError> {
     if let Some(found) = read_certificates(&read_bytes(path)?, path)? {
         return Ok(found);

@@ -21,9 +21,6 @@ const CERTIFICATES: &str = "wtls-1";
 /// Each place of each side's chain has a key of its own, the same as an X.509 chain of that description has.
 /// `now_unix_s` is when the chain must be valid. `private_curves`: peers have agreed on numbers for the curves that
 /// have none, which are otherwise sent in full.
-///
-/// # Errors
-/// [`CertsError::NoWtlsKey`], [`CertsError::MixedWtlsKeys`], and [`CertsError::Pki`] for chains too short, dates and files.
 pub fn identity(
     store: &Store,
     kinds: &[KeyType],
@@ -57,9 +54,6 @@ pub fn identity(
 }
 
 /// A new chain with new keys: certificates and PKCS #8 keys, leaf first and root last.
-///
-/// # Errors
-/// As [`identity`], files aside.
 pub fn new_chain(
     profile: &Profile,
     side: Side,
@@ -76,10 +70,6 @@ pub fn new_chain(
 }
 
 /// One new certificate with a new key (PKCS #8): a root, or what `issuer` (certificate and PKCS #8 key) issues.
-///
-/// # Errors
-/// [`CertsError::Pki`] where a root has an issuer, another has none, or the key is not the issuer's;
-/// [`CertsError::Certificate`] where that key is for agreement; and as [`identity`], files aside.
 pub fn one(
     profile: &Profile,
     place: Place,

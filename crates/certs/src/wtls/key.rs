@@ -9,9 +9,6 @@ use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
 use shakedown_wtls::{Curve, EncodedRsaKey, ParameterSpecifier, PointForm};
 
 /// The engine's form of a PKCS #8 DER key.
-///
-/// # Errors
-/// [`CertsError::NoWtlsKey`] for kinds that WTLS doesn't have.
 pub fn private_key(provider: &OpenSsl, pkcs8: &[u8]) -> Result<PrivateKey, CertsError> {
     let key = keys::from_pkcs8(pkcs8)?;
     let foreign = || CertsError::NoWtlsKey { key: keys::describe(&key) };
@@ -113,7 +110,6 @@ pub(super) fn curve_of(key: KeyType) -> Option<Curve> {
     }
 }
 
-/// A key in words.
 pub(super) fn in_words(certified: &CertifiedKey) -> String {
     match (key_type(certified), certified) {
         (Some(key), _) => key.name(shakedown_trace::suite::Protocol::Wtls).to_owned(),
@@ -130,7 +126,6 @@ pub(super) fn in_words(certified: &CertifiedKey) -> String {
     }
 }
 
-/// OpenSSL's randomness.
 pub(super) fn randomness() -> impl Random {
     |out: &mut [u8]| {
         // A signature over zeros in place of randomness would give the key away.

@@ -16,9 +16,6 @@ use std::path::Path;
 
 /// Reads a WTLS chain (leaf first), its key, and the root that peers are to trust (left out where the chain's file ends
 /// with it); all must be valid at `now_unix_s`. Gives the identity and its keys, leaf first, root last.
-///
-/// # Errors
-/// [`CertsError::User`], one variant for each thing that can be wrong, and what reading the files can fail with.
 pub fn load(
     chain_path: &Path,
     key_path: &Path,

@@ -8,7 +8,6 @@ pub const MAX_IDENTITY_BYTES: usize = 253;
 
 /// What a packet is (RFC 3748 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the RFC's names
 pub enum Code {
     Request = 1,
     Response = 2,
@@ -18,7 +17,6 @@ pub enum Code {
 
 /// What requests and responses are about (RFC 3748 section 5).
 pub mod kind {
-    #![allow(missing_docs)] // the RFC's names
     pub const IDENTITY: u8 = 1;
     pub const NOTIFICATION: u8 = 2;
     pub const NAK: u8 = 3;
@@ -27,7 +25,6 @@ pub mod kind {
 
 /// Bytes that are no EAP packet. They are discarded silently (RFC 3748 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum EapError {
     #[error("{bytes} bytes are no EAP packet; accepted: {HEADER_BYTES} or more")]
     TooShort { bytes: usize },
@@ -42,21 +39,16 @@ pub enum EapError {
 /// A packet that is well formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// What it is.
     pub code: Code,
     /// Ties a response to its request.
     pub identifier: u8,
     /// Type of a request or response; 0 in Success and Failure.
     pub kind: u8,
-    /// What follows the type.
     pub data: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
     /// Reads a packet; what follows it is padding of the layer below.
-    ///
-    /// # Errors
-    /// [`EapError`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, EapError> {
         let &[code, identifier, high, low, ref rest @ ..] = bytes else {
             return Err(EapError::TooShort { bytes: bytes.len() });
@@ -80,7 +72,6 @@ impl<'a> Packet<'a> {
 }
 
 /// A request or response.
-#[must_use]
 pub fn packet(code: Code, identifier: u8, kind: u8, data: &[u8]) -> Vec<u8> {
     let mut bytes = header(code, identifier, HEADER_BYTES + 1 + data.len());
     bytes.push(kind);
@@ -89,7 +80,6 @@ pub fn packet(code: Code, identifier: u8, kind: u8, data: &[u8]) -> Vec<u8> {
 }
 
 /// Success or Failure.
-#[must_use]
 pub fn result(code: Code, identifier: u8) -> Vec<u8> {
     header(code, identifier, HEADER_BYTES)
 }

@@ -4,9 +4,7 @@ use super::{
     AUTHENTICATOR_BYTES, Authenticator, HEADER_BYTES, MAX_PACKET_BYTES, MAX_VALUE_BYTES, Secret, attribute,
 };
 
-/// What does not fit a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum BuildError {
     #[error("a value of {bytes} bytes in RADIUS attribute {kind}; accepted: up to {MAX_VALUE_BYTES}")]
     Value { kind: u8, bytes: usize },
@@ -25,7 +23,6 @@ const MESSAGE_AUTHENTICATOR_OFFSET: usize = HEADER_BYTES + 2;
 
 impl Builder {
     /// A packet with nothing in it but a Message-Authenticator.
-    #[must_use]
     pub fn new(code: u8, identifier: u8) -> Self {
         let mut bytes = vec![code, identifier];
         bytes.resize(HEADER_BYTES, 0);
@@ -51,9 +48,6 @@ impl Builder {
     }
 
     /// Appends an EAP packet in as many attributes as it takes.
-    ///
-    /// # Errors
-    /// [`BuildError::Packet`].
     pub fn add_eap(&mut self, eap: &[u8]) -> Result<&mut Self, BuildError> {
         for piece in eap.chunks(MAX_VALUE_BYTES) {
             self.add(attribute::EAP_MESSAGE, piece)?;
@@ -61,8 +55,6 @@ impl Builder {
         Ok(self)
     }
 
-    /// The finished request.
-    #[must_use]
     pub fn request(mut self, secret: &Secret, authenticator: &Authenticator) -> Vec<u8> {
         self.close(secret, authenticator);
         self.bytes[4..HEADER_BYTES].copy_from_slice(authenticator);
@@ -70,7 +62,6 @@ impl Builder {
     }
 
     /// The finished answer to a request.
-    #[must_use]
     pub fn response(mut self, secret: &Secret, request: &Authenticator) -> Vec<u8> {
         self.close(secret, request);
         let authenticator = secret.sign(&self.bytes, request);

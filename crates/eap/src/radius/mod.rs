@@ -24,7 +24,6 @@ pub type Authenticator = [u8; AUTHENTICATOR_BYTES];
 
 /// What packets are for (RFC 2865 section 4; Status-Server: RFC 5997).
 pub mod code {
-    #![allow(missing_docs)] // the RFC's names
     pub const ACCESS_REQUEST: u8 = 1;
     pub const ACCESS_ACCEPT: u8 = 2;
     pub const ACCESS_REJECT: u8 = 3;
@@ -34,7 +33,6 @@ pub mod code {
 
 /// Attributes that are used here (RFC 2865 section 5, RFC 3579 section 3).
 pub mod attribute {
-    #![allow(missing_docs)] // the RFC's names
     pub const USER_NAME: u8 = 1;
     pub const SERVICE_TYPE: u8 = 6;
     pub const FRAMED_MTU: u8 = 12;

@@ -9,9 +9,7 @@ const RECV_KEY: u8 = 17;
 const SALT_BYTES: usize = 2;
 const KEY_BYTES: usize = 32;
 
-/// Keys that do not decrypt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum MppeError {
     #[error("the answer has no {0}")]
     Missing(&'static str),
@@ -30,7 +28,6 @@ pub struct MppeKeys {
 
 impl MppeKeys {
     /// The halves of an MSK (RFC 5216 section 2.3).
-    #[must_use]
     pub fn of(msk: &Msk) -> Self {
         let mut keys = Self { recv: [0; KEY_BYTES], send: [0; KEY_BYTES] };
         keys.recv.copy_from_slice(&msk[..KEY_BYTES]);
@@ -38,8 +35,6 @@ impl MppeKeys {
         keys
     }
 
-    /// The MSK that they are halves of.
-    #[must_use]
     pub fn msk(&self) -> Msk {
         let mut msk = [0; 2 * KEY_BYTES];
         msk[..KEY_BYTES].copy_from_slice(&self.recv);
@@ -48,9 +43,6 @@ impl MppeKeys {
     }
 
     /// Puts both into an answer. `salts` are random; they need not be different, for that is seen to.
-    ///
-    /// # Errors
-    /// [`BuildError::Packet`].
     pub fn add_to(
         &self,
         builder: &mut Builder,
@@ -72,9 +64,6 @@ impl MppeKeys {
     }
 
     /// Takes both out of an answer whose authenticators have been checked.
-    ///
-    /// # Errors
-    /// [`MppeError`].
     pub fn from_packet(
         packet: &Packet<'_>,
         secret: &Secret,

@@ -4,7 +4,6 @@ use super::{AUTHENTICATOR_BYTES, Authenticator, HEADER_BYTES, MAX_PACKET_BYTES, 
 
 /// Bytes that are no RADIUS packet. Such datagrams are dropped without an answer (RFC 2865 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum PacketError {
     #[error("{bytes} bytes are no RADIUS packet; accepted: {HEADER_BYTES} or more")]
     TooShort { bytes: usize },
@@ -25,12 +24,9 @@ pub struct Packet<'a> {
     bytes: &'a [u8],
 }
 
-/// One attribute of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute<'a> {
-    /// Its number.
     pub kind: u8,
-    /// Without its header.
     pub value: &'a [u8],
     /// Where its value begins in the packet.
     pub offset: usize,
@@ -38,9 +34,6 @@ pub struct Attribute<'a> {
 
 impl<'a> Packet<'a> {
     /// Reads a datagram; what follows the packet in it is padding (RFC 2865 section 3).
-    ///
-    /// # Errors
-    /// [`PacketError`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         let Some(&[high, low]) = bytes.get(2..4).filter(|_| bytes.len() >= HEADER_BYTES) else {
             return Err(PacketError::TooShort { bytes: bytes.len() });
@@ -69,25 +62,21 @@ impl<'a> Packet<'a> {
     }
 
     /// The packet without padding.
-    #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// What it is for; one of [`code`](super::code), or another.
-    #[must_use]
     pub fn code(&self) -> u8 {
         self.bytes[0]
     }
 
     /// Which request it is, or answers.
-    #[must_use]
     pub fn identifier(&self) -> u8 {
         self.bytes[1]
     }
 
     /// A request's random number, or the proof of an answer.
-    #[must_use]
     pub fn authenticator(&self) -> Authenticator {
         let mut authenticator = [0; AUTHENTICATOR_BYTES];
         authenticator.copy_from_slice(&self.bytes[4..HEADER_BYTES]);
@@ -95,7 +84,6 @@ impl<'a> Packet<'a> {
     }
 
     /// In the packet's order.
-    #[must_use]
     pub fn attributes(&self) -> Attributes<'a> {
         Attributes { bytes: self.bytes, offset: HEADER_BYTES }
     }
@@ -106,13 +94,11 @@ impl<'a> Packet<'a> {
     }
 
     /// The value of the first attribute of a kind.
-    #[must_use]
     pub fn first(&self, kind: u8) -> Option<&'a [u8]> {
         self.all(kind).next()
     }
 
     /// The EAP packet, whose pieces follow each other (RFC 3579 section 3.1); `None` where there is none.
-    #[must_use]
     pub fn eap_message(&self) -> Option<Vec<u8>> {
         let mut pieces = self.all(attribute::EAP_MESSAGE).peekable();
         pieces.peek()?;

@@ -17,7 +17,6 @@ impl fmt::Debug for Secret {
 
 /// Why a packet is not believed. It is dropped without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum AuthenticatorError {
     #[error("the packet has no Message-Authenticator")]
     Missing,
@@ -81,17 +80,11 @@ impl Secret {
     }
 
     /// Believes a request only with one right Message-Authenticator.
-    ///
-    /// # Errors
-    /// [`AuthenticatorError`].
     pub fn check_request(&self, packet: &Packet<'_>) -> Result<(), AuthenticatorError> {
         self.check_message(packet, &packet.authenticator())
     }
 
     /// Believes an answer only if both authenticators are right for the request's.
-    ///
-    /// # Errors
-    /// [`AuthenticatorError`].
     pub fn check_response(
         &self,
         packet: &Packet<'_>,

@@ -2,9 +2,7 @@
 
 use super::{MAX_FLIGHT_BYTES, Message};
 
-/// Fragments that cannot be put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum FragmentError {
     #[error("a fragment that others follow has no data")]
     Empty,
@@ -27,7 +25,6 @@ pub enum Received {
     Acknowledgement,
     /// A fragment that others follow; it is to be acknowledged.
     Fragment,
-    /// The end of a flight.
     Flight(Vec<u8>),
 }
 
@@ -96,7 +93,6 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// Nothing to send yet; fragments will hold up to `fragment_bytes` TLS bytes, at least 1.
-    #[must_use]
     pub fn new(fragment_bytes: usize) -> Self {
         Self { flight: Vec::new(), sent: 0, fragment_bytes: fragment_bytes.max(1) }
     }
@@ -116,7 +112,6 @@ impl Outgoing {
     }
 
     /// True when all of it has been sent.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sent == self.flight.len()
     }

@@ -6,7 +6,6 @@ const START: u8 = 0x20;
 
 /// Bytes that are no EAP-TLS message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum MessageError {
     #[error("an EAP-TLS packet has no flags")]
     NoFlags,
@@ -23,7 +22,6 @@ pub struct Message<'a> {
     pub more: bool,
     /// The server's first word.
     pub start: bool,
-    /// TLS bytes.
     pub data: &'a [u8],
 }
 
@@ -34,9 +32,6 @@ impl<'a> Message<'a> {
     pub const START: Self = Self { length: None, more: false, start: true, data: &[] };
 
     /// Reads a message; reserved flags are ignored.
-    ///
-    /// # Errors
-    /// [`MessageError`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, MessageError> {
         let (&flags, rest) = bytes.split_first().ok_or(MessageError::NoFlags)?;
         let (length, data) = if flags & LENGTH_INCLUDED == 0 {
@@ -49,13 +44,10 @@ impl<'a> Message<'a> {
     }
 
     /// Nothing but flags without meaning.
-    #[must_use]
     pub fn is_acknowledgement(&self) -> bool {
         self.data.is_empty() && !self.more && !self.start && self.length.unwrap_or(0) == 0
     }
 
-    /// The bytes of a message.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let flag = |set, flag| if set { flag } else { 0 };
         let mut bytes = Vec::with_capacity(5 + self.data.len());

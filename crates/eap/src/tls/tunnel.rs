@@ -5,9 +5,7 @@ use crate::keys::Keys;
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::{CloseReason, Endpoint, Event, ExportError, Negotiated};
 
-/// What the other side must not do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum Violation {
     #[error(transparent)]
     Message(#[from] super::MessageError),
@@ -34,7 +32,6 @@ pub enum Violation {
 pub enum Reaction {
     /// There is more of this side's flight to send.
     Continue,
-    /// A fragment to acknowledge.
     Acknowledge,
     /// The other side acknowledged the end of this side's flight.
     Acknowledged,
@@ -69,7 +66,6 @@ impl<E: Endpoint> Tunnel<E> {
         }
     }
 
-    /// The endpoint inside.
     pub fn endpoint(&self) -> &E {
         &self.endpoint
     }
@@ -84,7 +80,6 @@ impl<E: Endpoint> Tunnel<E> {
         self.negotiated.as_deref()
     }
 
-    /// What was derived from it.
     pub fn keys(&self) -> Option<&Keys> {
         self.keys.as_ref()
     }
@@ -142,9 +137,6 @@ impl<E: Endpoint> Tunnel<E> {
     }
 
     /// Lets the endpoint say what it has to say.
-    ///
-    /// # Errors
-    /// [`Violation::FlightTooLong`], [`Violation::Export`].
     pub fn work(&mut self, now: Time) -> Result<(), Violation> {
         while self.endpoint.poll_transmit(now, self.outgoing.flight()) {}
         while let Some(event) = self.endpoint.poll_event() {
@@ -164,9 +156,6 @@ impl<E: Endpoint> Tunnel<E> {
     }
 
     /// Protects application data; it goes out with the flight.
-    ///
-    /// # Errors
-    /// As [`work`](Self::work).
     pub fn write(&mut self, now: Time, data: &[u8]) -> Result<bool, Violation> {
         let written = self.endpoint.write(now, data).is_ok();
         self.work(now)?;

@@ -1,5 +1,5 @@
 //! Endpoints that exchange flights of given lengths, without any cryptography.
-#![allow(clippy::unwrap_used, missing_docs, dead_code)]
+#![allow(clippy::unwrap_used, dead_code)]
 
 use shakedown_eap::client::{Authentication, Next};
 use shakedown_eap::peer::Peer;

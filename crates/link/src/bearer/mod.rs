@@ -18,7 +18,6 @@ impl<P: Payload> Path<P> {
     /// Reads a little of both directions, so that they are in the processor's cache when they are needed. What it returns
     /// means nothing; a simulator of many paths that knows which will be used next reads all of those at once, and waits
     /// for memory once instead of for each.
-    #[must_use]
     pub fn touch(&self) -> u64 {
         let [up, down] = self.ways();
         up.touch_links() ^ down.touch_links()
@@ -28,7 +27,6 @@ impl<P: Payload> Path<P> {
 impl<P> OneWay<P> {
     /// Where units are serialised.
     #[inline]
-    #[must_use]
     pub fn sender(&self) -> &Rate<Loss<Duplication<Delay<P>>>> {
         &self.inner.inner.inner
     }
@@ -41,7 +39,6 @@ impl<P> OneWay<P> {
 
     /// When the next unit, or a part of it, is due; [`Ns::MAX`] where none is under way.
     #[inline]
-    #[must_use]
     pub fn due(&self) -> Ns {
         self.sender().inner.inner.inner.due()
     }
@@ -144,7 +141,6 @@ impl TryFrom<&BearerSpec> for Bearer {
 
 impl Bearer {
     /// True where nothing takes any time, is lost, doubled, or changed in length: links are then not needed.
-    #[must_use]
     pub fn is_instant(&self) -> bool {
         let at_once = |way: &Way| way.rate.is_none() && way.delay.as_constant() == Some(Ns::ZERO);
         at_once(&self.up)
@@ -159,7 +155,6 @@ impl Bearer {
     }
 
     /// True where nothing but loss is drawn.
-    #[must_use]
     pub fn is_constant(&self) -> bool {
         self.up.delay.as_constant().is_some()
             && self.down.delay.as_constant().is_some()
@@ -169,7 +164,6 @@ impl Bearer {
     }
 
     /// The same without loss.
-    #[must_use]
     pub fn without_loss(&self) -> Self {
         let mut bearer = self.clone();
         bearer.up.loss = LossProcess::None;
@@ -178,13 +172,11 @@ impl Bearer {
     }
 
     /// The probability that of a path's first units, so many from the client and so many to it, none is lost.
-    #[must_use]
     pub fn survival(&self, units: [u32; 2]) -> f64 {
         self.up.loss.survival(units[0]) * self.down.loss.survival(units[1])
     }
 
     /// True where a client's path loses any of its first units; how many were drawn to find out is added to `drawn`.
-    #[must_use]
     pub fn loses_any(&self, seed: u64, entity: u64, units: [u32; 2], drawn: &mut u64) -> bool {
         [&self.up, &self.down].into_iter().zip(units).any(|(way, units)| {
             let mut process = way.loss.clone();
@@ -193,7 +185,6 @@ impl Bearer {
     }
 
     /// A path of its own for a client. What exceeds the MTU is fragmented.
-    #[must_use]
     pub fn path<P: Payload>(&self, seed: u64, entity: u64) -> Path<P> {
         let shared = self.shared_of(seed, entity);
         Path::new(self.way(&self.up, seed, entity), self.way(&self.down, seed, entity), shared)
@@ -229,7 +220,6 @@ impl Bearer {
     }
 
     /// How long a client's radio takes to be set up.
-    #[must_use]
     pub fn setup_time(&self, seed: u64, entity: u64) -> Ns {
         self.setup
             .as_constant()

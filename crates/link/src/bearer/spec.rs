@@ -8,7 +8,6 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Link encryption by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkEncryption {
@@ -23,7 +22,6 @@ pub enum LinkEncryption {
 
 impl LinkEncryption {
     /// Bytes that it adds to each frame.
-    #[must_use]
     pub fn overhead_bytes(self) -> u32 {
         match self {
             Self::None => 0,
@@ -100,7 +98,6 @@ pub struct EnergySpec {
     pub setup_j: Option<f64>,
     /// Power while the radio stays connected after the last byte …
     pub tail_w: Option<f64>,
-    /// … and for how long.
     pub tail_s: Option<f64>,
 }
 
@@ -112,7 +109,6 @@ pub struct BearerSpec {
     pub up_bits_per_s: Option<f64>,
     /// To the client; `None`: so fast that it takes no time.
     pub down_bits_per_s: Option<f64>,
-    /// What the rates count.
     #[serde(default)]
     pub rates_count: Layer,
     /// One-way delay that does not depend on size: its mean …
@@ -138,7 +134,6 @@ pub struct BearerSpec {
     /// Largest network-layer packet.
     #[serde(default = "ethernet_mtu")]
     pub mtu_bytes: u32,
-    /// Link bytes added to each packet.
     #[serde(default)]
     pub packet_overhead_bytes: u32,
     /// Link encryption, whose bytes come on top.
@@ -183,7 +178,6 @@ pub struct BearerSpec {
     /// Probability that a packet is held back …
     #[serde(default)]
     pub reordering: f64,
-    /// … and for how long.
     #[serde(default)]
     pub reordering_s: f64,
     /// Whether TCP's super-packets are lost as one.
@@ -228,7 +222,6 @@ pub struct BearerSpec {
     /// Silence after each packet to the client.
     #[serde(default)]
     pub pause_down_s: f64,
-    /// What the radio draws.
     #[serde(default)]
     pub energy: EnergySpec,
 }
@@ -245,9 +238,7 @@ fn udp_header() -> u32 {
     8
 }
 
-/// Why a bearer makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum BearerError {
     #[error("{key} is {value}; accepted: above 0 and below 9e15")]
     Rate { key: &'static str, value: f64 },
@@ -296,7 +287,6 @@ impl EnergySpec {
 
 impl BearerSpec {
     /// A bearer of these rates and this one-way delay, and nothing else.
-    #[must_use]
     pub fn of_rates(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, traversal_s: f64) -> Self {
         Self {
             up_bits_per_s,
@@ -384,9 +374,6 @@ impl BearerSpec {
     }
 
     /// The silence after each unit, from the client and to it.
-    ///
-    /// # Errors
-    /// [`BearerError`] where there cannot be such a duty cycle or pause.
     pub fn silences(&self) -> Result<[Option<Silence>; 2], BearerError> {
         Ok([
             silence(("duty_cycle_up", self.duty_cycle_up), ("pause_up_s", self.pause_up_s))?,

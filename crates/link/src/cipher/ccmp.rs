@@ -10,7 +10,6 @@ pub struct MacHeader(pub [u8; 24]);
 
 impl MacHeader {
     /// A data frame from a station to its access point.
-    #[must_use]
     pub fn data(receiver: [u8; 6], sender: [u8; 6], destination: [u8; 6]) -> Self {
         let mut header = [0; 24];
         header[..2].copy_from_slice(&[0x08, 0x41]);
@@ -39,7 +38,6 @@ impl MacHeader {
     }
 }
 
-/// One end of a CCMP link.
 pub struct Ccmp {
     context: CipherCtx,
     aes: Cipher,
@@ -57,9 +55,6 @@ const MAX_NUMBER: u64 = (1 << 48) - 1;
 
 impl Ccmp {
     /// An end with a temporal key. The first frame sent has the packet number after `sent`.
-    ///
-    /// # Errors
-    /// [`CipherError::OpenSsl`] where OpenSSL has no AES-CCM.
     pub fn new(key: [u8; 16], key_id: u8, header: MacHeader, sent: u64) -> Result<Self, CipherError> {
         let (context, aes) = (CipherCtx::new()?, Cipher::fetch(None, "AES-128-CCM", None)?);
         Ok(Self { context, aes, key, key_id: key_id & 3, header, sent, received: 0, output: Vec::new() })

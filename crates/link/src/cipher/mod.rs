@@ -22,9 +22,6 @@ pub trait FrameCipher: Send {
     fn overhead_bytes(&self) -> u32;
 
     /// Replaces a frame body by its encrypted form, headers and check values of the encryption included.
-    ///
-    /// # Errors
-    /// [`CipherError`] where it can't.
     fn seal(&mut self, frame: &mut Vec<u8>) -> Result<(), CipherError>;
 
     /// Replaces an encrypted frame body by the plain one.
@@ -34,9 +31,7 @@ pub trait FrameCipher: Send {
     fn open(&mut self, frame: &mut Vec<u8>) -> Result<(), CipherError>;
 }
 
-/// Why a frame could not be encrypted or decrypted.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum CipherError {
     #[error("the frame has {0} bytes, fewer than its encryption adds")]
     Short(usize),

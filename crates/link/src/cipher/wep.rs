@@ -9,7 +9,6 @@ use openssl::lib_ctx::LibCtx;
 use openssl::provider::Provider;
 use std::sync::OnceLock;
 
-/// One end of a WEP link.
 pub struct Wep {
     context: CipherCtx,
     /// IV and secret, as RC4 takes them.
@@ -39,9 +38,6 @@ fn rc4() -> Result<Cipher, ErrorStack> {
 
 impl Wep {
     /// An end with a secret of 5 or 13 bytes and a key number of 0 to 3. The first frame has the IV after `iv`.
-    ///
-    /// # Errors
-    /// [`CipherError::OpenSsl`] where OpenSSL has no RC4.
     pub fn new(secret: &[u8], key_id: u8, iv: u32) -> Result<Self, CipherError> {
         let mut context = CipherCtx::new()?;
         let key = [&[0; IV_BYTES], secret].concat();

@@ -21,7 +21,6 @@ const ADDRESSES_OF_A_FLOOD: usize = 32;
 /// Limits on the peers of a listening socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at a time.
     pub connections: usize,
     /// Connections at a time of one address: an IPv4 address, or an IPv6 network of 64 bits.
     pub connections_per_address: usize,
@@ -62,21 +61,18 @@ pub enum Standing {
     Silent,
     /// It has sent a valid request, which needs no authentication.
     Asked,
-    /// It has authenticated itself.
     Proved,
 }
 
 /// The unit to which the limit per address applies: an IPv4 address, or an IPv6 network of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// An address.
     V4(Ipv4Addr),
     /// The first 64 bits.
     V6(u64),
 }
 
 impl Origin {
-    /// Of an address.
     pub fn of(address: IpAddr) -> Self {
         let prefix = |address: Ipv6Addr| Self::V6((u128::from(address) >> 64) as u64);
         match address {
@@ -96,8 +92,10 @@ struct Held<C> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission<C> {
     /// It is in the table under this number; another has had to go.
-    Admitted { number: u64, displaced: Option<C> },
-    /// The table is full.
+    Admitted {
+        number: u64,
+        displaced: Option<C>,
+    },
     TurnedAway,
 }
 
@@ -209,17 +207,14 @@ impl<C> Table<C> {
         self.refusals.silent += 1;
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// The connections.
     pub fn connections(&self) -> impl Iterator<Item = &C> {
         self.held.values().map(|held| &held.connection)
     }
 
-    /// What became of others.
     pub fn refusals(&self) -> Refusals {
         self.refusals
     }
@@ -242,7 +237,6 @@ mod tests {
         table.connections().copied().collect()
     }
 
-    /// A connection that is admitted, by its number.
     fn admitted(table: &mut Table<u32>, origin: Origin, connection: u32) -> (u64, Option<u32>) {
         match table.admit(origin, connection) {
             Admission::Admitted { number, displaced } => (number, displaced),

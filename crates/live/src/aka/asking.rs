@@ -17,7 +17,6 @@ pub(super) const MAX_UNPROVED: usize = 32;
 
 /// Questions that are under way.
 pub(super) struct Asking {
-    /// For an answer.
     patience: Duration,
     unproved: Mutex<HashMap<SocketAddr, usize>>,
 }

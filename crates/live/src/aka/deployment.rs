@@ -19,11 +19,8 @@ use std::sync::{Arc, Mutex};
 pub struct Deployment {
     suite: Suite,
     settings: Settings,
-    /// Of the serving network.
     pub nodes: Vec<Node<Lab, MemoryStore>>,
-    /// By home network.
     pub homes: HashMap<Network, Hss>,
-    /// The subscribers' cards.
     pub cards: Vec<Card>,
     /// What they took from their last attach: temporary identity and session.
     kept: Vec<(Option<Temporary>, Option<Session>)>,
@@ -38,9 +35,6 @@ const NODES: [&str; 2] = ["sgsn-1", "sgsn-2"];
 
 impl Deployment {
     /// Two SGSNs of one network, under a policy, and so many subscribers of the same network or, roaming, of another.
-    ///
-    /// # Errors
-    /// [`AkaError`].
     pub fn new(suite: &Suite, mobiles: usize, roaming: bool, policy: Policy) -> Result<Self, AkaError> {
         let suite = suite_of(suite)?;
         let settings = Settings { instrumented: false, ..Settings::default() };
@@ -83,9 +77,6 @@ impl Deployment {
     }
 
     /// Adds a subscriber of the home network; its place among the mobiles.
-    ///
-    /// # Errors
-    /// [`AkaError`].
     pub fn subscribe(&mut self) -> Result<usize, AkaError> {
         let [home, abroad] = &self.operators;
         let place = self.cards.len();
@@ -106,9 +97,6 @@ impl Deployment {
     }
 
     /// Adds a mobile with a card of any issuer.
-    ///
-    /// # Errors
-    /// [`AkaError`].
     pub fn add(&mut self, card: Card) -> Result<usize, AkaError> {
         self.connectors.push(card.connector(&self.suite, &self.serving, &self.settings)?);
         self.cards.push(card);
@@ -117,15 +105,11 @@ impl Deployment {
     }
 
     /// Home network and the one abroad.
-    #[must_use]
     pub fn operators(&self) -> &[Operator; 2] {
         &self.operators
     }
 
     /// A mobile about to attach, with what it took from its last attach.
-    ///
-    /// # Errors
-    /// [`AkaError::Setup`].
     pub fn mobile(&self, place: usize) -> Result<Mobile<Box<dyn shakedown_trace::Endpoint>>, AkaError> {
         let (temporary, session) = &self.kept[place];
         let endpoint = self.connectors[place].connect(session.as_ref())?;
@@ -142,7 +126,6 @@ impl Deployment {
     }
 
     /// What a mobile is known by for the moment.
-    #[must_use]
     pub fn temporary(&self, place: usize) -> Option<Temporary> {
         self.kept.get(place).and_then(|kept| kept.0.clone())
     }

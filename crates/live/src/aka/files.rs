@@ -20,66 +20,44 @@ use std::path::Path;
 /// The longest file that is read.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// An HSS's register.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HssFile {
-    /// Its network.
     pub network: String,
-    /// Subscribers and their leaves.
     pub subscribers: BTreeMap<String, String>,
-    /// Who of them is barred.
     pub barred: Vec<String>,
     /// Roaming agreements: a serving network's authority as this network certifies it.
     pub certified: BTreeMap<String, String>,
 }
 
-/// An SGSN's certificates.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SgsnFile {
-    /// Its name.
     pub name: String,
-    /// Its network.
     pub network: String,
-    /// What it negotiates.
     pub suite: String,
-    /// Its certificate.
     pub leaf: String,
-    /// Its key.
     pub key: String,
-    /// Its network's authority.
     pub authority: String,
-    /// Its network's root.
     pub root: String,
     /// Roots of home networks with which there is an agreement.
     pub partners: BTreeMap<String, String>,
 }
 
-/// A subscriber's card.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CardFile {
-    /// Who it is.
     pub imsi: String,
-    /// Of which network.
     pub home: String,
-    /// What it negotiates.
     pub suite: String,
-    /// The subscriber's certificate.
     pub leaf: String,
-    /// Its key.
     pub key: String,
-    /// The home network's root.
     pub root: String,
     /// The home network's authority, as each serving network certifies it.
     pub authorities: BTreeMap<String, String>,
 }
 
 /// Reads one of the files.
-///
-/// # Errors
-/// [`AkaError::File`].
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, AkaError> {
     let mut text = String::new();
     // A device that never ends says that it has no bytes.
@@ -101,7 +79,6 @@ fn wrong(path: &Path, reason: impl Into<String>) -> AkaError {
     AkaError::File { path: path.into(), reason: reason.into() }
 }
 
-/// A name in a field of a file.
 fn named<T>(path: &Path, field: &str, name: Result<T, NameError>) -> Result<T, AkaError> {
     name.map_err(|error| wrong(path, format!("\"{field}\": {error}")))
 }
@@ -161,9 +138,6 @@ fn leaf_and_key(leaf: &str, key: &str, suite: &Suite, path: &Path) -> Result<Iss
 
 impl HssFile {
     /// The register.
-    ///
-    /// # Errors
-    /// [`AkaError::File`].
     pub fn hss(&self, path: &Path) -> Result<Hss, AkaError> {
         let network = named(path, "network", Network::new(&self.network))?;
         let mut hss = Hss::new();
@@ -200,9 +174,6 @@ fn of_network(path: &Path, field: &str, imsi: &Imsi, network: &Network) -> Resul
 
 impl SgsnFile {
     /// Name, network, suite, certificates.
-    ///
-    /// # Errors
-    /// [`AkaError::File`].
     pub fn parts(&self, path: &Path) -> Result<(NodeName, Network, Suite, NodeCertificates), AkaError> {
         let name = named(path, "name", NodeName::new(&self.name))?;
         let network = named(path, "network", Network::new(&self.network))?;
@@ -219,9 +190,6 @@ impl SgsnFile {
 
 impl CardFile {
     /// The card, and the suite that it is for.
-    ///
-    /// # Errors
-    /// [`AkaError::File`].
     pub fn card(&self, path: &Path) -> Result<(Card, Suite), AkaError> {
         let imsi = named(path, "imsi", Imsi::new(&self.imsi))?;
         let home = named(path, "home", Network::new(&self.home))?;

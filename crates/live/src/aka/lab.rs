@@ -15,9 +15,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The suite as attaches run it: mutual, and with chains of two levels to the root.
-///
-/// # Errors
-/// [`AkaError::Suite`] for what cannot carry an attach.
 pub fn suite_of(suite: &Suite) -> Result<Suite, AkaError> {
     let refuse = |reason| Err(AkaError::Suite { suite: suite.to_string(), reason });
     if !matches!(suite.protocol, Protocol::Tls10 | Protocol::Tls11 | Protocol::Tls12) {
@@ -70,13 +67,10 @@ impl<S: Store + Send> SessionCache for Cache<S> {
 /// What a subscriber carries.
 #[derive(Clone)]
 pub struct Card {
-    /// Who it is.
     pub imsi: Imsi,
-    /// Of which network.
     pub home: Network,
     /// The home network's root, DER.
     pub root: Vec<u8>,
-    /// The leaf, DER …
     pub leaf: Vec<u8>,
     /// … and its key, PKCS #8.
     pub key: Vec<u8>,
@@ -86,9 +80,6 @@ pub struct Card {
 
 impl Card {
     /// What makes the subscriber's ends in a serving network.
-    ///
-    /// # Errors
-    /// [`AkaError::Option`] where the home network has no agreement with it, or what the stack refuses.
     pub fn connector(
         &self,
         suite: &Suite,
@@ -143,11 +134,8 @@ pub struct Lab {
 
 /// What an SGSN presents and trusts.
 pub struct NodeCertificates {
-    /// Its own.
     pub leaf: Issued,
-    /// Its network's authority, DER.
     pub authority: Vec<u8>,
-    /// Its network's root, DER.
     pub root: Vec<u8>,
     /// The roots of networks with which there is a roaming agreement, DER.
     pub partners: BTreeMap<Network, Vec<u8>>,
@@ -173,9 +161,6 @@ pub(super) fn basis(suite: &Suite, network: &Network, certificates: &NodeCertifi
 
 impl Lab {
     /// An SGSN of a network, which serves that network's own subscribers from the start.
-    ///
-    /// # Errors
-    /// [`AkaError`].
     pub fn new(
         suite: &Suite,
         network: &Network,

@@ -16,18 +16,14 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What a mobile does.
 #[derive(Clone, Debug)]
 pub struct MobileOptions {
-    /// The SGSNs, in turn.
     pub sgsns: Vec<SocketAddr>,
-    /// The network that it belongs to.
     pub serving: String,
     /// What `aka provision` wrote.
     pub card: PathBuf,
     /// How often.
     pub attaches: usize,
-    /// Between two.
     pub gap: Duration,
     /// For the network to say anything.
     pub timeout: Duration,
@@ -37,7 +33,6 @@ pub struct MobileOptions {
 
 /// One attach of a mobile on a socket. Times in seconds, as in virtual time; SCRT is the SGSN's to measure.
 #[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs)] // the names are those of virtual time
 pub struct Attached {
     pub failure: Option<String>,
     pub reason: Option<String>,
@@ -52,10 +47,8 @@ pub struct Attached {
     pub echoed: Option<bool>,
 }
 
-/// What attaches negotiated, and each of them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Attaches {
-    /// As the card has it.
     pub suite: String,
     /// In order.
     pub attaches: Vec<Attached>,

@@ -25,7 +25,6 @@ use std::path::PathBuf;
 
 /// Why nothing could be run. What went wrong with single attaches is in the results.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum AkaError {
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -56,7 +55,6 @@ pub enum AkaError {
 
 impl AkaError {
     /// True where the user asked for something that cannot be, false where something went wrong.
-    #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

@@ -25,7 +25,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Where an HSS listens, and its register.
 #[derive(Clone, Debug)]
 pub struct HssOptions {
-    /// For SGSNs.
     pub listen: SocketAddr,
     /// What `aka provision` wrote.
     pub file: PathBuf,
@@ -36,41 +35,30 @@ pub struct HssOptions {
 /// Where an SGSN listens, and what it knows.
 #[derive(Clone, Debug)]
 pub struct SgsnOptions {
-    /// For mobiles.
     pub listen: SocketAddr,
     /// For other SGSNs; `None`: there are none.
     pub core: Option<SocketAddr>,
     /// What `aka provision` wrote.
     pub file: PathBuf,
-    /// HSSs by network.
     pub homes: BTreeMap<Network, SocketAddr>,
-    /// Other SGSNs by name, at their core addresses.
     pub neighbours: BTreeMap<NodeName, SocketAddr>,
-    /// The two thresholds.
     pub policy: Policy,
     /// What mobiles may hold, and other SGSNs.
     pub limits: Limits,
 }
 
-/// What an HSS did.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HssSummary {
-    /// Queries that were granted.
     pub granted: u64,
-    /// Others, by cause.
     pub refused: BTreeMap<String, u64>,
     /// Connections that were not served.
     pub connections: Refusals,
 }
 
-/// What an SGSN did.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SgsnSummary {
-    /// Attaches by a full handshake.
     pub full: u64,
-    /// Attaches that resumed.
     pub resumed: u64,
-    /// By cause.
     pub rejected: BTreeMap<String, u64>,
     /// The first of each cause, in a line.
     pub reasons: BTreeMap<String, String>,
@@ -78,7 +66,6 @@ pub struct SgsnSummary {
     pub not_resumed: BTreeMap<String, u64>,
     /// Subscribers that went to another SGSN.
     pub handed_over: u64,
-    /// Subscribers that came from one.
     pub taken_over: u64,
     /// Mobiles' connections that were not served.
     pub connections: Refusals,
@@ -92,7 +79,6 @@ pub struct SgsnSummary {
 
 /// How long a mobile may take to attach, and be silent afterwards.
 const MAX_ATTACH: Duration = Duration::from_secs(120);
-/// Samples that a summary keeps.
 const MAX_SAMPLES: usize = 100_000;
 
 /// Seconds since 1970: sessions age across restarts.
@@ -131,9 +117,6 @@ fn answer_all(link: &Link<'_>, answer: &dyn Fn(&Query) -> Option<Answer>) {
 }
 
 /// Serves a register until `step` stops it; `listening` is told the address.
-///
-/// # Errors
-/// [`AkaError`].
 pub fn serve_hss(
     options: &HssOptions,
     listening: &mut dyn FnMut(SocketAddr) -> ControlFlow<()>,
@@ -188,9 +171,6 @@ struct Serving<'a> {
 }
 
 /// Serves mobiles until `step` stops it, and keeps what it must in `store`; `listening` is told the addresses for mobiles and for other SGSNs.
-///
-/// # Errors
-/// [`AkaError`].
 pub fn serve_sgsn(
     options: &SgsnOptions,
     store: Kept,
@@ -254,7 +234,6 @@ impl Serving<'_> {
         }
     }
 
-    /// Who answers a query of an attach.
     fn ask(
         &self,
         attach: &Attach<Box<dyn Endpoint>>,
@@ -272,7 +251,6 @@ impl Serving<'_> {
         self.asking.ask(address, query, &|| link.is_over()).ok_or(Unanswered::Silent)
     }
 
-    /// One mobile's connection.
     fn mobile(&self, link: &Link<'_>) {
         let mut stream = link.stream();
         let mut attach = Attach::default();

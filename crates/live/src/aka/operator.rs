@@ -8,10 +8,8 @@ use shakedown_pki::issue::{self, Issued, Overrides, Place};
 use shakedown_pki::{Profile, keys};
 use shakedown_trace::suite::KeyType;
 
-/// An operator.
 pub struct Operator {
     network: Network,
-    /// With the operator's names.
     profile: Profile,
     leaf_key: KeyType,
     root: X509,
@@ -30,9 +28,6 @@ fn der(certificate: &X509) -> Result<Vec<u8>, AkaError> {
 
 impl Operator {
     /// An operator with new keys: of leaves, authority and root.
-    ///
-    /// # Errors
-    /// [`AkaError::Pki`].
     pub fn new(network: &Network, kinds: [KeyType; 3], profile: &Profile) -> Result<Self, AkaError> {
         let named = |profile: &Profile, place, name: String| {
             profile.with(place, &Overrides { common_name: Some(name), ..Overrides::default() })
@@ -54,32 +49,21 @@ impl Operator {
         })
     }
 
-    /// Its network.
-    #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
     }
 
     /// The root that its subscribers and nodes trust, DER.
-    ///
-    /// # Errors
-    /// [`AkaError::OpenSsl`].
     pub fn root(&self) -> Result<Vec<u8>, AkaError> {
         der(&self.root)
     }
 
     /// Its authority as its own root certifies it, DER.
-    ///
-    /// # Errors
-    /// [`AkaError::OpenSsl`].
     pub fn authority(&self) -> Result<Vec<u8>, AkaError> {
         der(&self.authority)
     }
 
     /// A cross-certificate: another operator's authority as this one's root certifies it, DER.
-    ///
-    /// # Errors
-    /// [`AkaError::Pki`].
     pub fn certify(&self, other: &Self) -> Result<Vec<u8>, AkaError> {
         if other.network == self.network {
             return self.authority();
@@ -88,17 +72,11 @@ impl Operator {
     }
 
     /// A certificate for a node of the network.
-    ///
-    /// # Errors
-    /// [`AkaError::Pki`].
     pub fn node(&self, name: &str) -> Result<Issued, AkaError> {
         self.issue(Place::Server, name)
     }
 
     /// A certificate for a subscriber. The name is a pseudonym: up to TLS 1.2 certificates are sent in the clear.
-    ///
-    /// # Errors
-    /// [`AkaError::Pki`].
     pub fn subscriber(&self, pseudonym: &str) -> Result<Issued, AkaError> {
         self.issue(Place::Client, pseudonym)
     }

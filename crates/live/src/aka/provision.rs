@@ -15,29 +15,21 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// What to make.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// A new folder, or an empty one.
     pub folder: PathBuf,
-    /// What is negotiated.
     pub suite: Suite,
-    /// The subscribers' network.
     pub home: String,
     /// The SGSNs' network, which may be the same.
     pub serving: String,
-    /// Their names.
     pub nodes: Vec<String>,
-    /// How many.
     pub subscribers: usize,
 }
 
-/// What was written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Provisioned {
-    /// The suite that all of it is for.
     pub suite: String,
-    /// The files.
     pub files: Vec<PathBuf>,
 }
 

@@ -29,7 +29,6 @@ const BATCH: usize = 64;
 
 type Connections = Mutex<Table<Arc<Connection>>>;
 
-/// An accepted connection.
 struct Connection {
     stream: TcpStream,
     over: AtomicBool,
@@ -124,9 +123,6 @@ pub type Serve<'a> = &'a (dyn Fn(&Link<'_>) + Sync);
 
 impl Port {
     /// Listens.
-    ///
-    /// # Errors
-    /// [`AkaError::Listen`].
     pub fn open(address: SocketAddr, limits: Limits) -> Result<Self, AkaError> {
         let failed = |source| AkaError::Listen { address: address.to_string(), source };
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -135,7 +131,6 @@ impl Port {
         Ok(Self { listener, limits, table, threads: Mutex::default() })
     }
 
-    /// Where.
     pub fn address(&self, asked: SocketAddr) -> SocketAddr {
         self.listener.local_addr().unwrap_or(asked)
     }
@@ -210,7 +205,6 @@ impl Port {
 }
 
 impl Link<'_> {
-    /// The socket.
     pub fn stream(&self) -> &TcpStream {
         &self.connection.stream
     }
@@ -277,9 +271,6 @@ pub fn ready(stream: &TcpStream, wait: Duration) -> bool {
 }
 
 /// Opens a connection and waits until it is there, looking in between whether to stop. `Err(None)`: to stop.
-///
-/// # Errors
-/// The system's error.
 pub fn connect(
     address: SocketAddr,
     timeout: Duration,

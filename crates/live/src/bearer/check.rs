@@ -16,11 +16,9 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is to be checked, and how long.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckPlan {
-    /// The bearer.
     pub link: LinkPlan,
     /// For each of three parts: delay, rate up, rate down.
     pub seconds: f64,
@@ -35,7 +33,6 @@ pub struct Figure {
     pub direction: Direction,
     /// Length of each packet on the link.
     pub bytes: u32,
-    /// Packets that it rests on.
     pub n: usize,
     /// By a clock, from sending to arrival.
     pub measured: f64,
@@ -50,7 +47,6 @@ pub struct Figure {
 /// A bearer's figures, and what it did meanwhile.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// For each direction.
     pub figures: Vec<Figure>,
     /// Packets, drops, lateness.
     pub report: Report,
@@ -67,9 +63,6 @@ const DELAY_PACKET_BYTES: usize = HEADER_BYTES + MIN_PAYLOAD_BYTES;
 const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
 
 /// Measures a bearer with packets of its own; `step` is asked many times a second whether to go on.
-///
-/// # Errors
-/// [`BearerRunError`].
 pub fn check(plan: &CheckPlan, step: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Checked, BearerRunError> {
     let end = |side| {
         let mtu_bytes = plan.link.bearer.mtu_bytes;

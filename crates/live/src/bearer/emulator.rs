@@ -15,19 +15,15 @@ use std::path::{Path, PathBuf};
 /// What became of the packets of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Offered by the sender's kernel.
     pub offered: u64,
     /// Handed to the receiver's kernel, copies included.
     pub delivered: u64,
     /// Bytes of those, as network-layer packets.
     pub delivered_bytes: u64,
-    /// Lost on the way.
     pub lost: u64,
-    /// Dropped by a full queue.
     pub queue_full: u64,
     /// Dropped for another reason: too long, unencryptable, no memory, not IPv4.
     pub other_drops: u64,
-    /// Sent twice.
     pub duplicated: u64,
     /// Frames that did not verify when they were decrypted.
     pub rejected: u64,
@@ -36,24 +32,17 @@ pub struct Counts {
 /// How much later than due packets were handed over, in seconds: the emulator's own error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Lateness {
-    /// Mean.
     pub mean_s: f64,
-    /// Median.
     pub p50_s: f64,
     /// 99 %.
     pub p99_s: f64,
-    /// Most.
     pub max_s: f64,
 }
 
-/// What a bearer did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// From the client.
     pub up: Counts,
-    /// To the client.
     pub down: Counts,
-    /// The emulator's own error.
     pub lateness: Lateness,
     /// The key of the link's encryption, hexadecimal, as Wireshark takes it (`wep` or `tk`).
     pub key: Option<String>,

@@ -13,12 +13,10 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
-/// Which side of the bearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Where COMMAND runs.
     Client,
-    /// Where servers are.
     Gateway,
 }
 
@@ -43,7 +41,6 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Step {
-    /// Nothing failed.
     Ready,
     /// `unshare`.
     Namespace,
@@ -55,9 +52,7 @@ pub enum Step {
     MakeTun,
     /// Address, MTU, flags, route.
     Configure,
-    /// The congestion control.
     Congestion,
-    /// Executing the command.
     Execute,
 }
 
@@ -74,7 +69,6 @@ const STEPS: [Step; 8] = [
 
 /// What the child does once its end is there.
 pub(super) enum Role {
-    /// Executes a command.
     Command(Arguments),
     /// Makes sockets in its namespace, and hands them to us.
     Sockets,
@@ -120,7 +114,6 @@ impl Arguments {
     }
 }
 
-/// How an end is to be made.
 pub(super) struct EndPlan<'a> {
     pub(super) side: Side,
     pub(super) mtu_bytes: u32,
@@ -128,7 +121,6 @@ pub(super) struct EndPlan<'a> {
     pub(super) role: Role,
 }
 
-/// An end that is there.
 #[derive(Debug)]
 pub struct End {
     process: libc::pid_t,
@@ -196,13 +188,10 @@ impl End {
     }
 
     /// The device's descriptor: what the kernel sends is read here, what is written here it receives.
-    #[must_use]
     pub fn tun(&self) -> &OwnedFd {
         &self.tun
     }
 
-    /// The child.
-    #[must_use]
     pub fn process(&self) -> libc::pid_t {
         self.process
     }
@@ -480,9 +469,7 @@ fn execute(prepared: &Prepared<'_>, command: &Arguments) -> i32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum SocketKind {
-    /// Listening.
     Tcp = 1,
-    /// Bound.
     Udp = 2,
 }
 

@@ -5,9 +5,7 @@ use shakedown_link::BearerError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why there is no bearer, or no command behind it.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum BearerRunError {
     #[error("no command; accepted: a command and its arguments after --")]
     NoCommand,
@@ -57,7 +55,6 @@ impl BearerRunError {
 
     /// The exit status that it asks for: a shell's 127 and 126 where the command could not be executed, 2 where what was
     /// asked makes no sense, else 1.
-    #[must_use]
     pub fn exit_status(&self) -> i32 {
         match self {
             Self::Execute { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,

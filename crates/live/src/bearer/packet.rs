@@ -28,7 +28,6 @@ const STATION: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const ACCESS_POINT: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const BEYOND: [u8; 6] = [2, 0, 0, 0, 0, 3];
 
-/// A link with packets in it.
 pub(super) struct PacketLink {
     path: Path<Vec<u8>>,
     /// Lengths of the headers of IPv4 and UDP on the link, which may be compressed there.
@@ -41,9 +40,7 @@ pub(super) struct PacketLink {
     key: Option<Vec<u8>>,
 }
 
-/// What became of a packet that was offered.
 pub(super) enum Offered {
-    /// As links tell it.
     Link(Fate),
     /// Too much was held already.
     NoMemory,
@@ -99,7 +96,6 @@ impl PacketLink {
         Ok(())
     }
 
-    /// The key of the link's encryption.
     pub(super) fn key(&self) -> Option<&[u8]> {
         self.key.as_deref()
     }

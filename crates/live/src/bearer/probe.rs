@@ -8,7 +8,6 @@ use std::net::{SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 
-/// What every probe begins with.
 const MAGIC: [u8; 8] = *b"\xffbearer1";
 /// Magic, number, time.
 pub(super) const MIN_PAYLOAD_BYTES: usize = 24;
@@ -42,12 +41,10 @@ pub(super) struct Prober<'a> {
     next: u64,
 }
 
-/// A probe to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
     pub(super) at_ns: u64,
     pub(super) direction: Direction,
-    /// Of the network-layer packet.
     pub(super) packet_bytes: usize,
 }
 

@@ -14,9 +14,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunPlan {
-    /// The bearer.
     pub link: LinkPlan,
-    /// The command and its arguments.
     pub command: Vec<String>,
     /// A command for a shell at the gateway, in place of this host's servers.
     #[serde(default)]
@@ -38,7 +36,6 @@ pub struct RunPlan {
 pub struct Outcome {
     /// The command's exit status, or 128 and the signal that ended it.
     pub status: i32,
-    /// What the bearer did.
     pub report: Report,
 }
 

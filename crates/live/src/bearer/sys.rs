@@ -14,7 +14,6 @@ pub(super) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// The monotonic clock, ns.
 pub(super) fn monotonic_ns() -> u64 {
     clock_ns(ClockId::CLOCK_MONOTONIC)
 }
@@ -34,7 +33,6 @@ pub(super) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socket::socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?)
 }
 
-/// Sends a few bytes.
 pub(super) fn send(socket: RawFd, bytes: &[u8]) -> io::Result<()> {
     Ok(socket::send(socket, bytes, MsgFlags::MSG_NOSIGNAL).map(drop)?)
 }
@@ -90,7 +88,6 @@ pub(super) fn receive_with(socket: RawFd, bytes: &mut [u8]) -> io::Result<(usize
     }
 }
 
-/// What to wait for at a descriptor.
 pub(super) fn readable(descriptor: RawFd) -> libc::pollfd {
     libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 }
 }
@@ -173,7 +170,6 @@ pub(super) fn write(descriptor: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> 
     Ok(unistd::write(descriptor, bytes).map(drop)?)
 }
 
-/// Sends a signal.
 pub(super) fn kill(process: libc::pid_t, signal: libc::c_int) -> io::Result<()> {
     // SAFETY: touches no memory.
     checked(unsafe { libc::kill(process, signal) }).map(drop)

@@ -24,16 +24,12 @@ pub struct Files {
     pub key: Option<PathBuf>,
     /// The root that this side trusts.
     pub ca: Option<PathBuf>,
-    /// Of archives and keys.
     pub password: Option<String>,
 }
 
 impl Files {
     /// The suite as it is run: a peer with a certificate presents it, and a server that knows its peers' root asks
     /// for theirs, whatever the suite's short name says.
-    ///
-    /// # Errors
-    /// [`EapError::Suite`] for what EAP-TLS does not carry, [`EapError::KeyWithoutChain`] for a key that would go unused.
     pub fn suite(&self, suite: &Suite, role: Role, resume: bool) -> Result<Suite, EapError> {
         if let (None, Some(key)) = (&self.chain, &self.key) {
             return Err(EapError::KeyWithoutChain(key.clone()));
@@ -88,9 +84,6 @@ impl Files {
     }
 
     /// What makes peers.
-    ///
-    /// # Errors
-    /// [`EapError`].
     pub fn connector(&self, suite: &Suite, settings: &Settings) -> Result<Arc<dyn Connector>, EapError> {
         let setup = self.setup(suite, Side::Client, settings)?;
         Ok(settings.registry.choose(suite, Side::Client, settings.client_stack.as_deref())?.client(&setup)?)
@@ -98,9 +91,6 @@ impl Files {
 
     /// What makes servers' ends. `sessions` makes the cache that keeps what they can resume, of what decides whether a
     /// session may be: the suite, what this side presents, and whom it trusts.
-    ///
-    /// # Errors
-    /// [`EapError`].
     pub fn acceptor(
         &self,
         suite: &Suite,

@@ -17,7 +17,6 @@ use std::path::PathBuf;
 
 /// Why nothing could be run. What went wrong with single authentications is in the results.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum EapError {
     #[error(transparent)]
     Setup(#[from] SetupError),

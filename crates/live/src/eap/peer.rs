@@ -16,18 +16,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What to do.
 #[derive(Clone, Debug)]
 pub struct PeerOptions {
-    /// Address of the RADIUS server.
     pub server: SocketAddr,
     /// What it shares with this access point.
     pub secret: Secret,
-    /// The name in the clear.
     pub identity: String,
-    /// TLS bytes in a fragment.
     pub fragment_bytes: usize,
-    /// How many authentications.
     pub count: usize,
     /// Starts per second, evenly spaced and whatever becomes of them; `None`: each when one before it is over.
     pub rate_per_s: Option<f64>,
@@ -44,7 +39,6 @@ pub struct PeerOptions {
 pub struct Authenticated {
     /// Both sides had the same keys.
     pub completed: usize,
-    /// How many failed, by cause.
     pub failed: BTreeMap<String, usize>,
     /// Of those completed, how many resumed a session.
     pub resumed: usize,
@@ -66,7 +60,6 @@ pub struct Authenticated {
     pub first_failure: Option<String>,
 }
 
-/// One authentication in flight.
 struct Flight {
     authentication: Authentication<Box<dyn Endpoint>>,
     place: Place,
@@ -74,7 +67,6 @@ struct Flight {
     counts: bool,
 }
 
-/// The whole of a run.
 struct Run<'a> {
     options: &'a PeerOptions,
     connector: &'a dyn Connector,
@@ -260,7 +252,6 @@ impl Run<'_> {
         }
     }
 
-    /// An authentication is over.
     fn end(&mut self, owner: usize, failure: Option<(String, String)>) {
         let now = self.now();
         let Some(flight) = self.flights[owner].take() else { return };
@@ -283,7 +274,6 @@ impl Run<'_> {
     }
 }
 
-/// What is counted.
 struct Tally {
     completed: usize,
     resumed: usize,

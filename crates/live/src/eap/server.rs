@@ -14,10 +14,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What to serve.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where to listen.
     pub listen: SocketAddr,
     /// What is shared with every access point.
     pub secret: Secret,
@@ -56,9 +54,6 @@ impl Environment for Lab {
 
 /// Serves until `step` stops it; then ends what has begun, for some seconds at most, and begins nothing more.
 /// `listening` is told the address; `step` is told how many authentications are over.
-///
-/// # Errors
-/// [`EapError::Listen`] where it can't.
 pub fn serve(
     options: &ServerOptions,
     acceptor: Arc<dyn Acceptor>,

@@ -18,7 +18,6 @@ pub const BUFFER_BYTES: usize = 4 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     socket: usize,
-    /// The RADIUS identifier.
     pub identifier: u8,
 }
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 /// Seconds from when an authentication was due to its end. Percentiles are the least times that so large a share did not
 /// exceed, true to one part in two thousand.
 #[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Times {
     pub mean: f64,
     pub p50: f64,
@@ -35,7 +34,6 @@ impl Times {
 pub struct Counts(BTreeMap<u64, u64>);
 
 impl Counts {
-    /// Counts one.
     pub fn record(&mut self, value: u64) {
         *self.0.entry(value).or_default() += 1;
     }

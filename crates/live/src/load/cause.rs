@@ -12,7 +12,6 @@ const MAX_CAUSES: usize = 64;
 pub struct Causes(BTreeMap<String, u64>);
 
 impl Causes {
-    /// Counts failures of one cause.
     pub fn add(&mut self, cause: &str, count: u64) {
         if count == 0 {
             return;
@@ -25,12 +24,10 @@ impl Causes {
         *self.0.entry(cause.to_owned()).or_default() += count;
     }
 
-    /// All of them.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// By cause.
     pub fn into_map(self) -> BTreeMap<String, u64> {
         self.0
     }
@@ -41,12 +38,9 @@ impl Causes {
     }
 }
 
-/// What a connection was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// Waiting for the transport.
     Connecting,
-    /// In the handshake.
     Handshaking,
     /// Waiting for the server's first byte.
     Awaiting,
@@ -69,12 +63,10 @@ pub fn timeout(doing: Doing) -> String {
 
 /// The descriptor table is full.
 pub const NO_DESCRIPTOR: &str = "no file descriptor left";
-/// Every local port is in use.
 pub const NO_PORT: &str = "no local port left";
 /// It was due, but the most connections allowed were open until the run ended.
 pub const NOT_STARTED: &str = "not started";
 
-/// A socket's error.
 pub fn of_io(error: &Error, doing: Doing) -> String {
     match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => return NO_DESCRIPTOR.into(),

@@ -17,15 +17,12 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checked {
-    /// Nothing.
     No,
     /// Certificates that the user named.
     Ca,
-    /// The root of the generated certificates.
     Generated,
 }
 
-/// One client identity.
 struct Client {
     connector: Arc<dyn Connector>,
     /// For a server that does not present generated certificates.
@@ -34,12 +31,9 @@ struct Client {
     session: Option<Session>,
 }
 
-/// All of them.
 pub struct Clients {
     clients: Vec<Client>,
-    /// What the server is checked against.
     pub checked: Checked,
-    /// What runs them.
     pub stack: StackId,
     /// What they offer; empty where that is the stack's choice.
     pub suites: Vec<String>,
@@ -67,7 +61,6 @@ fn given_roots(config: &Config) -> Result<Vec<Vec<u8>>, LoadError> {
 }
 
 impl Clients {
-    /// Sets the clients up.
     pub fn make(
         config: &Config,
         suite: Option<&Suite>,
@@ -154,7 +147,6 @@ impl Clients {
         Self { clients: (0..count).map(|_| client()).collect(), checked, stack, suites }
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.clients.len()
     }
@@ -169,7 +161,6 @@ impl Clients {
         }
     }
 
-    /// Keeps what a client can resume.
     pub fn keep(&mut self, client: usize, session: Session) {
         self.clients[client].session = Some(session);
     }

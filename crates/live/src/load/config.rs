@@ -34,7 +34,6 @@ const MAX_TIMEOUT_S: f64 = 3600.0;
 pub struct Config {
     /// `HOST:PORT`, `tls://HOST:PORT` or `wtls://HOST:PORT`.
     pub target: String,
-    /// How starts follow each other.
     pub arrivals: Arrivals,
     /// Starts a second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
@@ -56,7 +55,6 @@ pub struct Config {
     pub request: Option<String>,
     /// Wait for the server's first byte although nothing is sent.
     pub await_first_byte: bool,
-    /// Certificates to trust.
     pub ca: Option<PathBuf>,
     /// The name asked for and checked, where it is not the target's host.
     pub server_name: Option<String>,
@@ -66,7 +64,6 @@ pub struct Config {
     pub authorized_target: Option<String>,
     /// Keep other hosts below `CAP_PER_S`.
     pub rate_cap: bool,
-    /// Handshakes that are sampled.
     pub trace_count: usize,
     /// How many times as long a handshake's steps take the client, as if it were slower by that.
     pub slowdown: Option<f64>,
@@ -109,9 +106,6 @@ impl Default for Config {
 
 impl Config {
     /// Refuses what no run can follow.
-    ///
-    /// # Errors
-    /// [`LoadError::Option`].
     pub fn validate(&self) -> Result<(), LoadError> {
         let within = |what, value: f64, min: f64, max: f64, unit: &str| {
             if value >= min && value <= max {
@@ -145,9 +139,6 @@ impl Config {
     }
 
     /// Refuses targets that are not this machine, unless the user vouches for them.
-    ///
-    /// # Errors
-    /// [`LoadError::NotPermitted`], [`LoadError::RateCap`].
     pub fn permit(&self, target: &Target) -> Result<(), LoadError> {
         if target.is_own {
             return Ok(());

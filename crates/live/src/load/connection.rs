@@ -22,7 +22,6 @@ pub struct Exchange {
     pub request: Option<Vec<u8>>,
     /// The server's first byte is waited for.
     pub await_first_byte: bool,
-    /// A session to resume is waited for.
     pub wants_session: bool,
     /// How many times as long each step of a handshake takes, as if the client were slower by that.
     pub pace: Pace,
@@ -37,10 +36,8 @@ enum Input<'a> {
     Timeout,
 }
 
-/// What became of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It did all that was asked.
     Completed,
     /// It did not.
     Failed(String),
@@ -78,15 +75,10 @@ pub struct Connection {
     peer_closed: bool,
     /// The last flight has left.
     answered: bool,
-    /// Which client's.
     pub client: usize,
-    /// It is to resume a session.
     pub resume: bool,
-    /// It offered one.
     pub offered: bool,
-    /// When it was to start.
     pub planned: Time,
-    /// When it did.
     pub started: Time,
     /// When it fails for want of progress.
     pub deadline: Time,
@@ -96,20 +88,16 @@ pub struct Connection {
     rejected: Option<Failure>,
     /// The deadline that the loop knows of, besides `deadline`.
     pub noted: Option<Time>,
-    /// When the transport was there.
     pub connected: Option<Time>,
-    /// When the handshake was over.
     pub established: Option<Time>,
     /// When the server's first byte came.
     pub first_byte: Option<Time>,
-    /// What was negotiated.
     pub negotiated: Option<Box<Negotiated>>,
     /// The record of its handshake, where that is sampled.
     pub sample: Option<Box<Sample>>,
 }
 
 impl Connection {
-    /// One that begins now.
     pub fn new(
         socket: Socket,
         endpoint: Watched<i64>,
@@ -148,7 +136,6 @@ impl Connection {
         }
     }
 
-    /// What it is waiting for.
     pub fn doing(&self) -> Doing {
         match self.phase {
             Phase::Connecting => Doing::Connecting,

@@ -124,9 +124,6 @@ impl<'a> Engine<'a> {
     }
 
     /// Meets the server once, and collects sessions where some are to be resumed. Nothing of it counts.
-    ///
-    /// # Errors
-    /// [`LoadError::Unreachable`] with the cause where no handshake is completed.
     pub fn prepare(&mut self) -> Result<(), LoadError> {
         let mut met = self.visit(0..1)?;
         if met.completed == 0
@@ -157,9 +154,6 @@ impl<'a> Engine<'a> {
     }
 
     /// Runs the load.
-    ///
-    /// # Errors
-    /// [`LoadError::System`] where the event loop fails.
     #[allow(clippy::cast_precision_loss)] // starts are far fewer than 2^53
     pub fn load(mut self, report: &mut dyn FnMut(Progress)) -> Result<Part, LoadError> {
         let config = self.config;
@@ -503,7 +497,6 @@ fn descriptors() -> usize {
     usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(MAX_OPEN).min(MAX_OPEN)
 }
 
-/// CPU time of this thread.
 pub fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

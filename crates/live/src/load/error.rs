@@ -3,9 +3,7 @@
 use shakedown_stacks::SetupError;
 use std::net::IpAddr;
 
-/// Why a run could not begin.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum LoadError {
     #[error("target '{target}': {reason}; accepted: HOST:PORT, tls://HOST:PORT, wtls://HOST:PORT")]
     Target { target: String, reason: String },
@@ -39,7 +37,6 @@ pub enum LoadError {
 
 impl LoadError {
     /// True where the user gave something wrong, false where the world did not play along.
-    #[must_use]
     pub fn is_input(&self) -> bool {
         match self {
             Self::Target { .. }

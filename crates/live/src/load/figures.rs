@@ -6,11 +6,9 @@ use shakedown_sim::metrics::Histogram;
 /// Of times in seconds; `None` where there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
-    /// How many.
     pub n: u64,
     /// Their mean.
     pub mean: Option<f64>,
-    /// Percentiles.
     pub p50: Option<f64>,
     /// The 90th.
     pub p90: Option<f64>,

@@ -46,15 +46,10 @@ const REPORT_EVERY: Duration = Duration::from_millis(100);
 pub struct Progress {
     /// Since the first planned start could be.
     pub elapsed_s: f64,
-    /// Starts that were due.
     pub planned: u64,
-    /// Connections that were started.
     pub started: u64,
-    /// Handshakes that were completed.
     pub completed: u64,
-    /// Those that failed.
     pub failed: u64,
-    /// Connections that are open.
     pub open: usize,
     /// Handshake times so far, from the planned start.
     pub handshake_s: Figures,
@@ -143,7 +138,6 @@ struct Gate {
 }
 
 impl Gate {
-    /// For so many.
     fn new(expected: usize) -> Self {
         Self { expected, ready: AtomicUsize::new(0), failed: AtomicBool::new(false) }
     }

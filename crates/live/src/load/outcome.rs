@@ -19,13 +19,9 @@ const MAX_CPU_SHARE: f64 = 0.8;
 /// What is counted while a run goes on.
 #[derive(Default)]
 pub struct Tally {
-    /// Starts that were due.
     pub planned: u64,
-    /// Connections started.
     pub started: u64,
-    /// Those that did all that was asked.
     pub completed: u64,
-    /// The others.
     pub failed: Causes,
     /// From the planned start to the transport's connection.
     pub connect: Histogram,
@@ -48,16 +44,12 @@ pub struct Tally {
 /// What a handshake came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Protocol.
     pub protocol: &'static str,
-    /// In the stack's spelling.
     pub cipher_suite: &'static str,
-    /// Of the key exchange.
     pub group: Option<&'static str>,
 }
 
 impl Tally {
-    /// Counts what was negotiated.
     pub fn count(&mut self, negotiated: &Negotiated) {
         let protocol = negotiated.protocol;
         let kind = Kind {
@@ -85,7 +77,6 @@ impl Tally {
 /// Sampled handshakes as the clients saw them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Traces {
-    /// As objects of JSON.
     pub kept: Vec<Value>,
     /// Left out, because the client's thread lost its processor in them.
     pub preempted: u64,
@@ -96,7 +87,6 @@ pub struct Traces {
 pub struct Resumed {
     /// Completed handshakes of connections that were to resume a session.
     pub asked: u64,
-    /// Of these, those that the server resumed.
     pub confirmed: u64,
     /// Of these, those whose client held no session to offer.
     pub without_session: u64,
@@ -114,11 +104,8 @@ pub struct Rates {
 /// How often something was negotiated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NegotiatedCount {
-    /// Protocol.
     pub protocol: String,
-    /// In the stack's spelling.
     pub cipher_suite: String,
-    /// Of the key exchange.
     pub group: Option<String>,
     /// How often.
     pub count: u64,
@@ -157,7 +144,6 @@ pub struct Part {
 /// What a run's generators counted: that of the load, and that of the load beside it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parts {
-    /// Of the load.
     pub load: Part,
     /// Of the background, where there was one.
     pub background: Option<Part>,
@@ -170,13 +156,9 @@ pub struct Outcome {
     pub generators: usize,
     /// Starts that were due; completed and failed ones add up to it.
     pub planned: u64,
-    /// Connections started.
     pub started: u64,
-    /// Connections that did all that was asked.
     pub completed: u64,
-    /// The others, by cause.
     pub failed: BTreeMap<String, u64>,
-    /// Starts and handshakes a second.
     pub rate_per_s: Rates,
     /// From the first possible start to the end of the last connection; the longest of several generators'.
     pub elapsed_s: f64,
@@ -186,17 +168,12 @@ pub struct Outcome {
     pub handshake_s: Figures,
     /// From the planned start to the server's first byte.
     pub first_byte_s: Figures,
-    /// Resumption.
     pub resumed: Resumed,
-    /// What was negotiated.
     pub negotiated: Vec<NegotiatedCount>,
-    /// From the planned to the actual start.
     pub start_lateness_s: Figures,
-    /// CPU time of the generators' threads.
     pub generator_cpu_s: f64,
     /// A generator, not the server, set the figures.
     pub saturated: bool,
-    /// In what way.
     pub saturated_by: Vec<String>,
     /// What the server's certificate was checked against; nothing, where a generator checked nothing.
     pub certificate_checked: Checked,
@@ -213,21 +190,14 @@ pub struct Outcome {
 
 /// A tally, and what only the whole run has.
 pub struct Finished {
-    /// What was counted.
     pub tally: Tally,
-    /// Starts a second that were asked for.
     pub rate_per_s: Option<f64>,
-    /// How long it took.
     pub elapsed: Duration,
-    /// The generator's CPU time.
     pub cpu: Duration,
-    /// What the server was checked against.
     pub checked: Checked,
-    /// It was ended early.
     pub interrupted: bool,
     /// How many times as long a slowed client's steps took, in the end.
     pub slowdown: Option<f64>,
-    /// Sampled handshakes.
     pub traces: Traces,
 }
 
@@ -365,7 +335,6 @@ fn sum(parts: Vec<Part>) -> Option<Part> {
 
 /// The figures of generators that ran beside each other: percentiles are those of all times together, exactly as if one
 /// had counted them. `None` of none.
-#[must_use]
 pub fn merge(parts: Vec<Parts>) -> Option<Outcome> {
     let generators = parts.len();
     let (loads, backgrounds): (Vec<_>, Vec<_>) =

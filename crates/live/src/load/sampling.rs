@@ -34,13 +34,11 @@ pub struct Sample {
     pub recording: Recording,
     /// How often the thread lost its processor while the client worked: its times hold others' then.
     pub preemptions: i64,
-    /// When the handshake was over.
     pub ended: SystemTime,
     /// How many times as long the client's steps took as this machine's.
     pub slowdown: Option<f64>,
     /// The client's end of the connection.
     pub address: Option<SocketAddr>,
-    /// From the start to the transport's connection.
     pub connect: Duration,
 }
 
@@ -72,7 +70,6 @@ pub struct Sampling {
 enum Spacing {
     /// In starts, where their number is known beforehand.
     Starts(f64),
-    /// In time.
     Time(Duration),
 }
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 pub enum Arrivals {
     /// Independent of each other: exponential gaps.
     Poisson,
-    /// At equal gaps.
     Deterministic,
     /// Each client starts its next connection when its last is over.
     Closed,
@@ -33,7 +32,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// The starts of `duration` at a rate. A closed loop has none.
-    #[must_use]
     pub fn new(arrivals: Arrivals, rate_per_s: f64, duration: Duration, seed: u64) -> Self {
         let gaps = Stream::of(seed, 0, GAPS);
         Self { arrivals, rate_per_s, duration_s: duration.as_secs_f64(), gaps, count: 0, last_s: 0.0 }

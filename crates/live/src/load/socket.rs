@@ -9,14 +9,11 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Of either transport, never blocking.
 pub enum Socket {
-    /// A stream.
     Tcp(TcpStream),
-    /// Datagrams with one peer.
     Udp(UdpSocket),
 }
 
 impl Socket {
-    /// Begins to connect.
     pub fn connect(transport: Transport, address: SocketAddr) -> Result<Self> {
         match transport {
             Transport::Stream => TcpStream::connect(address).map(Self::Tcp),
@@ -41,7 +38,6 @@ impl Socket {
         }
     }
 
-    /// This end's address.
     pub fn local_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(socket) => socket.local_addr().ok(),

@@ -18,12 +18,9 @@ use std::time::Duration;
 /// asked a million times.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
-/// A start that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// When it was planned.
     pub planned: Time,
-    /// Which client's.
     pub client: usize,
 }
 
@@ -33,11 +30,8 @@ pub enum Starts {
     Open {
         /// Since `begun`.
         schedule: Peekable<Schedule>,
-        /// The time of the schedule's beginning.
         begun: Time,
-        /// Whose turn it is.
         next_client: usize,
-        /// How many clients there are.
         clients: usize,
     },
     /// Clients that begin again when they are done.
@@ -68,7 +62,6 @@ impl Starts {
         }
     }
 
-    /// Takes a start that is due.
     pub fn take(&mut self, now: Time) -> Option<Start> {
         if self.next_at().is_none_or(|at| at > now) {
             return None;
@@ -85,7 +78,6 @@ impl Starts {
         }
     }
 
-    /// A client's connection is over.
     pub fn ended(&mut self, client: usize, now: Time, failed: bool) {
         if let Self::Closed { waiting, .. } = self {
             let at = if failed { now + AFTER_FAILURE } else { now };

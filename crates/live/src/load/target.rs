@@ -13,24 +13,17 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A server's address, and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// As the user wrote it.
     pub text: String,
     /// Name or address.
     pub host: String,
     /// What the name stands for: the first address, or the first of this machine's several at which somebody listens.
     pub address: SocketAddr,
-    /// What carries the protocol.
     pub transport: Transport,
-    /// The address is this machine's.
     pub is_own: bool,
 }
 
 impl Target {
     /// Reads a target and looks its name up.
-    ///
-    /// # Errors
-    /// [`LoadError::Target`], [`LoadError::Unknown`] for a name without an address, [`LoadError::Protocol`] where the
-    /// suite does not go with it.
     pub fn resolve(text: &str, suite: Option<&Suite>) -> Result<Self, LoadError> {
         let refused = |reason: &str| LoadError::Target {
             target: text.chars().take(80).collect(),

@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// When the payload is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PayloadWhen {
@@ -25,13 +24,10 @@ pub struct Config {
     pub suites: Vec<Suite>,
     /// Where it listens; port 0: any that is free.
     pub listen: SocketAddr,
-    /// Where its metrics can be read.
     pub metrics: Option<SocketAddr>,
     /// Threads that serve, each with connections of its own.
     pub workers: usize,
-    /// Payload of a response.
     pub payload_bytes: u64,
-    /// When it is sent.
     pub payload_when: PayloadWhen,
     /// How long a handshake may take.
     pub handshake_timeout: Duration,
@@ -55,7 +51,6 @@ pub struct Config {
 
 impl Config {
     /// A server of these suites with every limit at its default.
-    #[must_use]
     pub fn new(suites: Vec<Suite>, listen: SocketAddr) -> Self {
         Self {
             suites,
@@ -77,15 +72,12 @@ impl Config {
     }
 
     /// Whether endpoints time what they do.
-    #[must_use]
     pub fn instrumented(&self) -> bool {
         self.metrics.is_some() || self.traces.is_some()
     }
 }
 
-/// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum ServeError {
     #[error(
         "{stream} runs over TCP and {datagram} over UDP; accepted at one address: suites of one transport"
@@ -114,7 +106,6 @@ pub enum ServeError {
 
 impl ServeError {
     /// True where other input would help.
-    #[must_use]
     pub fn is_wrong_input(&self) -> bool {
         match self {
             Self::Payload { .. }

@@ -34,19 +34,13 @@ static PAYLOAD: [u8; CHUNK_BYTES] = [b'.'; CHUNK_BYTES];
 
 /// What a worker lends to the connection whose turn it is.
 pub struct Tools<'a> {
-    /// The server's epoch.
     pub epoch: Instant,
-    /// The server's configuration.
     pub config: &'a Config,
-    /// What is counted.
     pub tally: &'a Tally,
     /// Where readiness is registered.
     pub registry: &'a Registry,
-    /// Where input is read to.
     pub input: &'a mut [u8],
-    /// Where output is gathered.
     pub output: &'a mut Vec<u8>,
-    /// The server is stopping.
     pub draining: bool,
 }
 
@@ -63,7 +57,6 @@ pub enum Turn {
     Wait,
     /// It has more to do at once.
     Again,
-    /// It is over.
     Over,
 }
 
@@ -76,7 +69,6 @@ enum Phase {
     Lingering,
 }
 
-/// A connection.
 pub struct Connection {
     stream: TcpStream,
     token: Token,
@@ -88,9 +80,7 @@ pub struct Connection {
     pub place: u64,
     /// When it is processed next at the latest.
     pub deadline: Deadline,
-    /// When it is given up.
     pub due: Time,
-    /// It is in the worker's queue.
     pub queued: bool,
     /// There may be something to read.
     pub readable: bool,
@@ -151,7 +141,6 @@ impl Connection {
         }
     }
 
-    /// Registers for input.
     pub fn register(&mut self, registry: &Registry) -> io::Result<()> {
         registry.register(&mut self.stream, self.token, Interest::READABLE)
     }
@@ -174,7 +163,6 @@ impl Connection {
         self.phase == Phase::Established
     }
 
-    /// Does what can be done.
     pub fn turn(&mut self, tools: &mut Tools<'_>) -> Turn {
         for _ in 0..STEPS_PER_TURN {
             if !self.flush(tools) {
@@ -480,7 +468,6 @@ impl Connection {
         }
     }
 
-    /// The endpoint has closed the connection.
     fn ended(&mut self, tools: &mut Tools<'_>, reason: &CloseReason) {
         if self.phase == Phase::Handshaking {
             tools.tally.fail(match reason {

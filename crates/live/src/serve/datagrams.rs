@@ -18,11 +18,9 @@ use std::time::{Duration, Instant};
 const SOCKET: Token = Token(0);
 const WAKER: Token = Token(1);
 
-/// Datagrams read in a turn of the loop.
 const READS_PER_TURN: usize = 64;
 /// The longest datagram there is.
 const INPUT_BYTES: usize = 65_536;
-/// Payload of one datagram.
 const CHUNK_BYTES: u64 = 1_024;
 /// The largest response over datagrams, which is sent without pacing.
 pub const MAX_PAYLOAD_BYTES: u64 = 64 * CHUNK_BYTES;
@@ -33,13 +31,10 @@ static PAYLOAD: [u8; 1_024] = [b'.'; 1_024];
 pub struct Parts {
     /// Where time begins.
     pub epoch: Instant,
-    /// The server's configuration.
     pub config: Arc<Config>,
     /// Says which handshakes are recorded.
     pub sampler: Option<Arc<Sampler>>,
-    /// What this worker counts.
     pub tally: Arc<Tally>,
-    /// What is asked of it.
     pub orders: Arc<Orders>,
     /// Handshakes in progress of which something is remembered here.
     pub max_handshakes: usize,
@@ -54,7 +49,6 @@ struct Begun {
     recording: Option<HandshakeRecording>,
 }
 
-/// A thread's work.
 pub struct DatagramWorker {
     parts: Parts,
     listener: Box<dyn Listener>,
@@ -77,9 +71,6 @@ pub struct DatagramWorker {
 
 impl DatagramWorker {
     /// A worker of a socket, and what wakes it.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn new(
         parts: Parts,
         listener: Box<dyn Listener>,
@@ -111,9 +102,6 @@ impl DatagramWorker {
     }
 
     /// Serves until the stop signal, and until all connections have ended after it.
-    ///
-    /// # Errors
-    /// The system's error if polling fails.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(8);
         let timed = self.parts.config.queue_times;

@@ -11,7 +11,6 @@ const MAX_HEAD_BYTES: usize = 8_192;
 pub struct Answer {
     /// What goes before the payload.
     pub head: Vec<u8>,
-    /// How much payload follows.
     pub payload_bytes: u64,
     /// The connection ends after it.
     pub close: bool,
@@ -27,7 +26,6 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Takes application data.
     pub fn take(&mut self, data: &[u8]) {
         if !self.plain {
             self.received.extend_from_slice(data);

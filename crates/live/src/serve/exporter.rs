@@ -31,9 +31,6 @@ pub struct Exporter {
 
 impl Exporter {
     /// Binds and begins to answer.
-    ///
-    /// # Errors
-    /// What the system says of the address.
     pub fn start(address: SocketAddr, tallies: Arc<[Arc<Tally>]>, epoch: Instant) -> io::Result<Self> {
         let listener = socket::bind_tcp(address, 1)?.remove(0);
         let address = listener.local_addr()?;
@@ -78,7 +75,6 @@ impl Drop for Exporter {
     }
 }
 
-/// All metrics.
 pub fn text(tallies: &[Arc<Tally>], elapsed: Duration) -> String {
     let mut page = Page::default();
     let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum::<u64>();

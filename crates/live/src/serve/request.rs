@@ -13,7 +13,6 @@ use std::time::Duration;
 /// What may be given beside the options of a suite.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)] // `Config` documents them
 pub struct Request {
     pub listen: SocketAddr,
     pub metrics: Option<SocketAddr>,
@@ -25,7 +24,6 @@ pub struct Request {
     pub drain_timeout_s: Option<f64>,
     pub max_handshakes: Option<usize>,
     pub max_connections: Option<usize>,
-    /// The root of clients' certificates.
     pub client_ca: Option<PathBuf>,
     pub traces_out: Option<PathBuf>,
     pub sample: Option<u64>,
@@ -35,9 +33,6 @@ pub struct Request {
 
 impl Request {
     /// The server of these suites, with defaults for what was left out.
-    ///
-    /// # Errors
-    /// [`ServeError::Time`].
     pub fn config(self, suites: Vec<Suite>) -> Result<Config, ServeError> {
         let defaults = Config::new(suites, self.listen);
         let seconds = |given: Option<f64>, default: Duration| match given {
@@ -65,9 +60,6 @@ impl Request {
     }
 
     /// Clients known by their root alone: a server needs no more of them. `None` where no root was given.
-    ///
-    /// # Errors
-    /// [`ServeError::ClientCa`] where no suite asks clients for certificates, or the file holds no root.
     pub fn clients(&self, suites: &[Suite]) -> Result<Option<AnyIdentity>, ServeError> {
         let Some(path) = &self.client_ca else { return Ok(None) };
         let asks = |suite: &Suite| {

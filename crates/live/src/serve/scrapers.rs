@@ -24,9 +24,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Answer {
     /// Status code and reason phrase.
     pub status: &'static str,
-    /// The media type.
     pub kind: &'static str,
-    /// The whole body.
     pub body: String,
 }
 
@@ -34,7 +32,6 @@ pub struct Answer {
 pub struct Scrapers {
     poll: Poll,
     listener: TcpListener,
-    /// By age.
     connections: Vec<Connection>,
     /// When to look for connections that wait to be accepted without being told of them.
     accepts_at: Option<Instant>,
@@ -60,18 +57,12 @@ impl Scrapers {
     pub const WAKER: Token = Token(1);
 
     /// Serves the listening socket; each connection is closed after `max_duration`.
-    ///
-    /// # Errors
-    /// The system's error if the socket cannot be registered.
     pub fn new(poll: Poll, mut listener: TcpListener, max_duration: Duration) -> io::Result<Self> {
         poll.registry().register(&mut listener, SOCKETS, Interest::READABLE)?;
         Ok(Self { poll, listener, connections: Vec::new(), accepts_at: None, max_duration })
     }
 
     /// Waits until a socket is ready, a connection's time has expired or the waker is used, and processes that.
-    ///
-    /// # Errors
-    /// The system's error if polling fails.
     pub fn turn(&mut self, answer: &impl Fn(&[u8]) -> Answer) -> io::Result<()> {
         // The oldest end first: each may last as long.
         let ends = self.connections.first().map(|oldest| oldest.until);

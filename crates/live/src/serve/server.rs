@@ -167,25 +167,20 @@ impl Server {
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where its metrics are.
-    #[must_use]
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.exporter.as_ref().map(Exporter::address)
     }
 
     /// The roots that clients are to trust, as DER; none where no suite has X.509 certificates.
-    #[must_use]
     pub fn roots(&self) -> &[Vec<u8>] {
         &self.roots
     }
 
     /// What runs the suites.
-    #[must_use]
     pub fn stack(&self) -> &StackId {
         &self.stack
     }
@@ -195,7 +190,6 @@ impl Server {
         self.order(Orders::DRAIN);
     }
 
-    /// Cuts every connection.
     pub fn cut(&self) {
         self.order(Orders::STOP);
     }
@@ -253,13 +247,11 @@ impl Server {
     }
 
     /// The ways of messages through the queue that were kept since they were taken last; each worker's in order.
-    #[must_use]
     pub fn take_passages(&self) -> Vec<Passage> {
         self.tallies.iter().flat_map(|tally| std::mem::take(&mut *lock(&tally.passages))).collect()
     }
 
     /// What it has counted so far.
-    #[must_use]
     pub fn summary(&self) -> Summary {
         Summary::of(&self.config, &self.stack, self.address, self.epoch.elapsed(), &self.tallies)
     }
@@ -274,7 +266,6 @@ impl Drop for Server {
     }
 }
 
-/// The transport of all suites.
 fn transport(suites: &[Suite]) -> Result<Transport, ServeError> {
     let first = suites.first().ok_or(SetupError::NoSuite)?;
     let transport = first.transport();

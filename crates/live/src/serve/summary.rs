@@ -11,7 +11,6 @@ use std::time::Duration;
 
 /// Times of one kind, in seconds; null of nothing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Times {
     pub count: u64,
     pub mean: Option<f64>,
@@ -45,7 +44,6 @@ impl Times {
 
 /// Handshakes by how they ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Handshakes {
     pub full: u64,
     pub resumed: u64,
@@ -62,9 +60,7 @@ pub struct Queue {
     pub message_service_s: Times,
     /// The wait of the first message of a handshake.
     pub first_wait_s: Times,
-    /// The waits of all messages of a handshake.
     pub handshake_wait_s: Times,
-    /// What the worker did for all messages of a handshake.
     pub handshake_service_s: Times,
     /// Time in which workers had something to do, all workers together.
     pub worked_s: f64,
@@ -88,26 +84,19 @@ impl Queue {
     }
 }
 
-/// What a server has done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// How the figures were obtained: `live`.
     pub kind: &'static str,
     /// Which side's they are: `server`.
     pub side: &'static str,
-    /// Canonical names.
     pub suites: Vec<String>,
-    /// What ran them.
     pub stack: StackId,
-    /// Where it listened.
     pub address: String,
-    /// Threads.
     pub workers: usize,
-    /// Since it started.
     pub elapsed_s: f64,
     /// Connections accepted; over datagrams those that were established.
     pub accepted: u64,
-    /// How handshakes ended.
     pub handshakes: Handshakes,
     /// From accepting to the end of the handshake; over datagrams not known.
     pub handshake_s: Times,
@@ -115,7 +104,6 @@ pub struct Summary {
     pub busy_s: Times,
     /// Its queue; null unless it was timed.
     pub queue: Option<Queue>,
-    /// Answers given.
     pub answers: u64,
     /// Times at which accepting paused for want of room.
     pub pauses: u64,
@@ -125,7 +113,6 @@ pub struct Summary {
     pub cut: u64,
     /// On the wire, as far as sockets see it.
     pub received_bytes: u64,
-    /// On the wire.
     pub sent_bytes: u64,
     /// Sampled handshakes written.
     pub traces: u64,
@@ -134,8 +121,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of the workers' tallies.
-    #[must_use]
     pub fn of(
         config: &Config,
         stack: &StackId,

@@ -11,12 +11,10 @@ use std::time::Duration;
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
     pub fn add(&self, amount: u64) {
         self.0.fetch_add(amount, Relaxed);
     }
 
-    /// The number.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -27,17 +25,14 @@ impl Counter {
 pub struct Gauge(AtomicI64);
 
 impl Gauge {
-    /// One more.
     pub fn add(&self) {
         self.0.fetch_add(1, Relaxed);
     }
 
-    /// One less.
     pub fn remove(&self) {
         self.0.fetch_sub(1, Relaxed);
     }
 
-    /// The number.
     pub fn get(&self) -> i64 {
         self.0.load(Relaxed)
     }
@@ -51,7 +46,6 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// Counts one.
     pub fn record(&mut self, duration: Duration) {
         self.histogram.record_time(duration);
         self.sum_of_squares_s2 += duration.as_secs_f64().powi(2);
@@ -63,7 +57,6 @@ impl Durations {
         self.sum_of_squares_s2 += other.sum_of_squares_s2;
     }
 
-    /// How many.
     pub fn count(&self) -> u64 {
         self.histogram.count()
     }
@@ -97,9 +90,7 @@ impl Durations {
 /// CPU time spent on messages of one name and sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MessageTime {
-    /// Messages.
     pub count: u64,
-    /// Their time, in seconds.
     pub sum_s: f64,
 }
 
@@ -112,9 +103,7 @@ pub struct QueueTimes {
     pub message_service: Durations,
     /// The wait of the first message of a handshake.
     pub first_wait: Durations,
-    /// The waits of all messages of a handshake.
     pub handshake_wait: Durations,
-    /// What the worker did for all messages of a handshake.
     pub handshake_service: Durations,
 }
 
@@ -140,7 +129,6 @@ pub struct Passage {
     pub done_ns: u64,
     /// How long the worker had had something to do, all in all, when it took the message up.
     pub worked_ns: u64,
-    /// Its handshake's number, of its worker's.
     pub handshake: u64,
     /// It is the first of its handshake.
     pub is_first: bool,
@@ -209,7 +197,6 @@ pub mod cause {
     pub const TOO_MANY_HANDSHAKES: &str = "too-many-handshakes";
     /// Nothing was received for too long.
     pub const IDLE: &str = "idle";
-    /// The server stopped.
     pub const STOPPED: &str = "stopped";
     /// The stack gave up without an alert's name.
     pub const PROTOCOL: &str = "protocol";
@@ -228,31 +215,23 @@ fn nanoseconds(time: Duration) -> u64 {
 /// A worker's counts.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Connections accepted.
     pub accepted: Counter,
-    /// Full handshakes completed.
     pub full: Counter,
-    /// Resumed ones.
     pub resumed: Counter,
     /// Handshakes that came to nothing, by cause.
     failed: Mutex<BTreeMap<String, u64>>,
     /// Times at which accepting paused, because the table of descriptors or of connections was full.
     pub pauses: Counter,
-    /// Connections open now.
     pub open: Gauge,
-    /// Of these, handshakes in progress.
     pub handshaking: Gauge,
     /// Established connections that ended because they were silent too long.
     pub idle_closed: Counter,
     /// Established connections that were cut at the end.
     pub cut: Counter,
-    /// Requests answered.
     pub answers: Counter,
     /// Bytes received and sent, handshakes included.
     pub received_bytes: Counter,
-    /// Sent.
     pub sent_bytes: Counter,
-    /// From accepting to the end of the handshake.
     pub handshakes: Mutex<Durations>,
     /// What the stack worked for one handshake.
     pub busy: Mutex<Durations>,
@@ -270,7 +249,6 @@ pub struct Tally {
     pub messages: Mutex<BTreeMap<(&'static str, &'static str), MessageTime>>,
     /// Sampled handshakes written, and lost because the file could not take them.
     pub traces: Counter,
-    /// Lost.
     pub traces_lost: Counter,
 }
 

@@ -7,9 +7,7 @@ use std::time::Duration;
 /// A connection's own deadline. It may move at any time without the heap being told, as long as it moves later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Deadline {
-    /// When it is due.
     pub due: Duration,
-    /// The time under which the heap has it.
     queued: Option<Duration>,
 }
 

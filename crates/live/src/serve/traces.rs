@@ -29,9 +29,6 @@ pub struct Sampler {
 impl Sampler {
     /// A sampler of one handshake in `every`, the first one included. Lines are added to the file; whose name it may have,
     /// and that a file which is there is not added to, is its caller's to see to.
-    ///
-    /// # Errors
-    /// What the system says of the file.
     pub fn new(every: u64, path: Option<&Path>, suites: Vec<String>, stack: StackId) -> io::Result<Self> {
         let open = |path| File::options().create(true).append(true).open(path).map(Mutex::new);
         let file = path.map(open).transpose()?;
@@ -48,7 +45,6 @@ impl Sampler {
         self.samples_next().then(|| HandshakeRecording(Recording::new(Default::default())))
     }
 
-    /// Keeps what a recording says.
     pub fn keep(
         &self,
         recording: &Recording,
@@ -97,7 +93,6 @@ impl Drop for Sampler {
 pub struct HandshakeRecording(Recording);
 
 impl HandshakeRecording {
-    /// What was written.
     pub fn recording(&self) -> &Recording {
         &self.0
     }
@@ -108,7 +103,6 @@ impl HandshakeRecording {
         self.0.during(work);
     }
 
-    /// A datagram for the peer.
     pub fn sent(&mut self, datagram: &[u8]) {
         self.0.unit_sent(Transport::Datagram, datagram);
     }

@@ -58,39 +58,28 @@ impl Orders {
         self.0.fetch_max(order, Ordering::SeqCst);
     }
 
-    /// What is asked.
     pub fn get(&self) -> u8 {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// What a worker is made of.
 pub struct Parts {
     /// Where time begins.
     pub epoch: Instant,
-    /// The server's configuration.
     pub config: Arc<Config>,
-    /// Makes endpoints.
     pub acceptor: Arc<dyn Acceptor>,
-    /// Says which are recorded.
     pub sampler: Option<Arc<Sampler>>,
-    /// What this worker counts.
     pub tally: Arc<Tally>,
-    /// What is asked of it.
     pub orders: Arc<Orders>,
-    /// Share of the limits.
     pub max_handshakes: usize,
-    /// Share of the limits.
     pub max_connections: usize,
 }
 
-/// A thread's work.
 pub struct Worker {
     parts: Parts,
     poll: Poll,
     listener: Option<TcpListener>,
     connections: Slots,
-    /// Connections that have something to do.
     ready: VecDeque<usize>,
     timers: Timers,
     /// Handshakes in progress in the order in which they began.
@@ -159,9 +148,6 @@ impl Slots {
 
 impl Worker {
     /// A worker of a listening socket, and what wakes it.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn new(parts: Parts, mut listener: TcpListener) -> io::Result<(Self, Waker)> {
         let poll = Poll::new()?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
@@ -188,9 +174,6 @@ impl Worker {
     }
 
     /// Serves until the stop signal, and until all connections have ended after it.
-    ///
-    /// # Errors
-    /// The system's error if polling fails.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
         let timed = self.parts.config.queue_times;

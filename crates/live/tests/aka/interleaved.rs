@@ -64,10 +64,13 @@ impl Flight {
 /// What happens while two attaches are under way.
 #[derive(Clone, Debug)]
 enum Turn {
-    /// One of them goes on.
     Step(usize),
     /// One of them ends as it is, and another begins: of a mobile, at an SGSN.
-    Begin { flight: usize, place: usize, node: usize },
+    Begin {
+        flight: usize,
+        place: usize,
+        node: usize,
+    },
     /// The clock is set, to seconds after a time.
     Clock(u64),
 }

@@ -10,7 +10,6 @@ use shakedown_pki::Profile;
 use shakedown_trace::suite::KeyType;
 use std::time::Duration;
 
-/// A card of another operator.
 fn foreign(operator: &Operator, certifier: &Operator, claimed: &Network, root: Vec<u8>) -> Card {
     let leaf = operator.subscriber("stranger.example").unwrap();
     let serving = Network::new("20801").unwrap();

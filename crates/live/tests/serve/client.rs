@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(300);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Clients of a suite.
 pub struct Client {
     connector: Arc<dyn Connector>,
     transport: Transport,

@@ -28,7 +28,6 @@ use std::sync::atomic::Ordering::{self, Relaxed};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is known of a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Note {
     /// What it works on; `None` where that has no name.
@@ -44,7 +43,6 @@ pub fn remember(context: *mut c_void, primitive: Option<&'static Primitive>) {
     }
 }
 
-/// What a context works on.
 pub fn recall(context: *mut c_void) -> Option<&'static Primitive> {
     shard(context).note(context)?.primitive
 }
@@ -96,14 +94,12 @@ static SHARDS: [Shard; 1 << SHARD_BITS] = [const { Shard::new() }; 1 << SHARD_BI
 /// Contexts that a shard knows without a lock: as many addresses as fill a line of the processor's cache with a count.
 const PLACES: usize = 7;
 
-/// The contexts at some of the addresses.
 #[repr(C, align(64))]
 struct Shard {
     /// How many `others` there are, for those who only want to know whether there are any.
     known: AtomicUsize,
     /// Contexts, or 0 where a place is free.
     places: [AtomicUsize; PLACES],
-    /// What is known of each.
     notes: [AtomicNote; PLACES],
     others: Mutex<Others>,
 }
@@ -207,7 +203,6 @@ impl Shard {
         self.known.store(others.len(), Relaxed);
     }
 
-    /// What is known of a context.
     #[inline]
     fn note(&self, context: *mut c_void) -> Option<Note> {
         match self.place(context) {

@@ -14,7 +14,6 @@ use std::ffi::CStr;
 #[derive(Debug)]
 struct Keys {
     family: Family,
-    /// Family under which what is done with such keys is named.
     names: KeyFamily,
 }
 

@@ -12,13 +12,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The kind of a key, as far as the algorithm's name determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// The size is the key's.
     Rsa,
-    /// The size is the key's.
     Dsa,
-    /// The group is the key's.
     Dh,
-    /// The curve is the key's.
     Ec,
     /// Nothing more to know: the parameters are in the algorithm's name.
     Fixed(&'static str),
@@ -288,7 +284,6 @@ fn without_null(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Our name of a hash.
 pub fn digest(name: &str) -> &'static str {
     hash(name.as_bytes()).map_or_else(|| intern(&name.to_ascii_lowercase()), |place| HASHES[place])
 }

@@ -15,7 +15,6 @@ use std::ffi::CStr;
 
 #[derive(Debug)]
 enum Scheme {
-    /// A signature by keys of a family.
     Signature(KeyFamily, Family),
     /// HMAC: the hash is named at initialisation.
     Hmac,

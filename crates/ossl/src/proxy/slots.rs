@@ -13,11 +13,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// There are more algorithms of a kind than slots for them.
 #[derive(Debug)]
 pub struct Full {
-    /// How many slots there are.
     pub max: usize,
 }
 
-/// An algorithm that is being republished.
 pub struct Algorithm<'a> {
     /// Its first name.
     pub name: &'a str,
@@ -97,7 +95,6 @@ impl<const N: usize, const MAX: usize, D> Slots<N, MAX, D> {
         unsafe { std::mem::transmute_copy(&pointer) }
     }
 
-    /// What the slot's algorithm is.
     #[inline]
     pub fn description(&self, slot: usize) -> Option<&D> {
         self.descriptions[slot].get()

@@ -8,7 +8,6 @@ use shakedown_trace::recorder;
 /// How a call's time is entered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// As one complete operation.
     Complete,
     /// As work towards an operation that is counted when it completes.
     Partial,

@@ -18,7 +18,6 @@ use openssl::x509::{X509, X509Builder, X509NameBuilder};
 use shakedown_ossl::{Library, ffi};
 use std::io::{self, Read, Write};
 
-/// What is negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
     /// TLS 1.3 by a pre-shared key alone.
@@ -43,7 +42,6 @@ impl Suite {
     }
 }
 
-/// The key of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     P256,
@@ -274,7 +272,6 @@ impl Write for Memory {
     }
 }
 
-/// One side of a connection.
 pub struct Connection {
     stream: SslStream<Memory>,
 }

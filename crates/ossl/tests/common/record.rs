@@ -37,7 +37,6 @@ impl Log {
         }
     }
 
-    /// Nanoseconds by primitive.
     pub fn nanoseconds(&self) -> BTreeMap<Primitive, u64> {
         let mut found = BTreeMap::new();
         for event in &self.0 {

@@ -30,7 +30,6 @@ pub struct Criteria {
     pub security_level: u8,
     /// Whom the peer thinks it talks to, where it checks that.
     pub host: Option<String>,
-    /// Which side presents the chain.
     pub side: Side,
 }
 
@@ -40,7 +39,6 @@ pub const LEVEL_BITS: [u32; 6] = [0, 80, 112, 128, 192, 256];
 /// What a file of certificates is.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
-    /// How it is written.
     pub format: Format,
     /// In the file's order.
     pub certificates: Vec<Certificate>,
@@ -54,20 +52,15 @@ pub struct Description {
     pub bytes_sent: usize,
     /// The highest security level that takes every key and signature of the chain, in OpenSSL's counting.
     pub security_level: u8,
-    /// What a peer would refuse.
     pub violations: Vec<Violation>,
 }
 
-/// One certificate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Certificate {
-    /// What kind of certificate it is.
     pub kind: &'static str,
     /// Version as people count.
     pub version: i32,
-    /// Whom it certifies.
     pub subject: String,
-    /// Who certifies.
     pub issuer: String,
     /// Hexadecimal.
     pub serial: String,
@@ -77,17 +70,12 @@ pub struct Certificate {
     pub not_after: String,
     /// `dns:…`, `ip:…`, `uri:…`, `email:…`.
     pub alternative_names: Vec<String>,
-    /// May it issue others?
     pub is_ca: bool,
-    /// Is it signed by its own key?
     pub is_self_signed: bool,
-    /// The certified key.
     pub key: Key,
-    /// The issuer's signature.
     pub signature: Signature,
     /// In the certificate's order.
     pub extensions: Vec<Extension>,
-    /// All of it.
     pub bytes: usize,
     /// Where the bytes go; they sum to `bytes`. Empty where the certificate is not in DER.
     pub parts: Vec<Part>,
@@ -95,37 +83,29 @@ pub struct Certificate {
     pub fingerprint: String,
 }
 
-/// A key.
 #[derive(Clone, Debug, Serialize)]
 pub struct Key {
     /// A suite's name for it, else its kind and size.
     pub name: String,
-    /// Whether a suite can name it.
     pub has_suite_name: bool,
     /// Length in bits, as its kind counts.
     pub bits: u32,
-    /// Bytes of the public key with its wrapping.
     pub bytes: usize,
     /// Strength in bits (NIST SP 800-57).
     pub security_bits: u32,
 }
 
-/// A signature.
 #[derive(Clone, Debug, Serialize)]
 pub struct Signature {
-    /// OpenSSL's name of the algorithm.
     pub algorithm: String,
     /// The digest in it, where it has one of its own choice.
     pub digest: Option<String>,
     /// Bytes without wrapping.
     pub bytes: usize,
-    /// Strength in bits, the digest's.
     pub security_bits: u32,
 }
 
-/// Why a file could not be described.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum InspectError {
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -261,7 +241,6 @@ pub fn keys_name<C: order::Link>(
     Some(keys::chain_name(&kinds, protocol))
 }
 
-/// What a key is.
 fn describe_key<T: HasPublic>(key: &PKeyRef<T>) -> Key {
     Key {
         name: keys::describe(key),

@@ -10,18 +10,14 @@ use x509_cert::der::{self, Decode, Encode, Header, Reader, SliceReader, Tag, asn
 /// A part of a certificate, wrapping included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// What it is.
     pub name: String,
-    /// How long it is.
     pub bytes: usize,
 }
 
-/// One extension.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Extension {
     /// OpenSSL's name, else the object identifier.
     pub name: String,
-    /// Object identifier.
     pub oid: String,
     /// Whether who doesn't know it must refuse the certificate.
     pub critical: bool,
@@ -33,7 +29,6 @@ pub struct Extension {
     pub value: String,
 }
 
-/// A piece of DER.
 struct Piece<'a> {
     tag: Tag,
     bytes: usize,

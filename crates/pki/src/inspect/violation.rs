@@ -16,7 +16,6 @@ use shakedown_trace::Side;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// Its time is over.
     Expired,
     /// Its time has not come.
     NotYetValid,
@@ -36,7 +35,6 @@ pub enum Reason {
     PathTooLong,
     /// No name where peers look for names today.
     NoAlternativeName,
-    /// The names are others'.
     WrongName,
     /// The certificate may not be used on this side.
     WrongPurpose,
@@ -44,14 +42,12 @@ pub enum Reason {
     WeakKey,
     /// The signature's digest is too weak for the security level.
     WeakDigest,
-    /// An unknown critical extension.
     UnknownCriticalExtension,
 }
 
 /// One thing that a peer would refuse.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Why.
     pub reason: Reason,
     /// Place of the certificate in the file; none where it is about all.
     pub place: Option<usize>,
@@ -59,7 +55,6 @@ pub struct Violation {
     pub detail: String,
 }
 
-/// What is validated.
 pub(super) struct Chain<'a> {
     pub certificates: &'a [X509],
     pub described: &'a [Certificate],

@@ -13,7 +13,6 @@ use shakedown_trace::Side;
 use shakedown_trace::suite::KeyType;
 use std::path::Path;
 
-/// The laboratory's own profile.
 const LAB: &str = include_str!("../../profiles/lab.toml");
 
 /// Every profile that comes with the product, by name: the laboratory's own, and the shapes of chains that public
@@ -31,14 +30,12 @@ const SHIPPED: [(&str, &str); 6] = [
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// What people call it.
     pub name: String,
     /// The keys of the chains that it is usually seen with, leaf first and root last: `p256@rsa2048@rsa4096`.
     #[serde(default)]
     pub keys: Option<String>,
     /// First day of validity, `YYYY-MM-DD`, midnight UTC.
     pub not_before: String,
-    /// Days of validity from there.
     pub days: u32,
     /// Bytes of serial numbers, 1 to 20.
     #[serde(default = "sixteen")]
@@ -51,9 +48,7 @@ pub struct Profile {
     /// Between root and leaf, nearest to the leaf first; the last serves for all that are further away.
     #[serde(rename = "intermediate")]
     pub intermediates: Vec<Role>,
-    /// A server's leaf.
     pub server: Role,
-    /// A client's leaf.
     pub client: Role,
 }
 
@@ -64,7 +59,6 @@ fn sixteen() -> u8 {
 /// Digests of signatures, by the issuer's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[allow(missing_docs)] // named after the keys
 pub struct Digests {
     pub rsa: Digest,
     pub dsa: Digest,
@@ -86,16 +80,12 @@ pub struct Role {
     /// The name in a WTLS certificate, `service; organization; country; common name; T=ca`; `{level}` as above.
     #[serde(default)]
     pub wtls_name: Option<String>,
-    /// Instead of the profile's.
     #[serde(default)]
     pub not_before: Option<String>,
-    /// Instead of the profile's.
     #[serde(default)]
     pub days: Option<u32>,
-    /// Instead of the profile's.
     #[serde(default)]
     pub serial_bytes: Option<u8>,
-    /// Whether it is a CA.
     #[serde(default)]
     pub basic_constraints: Option<BasicConstraints>,
     /// What the key may be used for.
@@ -136,10 +126,8 @@ pub struct Role {
     pub cross_signed: bool,
 }
 
-/// The extension of that name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)] // the standard's own names
 pub struct BasicConstraints {
     #[serde(default = "yes")]
     pub critical: bool,
@@ -151,7 +139,6 @@ pub struct BasicConstraints {
 /// The extension of that name. A certificate gets the usages that its key can serve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)] // the standard's own names
 pub struct KeyUsage {
     #[serde(default = "yes")]
     pub critical: bool,
@@ -165,7 +152,6 @@ fn yes() -> bool {
 /// What a key may be used for (RFC 5280, section 4.2.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // the standard's own names
 pub enum Usage {
     DigitalSignature,
     NonRepudiation,
@@ -179,7 +165,6 @@ pub enum Usage {
 /// What a certificate may be used for (RFC 5280, section 4.2.1.12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // the standard's own names
 pub enum ExtendedUsage {
     ServerAuth,
     ClientAuth,
@@ -192,7 +177,6 @@ pub enum ExtendedUsage {
 /// A certificate policy, with the address of its statement where it gives one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)] // the standard's own names
 pub struct Policy {
     pub oid: String,
     #[serde(default)]
@@ -203,17 +187,14 @@ pub struct Policy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opaque {
-    /// Its object identifier.
     pub oid: String,
     /// Whether a peer that doesn't know it must refuse the certificate.
     #[serde(default)]
     pub critical: bool,
-    /// Bytes of its value.
     pub bytes: u16,
 }
 
 impl Default for Profile {
-    /// The laboratory's own profile.
     fn default() -> Self {
         #[allow(clippy::expect_used)] // our own file, and a test reads it
         Self::parse(LAB, "lab").expect("the laboratory's own profile is well formed")
@@ -227,9 +208,6 @@ impl Profile {
     }
 
     /// A profile that comes with the product, with the text that it is read from.
-    ///
-    /// # Errors
-    /// None for names of [`Profile::names`]; [`PkiError::UnknownProfile`] for others.
     pub fn named(name: &str) -> Result<(Self, &'static str), PkiError> {
         let row = SHIPPED.iter().find(|row| row.0 == name).ok_or_else(|| PkiError::UnknownProfile {
             name: name.into(),
@@ -239,9 +217,6 @@ impl Profile {
     }
 
     /// A profile by name, else from the file of that path (a text with a `/` or ending in `.toml`).
-    ///
-    /// # Errors
-    /// As [`Profile::named`] and [`Profile::load`].
     pub fn find(name_or_path: &str) -> Result<Self, PkiError> {
         if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
             return Self::load(Path::new(name_or_path));
@@ -250,26 +225,18 @@ impl Profile {
     }
 
     /// The keys of the chains that the profile is usually seen with, leaf first and root last; none where it says none.
-    #[must_use]
     pub fn usual_keys(&self) -> Vec<KeyType> {
         let names = self.keys.iter().flat_map(|keys| keys.split('@'));
         names.filter_map(KeyType::from_name).collect()
     }
 
     /// Reads a profile from a file.
-    ///
-    /// # Errors
-    /// [`PkiError::File`] and [`PkiError::TooLarge`] where it can't be read, [`PkiError::ProfileSyntax`] and [`PkiError::ProfileValue`] where it
-    /// is not a profile.
     pub fn load(path: &Path) -> Result<Self, PkiError> {
         let text = limits::read_profile(path)?;
         Self::parse(&text, &path.display().to_string())
     }
 
     /// Reads a profile from a text; `origin` is what errors call it.
-    ///
-    /// # Errors
-    /// [`PkiError::ProfileSyntax`] and [`PkiError::ProfileValue`].
     pub fn parse(text: &str, origin: &str) -> Result<Self, PkiError> {
         let profile: Self = toml::from_str(text).map_err(|error| PkiError::ProfileSyntax {
             origin: origin.into(),
@@ -287,7 +254,6 @@ impl Profile {
     }
 
     /// The certificate at a place of a side's chain of N: `level` counts from the leaf, which is 0.
-    #[must_use]
     pub fn role(&self, side: Side, level: usize, length: usize) -> &Role {
         match (level, side) {
             (0, Side::Server) => &self.server,
@@ -303,7 +269,6 @@ impl Profile {
     }
 
     /// Start and end of a role's validity, in seconds since 1970.
-    #[must_use]
     pub fn validity_s(&self, role: &Role) -> (i64, i64) {
         let start = role.not_before.as_ref().unwrap_or(&self.not_before);
         let start_s = date::parse(start).unwrap_or(0);
@@ -311,7 +276,6 @@ impl Profile {
     }
 
     /// A digest of everything that the certificates hang on.
-    #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         // Serialising what was just read can't fail; were it to, all such profiles would share a folder.
         openssl::sha::sha256(&serde_json::to_vec(self).unwrap_or_default())

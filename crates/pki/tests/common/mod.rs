@@ -1,5 +1,5 @@
 //! What the tests of this folder share.
-#![allow(dead_code, clippy::unwrap_used, missing_docs)] // each test uses some
+#![allow(dead_code, clippy::unwrap_used)] // each test uses some
 
 use openssl::x509::X509;
 use shakedown_pki::issue::{self, Issued};
@@ -33,7 +33,6 @@ pub fn key_pem(issued: &Issued) -> Vec<u8> {
     keys::from_pkcs8(&issued.key).unwrap().private_key_to_pem_pkcs8().unwrap()
 }
 
-/// A file of that content in a folder.
 pub fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, content).unwrap();

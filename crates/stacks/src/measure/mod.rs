@@ -25,9 +25,7 @@ const TRIES: usize = 10;
 /// The most repetitions that are taken: every one is kept, at some hundred figures each.
 pub const MAX_REPEAT: usize = 1_000_000;
 
-/// Why a suite could not be measured.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum MeasureError {
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -81,9 +79,6 @@ pub fn measure(
 }
 
 /// Measures whatever two peers run.
-///
-/// # Errors
-/// As [`measure`].
 pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result<Measurement, MeasureError> {
     // Before pinning, after which this thread sees one processor only.
     let machine = Machine::detect();
@@ -116,7 +111,6 @@ pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result
 /// Repetitions of one kind.
 struct Kept {
     samples: Samples,
-    /// What the thread spent on all of them.
     spent: u64,
     exchanged: Vec<Exchanged>,
 }

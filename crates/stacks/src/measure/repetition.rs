@@ -13,7 +13,6 @@ use std::sync::OnceLock;
 
 /// One handshake's trace, and the clocks around it.
 pub struct Repetition {
-    /// What happened.
     pub trace: Trace,
     /// What the thread spent around the handshake: nanoseconds of CPU time, or another counter's difference.
     pub spent: u64,
@@ -30,7 +29,6 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Empty ones.
     pub fn new(counter: Counter) -> Self {
         let recording = || Recording::new(counter);
         Self { loopback: Loopback::new(), recordings: [recording(), recording()] }

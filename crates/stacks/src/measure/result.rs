@@ -14,31 +14,21 @@ use shakedown_trace::{
 /// summarises.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
-    /// Canonical name.
     pub suite: String,
-    /// What the client ran.
     pub client_stack: StackId,
-    /// What the server ran.
     pub server_stack: StackId,
-    /// In what the handshake was carried.
     pub carrier: Carrier,
-    /// Whose certificates were presented.
     pub credentials: Credentials,
     /// How the figures were obtained: `measured`.
     pub kind: &'static str,
-    /// Repetitions asked for.
     pub repeat: usize,
     /// Repetitions that were discarded because the thread was preempted.
     pub preempted: usize,
-    /// Where.
     pub machine: Machine,
-    /// Which clock the timestamps come from.
     pub clock: &'static str,
-    /// What is counted.
     pub counter: &'static str,
     /// Each side's time, in microseconds.
     pub handshake: PerSide<Sampled>,
-    /// On the wire.
     pub bytes: Bytes,
     /// Some message had not the same bytes in every repetition, as by signatures in DER.
     pub bytes_vary: bool,
@@ -63,7 +53,6 @@ pub struct Measurement {
 
 /// One figure for each side.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct PerSide<T> {
     pub client_us: T,
     pub server_us: T,
@@ -71,7 +60,6 @@ pub struct PerSide<T> {
 
 /// Time outside any message, in microseconds.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Unattributed {
     pub client: f64,
     pub server: f64,
@@ -83,16 +71,13 @@ pub struct Unattributed {
 
 /// Bytes on the wire: medians, for a signature's DER encoding varies.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Bytes {
     pub client_to_server: u64,
     pub server_to_client: u64,
     pub total: u64,
 }
 
-/// One message.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct MessageFigures {
     pub index: usize,
     pub from: Side,
@@ -110,9 +95,7 @@ pub struct MessageFigures {
     pub process_samples_us: Vec<f64>,
 }
 
-/// One operation.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct OperationFigures {
     pub side: Side,
     pub message: Option<usize>,

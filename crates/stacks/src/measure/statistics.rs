@@ -4,7 +4,6 @@ use serde::Serialize;
 
 /// Five numbers about `n` readings, in the unit of the readings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Summary {
     pub median: f64,
     pub mean: f64,
@@ -17,7 +16,6 @@ pub struct Summary {
 
 /// A summary, and the readings themselves in the order in which they were taken.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Sampled {
     #[serde(flatten)]
     pub summary: Summary,
@@ -26,7 +24,6 @@ pub struct Sampled {
 
 impl Sampled {
     /// Keeps and summarises readings.
-    #[must_use]
     pub fn of(samples: Vec<f64>) -> Self {
         Self { summary: Summary::of(&samples), samples }
     }
@@ -34,7 +31,6 @@ impl Sampled {
 
 impl Summary {
     /// Summarises readings; all zero where there are none.
-    #[must_use]
     pub fn of(readings: &[f64]) -> Self {
         if readings.is_empty() {
             return Self { median: 0.0, mean: 0.0, sd: 0.0, min: 0.0, max: 0.0, n: 0 };

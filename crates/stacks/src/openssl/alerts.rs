@@ -1,6 +1,5 @@
 //! Fatal alerts by their RFC names.
 
-/// The name of an alert.
 pub fn name(number: u8) -> String {
     let known = ALERTS.iter().find(|row| row.0 == number);
     known.map_or_else(|| format!("alert_{number}"), |row| row.1.to_owned())

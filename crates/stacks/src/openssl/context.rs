@@ -46,12 +46,10 @@ const PREFER_NO_DHE_KEX: u64 = 1 << 35;
 /// `SSL_MODE_NO_AUTO_CHAIN`: send the chain as given.
 const NO_AUTO_CHAIN: libc::c_long = 0x8;
 
-/// Builds the context of one side of a suite.
 pub fn build(side: Side, setup: &Setup) -> Result<SslContext, SetupError> {
     build_under(security::policy(&setup.suite, setup.exposure), side, setup)
 }
 
-/// Builds it under a policy.
 pub fn build_under(policy: Policy, side: Side, setup: &Setup) -> Result<SslContext, SetupError> {
     Ok(begin(policy, side, setup)?.build())
 }

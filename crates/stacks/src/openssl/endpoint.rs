@@ -41,7 +41,6 @@ pub struct TlsEndpoint {
     received: Vec<u8>,
     /// Not polled yet.
     closed: Option<CloseReason>,
-    /// What a server holds of a hello.
     gate: Option<HelloGate>,
     /// Groups that a server sets after its ServerHello: its own and those of its clients' certificates.
     later_groups: Option<Arc<CStr>>,
@@ -129,7 +128,6 @@ impl TlsEndpoint {
         self.later_groups = Some(groups);
     }
 
-    /// Offers a session to resume.
     pub fn offer(&mut self, session: &SslSession) -> Result<(), SetupError> {
         // SAFETY: `set_session` asks for a session of a context with the same settings, for libssl trusts what it holds
         // of the peer. Sessions reach here from clients of this stack; libssl checks protocol and cipher itself.
@@ -338,7 +336,6 @@ impl TlsEndpoint {
         Some(Negotiated { protocol, key_exchange, cipher, cipher_suite, group, resumed, optimized: false })
     }
 
-    /// Bytes that wait in a BIO.
     fn pending(bio: *mut sys::BIO) -> usize {
         // SAFETY: the BIO lives as long as the connection, which outlives this borrow of it.
         usize::try_from(unsafe { ffi::BIO_ctrl(bio, BIO_CTRL_PENDING, 0, std::ptr::null_mut()) }).unwrap_or(0)

@@ -31,9 +31,6 @@ pub struct ForeignClient {
 
 impl ForeignClient {
     /// Makes the state that its connections share.
-    ///
-    /// # Errors
-    /// [`SetupError`] where libssl refuses.
     pub fn connector(&self) -> Result<Arc<dyn Connector>, SetupError> {
         let (mut builder, expected, instrumented) = match &self.setup {
             Some(setup) => {
@@ -76,9 +73,6 @@ fn stand_in() -> Result<Suite, SetupError> {
 }
 
 /// The certificates of a file, PEM or DER, as DER.
-///
-/// # Errors
-/// [`SetupError::OpenSsl`] where it holds none.
 pub fn read_roots(content: &[u8]) -> Result<Vec<Vec<u8>>, SetupError> {
     let what = "read certificates to trust";
     let refused = |stack| SetupError::OpenSsl { what, stack };

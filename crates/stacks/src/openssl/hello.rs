@@ -84,7 +84,6 @@ impl Drop for Share {
 pub enum Refusal {
     /// It is longer than [`MAX_HELLO_BYTES`].
     TooLong,
-    /// The budget is used up.
     NoRoom,
 }
 
@@ -112,7 +111,6 @@ impl Refusal {
 pub enum Passed<'a> {
     /// None yet.
     Nothing,
-    /// As they came.
     Input(&'a [u8]),
     /// What was held, and what came last.
     Held(Vec<u8>),

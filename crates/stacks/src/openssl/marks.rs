@@ -34,7 +34,6 @@ impl Watch {
         self.alert.get().map(alerts::name)
     }
 
-    /// A record's header has been read.
     fn record_read(&self, kind: u8, bytes: u32) {
         self.flush_change_cipher_spec();
         recorder::boundary();
@@ -75,7 +74,6 @@ const FATAL: u8 = 2;
 const LOOP: libc::c_int = 1;
 /// `SSL_CB_ALERT`.
 const ALERT_EVENT: libc::c_int = 0x4000;
-/// Bytes of a record's header.
 const RECORD_HEADER_BYTES: u32 = 5;
 
 /// ServerHello with this random is a HelloRetryRequest (RFC 8446 section 4.1.3); it starts with these bytes.

@@ -17,5 +17,4 @@ pub(crate) use context::library;
 pub use foreign::{ForeignClient, read_roots};
 pub use stack::Openssl;
 
-/// The stack's name.
 const NAME: &str = "openssl";

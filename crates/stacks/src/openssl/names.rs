@@ -131,7 +131,6 @@ pub fn supports(suite: &Suite) -> Result<(), Reason> {
 
 /// What a connection of a suite is expected to report, in OpenSSL's words, so that the usual case is two comparisons.
 pub struct Expected {
-    /// The suite.
     pub suite: Suite,
     cipher_suite: String,
     group: Option<String>,
@@ -147,7 +146,6 @@ impl Expected {
         all.iter().filter(speaks).find(exact).or_else(|| all.iter().find(speaks)).or(all.first())
     }
 
-    /// Of a suite.
     pub fn of(suite: &Suite) -> Self {
         let group = suite.group.filter(|_| suite.key_exchange.group_kind() != Some(GroupKind::FiniteField));
         let (cipher_suite, group) = (cipher_suite(suite), group.map(self::group));

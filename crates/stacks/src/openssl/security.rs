@@ -13,7 +13,6 @@ use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType
 /// What is refused as too weak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
-    /// Nothing.
     Permissive,
     /// What OpenSSL refuses at a security level (`man 3 SSL_CTX_set_security_level`).
     Level(u8),
@@ -25,7 +24,6 @@ const DEFAULT_LEVEL: u8 = 2;
 /// Bits of security that a key must have, by level.
 const LEVEL_BITS: [(u8, u16); 2] = [(2, 112), (1, 80)];
 
-/// The policy of a suite's connections.
 pub fn policy(suite: &Suite, exposure: Exposure) -> Policy {
     if exposure == Exposure::Laboratory {
         return Policy::Permissive;

@@ -22,9 +22,7 @@ pub struct Contexts {
     pub expected: Arc<[Expected]>,
     /// Tickets of a TLS 1.3 resumption in memory, where its full handshake issues others; `None`: as the context has it.
     pub resumption_tickets: Option<usize>,
-    /// What a client checks.
     pub server_name: Option<String>,
-    /// What a client asks for.
     pub requested_name: Option<String>,
     /// What a server's unfinished handshakes share.
     pub hellos: Arc<Budget>,

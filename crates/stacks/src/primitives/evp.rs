@@ -66,7 +66,6 @@ impl Evp {
         Self { library }
     }
 
-    /// The context, for FFI.
     pub fn library(self) -> *mut ffi::OSSL_LIB_CTX {
         self.library.as_ptr()
     }
@@ -142,7 +141,6 @@ impl Evp {
         Ok(signature)
     }
 
-    /// Verifies a signature.
     pub fn verify(
         self,
         key: &PKeyRef<Public>,

@@ -32,9 +32,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use target::Target;
 
-/// Why primitives could not be timed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum Failure {
     #[error("the WTLS engine's primitives failed: {0}")]
     Wtls(#[from] shakedown_wtls::crypto::CryptoError),
@@ -56,7 +54,6 @@ pub enum Failure {
     Interrupted,
 }
 
-/// How to time.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Words, each of which must begin the operation, algorithm or parameters of a primitive; all where there are none.
@@ -83,14 +80,12 @@ impl Default for Options {
 pub struct Progress<'a> {
     /// Keys, groups and algorithms that are done.
     pub done: usize,
-    /// All of them.
     pub total: usize,
     /// Which is being timed: its first primitive.
     pub now: &'a Primitive,
 }
 
 /// The primitives that [`time`] would give for a filter, in that order.
-#[must_use]
 pub fn list(filter: &[String]) -> Vec<Primitive> {
     Target::all()
         .into_iter()

@@ -17,9 +17,7 @@ pub struct About {
     pub title: String,
     /// When the figures were taken, as `YYYY-MM-DD`.
     pub date: String,
-    /// Which program took them.
     pub source: String,
-    /// Where.
     pub machine: Machine,
 }
 
@@ -63,9 +61,6 @@ struct Row<'a> {
 }
 
 /// Writes timings as a device profile.
-///
-/// # Errors
-/// A line of text where something can't be said in TOML.
 pub fn device_profile(about: &About, timings: &[Timing]) -> Result<String, String> {
     let (clock_hz, clock_note) = match about.machine.clock_hz {
         Some(clock_hz) if clock_hz > 0 => (clock_hz, ""),

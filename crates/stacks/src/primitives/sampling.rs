@@ -32,7 +32,6 @@ pub struct Readings {
     many: Lists,
 }
 
-/// One list of readings a primitive.
 #[derive(Default)]
 struct Lists {
     quiet: Vec<Vec<f64>>,
@@ -62,7 +61,6 @@ impl Lists {
         }
     }
 
-    /// Unpreempted rounds.
     fn rounds(&self) -> usize {
         self.quiet.iter().map(Vec::len).min().unwrap_or(0)
     }
@@ -94,7 +92,6 @@ fn total(recording: &Recording, wanted: Primitive) -> (u64, u64) {
     })
 }
 
-/// Every primitive in a recording that completed.
 #[cfg(test)]
 pub fn completed(recording: &Recording) -> Vec<Primitive> {
     let mut found = Vec::new();
@@ -192,7 +189,6 @@ impl Readings {
         })
     }
 
-    /// The figures.
     pub fn timings(self) -> Vec<Timing> {
         let rows = self.primitives.into_iter().zip(self.few.spreads().into_iter().zip(self.many.spreads()));
         rows.map(|(primitive, (few, many))| {

@@ -17,7 +17,6 @@ pub enum Target {
     Digest(&'static str),
     /// HMAC over that hash, as of a record.
     Hmac(&'static str),
-    /// Record protection.
     Cipher(&'static str),
     /// RFC 5246 section 5 and its forebears, over that hash.
     TlsPrf(&'static str),
@@ -36,7 +35,6 @@ pub enum Wtls {
     Agreement(u16),
     /// Records under a cipher that TLS does not have, by the triples' name.
     Cipher(&'static str),
-    /// The PRF over that hash.
     Prf(&'static str),
 }
 

@@ -7,7 +7,6 @@ use shakedown_trace::{Class, Operation, Primitive};
 /// One triple and its cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// What is done.
     pub operation: Operation,
     /// By which family or algorithm.
     pub algorithm: String,
@@ -29,7 +28,6 @@ pub struct Timing {
 
 /// A distribution of readings, in their unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names suffice
 pub struct Spread {
     pub median: f64,
     pub mean: f64,
@@ -40,7 +38,6 @@ pub struct Spread {
     pub n: usize,
     /// Lower end of the 95 % interval of the median.
     pub low: f64,
-    /// Upper end of it.
     pub high: f64,
     pub p05: f64,
     pub p25: f64,
@@ -52,7 +49,6 @@ pub struct Spread {
 }
 
 impl Timing {
-    /// The figures of a primitive.
     pub fn new(primitive: Primitive, us: Spread) -> Self {
         Self {
             operation: primitive.operation,
@@ -69,7 +65,6 @@ impl Timing {
 
 impl Spread {
     /// Summarises readings, of which there must be one at least; all zero otherwise.
-    #[must_use]
     pub fn of(readings: &[f64], preempted: usize) -> Self {
         let summary = Summary::of(readings);
         let mut sorted = readings.to_vec();

@@ -13,7 +13,6 @@ use std::ffi::{CStr, CString};
 pub enum Workload {
     /// Public-key calls; one round is one handshake's worth of them.
     PublicKey(Box<dyn FnMut() -> Result<(), Failure>>),
-    /// Symmetric work on that number of bytes.
     Symmetric(Box<dyn FnMut(usize) -> Result<(), Failure>>),
 }
 

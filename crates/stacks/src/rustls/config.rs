@@ -26,7 +26,6 @@ const MAX_SESSIONS: usize = 16_384;
 
 /// A server's configurations.
 pub struct Configs {
-    /// For handshakes that are asked for.
     pub usual: Arc<ServerConfig>,
     /// For the full handshake before a resumption: with a ticket in TLS 1.3.
     pub issuing: Arc<ServerConfig>,

@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// Bytes of a record's header.
 const HEADER: usize = 5;
 /// The longest protected record (RFC 5246 section 6.2.3; TLS 1.3 allows less).
 const MAX_RECORD: usize = 16_384 + 2_048;

@@ -17,7 +17,6 @@ use shakedown_trace::{MessageName, Side, recorder};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// Bytes of a record's header.
 const HEADER: usize = 5;
 /// Bytes of a handshake message's type and length.
 const MESSAGE_HEADER: usize = 4;
@@ -38,7 +37,6 @@ thread_local! {
 /// A handshake message of the peer that has been read and not been hashed yet.
 struct Incoming {
     kind: u8,
-    /// With its header.
     length: usize,
     /// On the wire, as far as its records have been read.
     bytes: u32,
@@ -49,7 +47,6 @@ enum Outgoing {
     Handshake {
         /// Bytes of the message that no record has carried yet.
         left: usize,
-        /// On the wire so far.
         bytes: u32,
     },
     ChangeCipherSpec,
@@ -65,7 +62,6 @@ pub struct Marks {
     /// The bytes so far of a peer's message that continues in the next record.
     partial: Vec<u8>,
     partial_bytes: u32,
-    /// Size of the record that is being read.
     record_bytes: u32,
     /// The peer protects its records (TLS 1.2, where their type does not say so).
     peer_protects: bool,
@@ -74,7 +70,6 @@ pub struct Marks {
     protected: VecDeque<Option<usize>>,
     /// Work that follows belongs to the message before, until keys change.
     tail: bool,
-    /// Our ChangeCipherSpec has been marked.
     changed: bool,
     /// It has been written, so that records after it are protected (TLS 1.2).
     protects: bool,

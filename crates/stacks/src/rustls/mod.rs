@@ -35,7 +35,6 @@ const NAME: &str = "rustls";
 /// Of the crate that the workspace's lock file pins; a test holds the two together.
 const VERSION: &str = "0.23.43";
 
-/// The stack.
 pub struct Rustls;
 
 impl Stack for Rustls {

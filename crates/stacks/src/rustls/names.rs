@@ -53,7 +53,6 @@ const CIPHERS: [(Protocol, KeyExchange, TlsCipher, CipherSuite); 9] = {
     ]
 };
 
-/// The cipher suite of a suite, by rustls's name.
 pub fn cipher_suite(suite: &Suite) -> Option<CipherSuite> {
     let Cipher::Tls(cipher) = suite.cipher else { return None };
     let asked = (suite.protocol, suite.key_exchange, cipher);
@@ -71,13 +70,11 @@ const GROUPS: [(&str, NamedGroup); 7] = [
     ("mlkem1024", NamedGroup::MLKEM1024),
 ];
 
-/// A group, by rustls's name.
 pub fn group(group: Group) -> Option<NamedGroup> {
     let name = group.name(Protocol::Tls13);
     GROUPS.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
-/// A group, from rustls's name.
 pub fn known_group(name: NamedGroup) -> Option<Group> {
     GROUPS.iter().find(|row| row.1 == name).and_then(|row| Group::from_name(row.0))
 }
@@ -116,9 +113,6 @@ pub fn negotiated(connection: &Connection) -> Option<Negotiated> {
 }
 
 /// Says whether rustls can run a suite.
-///
-/// # Errors
-/// The reason.
 pub fn supports(suite: &Suite) -> Result<(), String> {
     if !matches!(suite.protocol, Protocol::Tls12 | Protocol::Tls13) {
         return Err("rustls runs TLS 1.2 and TLS 1.3".into());

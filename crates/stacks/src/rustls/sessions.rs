@@ -125,7 +125,6 @@ impl StoresServerSessions for KeptSessions {
 /// Tickets as aws-lc-rs seals them (AES-256-CBC and HMAC-SHA256, RFC 5077 section 4), timed.
 #[derive(Debug)]
 pub struct TimedTickets {
-    /// What seals.
     pub inner: Arc<dyn ProducesTickets>,
 }
 

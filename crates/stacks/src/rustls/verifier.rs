@@ -8,7 +8,6 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use shakedown_trace::{MessageName, recorder};
 use std::sync::Arc;
 
-/// A verifier around a verifier.
 #[derive(Debug)]
 pub struct Observed<V: ?Sized> {
     inner: Arc<V>,

@@ -73,7 +73,6 @@ pub fn cipher_suite(suite: &Suite) -> CipherSuite {
     CipherSuite { bulk, mac }
 }
 
-/// The engine's curve of a suite's.
 fn curve(curve: shakedown_trace::suite::Curve) -> Option<Curve> {
     Curve::from_name(curve.wtls_name()?)
 }

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Peers of one server.
 pub struct Peers {
     environment: Arc<Environment>,
     engine: shakedown_wtls::Listener<SocketAddr, Timed>,

@@ -10,5 +10,4 @@ mod stack;
 
 pub use stack::{CertificateForm, Options, Wtls};
 
-/// The stack's name.
 const NAME: &str = "wtls";

@@ -30,7 +30,6 @@ impl<K: Key> Key for Named<K> {
 }
 
 impl Timed {
-    /// Around a provider of its own.
     pub fn new() -> Result<Self, CryptoError> {
         Ok(Self { inner: OpenSsl::new()? })
     }
@@ -46,7 +45,6 @@ impl Timed {
     }
 }
 
-/// What a key is called.
 fn parameters(kind: KeyKind, exponent: &[u8]) -> &'static str {
     match kind {
         KeyKind::Rsa { bits } => match (bits, exponent) {
@@ -86,7 +84,6 @@ fn bytes(parts: &[&[u8]]) -> u32 {
     u32::try_from(parts.iter().map(|part| part.len()).sum::<usize>()).unwrap_or(u32::MAX)
 }
 
-/// Times a public-key call.
 fn public_key<T>(
     operation: Operation,
     family: KeyFamily,
@@ -96,7 +93,6 @@ fn public_key<T>(
     recorder::timed(family.primitive(operation, parameters), 0, work)
 }
 
-/// Family of the keys of a kind.
 fn family(kind: KeyKind) -> KeyFamily {
     match kind {
         KeyKind::Rsa { .. } => KeyFamily::Rsa,

@@ -37,14 +37,12 @@ pub struct Options {
     pub distinguish_record_errors: bool,
 }
 
-/// The WTLS engine.
 pub struct Wtls {
     options: Options,
 }
 
 impl Wtls {
     /// The engine under these options.
-    #[must_use]
     pub fn new(options: Options) -> Self {
         Self { options }
     }

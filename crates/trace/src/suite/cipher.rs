@@ -15,7 +15,6 @@ pub enum Cipher {
 spelled! {
     /// Ciphers of SSL 3.0 to TLS 1.3.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    #[allow(missing_docs)] // the names are the registries' own
     pub enum TlsCipher {
         Rc4Md5 = "rc4-md5",
         Rc4Sha = "rc4-sha",
@@ -45,13 +44,11 @@ spelled! {
 
 impl TlsCipher {
     /// True for ciphers that need TLS 1.2's record protection or hash.
-    #[must_use]
     pub fn is_modern(self) -> bool {
         self as u8 >= Self::Aes128Sha256 as u8
     }
 
     /// True for the ciphers that TLS 1.3 has.
-    #[must_use]
     pub fn is_tls13(self) -> bool {
         matches!(
             self,
@@ -63,7 +60,6 @@ impl TlsCipher {
 spelled! {
     /// Bulk ciphers of WTLS (WAP-261, table 5).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    #[allow(missing_docs)] // the names are the specification's own
     pub enum WtlsBulk {
         Null = "null",
         Rc5_40 = "rc5-40",
@@ -81,8 +77,6 @@ spelled! {
 }
 
 impl WtlsBulk {
-    /// Number in the specification.
-    #[must_use]
     pub fn number(self) -> u8 {
         self as u8
     }
@@ -91,7 +85,6 @@ impl WtlsBulk {
 spelled! {
     /// MACs of WTLS (WAP-261, table 6).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    #[allow(missing_docs)] // the names are the specification's own
     pub enum WtlsMac {
         Sha0 = "sha0",
         Sha40 = "sha40",
@@ -105,15 +98,12 @@ spelled! {
 
 impl WtlsMac {
     /// Number in the specification, from which 4 was removed in WAP-261.
-    #[must_use]
     pub fn number(self) -> u8 {
         self as u8 + u8::from(self >= Self::Md5_40)
     }
 }
 
 impl Cipher {
-    /// Reads a cipher's name under a protocol.
-    #[must_use]
     pub fn from_name(name: &str, protocol: Protocol) -> Option<Self> {
         if protocol != Protocol::Wtls {
             return TlsCipher::ALL.iter().find(|row| row.1 == name).map(|row| Self::Tls(row.0));
@@ -126,7 +116,6 @@ impl Cipher {
     }
 
     /// The cipher of a suite whose name leaves it out.
-    #[must_use]
     pub fn default_for(protocol: Protocol, key_exchange: KeyExchange) -> Self {
         match protocol {
             Protocol::Wtls => Self::Wtls(WtlsBulk::Rc5, WtlsMac::Sha),
@@ -140,7 +129,6 @@ impl Cipher {
     }
 
     /// True where the protocol can use the cipher at all.
-    #[must_use]
     pub fn fits(self, protocol: Protocol) -> bool {
         match (self, protocol) {
             (Self::Wtls(..), _) => protocol == Protocol::Wtls,
@@ -157,7 +145,6 @@ impl Cipher {
     }
 
     /// The spelling in suite names.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Tls(cipher) => cipher.as_str(),
@@ -165,7 +152,6 @@ impl Cipher {
         }
     }
 
-    /// Every cipher name a protocol accepts.
     pub fn names(protocol: Protocol) -> Vec<&'static str> {
         if protocol == Protocol::Wtls {
             let pairs = WtlsBulk::ALL.iter().flat_map(|bulk| WtlsMac::ALL.map(|mac| (bulk.0, mac.0)));

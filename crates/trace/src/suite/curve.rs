@@ -4,17 +4,14 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Curve(u8);
 
-/// What is known of a curve.
 struct Row {
     /// Standard short name, printed everywhere but under `wtls`.
     name: &'static str,
     /// The seed's short name, printed under `wtls`.
     wtls_name: Option<&'static str>,
-    /// Number in the WTLS specification's table.
     wtls_number: Option<u8>,
     /// OpenSSL's name. (Its `wap-wsg-idm-ecid-wtls7` is secp160r2, not the specification's curve 7.)
     openssl: &'static str,
-    /// Bits of the field.
     field_bits: u16,
     /// IANA "TLS Supported Groups" number (RFC 8422, RFC 4492).
     tls_group: Option<u16>,
@@ -69,13 +66,11 @@ const TABLE: [Row; 34] = [
 ];
 
 impl Curve {
-    /// Every curve known here.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..TABLE.len()).map(|index| Self(u8::try_from(index).unwrap_or(u8::MAX)))
     }
 
     /// Finds a curve by either spelling: `sect163k1`, `163k` or `wtls3`.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::all().find(|curve| {
             let row = curve.row();
@@ -86,15 +81,12 @@ impl Curve {
         })
     }
 
-    /// Finds a curve by OpenSSL's name for it.
-    #[must_use]
     pub fn from_openssl(name: &str) -> Option<Self> {
         let name = if name == "secp256r1" { "prime256v1" } else { name };
         Self::all().find(|curve| curve.row().openssl.eq_ignore_ascii_case(name))
     }
 
     /// Finds a curve by its number in the WTLS specification (WAP-261, table 8).
-    #[must_use]
     pub fn from_wtls_number(number: u8) -> Option<Self> {
         Self::all().find(|curve| curve.row().wtls_number == Some(number))
     }
@@ -104,37 +96,29 @@ impl Curve {
     }
 
     /// Standard short name (`sect163k1`), used everywhere but in WTLS suite names.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
     /// Name under `wtls` (`163k`); `None` where WTLS has no use for the curve.
-    #[must_use]
     pub fn wtls_name(self) -> Option<&'static str> {
         self.row().wtls_name
     }
 
     /// Number in the WTLS specification; `None` for curves that are sent as explicit parameters.
-    #[must_use]
     pub fn wtls_number(self) -> Option<u8> {
         self.row().wtls_number
     }
 
-    /// OpenSSL's name.
-    #[must_use]
     pub fn openssl_name(self) -> &'static str {
         self.row().openssl
     }
 
-    /// Bits of the field.
-    #[must_use]
     pub fn field_bits(self) -> u16 {
         self.row().field_bits
     }
 
     /// Number in IANA's "TLS Supported Groups".
-    #[must_use]
     pub fn tls_group(self) -> Option<u16> {
         self.row().tls_group
     }

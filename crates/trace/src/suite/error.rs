@@ -2,7 +2,6 @@
 
 /// Why a text is no suite. Each message names the text, the part, and what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum SuiteError {
     #[error("suite '{name}': unknown protocol '{protocol}'; accepted: {accepted}")]
     UnknownProtocol { name: String, protocol: String, accepted: String },

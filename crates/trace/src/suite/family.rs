@@ -15,17 +15,13 @@ spelled! {
     pub enum KeyFamily {
         /// RSA, for signatures and for the transport of secrets.
         Rsa = "rsa",
-        /// DSA.
         Dsa = "dsa",
         /// Diffie–Hellman modulo a prime.
         Dh = "dh",
         /// Keys on a curve that sign by ECDSA or agree by ECDH; X25519 and X448 are among them.
         Ec = "ec",
-        /// EdDSA.
         Edwards = "eddsa",
-        /// ML-DSA.
         MlDsa = "mldsa",
-        /// ML-KEM alone.
         MlKem = "mlkem",
         /// ML-KEM with a curve; what is done with both is one operation.
         Hybrid = "hybrid",
@@ -48,8 +44,6 @@ spelled! {
 }
 
 impl KeyFamily {
-    /// What handshakes do with such keys.
-    #[must_use]
     pub const fn operations(self) -> &'static [Operation] {
         use Operation::{Decapsulate, Decrypt, Derive, Encapsulate, Encrypt, Import, Keygen, Sign, Verify};
         match self {
@@ -62,7 +56,6 @@ impl KeyFamily {
     }
 
     /// The algorithm under which an operation with such keys is counted.
-    #[must_use]
     pub const fn algorithm(self, operation: Operation) -> &'static str {
         match (self, operation) {
             (Self::Ec, Operation::Sign | Operation::Verify) => "ecdsa",
@@ -72,7 +65,6 @@ impl KeyFamily {
     }
 
     /// Names what is done with such a key of the given size, curve or group.
-    #[must_use]
     pub const fn primitive(self, operation: Operation, parameters: &'static str) -> Primitive {
         Primitive::new(operation, self.algorithm(operation), parameters)
     }
@@ -80,7 +72,6 @@ impl KeyFamily {
 
 impl Curve {
     /// How its arithmetic works.
-    #[must_use]
     pub fn family(self) -> CurveFamily {
         let name = self.openssl_name();
         // Curves 1, 4 and 5 of WTLS and the sect and c2pnb ones; its curve 3 and beyond are among those.
@@ -90,8 +81,6 @@ impl Curve {
 }
 
 impl KeyType {
-    /// Which family of keys it belongs to.
-    #[must_use]
     pub fn family(self) -> KeyFamily {
         match self {
             Self::Rsa { .. } => KeyFamily::Rsa,
@@ -103,7 +92,6 @@ impl KeyType {
     }
 
     /// Which kind of curve it is on, if on any.
-    #[must_use]
     pub fn curve_family(self) -> Option<CurveFamily> {
         match self {
             Self::Ec(curve) => Some(curve.family()),
@@ -112,16 +100,12 @@ impl KeyType {
         }
     }
 
-    /// Names an operation with such a key.
-    #[must_use]
     pub fn primitive(self, operation: Operation) -> Primitive {
         self.family().primitive(operation, self.standard_name())
     }
 }
 
 impl Group {
-    /// Which family its keys belong to.
-    #[must_use]
     pub fn family(self) -> KeyFamily {
         match self {
             Self::Dh(_) | Self::Ffdhe(_) => KeyFamily::Dh,
@@ -132,7 +116,6 @@ impl Group {
     }
 
     /// Which kind of curve it is, if one; of a hybrid, that of its curve.
-    #[must_use]
     pub fn curve_family(self) -> Option<CurveFamily> {
         match self {
             Self::Curve(curve) => Some(curve.family()),
@@ -143,14 +126,12 @@ impl Group {
     }
 
     /// True where one side encapsulates instead of agreeing.
-    #[must_use]
     pub fn is_kem(self) -> bool {
         matches!(self.family(), KeyFamily::MlKem | KeyFamily::Hybrid)
     }
 
     /// The last part of a primitive in this group. The groups of WTLS modulo a prime are not those of TLS of the
     /// same size, and have names of their own.
-    #[must_use]
     pub fn parameters(self, protocol: Protocol) -> &'static str {
         match (self, protocol) {
             (Self::Dh(512), Protocol::Wtls) => "wtlsdh512",
@@ -160,8 +141,6 @@ impl Group {
         }
     }
 
-    /// Names an operation in this group.
-    #[must_use]
     pub fn primitive(self, operation: Operation, protocol: Protocol) -> Primitive {
         self.family().primitive(operation, self.parameters(protocol))
     }

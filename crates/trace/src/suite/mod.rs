@@ -28,9 +28,7 @@ use std::fmt;
 /// whether a stack can run it is the stack's to say.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Suite {
-    /// Which protocol.
     pub protocol: Protocol,
-    /// How the secret is agreed on.
     pub key_exchange: KeyExchange,
     /// In which group; `None` where the key exchange has none.
     pub group: Option<Group>,
@@ -39,45 +37,37 @@ pub struct Suite {
     pub keys: Vec<KeyType>,
     /// Who presents a certificate; `None` where there is no choice.
     pub authentication: Option<Authentication>,
-    /// Which handshake.
     pub mode: Mode,
-    /// How records are protected.
     pub cipher: Cipher,
 }
 
 impl Suite {
     /// The keys of the certificates that a side sends, leaf first.
-    #[must_use]
     pub fn sent_keys(&self) -> &[KeyType] {
         self.keys.split_last().map_or(&[], |(_, sent)| sent)
     }
 
     /// True where the server presents a certificate in a full handshake.
-    #[must_use]
     pub fn has_certificates(&self) -> bool {
         self.keys.len() > 1
     }
 
     /// The family of the leaf's key, where one is named.
-    #[must_use]
     pub fn key_family(&self) -> Option<KeyFamily> {
         self.keys.first().map(|key| key.family())
     }
 
     /// Whether it runs on a stream or on datagrams.
-    #[must_use]
     pub fn transport(&self) -> Transport {
         self.protocol.transport()
     }
 
     /// True where an earlier session is resumed.
-    #[must_use]
     pub fn is_resumption(&self) -> bool {
         matches!(self.mode, Mode::Resumed | Mode::Ticket)
     }
 
     /// The same suite without resumption: the handshake that makes the session to resume.
-    #[must_use]
     pub fn full(&self) -> Self {
         Self { mode: Mode::Full, ..self.clone() }
     }

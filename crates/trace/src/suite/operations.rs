@@ -16,13 +16,10 @@ use crate::operation::{Operation, Primitive};
 /// A public-key call that a handshake has by rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExpectedOperation {
-    /// Who does it.
     pub side: Side,
-    /// Who sent the message that it is done for.
     pub from: Side,
     /// The message that it is done for; where one is sent again (a second ClientHello), the last.
     pub message: MessageName,
-    /// What is done, with what.
     pub primitive: Primitive,
 }
 
@@ -30,7 +27,6 @@ impl Suite {
     /// The public-key calls of this handshake, in the order of its messages.
     ///
     /// Those of one message and side are in the order in which they are done.
-    #[must_use]
     pub fn operations(&self) -> Vec<ExpectedOperation> {
         let mut table = Table { suite: self, rows: Vec::new() };
         match (self.protocol, self.mode) {
@@ -52,7 +48,6 @@ struct Table<'a> {
     rows: Vec<ExpectedOperation>,
 }
 
-/// Sender and name.
 type Place = (Side, MessageName);
 
 impl Table<'_> {

@@ -7,7 +7,6 @@ use crate::spelled;
 spelled! {
     /// First part of a suite name.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    #[allow(missing_docs)] // the names are the protocols' own
     pub enum Protocol {
         Ssl3 = "ssl3",
         Tls10 = "tls1.0",
@@ -21,7 +20,6 @@ spelled! {
 
 impl Protocol {
     /// Whether it runs on a stream or on datagrams.
-    #[must_use]
     pub fn transport(self) -> Transport {
         match self {
             Self::Dtls12 | Self::Wtls => Transport::Datagram,
@@ -30,7 +28,6 @@ impl Protocol {
     }
 
     /// True from TLS 1.2 on (and DTLS 1.2): AEAD ciphers and SHA-256 exist.
-    #[must_use]
     pub fn is_modern(self) -> bool {
         matches!(self, Self::Tls12 | Self::Tls13 | Self::Dtls12)
     }
@@ -39,7 +36,6 @@ impl Protocol {
 spelled! {
     /// How the two sides come to share a secret.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    #[allow(missing_docs)] // the names are the registries' own
     pub enum KeyExchange {
         Rsa = "rsa",
         DheRsa = "dhe_rsa",
@@ -81,8 +77,6 @@ pub enum LeafKind {
 }
 
 impl KeyExchange {
-    /// The key exchanges that a protocol has.
-    #[must_use]
     pub fn of(protocol: Protocol) -> &'static [Self] {
         const CLASSIC: [KeyExchange; 11] = [
             KeyExchange::Rsa,
@@ -118,7 +112,6 @@ impl KeyExchange {
     }
 
     /// What group the exchange runs in, if in any.
-    #[must_use]
     pub fn group_kind(self) -> Option<GroupKind> {
         match self {
             Self::DheRsa | Self::DheDss | Self::DhAnon | Self::DhePsk => Some(GroupKind::FiniteField),
@@ -129,7 +122,6 @@ impl KeyExchange {
     }
 
     /// What the sender's certificate key must be; `None` where no certificate (or temporary key) is used.
-    #[must_use]
     pub fn leaf_kind(self) -> Option<LeafKind> {
         match self {
             Self::Rsa | Self::DheRsa | Self::RsaPsk | Self::EcdheRsa | Self::RsaAnon => Some(LeafKind::Rsa),
@@ -142,7 +134,6 @@ impl KeyExchange {
     }
 
     /// True where the server may or may not ask the client for a certificate.
-    #[must_use]
     pub fn has_authentication(self) -> bool {
         matches!(
             self,
@@ -157,7 +148,6 @@ impl KeyExchange {
     }
 }
 
-/// Which groups a key exchange can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupKind {
     /// Diffie–Hellman modulo a prime.
@@ -180,7 +170,6 @@ pub enum Group {
     X25519,
     /// RFC 7748.
     X448,
-    /// A named curve.
     Curve(Curve),
     /// FIPS 203.
     MlKem(u16),
@@ -210,14 +199,12 @@ impl Group {
     ];
 
     /// Finds a group by name; curves by either spelling.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let named = Self::NAMED.iter().find(|row| row.1 == name).map(|row| row.0);
         named.or_else(|| Curve::from_name(name).map(Self::Curve))
     }
 
     /// The spelling under a protocol.
-    #[must_use]
     pub fn name(self, protocol: Protocol) -> &'static str {
         match self {
             Self::Curve(curve) => curve_name(curve, protocol),
@@ -227,7 +214,6 @@ impl Group {
 }
 
 /// A curve's spelling under a protocol.
-#[must_use]
 pub fn curve_name(curve: Curve, protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Wtls => curve.wtls_name().unwrap_or(curve.name()),
@@ -240,7 +226,6 @@ pub fn curve_name(curve: Curve, protocol: Protocol) -> &'static str {
 pub enum KeyType {
     /// RSA of N bits; public exponent 65537, or 3.
     Rsa {
-        /// Bits of the modulus.
         bits: u16,
         /// Public exponent 3.
         exponent_3: bool,
@@ -264,7 +249,6 @@ impl KeyType {
     pub const ML_DSA: [u8; 3] = [44, 65, 87];
 
     /// Reads a key's name; curves by either spelling.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         if let Some(size) = name.strip_prefix("rsa") {
             let (digits, exponent_3) = size.strip_suffix("e3").map_or((size, false), |digits| (digits, true));
@@ -285,7 +269,6 @@ impl KeyType {
     }
 
     /// The spelling under a protocol.
-    #[must_use]
     pub fn name(self, protocol: Protocol) -> &'static str {
         match self {
             Self::Rsa { bits, exponent_3 } => {
@@ -301,7 +284,6 @@ impl KeyType {
     }
 
     /// The spelling used outside WTLS suite names: in files and primitives.
-    #[must_use]
     pub fn standard_name(self) -> &'static str {
         self.name(Protocol::Tls12)
     }
@@ -315,7 +297,6 @@ spelled! {
         Server = "server",
         /// The server asks, the client answers with an empty list.
         Requested = "requested",
-        /// Both.
         Mutual = "mutual",
     }
 }

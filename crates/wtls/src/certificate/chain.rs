@@ -9,7 +9,6 @@ use std::borrow::Cow;
 /// A certificate in a form that is understood here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChainCertificate {
-    /// WTLS's own form.
     Wtls(Certificate),
     /// X.509.
     X509(Box<X509Certificate>),
@@ -36,7 +35,6 @@ impl ChainCertificate {
         }
     }
 
-    /// Who signed it.
     pub fn issuer(&self) -> &Identifier {
         match self {
             Self::Wtls(certificate) => &certificate.fields().issuer,
@@ -63,7 +61,6 @@ impl ChainCertificate {
         }
     }
 
-    /// How it is signed.
     pub fn signature_algorithm(&self) -> SignatureAlgorithm {
         match self {
             Self::Wtls(certificate) => certificate.fields().signature_algorithm,

@@ -6,28 +6,20 @@ use crate::crypto::{Key, KeyKind, Provider, Random};
 use crate::numbers::{HashAlgorithm, SignatureAlgorithm};
 use crate::parameters::Identifier;
 
-/// Who signs.
 pub struct Issuer<'a, P: Provider> {
-    /// The name that goes into the certificate.
     pub name: &'a Identifier,
-    /// The key that signs.
     pub key: &'a P::PrivateKey,
 }
 
-/// What is certified.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The name.
     pub name: Identifier,
-    /// The key.
     pub public_key: CertifiedKey,
     /// When validity begins, in seconds since 1970.
     pub valid_not_before_unix_s: u32,
-    /// When it ends.
     pub valid_not_after_unix_s: u32,
 }
 
-/// Issues a certificate.
 pub fn issue<P: Provider>(
     provider: &P,
     issuer: &Issuer<'_, P>,

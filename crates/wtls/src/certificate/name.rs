@@ -5,11 +5,8 @@ use std::borrow::Cow;
 /// The parts of a name. A literal semicolon is doubled in the text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceName {
-    /// What it is.
     pub service: String,
-    /// Whose it is.
     pub organization: String,
-    /// Where.
     pub country: String,
     /// A server's host name or address; may be empty.
     pub common_name: String,
@@ -32,7 +29,6 @@ impl ServiceName {
         Self { service, organization, country, common_name, extensions }
     }
 
-    /// The common name alone.
     pub fn common_name_of(text: &str) -> Cow<'_, str> {
         Fields(Some(text)).nth(3).unwrap_or_default()
     }

@@ -12,93 +12,50 @@ use crate::parameters::{Identifier, ParameterError};
 /// Why a certificate or a chain was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
-    /// No certificate at all.
     #[error("there is no certificate")]
     Missing,
-    /// A form other than WTLS's own and X.509.
     #[error("certificates of this format are not taken")]
     Format,
-    /// An X.509 certificate that can't be read or used.
     #[error(transparent)]
     X509(#[from] X509Error),
-    /// Malformed contents.
     #[error("malformed certificate: {0}")]
     Malformed(#[from] DecodeError),
-    /// A key with unknown parameters.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
-    /// A key that is no valid key, or a signature that does not verify.
     #[error(transparent)]
     Crypto(#[from] CryptoError),
-    /// Not yet or no longer valid.
     #[error("the certificate of {subject} is valid from {from_unix_s} to {to_unix_s}, now is {now_unix_s}")]
-    NotValidNow {
-        /// Whose certificate.
-        subject: String,
-        /// Begin of validity.
-        from_unix_s: u64,
-        /// End of validity.
-        to_unix_s: u64,
-        /// The time of the check.
-        now_unix_s: u64,
-    },
-    /// The issuer is neither a trust anchor nor next in the chain.
+    NotValidNow { subject: String, from_unix_s: u64, to_unix_s: u64, now_unix_s: u64 },
     #[error("{issuer}, who issued the certificate of {subject}, is not trusted")]
-    UnknownIssuer {
-        /// Whose certificate.
-        subject: String,
-        /// Who issued it.
-        issuer: String,
-    },
-    /// An intermediate certificate whose subject is no certificate authority.
+    UnknownIssuer { subject: String, issuer: String },
     #[error("{subject} is not a certificate authority")]
-    NotAuthority {
-        /// Whose certificate.
-        subject: String,
-    },
-    /// A key or signature algorithm that does not go with the key exchange.
+    NotAuthority { subject: String },
     #[error("the certificate of {subject} has a key or signature that the key exchange has no use for")]
-    Unsuitable {
-        /// Whose certificate.
-        subject: String,
-    },
-    /// A certificate that was issued for something else.
+    Unsuitable { subject: String },
     #[error("the X.509 certificate of {subject} does not allow {what}")]
     Usage {
-        /// Whose certificate.
         subject: String,
         /// What its key usage or its purposes do not hold.
         what: &'static str,
     },
-    /// A server other than the one that was wanted.
     #[error("the certificate names {found:?}, wanted is {wanted:?}")]
-    WrongName {
-        /// The common name in the certificate.
-        found: String,
-        /// The one that was wanted.
-        wanted: String,
-    },
-    /// A key that can't sign certificates.
+    WrongName { found: String, wanted: String },
     #[error("the issuer's key cannot sign certificates")]
     IssuerKey,
-    /// A field too long for its length.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
 
 /// A key that is trusted without a certificate. It is decoded once, when the anchor is made.
 pub struct TrustAnchor<P: Provider> {
-    /// The name by which certificates refer to it.
     pub name: Identifier,
     /// The hash by which they may refer to it instead.
     pub key_hash: [u8; 20],
-    /// The kind of signature that it verifies.
     pub signature_algorithm: SignatureAlgorithm,
     key: P::PublicKey,
 }
 
 impl<P: Provider> TrustAnchor<P> {
-    /// Trusts a key under a name.
     pub fn new(
         provider: &P,
         name: Identifier,
@@ -153,21 +110,15 @@ impl<P: Provider> TrustAnchor<P> {
     }
 }
 
-/// Whose chain it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Holder {
-    /// A server's.
     Server,
-    /// A client's.
     Client,
 }
 
-/// What is asked of a chain.
 #[derive(Debug, Clone, Copy)]
 pub struct ChainPolicy<'a> {
-    /// Whose chain it is.
     pub holder: Holder,
-    /// What the leaf's key is for.
     pub family: KeyExchangeFamily,
     /// Seconds since 1970.
     pub now_unix_s: u64,

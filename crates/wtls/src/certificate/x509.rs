@@ -23,54 +23,33 @@ use x509_cert::name::Name;
 /// Why an X.509 certificate is of no use here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum X509Error {
-    /// Not an X.509 certificate in DER.
     #[error("not an X.509 certificate in DER: {0}")]
     Malformed(String),
-    /// A key other than RSA or a point.
     #[error("the X.509 certificate of {subject} has a key of the unknown kind {algorithm}")]
     KeyAlgorithm {
-        /// Whose certificate.
         subject: String,
         /// The object identifier of the kind.
         algorithm: String,
     },
-    /// A point on a curve that WTLS has no use for, or whose curve is spelt out.
     #[error("the X.509 certificate of {subject} has a key on a curve that WTLS does not have ({curve})")]
     Curve {
-        /// Whose certificate.
         subject: String,
         /// The object identifier of the curve, or that it has none.
         curve: String,
     },
-    /// Signed in a way that is not verified here.
     #[error(
         "the X.509 certificate of {subject} is signed with {algorithm}; accepted: RSA (PKCS #1 v1.5) or ECDSA, with SHA-1, \
          SHA-256, SHA-384 or SHA-512"
     )]
-    SignatureAlgorithm {
-        /// Whose certificate.
-        subject: String,
-        /// The object identifier of the algorithm.
-        algorithm: String,
-    },
-    /// An authority that may only certify certain names.
+    SignatureAlgorithm { subject: String, algorithm: String },
     #[error(
         "the X.509 certificate of {subject} limits the names that it certifies, which is not checked here"
     )]
-    NameConstraints {
-        /// Whose certificate.
-        subject: String,
-    },
-    /// A critical extension that nothing here understands.
+    NameConstraints { subject: String },
     #[error(
         "the X.509 certificate of {subject} has the critical extension {extension}, which is not known here"
     )]
-    CriticalExtension {
-        /// Whose certificate.
-        subject: String,
-        /// Its object identifier.
-        extension: String,
-    },
+    CriticalExtension { subject: String, extension: String },
 }
 
 impl From<der::Error> for X509Error {
@@ -100,7 +79,6 @@ fn identifier(name: &Name) -> der::Result<Identifier> {
 }
 
 impl X509Certificate {
-    /// Reads a certificate.
     pub fn from_der(bytes: &[u8]) -> Result<Self, X509Error> {
         let decoded = x509_cert::Certificate::from_der(bytes)?;
         let contents = decoded.tbs_certificate();
@@ -140,7 +118,6 @@ impl X509Certificate {
         &self.subject
     }
 
-    /// Who signed it.
     pub fn issuer(&self) -> &Identifier {
         &self.issuer
     }
@@ -183,7 +160,6 @@ impl X509Certificate {
         }
     }
 
-    /// The names it has for hosts, in words.
     pub fn host_names(&self) -> String {
         match self.extensions.host_names.as_slice() {
             [] => self.common_name.clone().unwrap_or_default(),

@@ -24,7 +24,6 @@ pub(super) struct Opened {
 pub(super) struct Candidate {
     /// The flight of the server that it answers.
     pub request: Vec<u8>,
-    /// Our flight.
     pub flight: Vec<u8>,
     pub secured: Secured,
     pub transcript: Transcript,
@@ -32,7 +31,6 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Reads ChangeCipherSpec and Finished.
     pub fn finish<P: Provider>(
         &self,
         cx: &mut Context<'_, P>,

@@ -248,7 +248,6 @@ impl<'a, P: Provider> Exchange<'a, P> {
     }
 }
 
-/// Verifies the server's chain.
 fn verify_server<P: Provider>(
     cx: &Context<'_, P>,
     config: &ClientConfig<P>,
@@ -316,7 +315,6 @@ fn import_server_key<P: Provider>(
     Ok(server)
 }
 
-/// The public key type that the leaf of a family has.
 fn leaf_key_type(family: KeyExchangeFamily) -> PublicKeyType {
     match family {
         KeyExchangeFamily::EcdhEcdsa => PublicKeyType::Ecdh,

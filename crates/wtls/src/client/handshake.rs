@@ -41,9 +41,7 @@ type Rejection = (Error, Checksum);
 enum Read {
     /// The client has already responded, the flight belongs to no handshake, or the limit is reached.
     Ignored,
-    /// The client has responded.
     Answered,
-    /// It completed the handshake.
     Opened(Opened),
 }
 

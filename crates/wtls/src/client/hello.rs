@@ -45,9 +45,7 @@ pub(super) enum Answer {
 enum Next {
     /// Nothing but ChangeCipherSpec and Finished.
     Finished(Secured),
-    /// The server's certificate.
     Certificate(KeyExchangeId, Negotiated),
-    /// A temporary key of the server.
     TemporaryKey(KeyExchangeId, Negotiated),
 }
 

@@ -8,58 +8,42 @@ use super::Curve;
 use super::data::{CurveData, Field};
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer};
 
-/// The field of explicit parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EcField {
-    /// Integers modulo a prime.
     Prime {
-        /// The prime.
         p: Vec<u8>,
     },
     /// GF(2^m) in an optimal normal basis.
     NormalBasis {
-        /// Degree.
         m: u16,
     },
     /// GF(2^m) modulo x^m + x^k + 1.
     Trinomial {
-        /// Degree.
         m: u16,
-        /// Middle exponent.
         k: u16,
     },
     /// GF(2^m) modulo x^m + x^k3 + x^k2 + x^k1 + 1.
     Pentanomial {
-        /// Degree.
         m: u16,
-        /// The three exponents.
         k: [u16; 3],
     },
     /// GF(2^m) modulo any polynomial.
     Polynomial {
-        /// Degree.
         m: u16,
-        /// The polynomial.
         polynomial: Vec<u8>,
     },
 }
 
-/// ECParameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EcParameters {
-    /// The field.
     pub field: EcField,
-    /// Coefficient a.
     pub a: Vec<u8>,
-    /// Coefficient b.
     pub b: Vec<u8>,
     /// Where a verifiably random curve came from; may be empty.
     pub seed: Vec<u8>,
-    /// The base point.
     pub base: Vec<u8>,
     /// Its order.
     pub order: Vec<u8>,
-    /// The cofactor.
     pub cofactor: Vec<u8>,
 }
 

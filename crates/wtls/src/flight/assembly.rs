@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 /// How many records are held, which is more than the longest flight has.
 const HELD_RECORDS: usize = 12;
-/// How many bytes are held in all.
 pub(crate) const HELD_BYTES: usize = 4 * 1024;
 
 /// Puts a flight together from its records.
@@ -72,7 +71,6 @@ impl Assembly {
         *self = Self::default();
     }
 
-    /// How many bytes are held.
     pub fn held_bytes(&self) -> usize {
         let records = self.plain.values().chain(&self.protected);
         records.map(Vec::len).sum()
@@ -92,7 +90,6 @@ fn with_length(record: &Record<'_>, number: u16) -> Vec<u8> {
 
 /// How many protected records are held that came before their keys; more are left to retransmission.
 const EARLY_RECORDS: usize = 4;
-/// How many bytes of them.
 pub(crate) const EARLY_BYTES: usize = 1024;
 
 /// Protected records that came before their keys.

@@ -119,7 +119,6 @@ pub(crate) fn no_connection(record: &[u8]) -> Vec<u8> {
 pub(crate) struct FlightWriter {
     outbound: Outbound,
     datagram: Vec<u8>,
-    /// The message under construction.
     message: Vec<u8>,
 }
 

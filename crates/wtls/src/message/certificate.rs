@@ -9,13 +9,11 @@ use crate::parameters::KeyExchangeId;
 /// A certificate in one of the forms that a list may hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateEntry {
-    /// WTLS's own form.
     Wtls(Certificate),
     /// X.509 in DER.
     X509(Vec<u8>),
     /// X9.68, a form that was never defined.
     X968(Vec<u8>),
-    /// Where the certificate can be fetched.
     Url(Vec<u8>),
 }
 
@@ -97,7 +95,6 @@ impl Codec for CertificateList {
 /// CertificateRequest: whose certificates the server takes; an empty list means anybody's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CertificateRequest {
-    /// Trusted keys.
     pub trusted_authorities: Vec<KeyExchangeId>,
 }
 
@@ -115,7 +112,6 @@ impl Codec for CertificateRequest {
 /// CertificateVerify: a signature over all messages before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateVerify {
-    /// The signature.
     pub signature: Vec<u8>,
 }
 

@@ -12,10 +12,8 @@ pub const VERSION: u8 = 1;
 /// The only compression method.
 const NULL_COMPRESSION: u8 = 0;
 
-/// What the client offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientHello {
-    /// The highest version that the client speaks.
     pub version: u8,
     /// Time and random bytes.
     pub random: HelloRandom,
@@ -29,7 +27,6 @@ pub struct ClientHello {
     pub cipher_suites: Vec<OfferedCipherSuite>,
     /// Compression methods; number 0 must be among them.
     pub compression_methods: Vec<u8>,
-    /// How records are to be numbered.
     pub sequence_number_mode: SequenceNumberMode,
     /// How often keys are to be refreshed.
     pub key_refresh: KeyRefresh,
@@ -81,10 +78,8 @@ pub(super) fn encode_all<T: Codec>(values: &[T], to: &mut Writer) -> Result<(), 
     values.iter().try_for_each(|value| value.encode(to))
 }
 
-/// What the server chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerHello {
-    /// The version that is spoken.
     pub version: u8,
     /// Time and random bytes.
     pub random: HelloRandom,
@@ -94,9 +89,7 @@ pub struct ServerHello {
     pub client_key_id: u8,
     /// The cipher suite, as numbers: it may be one that was never offered.
     pub cipher_suite: OfferedCipherSuite,
-    /// The compression method.
     pub compression_method: u8,
-    /// How records are numbered.
     pub sequence_number_mode: SequenceNumberMode,
     /// How often keys are refreshed.
     pub key_refresh: KeyRefresh,

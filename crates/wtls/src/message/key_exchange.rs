@@ -6,14 +6,11 @@ use crate::key_schedule::VERIFY_DATA_BYTES;
 use crate::numbers::KeyExchangeFamily;
 use crate::parameters::{EncodedRsaKey, ParameterSpecifier};
 
-/// The server's temporary key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerKey {
-    /// RSA.
     Rsa(EncodedRsaKey),
     /// A Diffie–Hellman value.
     Dh(Vec<u8>),
-    /// A point.
     Ec(Vec<u8>),
 }
 
@@ -22,7 +19,6 @@ pub enum ServerKey {
 pub struct ServerKeyExchange {
     /// Whose parameters: 0 for those of the client's offer.
     pub parameters: ParameterSpecifier,
-    /// The temporary key.
     pub key: ServerKey,
 }
 
@@ -44,7 +40,6 @@ impl ServerKeyExchange {
         Ok(Self { parameters, key })
     }
 
-    /// Writes the body.
     pub fn encode(&self, to: &mut Writer) -> Result<(), EncodeError> {
         self.parameters.encode(to)?;
         match &self.key {
@@ -55,14 +50,11 @@ impl ServerKeyExchange {
     }
 }
 
-/// ClientKeyExchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientKeyExchange {
-    /// The encrypted secret.
     Rsa(Vec<u8>),
     /// A Diffie–Hellman value.
     Dh(Vec<u8>),
-    /// A point.
     Ec(Vec<u8>),
 }
 
@@ -92,7 +84,6 @@ impl ClientKeyExchange {
         Ok(exchange)
     }
 
-    /// Writes the body.
     pub fn encode(&self, to: &mut Writer) -> Result<(), EncodeError> {
         match self {
             Self::Rsa(ciphertext) => to.v16("encrypted secret", ciphertext),
@@ -102,7 +93,6 @@ impl ClientKeyExchange {
     }
 }
 
-/// Finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
     /// Proof of the master secret and of all messages.

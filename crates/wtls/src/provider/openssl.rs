@@ -27,21 +27,15 @@ pub struct OpenSsl {
     curves: ec::Curves,
 }
 
-/// A validated public key.
 pub enum PublicKey {
-    /// RSA.
     Rsa(rsa::Public),
-    /// A point.
     Ec(ec::Public),
     /// A Diffie–Hellman value.
     Dh(dh::Public),
 }
 
-/// A private key.
 pub enum PrivateKey {
-    /// RSA.
     Rsa(rsa::Private),
-    /// Elliptic curve.
     Ec(ec::Private),
     /// A Diffie–Hellman exponent.
     Dh(dh::Private),

@@ -23,7 +23,6 @@ use std::sync::Arc;
 
 /// What is waited for once the first flight is on its way.
 pub(super) enum Stage<P: Provider> {
-    /// The client's flight of a full handshake.
     Full(Box<FullHandshake<P>>),
     /// The client's ChangeCipherSpec and Finished, as ours have been sent.
     Finished(Box<ServerFinished<P>>),
@@ -191,7 +190,6 @@ impl<P: Provider> Flight<P> {
         self.finish_first(cx, secured)
     }
 
-    /// Certificate.
     fn certificate(&mut self, cx: &mut Context<'_, P>, identity: usize) -> Result<(), Error> {
         let identity = &self.config.identities[identity];
         let kind = HandshakeType::Certificate;

@@ -22,12 +22,10 @@ const ACCEPTED: usize = 8;
 /// A ClientHello that was answered. Whatever comes then, the attempt stays as it is until its time is
 /// up, so that an attacker cannot end it by answering in the client's place.
 pub(super) struct Attempt<P: Provider> {
-    /// The record with the ClientHello.
     pub hello: Vec<u8>,
     pub flight: Vec<u8>,
     stage: Stage<P>,
     pub outbound: Outbound,
-    /// When it is given up.
     pub deadline: Duration,
     /// Whether it cost a public-key operation to begin with.
     pub costly: bool,

@@ -62,12 +62,14 @@ impl<P: Provider> ServerPrivate<P> {
 
 /// Who the client says that it is.
 enum Claim<P: Provider> {
-    /// Neither.
     None,
     /// The holder of the key that the secret was agreed with.
     Agreed(Box<Secured>),
     /// The holder of this key; it has yet to sign.
-    Signer { identity: PeerIdentity, key: P::PublicKey },
+    Signer {
+        identity: PeerIdentity,
+        key: P::PublicKey,
+    },
 }
 
 /// Our flight of a full handshake is on its way.
@@ -77,7 +79,6 @@ pub(super) struct FullHandshake<P: Provider> {
     pub negotiated: Negotiated,
     pub transcript: Transcript,
     pub private: ServerPrivate<P>,
-    /// Whether the client was asked who it is.
     pub asks: bool,
 }
 

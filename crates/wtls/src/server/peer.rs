@@ -76,7 +76,6 @@ pub(crate) enum Change {
 
 struct Slot {
     id: ConnectionId,
-    /// The attempt that it came of.
     origin: ConnectionId,
     connection: Box<Connection>,
 }

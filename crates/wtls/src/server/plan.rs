@@ -13,9 +13,7 @@ use std::sync::Arc;
 
 /// What a handshake will be. Keys are named by their index in the configuration.
 pub(super) enum Plan {
-    /// Resume a session.
     Resume(Box<Session>),
-    /// Begin a new one.
     Begin {
         /// Which offer, counted from 1.
         client_key_id: u8,
@@ -31,7 +29,6 @@ pub(super) enum Method {
     SharedSecret {
         index: usize,
     },
-    /// With a certificate of ours.
     Certified {
         identity: usize,
         /// A client whose certificate we hold, for the optimised handshake.

@@ -1,6 +1,6 @@
 //! A environment for the tests: keys and certificates made from a seed, a link of one's own, a clock.
 
-#![allow(dead_code, clippy::unwrap_used, missing_docs)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 pub mod flows;
 pub mod network;
@@ -70,7 +70,6 @@ impl Log {
     }
 }
 
-/// One side's environment.
 pub struct Environment {
     pub random: Seeded,
     pub log: Log,

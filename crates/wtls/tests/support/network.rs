@@ -125,7 +125,6 @@ impl Network {
         })
     }
 
-    /// What has arrived on a connection.
     pub fn received(&self, connection: ConnectionId) -> Vec<&[u8]> {
         let events = self.server_events.iter().filter(|(id, _)| *id == connection);
         let data = events.filter_map(|(_, event)| match event {

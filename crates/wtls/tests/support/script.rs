@@ -4,7 +4,6 @@ use super::network::{handshake, plain};
 use super::*;
 use shakedown_wtls::record::Records;
 
-/// The records of a datagram.
 pub fn records(datagram: &[u8]) -> Vec<Vec<u8>> {
     Records::new(datagram).map(|record| record.unwrap().raw.to_vec()).collect()
 }
@@ -23,7 +22,6 @@ pub fn is_message(raw: &[u8], kind: HandshakeType) -> bool {
         && record.fragment.first() == Some(&kind.number())
 }
 
-/// The body of a message in a datagram.
 pub fn body(datagram: &[u8], kind: HandshakeType) -> Vec<u8> {
     let raw = records(datagram).into_iter().find(|raw| is_message(raw, kind)).unwrap();
     parts(&raw).2[3..].to_vec()

@@ -40,7 +40,6 @@ a267ecda30a0ed277a96babb3a7e7025ce8178057ff60a2e1e1827d48ecee9e5
 d8583f6ded7108b36e305b9678b4822d4c75eecf8d4076c594682283f2d96e6f
 ";
 
-/// The server's private exponent.
 pub const SERVER_PRIVATE_EXPONENT: &str = "
 0f08d5e9610514cf49cef85c6aced7acf8500dff5c58379b0b582b1fc754aa5c
 62090a3a3d6dcfa7baaf30026dfd5f282aa3ac2f46a634dbc313b5787689fb91
@@ -52,7 +51,6 @@ d890fc3b8159cc59bd70b052d84a5642f971380609baf3a7c454f61d67636452
 57243603287124f1a6fd66d326e32c4411871e321ad3fc056ffba1d01c93dc59
 ";
 
-/// The authority's private exponent.
 pub const CA_PRIVATE_EXPONENT: &str = "
 0478667c7d8fd8f737a774a2b4590e139570f6731641ee773c13db4a4e7da2bb
 a9d4f84c2eb45c935eb7d017e19426a121045ee7c2566e5b35f9a4257080da01
@@ -349,7 +347,6 @@ pub const ECDH_Z: &str = "
 7e0f23818867bdc50473657cb5e0df7354d6dc11
 ";
 
-/// The master secret of it.
 pub const MASTER_ECDH: &str = "
 590fcba97271dee7ada0c4221b8590b33eb026a2
 ";
@@ -359,7 +356,6 @@ pub const ECDSA_R: &str = "
 001db6c9880425bb5d2ba097eec8859d45ebf3870b
 ";
 
-/// The other half.
 pub const ECDSA_S: &str = "
 004ddcc1702d98f98390160790b60f3446a402d7d1
 ";

@@ -7,7 +7,6 @@ use x509_cert::der::asn1::{BitString, ObjectIdentifier, UintRef};
 use x509_cert::der::{self, Decode, Reader, SliceReader};
 use x509_cert::spki::AlgorithmIdentifierOwned;
 
-/// The hash that a certificate's signature is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SignatureHash {
     /// SHA-1.

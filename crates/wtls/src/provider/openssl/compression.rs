@@ -25,7 +25,6 @@ use std::sync::OnceLock;
 pub enum Decompressor {
     /// Over GF(2^m).
     Binary(Binary),
-    /// Modulo a prime.
     Prime(Box<dyn Prime>),
 }
 

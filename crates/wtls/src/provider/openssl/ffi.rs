@@ -14,13 +14,11 @@ pub struct Rc5Key {
     data: [c_uint; 34],
 }
 
-/// IDEA_KEY_SCHEDULE.
 #[repr(C)]
 pub struct IdeaKey {
     data: [[c_uint; 6]; 9],
 }
 
-/// DES_key_schedule.
 #[repr(C)]
 pub struct DesKey {
     subkeys: [[c_uint; 2]; 16],

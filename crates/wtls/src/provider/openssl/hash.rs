@@ -12,7 +12,6 @@ use std::mem::MaybeUninit;
 /// Block size of both hashes.
 const BLOCK: usize = 64;
 
-/// A hash in progress.
 #[derive(Clone)]
 enum State {
     Sha1(SHA_CTX),

@@ -21,7 +21,6 @@ pub struct Public {
     bits: u32,
 }
 
-/// A private key.
 pub struct Private {
     key: Rsa<pkey::Private>,
     bits: u32,
