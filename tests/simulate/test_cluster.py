@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import re
 import signal
@@ -589,6 +590,58 @@ def test_all_that_listens_is_on_loopback(client):
         found = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True, check=True).stdout
         mine = [line.split()[3] for line in found.splitlines() if f"pid={pid}," in line]
         assert all(place.startswith("127.0.0.1:") for place in mine), mine
+
+
+@pytest.mark.parametrize(
+    "first",
+    [b"\1", b"HTTP/1.0 400 Bad Request\r\n\r\n", (1 << 40).to_bytes(8, "little"), (9).to_bytes(8, "little")],
+    ids=["a byte", "HTTP", "a frame beyond memory", "half a frame"],
+)
+def test_a_scheduler_that_falls_silent_or_speaks_otherwise_is_given_up(monkeypatch, first):
+    monkeypatch.setattr(cluster, "CONNECT_S", 1.0)
+    held = []
+
+    def answer(listening: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(listening.accept()[0])
+                held[-1].sendall(first)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer, args=(listening,))
+        thread.start()
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        begun = time.monotonic()
+        with pytest.raises(InputError, match="cannot be reached"), cluster.connected(address):
+            pass
+        # Less than Dask's own attempts, of 30 s and more, however busy the machine is.
+        assert time.monotonic() - begun < 15.0
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    for one in held:
+        one.close()
+
+
+def test_the_web_servers_of_local_processes_answer_nothing(client):
+    """They have no TLS, and any user of the machine can ask them."""
+
+    def port(dask_worker) -> int:
+        return dask_worker.http_server.port
+
+    ports = [client.cluster.scheduler.http_server.port, *client.run(port).values()]
+    assert len(ports) == 3
+    for one in ports:
+        for path in (
+            "/",
+            "/info/main/workers.html",
+            "/json/identity.json",
+            "/metrics",
+            "/proxy/22/127.0.0.1/",
+        ):
+            asked = http.client.HTTPConnection("127.0.0.1", one, timeout=60)
+            asked.request("GET", path)
+            assert asked.getresponse().status == 404, (one, path)
+            asked.close()
 
 
 def test_a_silent_scheduler_is_named(monkeypatch):

@@ -469,16 +469,28 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
     # A broken connection is reported in one line, without Dask's tracebacks.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+    base: Any = distributed.Client
+
+    class Limited(base):  # type: ignore[misc]  # Dask's, not loaded before
+        """Dask limits the time to connect, but not that of the first messages."""
+
+        def start(self, **options: Any) -> None:  # noqa: ANN401 - Dask's
+            super().start(callback_timeout=CONNECT_S, **options)
+
     # Created in two steps, because a client that could not connect must still be closed.
-    client = distributed.Client.__new__(distributed.Client)
+    client: Any = Limited.__new__(Limited)
     try:
         client.__init__(scheduler, timeout=CONNECT_S, set_as_default=False, security=security)
     except BaseException as error:
         client.status = "closed"
-        # A type: of the TLS context that an address of "tls://" asks for.
-        if not isinstance(error, (OSError, ValueError, TypeError)):
+        if not isinstance(error, Exception):
             raise
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else "no answer"
+        # A type: of the TLS context that an address of "tls://" asks for. Others: of bytes that Dask cannot
+        # unpack.
+        if not isinstance(error, (OSError, ValueError, TypeError)):
+            reason = "it answered, but not as a Dask scheduler"
         if reason[1:2].islower():
             reason = reason[:1].lower() + reason[1:]
         raise InputError(
@@ -504,21 +516,25 @@ def local(processes: int) -> Iterator[Client]:
     if not 1 <= processes <= 1024:
         raise InputError(f"processes is {processes}; accepted: a whole number of processes from 1 to 1024")
     distributed = _distributed()
+    import dask
+
     # What LocalCluster silences speaks again when it ends, in the middle of which it is.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
     def begin() -> Any:  # noqa: ANN401 - Dask's
-        cluster = distributed.LocalCluster(
-            n_workers=processes,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            security=True,
-            dashboard_address=None,
-            # Without a port, Dask warns if another cluster uses its default one.
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            silence_logs=50,
-        )
+        # Scheduler and workers also listen for HTTP, without TLS and whoever asks: that answers nothing.
+        with dask.config.set({f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")}):
+            cluster = distributed.LocalCluster(
+                n_workers=processes,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                security=True,
+                dashboard_address=None,
+                # Without a port, Dask warns if another cluster uses its default one.
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                silence_logs=50,
+            )
         try:
             client = distributed.Client(cluster, set_as_default=False)
             _no_callbacks()
