@@ -28,6 +28,16 @@ METERS = Site(device="cortex-m4", bearer="nb-iot", server_workers=2)
 FLEETS = {
     "a rate, as long as its precision needs": (Fleet(arrivals="poisson:900/s", precision=0.1), Site()),
     "a rate, so many clients": (Fleet(arrivals="bursts:20@9/s", clients=2000), Site()),
+    "records after a handshake, at a rate": (
+        Fleet(arrivals="poisson:300/s", precision=0.3, records="rate=100B/s,for=10s,size=100B"), Site(),
+    ),
+    "records after a handshake, in storms": (
+        Fleet(
+            arrivals="storm:2s", clients=200, replications=2, servers=2, balance="hash",
+            records="rate=100B/s,for=10s,size=100B",
+        ),
+        Site(),
+    ),
     "storms": (Fleet(arrivals="storm:2s+backoff", clients=400, replications=4), Site()),
     "cells with servers of their own": (
         Fleet(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -219,6 +223,75 @@ def test_a_mixture_has_records_of_each_kind(shakedown, tmp_path):
     assert "after its handshake each client sends 512 bytes" in shakedown(*command).stdout
 
 
+def test_a_short_run_has_the_offered_share(shakedown):
+    # Over NB-IoT no handshake is over within the second in which these clients come.
+    short = ("simulate", SUITE, "--bearer", "nb-iot", "--arrivals", "poisson:400/s", "--replications", "1")
+    (row,) = printed(shakedown(*short, "--clients", "400", "--records", SENT, "--json"))
+    found = row["records"]
+    assert row["ready_s"]["min"] > 0.5
+    asked = 400 * 117 * found["work_s"]["estimate"]
+    # Connections that are open at the start: 239,616 on average, give or take 490.
+    assert found["utilisation"]["estimate"] == pytest.approx(asked, rel=0.01)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Searches that settle for little."""
+    for name, value in {"MAX_EVENTS": 4_000_000, "MAX_EVENTS_TRIED": 2_000_000, "STEP": 1.2}.items():
+        monkeypatch.setattr(f"shakedown.simulation.capacity.{name}", value)
+
+
+def test_a_capacity_counts_what_clients_send(shakedown, quick):
+    asked = ("capacity", SUITE, "--bearer", "ethernet", "--within", "100ms", "--simulated")
+    sent = ("--records", "rate=1kB/s,for=1min,size=4KiB")
+    (row,) = printed(shakedown(*asked, *sent, "--json"))
+    (bare,) = printed(shakedown(*asked, "--json"))
+    assert "records" not in bare
+    found = row["records"]
+    assert (found["size_bytes"], found["count"]) == (4096, 14)
+    # The queue saturates where handshakes and records together fill the worker.
+    each_s = 1.0 / bare["limit_per_s"]["estimate"] + 14 * found["work_s"]["estimate"]
+    assert row["limit_per_s"]["estimate"] == pytest.approx(1.0 / each_s, rel=1e-6)
+    assert row["limit_per_s"]["lower"] < row["limit_per_s"]["estimate"] < row["limit_per_s"]["upper"]
+    rate = row["rate_per_s"]["estimate"]
+    assert 0.5 * row["limit_per_s"]["estimate"] < rate < row["limit_per_s"]["estimate"]
+    assert rate < 0.8 * bare["rate_per_s"]["estimate"]
+    assert row["utilisation"] == pytest.approx(rate * each_s, rel=0.05)
+    assert row["modelled_rate_per_s"] is None
+    assert bare["modelled_rate_per_s"] is not None
+    done = shakedown(*asked, *sent)
+    assert "by formula" not in done.stdout
+    assert "after its handshake each client sends 4,096 bytes every 4." in done.stdout
+    assert "14 times; the server works" in done.stdout
+
+
+def test_an_unknown_cost_of_records_makes_a_capacity_a_bound(shakedown, quick):
+    asked = ("capacity", "tls1.2/psk", "--server-device", "palm-v", "--within", "100s", "--simulated")
+    (row,) = printed(shakedown(*asked, "--records", "rate=1B/s,for=10s,size=5B", "--json"))
+    assert "server cipher aes-128-gcm" in row["limit_per_s"]["missing"]
+    assert row["rate_per_s"]["estimate"] is None
+    assert row["rate_per_s"]["upper"] > 0.0
+    assert row["basis"] == "unknown"
+
+
+def test_records_of_a_capacity_are_read_as_elsewhere(shakedown):
+    asked = ("capacity", SUITE, "--within", "1s", "--records", "rate=1B/s")
+    assert "--records goes with --simulated, which is missing" in shakedown(*asked).stderr
+    wrong = shakedown(*asked, "--simulated")
+    assert wrong.returncode == 2
+    assert "size is missing" in wrong.stderr or "for is missing" in wrong.stderr
+
+
+def test_a_file_of_arrivals_starts_with_no_connection(shakedown, tmp_path):
+    (tmp_path / "times").write_text("".join(f"{n * 0.1:.1f}\n" for n in range(100)))
+    command = ("simulate", SUITE, "--bearer", "ethernet", "--arrivals", f"file:{tmp_path / 'times'}")
+    (row,) = printed(shakedown(*command, "--records", "rate=100B/s,for=1min,size=100B", "--json"))
+    found = row["records"]
+    assert (row["completed"], found["count"], found["peak_open"]) == (100, 60, 100)
+    # Each sends one a second from when it is ready until the last client comes, at 9.9 s: 450 in all.
+    assert found["wait_s"]["n"] == pytest.approx(450, abs=10)
+
+
 def test_engines_send_nothing(shakedown):
     done = shakedown("simulate", SUITE, "--endpoints", "--records", SENT)
     assert done.returncode == 2
@@ -242,3 +315,26 @@ def test_an_experiment_has_records(shakedown, tmp_path):
     done = shakedown("validate", wrong)
     assert done.returncode == 2
     assert "key simulated.records" in done.stderr
+
+
+def test_ctrl_c_keeps_the_fleets_that_are_finished(tmp_path):
+    (tmp_path / "e.toml").write_text(
+        f'suites = ["{SUITE}"]\nrepeat = 3\n'
+        f'[simulated]\narrivals = ["poisson:100/s"]\nclients = [2000, 400000000]\nrecords = ["{SENT}"]\n'
+    )
+    command = [sys.executable, "-m", "shakedown", "run", "e.toml", "--out", "out"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    patience_s = time.monotonic() + 300.0
+    # The measured handshakes and the small fleet; the other takes an hour and more.
+    while len(list((tmp_path / "out").glob("part-*.parquet"))) < 2 and process.poll() is None:
+        assert time.monotonic() < patience_s
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    found = load_results(tmp_path / "out")
+    assert not found.is_whole
+    assert found.fleets["clients"].to_list() == [2000]
+    assert found.fleets["records_utilisation"].to_list()[0] > 0.0

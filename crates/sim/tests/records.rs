@@ -6,7 +6,8 @@ use common::{class, constant, instant, run, scenario, service};
 use shakedown_sim::metrics::Histogram;
 use shakedown_sim::outcome::Outcome;
 use shakedown_sim::{
-    AdmissionSpec, ArrivalSpec, Balance, Discipline, RecordsSpec, Refusal, ScalingSpec, Scenario, Simulation,
+    AdmissionSpec, ArrivalSpec, Balance, Discipline, PricedHandshake, RecordsSpec, Refusal, ScalingSpec,
+    Scenario, Simulation,
 };
 use std::ops::ControlFlow;
 
@@ -79,6 +80,13 @@ fn steady(arrivals: ArrivalSpec, seconds: f64) -> Scenario {
     fleet
 }
 
+/// A handshake whose client is ready with the server's answer.
+fn answered() -> PricedHandshake {
+    let mut handshake = service(constant(0.010));
+    handshake.messages.push(common::message(shakedown_sim::Sender::Server, "Finished", 1, 2, 2));
+    handshake
+}
+
 /// Mean over replications, and the half width of an interval that holds it 999 times in 1000 (t with 19 degrees).
 fn interval(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
@@ -138,6 +146,35 @@ fn a_run_starts_with_the_connections_of_a_steady_state() {
     assert_eq!(found.records.expect("records").peak_open, 2001);
 }
 
+/// However long a handshake takes beside the run: here none is over before 2 s, and all clients come within 3 s. Clients that came
+/// before the run get ready in it until its own do.
+#[test]
+fn records_are_sent_while_no_client_of_the_run_is_ready() {
+    // Deterministic arrivals miss what falls on the ends of the run: one of 60 connections, and one of 59 times.
+    for (arrivals, near) in
+        [(ArrivalSpec::Poisson { per_s: 20.0 }, 0.02), (ArrivalSpec::Deterministic { per_s: 20.0 }, 0.04)]
+    {
+        let mut fleet = steady(arrivals.clone(), 3.0);
+        (fleet.clients, fleet.warmup_clients) = (Some(60), 0);
+        // As long as a handshake takes a connection is open: without those from before the run a third would be missing.
+        fleet.records = Some(RecordsSpec { interval_s: 0.2, count: 15 });
+        fleet.classes[0].handshake = answered();
+        fleet.classes[0].bearer.traversal_s = 1.0;
+        fleet.replications = 200;
+        let found = run(fleet.clone());
+        assert!(found.ready.range().expect("ready").0 >= 2_000_000_000);
+        let records = found.report().records.expect("records");
+        // 20 a second × 15 × 1 ms.
+        assert!((records.utilisation / 0.3 - 1.0).abs() < near, "{arrivals:?}: {}", records.utilisation);
+        // Of clients that all give up, the run ends.
+        fleet.timeout_s = Some(0.5);
+        fleet.replications = 1;
+        let found = run(fleet);
+        assert_eq!((found.completed, found.failed.values().sum::<u64>()), (0, 60));
+        assert!(found.virtual_ns < 5_000_000_000, "{} ns", found.virtual_ns);
+    }
+}
+
 /// A storm begins with none open: all clients come to be connected again.
 #[test]
 fn a_storm_starts_without_connections() {
@@ -163,9 +200,7 @@ fn clients_that_are_refused_send_nothing() {
     let mut fleet = steady(ArrivalSpec::Poisson { per_s: 40.0 }, 100.0);
     fleet.server.admission = Some(AdmissionSpec { per_s: 20.0, burst: 10, refusal: Refusal::Silence });
     // A client that is refused is never answered.
-    let mut answered = service(constant(0.010));
-    answered.messages.push(common::message(shakedown_sim::Sender::Server, "Finished", 1, 2, 2));
-    fleet.classes[0].handshake = answered;
+    fleet.classes[0].handshake = answered();
     let found = run(fleet);
     let report = found.report();
     assert_eq!(found.offered_e9, Some(600_000_000));

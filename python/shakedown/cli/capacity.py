@@ -50,6 +50,12 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 @click.option("--rate", type=Rate(), help="Arrival rate: print the number of workers that it needs.")
 @click.option("--simulated", is_flag=True, help="Search by simulating fleets, not by formula.")
 @click.option(
+    "--records",
+    metavar="SPEC",
+    help="With --simulated: data that each client sends after its handshake: "
+    "rate=100B/s,for=10min,size=512B.",
+)
+@click.option(
     "--calibrate",
     metavar="HOST:PORT",
     help="Load a running server for some seconds, and use its measured work.",
@@ -71,6 +77,7 @@ def command(
     percentile: float | None,
     rate: float | None,
     simulated: bool,
+    records: str | None,
     calibrate: str | None,
     authorized_target: str | None,
     seed: int | None,
@@ -90,6 +97,8 @@ def command(
         raise InputError("--calibrate with --simulated; accepted: one of the two")
     if not simulated and seed is not None:
         raise InputError("--seed goes with --simulated, which is missing")
+    if not simulated and records is not None:
+        raise InputError("--records goes with --simulated, which is missing")
     library = open_library(traces, note, server_software=server_software)
     where: Any = {"device": [device], "server_device": [server_device], "bearer": [bearer]}
     if simulated:
@@ -99,7 +108,7 @@ def command(
         from shakedown.simulation.deployment import Site
 
         sites = [Site(*place, workers, seed, library, scale_from) for place in places(**where)]
-        rows = _simulated(suites, sites, within_s=within, percentile=percentile)
+        rows = _simulated(suites, sites, within_s=within, percentile=percentile, records=records)
     else:
         from shakedown.prediction.capacity import capacity_rows
 
@@ -148,7 +157,12 @@ def _calibrated(
 
 
 def _simulated(
-    suites: tuple[str, ...], sites: list[Site], *, within_s: float, percentile: float | None
+    suites: tuple[str, ...],
+    sites: list[Site],
+    *,
+    within_s: float,
+    percentile: float | None,
+    records: str | None,
 ) -> list[dict[str, Any]]:
     from shakedown.schema.base import builtins
     from shakedown.simulation.capacity import simulated_capacity
@@ -164,6 +178,6 @@ def _simulated(
             builtins(row)
             for site in sites
             for row in simulated_capacity(
-                suites, site, within_s=within_s, percentile=percentile, progress=advance
+                suites, site, within_s=within_s, percentile=percentile, records=records, progress=advance
             )
         ]

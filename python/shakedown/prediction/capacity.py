@@ -21,7 +21,7 @@ from shakedown.prediction.bounds import bounds, least, most
 from shakedown.prediction.figures import weakest
 from shakedown.prediction.library import TraceLibrary, opened
 from shakedown.prediction.predict import Row, check_model, each, loaded_times, wait_range
-from shakedown.prediction.prices import known_basis
+from shakedown.prediction.prices import Price, known_basis
 from shakedown.prediction.scenario import Scenario, scenario
 from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
@@ -142,13 +142,18 @@ def _workers(needed: int, fewer: int | None, more: int | None, basis: Basis, mis
     return {"estimate": needed, "lower": fewer, "upper": more, "basis": basis, "missing": []}
 
 
-def limit(one: Scenario, workers: int) -> Row | None:
-    """The rate at which a server's queue saturates; None where no cost of it is known."""
-    service, basis = one.service_s, known_basis([one.server])
+def limit(one: Scenario, workers: int, after: Price | None = None) -> Row | None:
+    """The rate at which a server's queue saturates; None where no cost of it is known. `after` is its work
+    for a client after the handshake.
+    """
+    parts = [one.server] if after is None else [one.server, after]
+    service, basis = one.service_s, known_basis(parts)
+    if after is not None:
+        service = service.plus(after.total)
     if service.low <= 0.0:
         return None
-    if one.server.missing:
-        return most(workers / service.low, basis, one.server.missing)
+    if missing := list(dict.fromkeys(name for part in parts for name in part.missing)):
+        return most(workers / service.low, basis, missing)
     return bounds(Range(*(workers / end for end in reversed(service))), basis)
 
 

@@ -349,7 +349,8 @@ class SimulatedCapacity(Promise, frozen=True, kw_only=True):
 
     `ready_s` (until the client may send data), `done_s` (until both sides have finished), `utilisation` are
     those at that rate, known to `precision`, of `clients`; `modelled_rate_per_s` is the formula's. The
-    whole 95 % interval of the figure is below the limit.
+    whole 95 % interval of the figure is below the limit. `records` is what each client sends after its
+    handshake and what that takes at that rate; `limit_per_s` counts it, and there is no formula with it.
     """
 
     kind: Literal["simulated"]
@@ -358,6 +359,7 @@ class SimulatedCapacity(Promise, frozen=True, kw_only=True):
     modelled_rate_per_s: Bounds | None
     clients: Count
     precision: Precision | None = None
+    records: Records | UnsetType = UNSET
     seed: Count
 
 

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import UNSET
+
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
 from shakedown.prediction.bounds import most, simulated
@@ -17,8 +19,9 @@ from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
 from shakedown.simulation.deployment import Site
-from shakedown.simulation.fleet import PRECISION, settle
-from shakedown.simulation.simulate import Job, run
+from shakedown.simulation.fleet import PRECISION, Settled, settle
+from shakedown.simulation.simulate import Job, after_handshake, missing_of, run, stands_on
+from shakedown.simulation.spec import Client, mean_work_s
 
 MAX_EVENTS, MAX_EVENTS_TRIED = 200_000_000, 100_000_000
 """At the rate that is answered, and at each that is tried: half a minute of one processor at most."""
@@ -53,9 +56,13 @@ def simulated_capacity(
     *,
     within_s: float,
     percentile: float | None = None,
+    records: str | None = None,
     progress: Callable[[str], None] = lambda label: None,
 ) -> list[SimulatedCapacity | FailedSimulatedCapacity]:
     """Find the highest Poisson rate at which handshakes stay within a promise: one row a suite.
+
+    `records` is what each client sends after its handshake, as `Fleet` has it: the server's work on it counts
+    at each rate.
 
     Raises:
         InputError: naming what was wrong and what is accepted.
@@ -66,10 +73,12 @@ def simulated_capacity(
         accepted = ", ".join(f"{one:g}" for one in PERCENTILES)
         raise InputError(f"percentile is {percentile!r}; accepted where it is simulated: {accepted}")
 
+    settle(Fleet(arrivals="poisson:1/s", records=records))
+
     def one(suite: str) -> tuple[Priced, dict[str, Any]]:
         found = site.priced(suite)
         progress(found.trace.suite)
-        search = _Search(found, within_s, percentile, site.server_workers, site.draws)
+        search = _Search(found, within_s, percentile, site.server_workers, site.draws, records)
         return found, {"row": search.row()}
 
     rows: list[SimulatedCapacity | FailedSimulatedCapacity] = []
@@ -85,23 +94,43 @@ class _Search:
     """Bisection on a logarithmic scale; every rate has the same draws, so that a higher one is no luckier."""
 
     def __init__(
-        self, one: Priced, within_s: float, percentile: float | None, workers: int, seed: int
+        self,
+        one: Priced,
+        within_s: float,
+        percentile: float | None,
+        workers: int,
+        seed: int,
+        records: str | None,
     ) -> None:
         self.one, self.within_s, self.percentile = one, within_s, percentile
-        self.workers, self.seed = workers, seed
-        service_s = one.service_s.mean
+        self.workers, self.seed, self.records = workers, seed, records
+        self.client = Client(one)
+        any_rate = self.settled(1.0, DOUBT)
+        self.stands_on = stands_on(self.client, any_rate)
+        self.after = after_handshake(self.client, any_rate)
+        service_s = mean_work_s([self.client], any_rate)
         self.limit_per_s = workers / service_s if service_s > 0.0 else None
-        self.modelled = capacity_row(one, within_s, percentile, workers)["rate_per_s"]
-        found = self.modelled or {"estimate": 0.0}
-        self.modelled_per_s: float = found["estimate"] or found["upper"] or 0.0
+        modelled = capacity_row(one, within_s, percentile, workers)["rate_per_s"]
+        found = modelled or {"estimate": 0.0}
+        # With what clients send later the formula tells where to begin, and no more.
+        share = one.service_s.mean / service_s if service_s > 0.0 else 1.0
+        self.modelled = modelled if records is None else None
+        self.modelled_per_s: float = (found["estimate"] or found["upper"] or 0.0) * share
+
+    def settled(self, rate_per_s: float, precision: float) -> Settled:
+        """What is simulated at a rate."""
+        fleet = Fleet(
+            arrivals=f"poisson:{rate_per_s:.6g}/s",
+            precision=precision,
+            max_events=MAX_EVENTS if precision <= PRECISION else MAX_EVENTS_TRIED,
+            replications=REPLICATIONS,
+            records=self.records,
+        )
+        return settle(fleet)
 
     def at(self, rate_per_s: float, precision: float) -> Simulated:
         """The fleet at a rate."""
-        arrivals = f"poisson:{rate_per_s:.6g}/s"
-        most = MAX_EVENTS if precision <= PRECISION else MAX_EVENTS_TRIED
-        fleet = Fleet(arrivals=arrivals, precision=precision, max_events=most, replications=REPLICATIONS)
-        settled = settle(fleet)
-        return run(Job(self.one, None, settled, self.workers, self.seed))
+        return run(Job(self.one, None, self.settled(rate_per_s, precision), self.workers, self.seed))
 
     def keeps(self, rate_per_s: float, precision: float = DOUBT) -> Simulated | None:
         """The fleet at a rate whose whole interval keeps the promise; None where it may be broken."""
@@ -163,9 +192,10 @@ class _Search:
 
     def bounds(self, rate_per_s: float) -> Row:
         """A rate; with work that has no cost, it is the most."""
-        basis = known_basis([self.one.client, self.one.server])
-        if self.one.missing:
-            return most(rate_per_s, basis, self.one.missing)
+        parts = [self.one.client, self.one.server, *self.after]
+        basis = known_basis(parts)
+        if missing := missing_of(parts):
+            return most(rate_per_s, basis, missing)
         return simulated(rate_per_s, basis)
 
     def row(self) -> SimulatedCapacity:
@@ -186,12 +216,14 @@ class _Search:
             "utilisation": None if found is None else found.utilisation.estimate,
             "ready_s": None if found is None else builtins(found.ready_s),
             "done_s": None if found is None else builtins(found.done_s),
-            "limit_per_s": limit(one, self.workers),
+            "limit_per_s": limit(one, self.workers, *self.after),
             "modelled_rate_per_s": self.modelled,
             "clients": 0 if found is None else found.clients,
             "precision": None if found is None else builtins(found.precision),
             "seed": self.seed,
-            "basis": one.basis,
-            "without_cost": [*one.client.without_cost, *one.server.without_cost],
+            "basis": self.stands_on["basis"],
+            "without_cost": self.stands_on["without_cost"],
         }
+        if found is not None and found.records is not UNSET:
+            plain["records"] = builtins(found.records)
         return convert(plain, SimulatedCapacity)

@@ -246,6 +246,7 @@ def _clients(fleet: Fleet, arrivals: Arrivals, records: Records | None) -> int:
         if arrivals.steady and given is None and records is not None:
             # The first run is simulated however many events it has: each record is two.
             enough = (MAX_EVENTS if fleet.max_events is None else fleet.max_events) // (4 * records.count)
+            enough -= enough % (fleet.replications or REPLICATIONS_TO_PRECISION)
             return max(REPLICATIONS_TO_PRECISION * LEAST_EACH, min(DEFAULT_CLIENTS, enough))
         return given or (DEFAULT_CLIENTS if arrivals.steady else DEFAULT_STORM_CLIENTS)
     there = len(arrivals.at_s)

@@ -205,7 +205,7 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
 
 def stands_on(client: Client, settled: Settled) -> dict[str, Any]:
     """What the work of a kind of client stands on, and what of it has no cost."""
-    sides = [*client.sides(), *_records(client, settled)]
+    sides = [*client.sides(), *after_handshake(client, settled)]
     without_cost = {tuple(one.items()): one for side in sides for one in side.without_cost}
     return {
         "basis": basis_of(sides),
@@ -214,7 +214,7 @@ def stands_on(client: Client, settled: Settled) -> dict[str, Any]:
     }
 
 
-def _records(client: Client, settled: Settled) -> list[Price]:
+def after_handshake(client: Client, settled: Settled) -> list[Price]:
     """All that a client sends after its handshake, as one more piece of the server's work."""
     price = client.record(settled)
     return [] if price is None or settled.records is None else [price.repeated(settled.records.count)]
@@ -225,7 +225,7 @@ def figures(
 ) -> dict[str, Any]:
     """What is said of any fleet, of one kind of clients or of several."""
     fleet, arrivals = settled.fleet, settled.arrivals
-    records = [price for one in clients for price in _records(one, settled)]
+    records = [price for one in clients for price in after_handshake(one, settled)]
     servers = missing_of([*(side for one in clients for side in one.sides("server")), *records])
     everything = missing_of([*(side for one in clients for side in one.sides()), *records])
     # When a client's next flight comes depends on its own work: later, it may wait for more or for less.

@@ -71,7 +71,7 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     /// Starts and stops servers; `None`: all are in service.
     scaler: Option<Scaler>,
     /// Connections after their handshake; `None`: clients send nothing then.
-    open: Option<Box<OpenConnections>>,
+    open: Option<Box<OpenConnections<'a>>>,
     shared: Shared<'a>,
     first_worker: u32,
     first_cell: u32,
@@ -173,6 +173,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         if let Some(scaler) = &fleet.scaler {
             fleet.queue.set(SCALING, scaler.next());
         }
+        fleet.join_earlier();
         fleet
     }
 

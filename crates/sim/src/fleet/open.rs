@@ -21,24 +21,50 @@ struct Connection {
     class: u16,
 }
 
+/// Clients that came before the run and get ready in it: in a steady state they do so as fast as others come.
+#[derive(Debug)]
+struct Earlier<'a> {
+    arrivals: Arrivals<'a>,
+    /// When the next is ready.
+    next: Ns,
+    /// The share that the servers let in, and what decides who is.
+    let_in: f64,
+    draws: Stream,
+    /// Those from before the run so far, the ones that were open at its start included.
+    count: u64,
+}
+
+impl Earlier<'_> {
+    /// Moves on to the next that is let in; false where there is none.
+    fn advance(&mut self) -> bool {
+        for at in self.arrivals.by_ref() {
+            if at > Ns::ZERO && (self.let_in >= 1.0 || self.draws.uniform() < self.let_in) {
+                self.next = at;
+                return true;
+            }
+        }
+        false
+    }
+}
+
 /// All that are open.
 #[derive(Debug)]
-pub(super) struct OpenConnections {
+pub(super) struct OpenConnections<'a> {
     spec: RecordsSpec,
     interval: Ns,
     /// The server's work on a record, by class.
     work: Vec<Ns>,
     /// By their next records. All have one interval, so whichever has sent a record, and whichever is new, is the last.
     line: VecDeque<Connection>,
-    /// Those from before the run have joined.
-    has_earlier: bool,
+    /// Clients from before the run that get ready in it, up to the first of the run.
+    earlier: Option<Earlier<'a>>,
     /// Worker time of the records that are finished.
     pub work_ns: u128,
     pub wait: Recorder,
     peak: usize,
 }
 
-impl OpenConnections {
+impl OpenConnections<'_> {
     /// Of a scenario with records.
     pub fn of(scenario: &Scenario) -> Option<Self> {
         let spec = scenario.records?;
@@ -48,15 +74,16 @@ impl OpenConnections {
             interval: spec.interval(),
             work: work.collect(),
             line: VecDeque::new(),
-            has_earlier: false,
+            earlier: None,
             work_ns: 0,
             wait: Recorder::default(),
             peak: 0,
         })
     }
 
-    fn push(&mut self, connection: Connection) {
-        self.line.push_back(connection);
+    /// A connection whose client is ready now.
+    fn push(&mut self, now: Ns, server: u32, class: u16) {
+        self.line.push_back(Connection { next: now + self.interval, server, left: self.spec.count, class });
         self.peak = self.peak.max(self.line.len());
     }
 
@@ -75,10 +102,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         let server = self.server_of(slot);
         let class = self.client(slot).class;
-        self.join_earlier(now);
         if let Some(open) = &mut self.open {
-            let left = open.spec.count;
-            open.push(Connection { next: now + open.interval, server, left, class });
+            open.earlier = None;
+            open.push(now, server, class);
         }
         self.next_record(now);
     }
@@ -86,18 +112,24 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// When the next record comes. There is none once no client is on its way in, or will come: whatever open connections would
     /// still send delays no handshake, and the run ends.
     pub(super) fn next_record(&mut self, now: Ns) {
-        let is_over = self.load.in_flight == 0 && self.next_arrival.is_none();
+        let is_last = self.next_arrival.is_none();
+        let is_over = self.load.in_flight == 0 && is_last;
         let Some(open) = &mut self.open else { return };
         if is_over {
             open.line.clear();
         }
-        match open.line.front() {
-            Some(first) => self.queue.set(RECORDS, first.next.max(now)),
+        if is_last {
+            // Else a run whose clients all fail would never end.
+            open.earlier = None;
+        }
+        let opens = open.earlier.as_ref().map(|earlier| earlier.next);
+        match open.line.front().map(|first| first.next).into_iter().chain(opens).min() {
+            Some(next) => self.queue.set(RECORDS, next.max(now)),
             None => self.queue.clear(RECORDS),
         }
     }
 
-    /// Clients whose time has come send a record each.
+    /// Clients whose time has come send a record each; those from before the run that are ready now have a connection.
     pub(super) fn send_records(&mut self, now: Ns) {
         if self.queue.is_empty() {
             // Nothing will happen to any client that is left.
@@ -105,6 +137,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             return;
         }
         self.advance(now);
+        self.open_earlier(now);
         while let Some(open) = &mut self.open
             && let Some(first) = open.line.front().copied().filter(|first| first.next <= now)
         {
@@ -125,63 +158,93 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.next_record(now);
     }
 
-    /// Connections that are open from before the run, where clients come at a rate: as many as a steady state has, each as
-    /// old as those that came before then. They join when the first client of the run is ready, so that no time is
-    /// missing between them and that client.
-    fn join_earlier(&mut self, now: Ns) {
-        let Some(open) = &mut self.open else { return };
-        if std::mem::replace(&mut open.has_earlier, true) {
-            return;
-        }
-        let (interval, count, lifetime) = (open.interval, open.spec.count, open.spec.lifetime());
-        let rate = self.scenario.arrivals.first_per_s();
+    /// Connections that are open at the start of the run, where clients come at a rate: as many as a steady state has, each as
+    /// old as those of clients that came before. Clients that were on their way in then get ready at the same rate, until the
+    /// first of the run is: no time is missing between them and that client, however long a handshake takes.
+    pub(super) fn join_earlier(&mut self) {
+        let scenario = self.scenario;
+        let rate = scenario.arrivals.first_per_s();
+        let Some(open) = &self.open else { return };
         if rate <= 0.0 {
             return;
         }
-        let arrivals = match &self.scenario.arrivals {
+        let (interval, count, lifetime) = (open.interval, open.spec.count, open.spec.lifetime());
+        let before = match &scenario.arrivals {
             // A rate that changes is taken to have been the first before.
             ArrivalSpec::Curve { .. } => ArrivalSpec::Poisson { per_s: rate },
             other => other.clone(),
         };
-        let let_in = self.scenario.let_in_per_s().min(rate) / rate;
+        let let_in = scenario.let_in_per_s().min(rate) / rate;
         // Backwards in time these processes are the same, and their times are ages.
-        let ages = Arrivals::of(&arrivals, u64::MAX, lifetime, Stream::of(self.seed, 0, EARLIER));
+        let ages = Arrivals::of(&before, u64::MAX, lifetime, Stream::of(self.seed, 0, EARLIER));
         let mut draws = Stream::of(self.seed, 0, LET_IN);
         // With room for those of the run, which come as fast as these go, so that the list is never copied.
         let expected = rate * let_in * lifetime.as_secs_f64();
-        let mut earlier = Vec::new();
-        let _ = earlier.try_reserve_exact((expected + 10.0 * expected.sqrt()) as usize + 64); // else it grows, and is copied
-        for (index, age) in ages.enumerate() {
+        let mut joined = Vec::new();
+        let _ = joined.try_reserve_exact((expected + 10.0 * expected.sqrt()) as usize + 64); // else it grows, and is copied
+        let mut all = 0;
+        for age in ages {
+            let number = all;
+            all += 1;
             let is_open = age > Ns::ZERO && age < lifetime && (let_in >= 1.0 || draws.uniform() < let_in);
             if !is_open {
                 continue;
             }
-            // No client of the run has such a number.
-            let number = u64::MAX - index as u64;
-            let class = self.kind(number).0;
+            let (server, class) = self.earlier_place(number);
             let sent = age.0 / interval.0;
-            let next = now + interval - Ns(age.0 % interval.0);
+            let next = interval - Ns(age.0 % interval.0);
             // Of at most as many records as one sends.
-            let left = count - sent as u32;
-            earlier.push(Connection { next, server: self.earlier_server(number, class, index), left, class });
+            joined.push(Connection { next, server, left: count - sent as u32, class });
         }
-        earlier.sort_unstable_by_key(|one| (one.next, one.server, one.left, one.class));
-        for one in &earlier {
+        joined.sort_unstable_by_key(|one| (one.next, one.server, one.left, one.class));
+        for one in &joined {
             self.servers[one.server as usize].connections += 1;
         }
+        let arrivals = Arrivals::of(&scenario.arrivals, u64::MAX, Ns::MAX, Stream::of(self.seed, 1, EARLIER));
+        let mut earlier = Earlier { arrivals, next: Ns::ZERO, let_in, draws, count: all };
+        let earlier = earlier.advance().then_some(earlier);
         if let Some(open) = &mut self.open {
             // No other connection is open yet.
-            open.line = earlier.into();
+            open.line = joined.into();
             open.peak = open.line.len();
+            open.earlier = earlier;
+        }
+        self.next_record(Ns::ZERO);
+    }
+
+    /// Clients from before the run that are ready now.
+    fn open_earlier(&mut self, now: Ns) {
+        while let Some(open) = &mut self.open
+            && let Some(earlier) = open.earlier.as_mut().filter(|earlier| earlier.next <= now)
+        {
+            let number = earlier.count;
+            earlier.count += 1;
+            if !earlier.advance() {
+                open.earlier = None;
+            }
+            let (server, class) = self.earlier_place(number);
+            self.servers[server as usize].connections += 1;
+            if let Some(open) = &mut self.open {
+                open.push(now, server, class);
+            }
+            self.events += 1;
         }
     }
 
+    /// Where a balancer has put a connection from before the run, and of which class its client is.
+    fn earlier_place(&self, index: u64) -> (u32, u16) {
+        // No client of the run has such a number.
+        let number = u64::MAX - index;
+        let class = self.kind(number).0;
+        (self.earlier_server(number, class, index), class)
+    }
+
     /// Where a balancer has put a connection from before the run.
-    fn earlier_server(&self, number: u64, class: u16, index: usize) -> u32 {
+    fn earlier_server(&self, number: u64, class: u16, index: u64) -> u32 {
         let count = self.scenario.server.servers;
         match self.scenario.server.balance {
             Balance::Hash | Balance::Cell if count > 1 => self.fixed_server(number, class),
-            _ => (index as u64 % u64::from(count)) as u32,
+            _ => (index % u64::from(count)) as u32,
         }
     }
 }

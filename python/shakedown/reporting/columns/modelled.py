@@ -312,6 +312,17 @@ def _capacity(row: Row) -> str:
     return marked(shown, row.get("rate_basis", row["basis"])) if row["rate_per_s"] is not None else shown
 
 
+def _by_formula(row: Row) -> str:
+    of_formula = {
+        "rate_per_s": row["modelled_rate_per_s"],
+        "rate_basis": None,
+        "rate_high_per_s": row.get("modelled_rate_high_per_s"),
+    }
+    # The formula knows of nothing after the handshake.
+    has_none = of_formula["rate_per_s"] is None and of_formula["rate_high_per_s"] is None
+    return NOTHING if has_none and row.get("limit_per_s") else _capacity({**row, **of_formula})
+
+
 def many_workers(count: float) -> str:
     """A number of workers: beyond a hundred two digits, rounded up."""
     whole_count = int(count)
@@ -345,8 +356,7 @@ CAPACITIES = (
            show=lambda value: NOTHING if value is None else load(value)),
     Column(key="modelled_rate_per_s", name="by formula", unit="1/s", rank=USUAL,
            meaning="as without --simulated",
-           text=lambda row: _capacity({**row, "rate_per_s": row["modelled_rate_per_s"], "rate_basis": None,
-                                       "rate_high_per_s": row.get("modelled_rate_high_per_s")})),
+           text=lambda row: _by_formula(row)),
     Column(key="ready_mean_s", name="ready", unit="s", rank=ROOM, show=time, meaning="mean at that rate"),
     Column(key="ready_p99_s", name="p99", unit="s", rank=ROOM, show=time, meaning="of ready at that rate"),
     Column(key="unloaded_s", name="unloaded", unit="s", rank=WIDE, text=lambda row: figure(row, "unloaded_s"),
@@ -392,5 +402,11 @@ def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
             yield f"{name}: {figure(found, 'unloaded_s')} without any load"
         if "calibration" in row:
             yield from _calibrated(row["calibration"])
+        if "records" in row:
+            from shakedown.reporting.columns.simulated import sent
+            from shakedown.schema.base import convert
+            from shakedown.schema.simulated import Records
+
+            yield f"{name}: {sent(convert(row['records'], Records), row['utilisation'])}"
     yield from no_figures(rows)
     yield from _other_builds(rows)

@@ -18,6 +18,7 @@ from shakedown.schema.simulated import (
     Endpoints,
     FailedSimulation,
     Precision,
+    Records,
     Simulated,
     SimulatedMix,
 )
@@ -245,20 +246,26 @@ def record_note(one: Simulated | SimulatedMix) -> Iterator[str]:
     """What clients send after their handshakes, and what of the server's time that takes."""
     if (found := one.records) is UNSET:
         return
+    saturates = ""
+    if (offered := _offered_at_most(one)) is not None and offered >= 1.0 and not one.unstable:
+        saturates = f" (at {time(found.work_s.upper)} each, the server would saturate)"
+    utilisation = one.utilisation.estimate or one.utilisation.lower or 0.0
+    yield sent(found, utilisation, saturates)
+
+
+def sent(found: Records, utilisation: float, remark: str = "") -> str:
+    """What clients send after their handshakes, and its part of a server's utilisation."""
     known = flat({"work_s": builtins(found.work_s)})
     work = interval(known, "work_s", time)
     if found.work_s.estimate is not None:
         work = f"{marked(figure(known, 'work_s'), found.work_s.basis)} ({work})"
-    of_it, all_of_it = (part.estimate or part.lower or 0.0 for part in (found.utilisation, one.utilisation))
+    of_it = found.utilisation.estimate or found.utilisation.lower or 0.0
     least = "" if found.utilisation.estimate is not None else "≥ "
-    saturates = ""
-    if (offered := _offered_at_most(one)) is not None and offered >= 1.0 and not one.unstable:
-        saturates = f" (at {time(found.work_s.upper)} each, the server would saturate)"
-    yield (
+    return (
         f"after its handshake each client sends {found.size_bytes:,} bytes every {time(found.interval_s)}, "
         f"{count(found.count, 'time')}; the server works {work} on each, "
-        f"{least}{share(of_it / all_of_it if all_of_it else 0.0)} of its utilisation"
-        f"{saturates}; at most {found.peak_open:,} connections were open"
+        f"{least}{share(of_it / utilisation if utilisation else 0.0)} of its utilisation"
+        f"{remark}; at most {found.peak_open:,} connections were open"
     )
 
 
