@@ -178,15 +178,11 @@ def _span(numbers: Sequence[float]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def all_points(thesis: Thesis, loads: Sequence[float] = LOADS) -> list[Point]:
-    """Every curve at every load."""
-    return [simulate(thesis, curve, load) for curve in curves(thesis) for load in loads]
-
-
 def main() -> None:
     """Simulates and prints the table."""
     thesis = Thesis(load(SLUG))
-    print("\n".join(table(all_points(thesis), thesis)))
+    points = [simulate(thesis, curve, at) for curve in curves(thesis) for at in LOADS]
+    print("\n".join(table(points, thesis)))
 
 
 if __name__ == "__main__":

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selection, label, named, shared
+from shakedown.reporting.columns.measured import HANDSHAKES
 from shakedown.reporting.columns.modelled import PREDICTIONS
-from shakedown.reporting.terminal.listing import listing
+from shakedown.reporting.terminal.listing import layout, listing
+from shakedown.schema.base import SIDES
 
 COLUMNS = (
     label("suite", "suite", path=True),
@@ -108,6 +110,24 @@ def test_figures_without_room_are_named_and_no_row_is_torn():
     assert heading.split() == ["suite", "a", "b"]
     assert len(found) == 2
     assert left_out == "no room for: c, d"
+
+
+@pytest.mark.parametrize("width", range(50, 200, 10))
+def test_columns_do_not_depend_on_how_noisy_a_measurement_was(width):
+    rows = [
+        {
+            "label": suite, "bytes": 4321, "flights": 4, "repeat": 30, "preempted": 0,
+            **{f"{side}_{what}": 0.0 for side in SIDES for what in ("key_us", "signature_us", "common_us")},
+        }
+        for suite in ("tls1.3/x25519/p256/server", "tls1.2/rsa/rsa2048/server/resumed")
+    ]  # fmt: skip
+
+    def shown(mean_us: float, sd_us: float) -> tuple[list[str], bool]:
+        times = {f"{side}{what}": us for side in SIDES for what, us in (("_us", mean_us), ("_sd_us", sd_us))}
+        found = layout(HANDSHAKES, [row | times for row in rows], Selection(), width)
+        return [one.key for one in found.columns], found.fold_headings
+
+    assert shown(12.3, 0.0) == shown(99.9, 99.0) == shown(1234.0, 10.0) == shown(999_900.0, 900_000.0)
 
 
 def test_what_is_bounded_is_a_column_of_wide_tables():

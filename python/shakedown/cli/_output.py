@@ -37,11 +37,23 @@ json_option = click.option(
 force_option = click.option("--force", is_flag=True, help="Replace existing files.")
 
 
-def rows_options(columns: Callable[[dict[str, Any]], Sequence[Column]]) -> Callable[[Command], Command]:
+def rows_options(
+    columns: str | Callable[[dict[str, Any]], Sequence[Column]],
+) -> Callable[[Command], Command]:
     """Adds the options of commands that print rows; their `Selection` arrives as `selection`.
 
-    Names of columns are checked before anything is computed; `columns` makes them of the other options.
+    Names of columns are checked before anything is computed. `columns` names them, as `MODULE.NAME` of
+    `reporting.columns`, which is loaded when it is needed; or it makes them of the other options.
     """
+
+    def known(given: dict[str, Any]) -> Sequence[Column]:
+        if not isinstance(columns, str):
+            return columns(given)
+        from importlib import import_module
+
+        module, _, name = columns.partition(".")
+        found: Sequence[Column] = getattr(import_module(f"shakedown.reporting.columns.{module}"), name)
+        return found
 
     def decorated(command: Command) -> Command:
         from functools import wraps
@@ -61,9 +73,7 @@ def rows_options(columns: Callable[[dict[str, Any]], Sequence[Column]]) -> Calla
             selection = Selection(wide, names, sort or "", as_csv)
             if as_csv and given.get("as_json"):
                 raise click.UsageError("--csv with --json; accepted: one of the two")
-            return command(
-                selection=selection.checked(columns(given)) if names or sort else selection, **given
-            )
+            return command(selection=selection.checked(known(given)) if names or sort else selection, **given)
 
         for option in (
             click.option("--csv", "as_csv", is_flag=True, help="Print CSV: all columns, exact values."),
@@ -111,6 +121,19 @@ def print_objects(objects: Sequence[Any], selection: Selection, kind: str = "") 
     every = table.shown is None or selection.columns or selection.csv
     columns = table.columns if every or table.shown is None else table.shown
     print_rows(columns, table.rows, selection, title=table.title, notes=table.notes)
+
+
+def print_estimates(
+    rows: Sequence[Mapping[str, Any]], selection: Selection, kind: str, *, as_json: bool
+) -> None:
+    """Dicts of a kind of objects as JSON, or as their table with a line for each suite without figures."""
+    if as_json:
+        print_json(rows)
+        return
+    good = [row for row in rows if "error" not in row]
+    if good:
+        print_objects(good, selection, kind)
+    print_failures(rows, to_error=selection.csv)
 
 
 def print_failures(rows: Iterable[Mapping[str, Any]], *, to_error: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from shakedown.errors import InputError, ShakedownError
 from shakedown.reporting.terminal.figures import no_figure
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
+    from shakedown.reporting.columns import Selection
     from shakedown.schema.aka import (
         AttachGroup,
         AttachRun,
@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 MAX_SUBSCRIBERS = 10_000
 _file = click.Path(path_type=Path)
 _DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
-
-
-def _attaches(_given: dict[str, Any]) -> Sequence[Column]:
-    from shakedown.reporting.columns.attaches import ATTACHES
-
-    return ATTACHES
 
 
 @click.group("aka", cls=Group)
@@ -146,7 +140,7 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
 @scale_from_option
 @click.option("--samples", is_flag=True, help="With --json: print the times of each attach.")
 @json_option
-@rows_options(_attaches)
+@rows_options("attaches.ATTACHES")
 def run(
     suite: str,
     bearer: str,
@@ -443,7 +437,7 @@ def _show_summary(found: SgsnSummary) -> None:
 @click.option("--data", metavar="TEXT", help="User data to send under the derived keys; the SGSN returns it.")
 @click.option("--samples", is_flag=True, help="With --json: print the times of each attach.")
 @json_option
-@rows_options(_attaches)
+@rows_options("attaches.ATTACHES")
 def mobile(
     sgsns: tuple[str, ...],
     attaches: int,

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from shakedown.cli._output import echo, json_option, print_json, print_objects, rows_options
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
+    from shakedown.reporting.columns import Selection
     from shakedown.schema.profiles import BearerEnergy
-
-
-def _columns(_given: dict[str, Any]) -> Sequence[Column]:
-    from shakedown.reporting.columns.catalogue import BEARERS
-
-    return BEARERS
 
 
 @click.command("bearers", epilog="Example: shakedown bearers 'gprs-*'")
 @json_option
-@rows_options(_columns)
+@rows_options("catalogue.BEARERS")
 @click.argument("names", nargs=-1, metavar="[NAME]…")
 def command(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
     """List the bearer profiles; with NAME…, only those, with their sources.

@@ -4,7 +4,7 @@ rate needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,7 @@ from shakedown.cli._options import suites_argument
 from shakedown.cli._output import (
     json_option,
     note,
-    print_failures,
-    print_json,
-    print_objects,
+    print_estimates,
     progress_bar,
     rows_options,
 )
@@ -24,15 +22,9 @@ from shakedown.cli._scenario import Duration, Rate, scenario_options
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
+    from shakedown.reporting.columns import Selection
     from shakedown.schema.predictions import Calibration
     from shakedown.simulation.deployment import Site
-
-
-def _columns(_given: dict[str, Any]) -> Sequence[Column]:
-    from shakedown.reporting.columns.modelled import CAPACITIES
-
-    return CAPACITIES
 
 
 @click.command("capacity", epilog="Example: shakedown capacity tls1.3/x25519/p256/server --within 2s")
@@ -63,7 +55,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 @click.option("--authorized-target", metavar="HOST", help="Permit load on HOST, another machine.")
 @click.option("--seed", type=int, metavar="K", help="Random seed.  [default: 1]")
 @json_option
-@rows_options(_columns)
+@rows_options("modelled.CAPACITIES")
 def command(
     suites: tuple[str, ...],
     device: str,
@@ -126,13 +118,7 @@ def command(
             scale_from=scale_from,
             calibrations=calibrations,
         )
-    if as_json:
-        print_json(rows)
-        return
-    good = [row for row in rows if "error" not in row]
-    if good:
-        print_objects(good, selection, "Capacity")
-    print_failures(rows, to_error=selection.csv)
+    print_estimates(rows, selection, "Capacity", as_json=as_json)
 
 
 def _calibrated(

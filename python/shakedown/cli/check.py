@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click.exceptions import Exit
@@ -22,13 +21,7 @@ from shakedown.cli._output import (
 )
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
-
-
-def _columns(_given: dict[str, Any]) -> Sequence[Column]:
-    from shakedown.reporting.columns.comparison import CHECKED
-
-    return CHECKED
+    from shakedown.reporting.columns import Selection
 
 
 @click.command("check", epilog="Example: shakedown check --record tls1.2/psk")
@@ -40,7 +33,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
 @force_option
 @json_option
-@rows_options(_columns)
+@rows_options("comparison.CHECKED")
 def command(
     budget: tuple[str, ...],
     record: bool,

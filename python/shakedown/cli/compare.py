@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click.exceptions import Exit
@@ -21,16 +20,10 @@ from shakedown.cli._output import (
 )
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
+    from shakedown.reporting.columns import Selection
     from shakedown.schema.comparison import Comparison
 
 FOLDER = click.Path(path_type=Path)
-
-
-def _columns(_given: dict[str, Any]) -> Sequence[Column]:
-    from shakedown.reporting.columns.comparison import COMPARED
-
-    return COMPARED
 
 
 @click.command(
@@ -79,7 +72,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 @click.option("--all", "every", is_flag=True, help="All figures; else whole handshakes, and what differs.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
 @json_option
-@rows_options(_columns)
+@rows_options("comparison.COMPARED")
 def command(
     folders: tuple[Path, ...],
     pair: tuple[str, str] | None,

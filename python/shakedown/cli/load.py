@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,14 +26,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from shakedown.experiments.load_generators import Generators
-    from shakedown.reporting.columns import Column, Selection
+    from shakedown.reporting.columns import Selection
     from shakedown.schema.live import LoadProgress, LoadRun
-
-
-def _columns(_given: dict[str, Any]) -> Sequence[Column]:
-    from shakedown.reporting.columns.live import TIMES
-
-    return TIMES
 
 
 @click.command(
@@ -46,7 +40,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 @computed_where
 @force_option
 @json_option
-@rows_options(_columns)
+@rows_options("live.TIMES")
 def command(
     target: str,
     suite: str | None,

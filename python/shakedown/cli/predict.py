@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shakedown.cli._options import suites_argument
-from shakedown.cli._output import json_option, note, print_failures, print_json, print_objects, rows_options
+from shakedown.cli._output import json_option, note, print_estimates, rows_options
 from shakedown.cli._scenario import Charge, Duration, Rate, note_without_setup, scenario_options
 from shakedown.prediction.literature import LITERATURE
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
-
-
-def _columns(_given: dict[str, Any]) -> Sequence[Column]:
-    from shakedown.reporting.columns.modelled import PREDICTIONS
-
-    return PREDICTIONS
+    from shakedown.reporting.columns import Selection
 
 
 @click.command(
@@ -70,7 +63,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 )
 @click.option("--from-idle", is_flag=True, help="The radio is idle at first and has to be set up.")
 @json_option
-@rows_options(_columns)
+@rows_options("modelled.PREDICTIONS")
 def command(
     suites: tuple[str, ...],
     device: str,
@@ -110,10 +103,4 @@ def command(
     )
     if given["from_idle"]:
         note_without_setup(network for *_, network in places([device], [server_device], [bearer]))
-    if as_json:
-        print_json(rows)
-        return
-    good = [row for row in rows if "error" not in row]
-    if good:
-        print_objects(good, selection, "Prediction")
-    print_failures(rows, to_error=selection.csv)
+    print_estimates(rows, selection, "Prediction", as_json=as_json)

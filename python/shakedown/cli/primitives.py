@@ -22,14 +22,8 @@ from shakedown.cli._output import (
 from shakedown.cli._scenario import Duration
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
+    from shakedown.reporting.columns import Selection
     from shakedown.schema.primitives import Timing
-
-
-def _columns(_given: object) -> Sequence[Column]:
-    from shakedown.reporting.columns.primitives import PRIMITIVES
-
-    return PRIMITIVES
 
 
 @click.command("primitives", epilog="Example: shakedown primitives sign p256 --seconds 100ms")
@@ -52,7 +46,7 @@ def _columns(_given: object) -> Sequence[Column]:
 )
 @force_option
 @json_option
-@rows_options(_columns)
+@rows_options("primitives.PRIMITIVES")
 def command(
     words: tuple[str, ...],
     filters: tuple[str, ...],

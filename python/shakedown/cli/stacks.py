@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from shakedown.cli._output import json_option, print_json, print_objects, rows_options
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
-
-
-def _columns(_given: dict[str, Any]) -> Sequence[Column]:
-    from shakedown.reporting.columns.catalogue import STACKS
-
-    return STACKS
+    from shakedown.reporting.columns import Selection
 
 
 @click.command("stacks", epilog="Example: shakedown stacks")
 @json_option
-@rows_options(_columns)
+@rows_options("catalogue.STACKS")
 def command(as_json: bool, selection: Selection) -> None:
     """List the stacks: the TLS and WTLS implementations."""
     from shakedown import native

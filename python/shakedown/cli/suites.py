@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,13 +10,7 @@ from shakedown.cli._output import echo, json_option, print_json, print_objects, 
 from shakedown.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
-
-
-def _columns(_given: dict[str, Any]) -> Sequence[Column]:
-    from shakedown.reporting.columns.catalogue import SUITES
-
-    return SUITES
+    from shakedown.reporting.columns import Selection
 
 
 @click.command("suites", epilog="Example: shakedown suites 'tls1.3/*/mldsa65/server'")
@@ -25,7 +18,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
     "--all", "show_all", is_flag=True, help="Also list suites that cannot run, each with the reason."
 )
 @json_option
-@rows_options(_columns)
+@rows_options("catalogue.SUITES")
 @click.argument("words", nargs=-1, metavar="[WORD]…")
 def command(show_all: bool, as_json: bool, words: tuple[str, ...], selection: Selection) -> None:
     """List the suites that can run on this machine.

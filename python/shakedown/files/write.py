@@ -66,11 +66,11 @@ def _is_same(path: Path, other: Path) -> bool:
         return False
 
 
-def check_writable(path: Path, replace: bool = False, accepted: str = FORCE) -> None:
+def check_writable(path: Path, replace: bool = False) -> None:
     """As `check_free`; also refuses a folder that takes no files. Raises `InputError` or `ShakedownError`."""
-    check_free(path, replace, accepted)
+    check_free(path, replace)
     if not is_special(path):
-        Destination(path, replace=replace, accepted=accepted).abandon()
+        Destination(path, replace=replace).abandon()
 
 
 def draft_of(path: Path) -> Path:

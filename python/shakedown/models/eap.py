@@ -29,6 +29,12 @@ SESSION_ID_BYTES = 32
 FREERADIUS_ROUNDS = 50
 """Rounds behind the first request after which FreeRADIUS 3.2 gives a session up (`rlm_eap/mem.c`)."""
 
+IDENTITY_BYTES = 1
+"""The shortest name in the clear, which also stands in each request's User-Name."""
+
+_ACCESS_POINT_BYTES = 29
+"""Our access point's other attributes: NAS-Identifier of nine bytes, Service-Type, NAS-Port-Type, Framed-MTU.
+"""
 _PIECE_BYTES = 253
 _ATTRIBUTE_BYTES = 2
 _PACKET_BYTES = 20 + 18
@@ -80,7 +86,6 @@ def tls_packets(
     client_fragment_bytes: int,
     server_fragment_bytes: int,
     *,
-    identity_bytes: int = 1,
     length_always: bool = False,
 ) -> list[Packet]:
     """The EAP packets of an authentication, peer and server in turn, from the identity to EAP-Success.
@@ -89,7 +94,6 @@ def tls_packets(
         flights: sender and TLS bytes of each, in turn, the client's first; in TLS 1.3 with the server's
             protected byte and its ticket as the last.
         client_fragment_bytes, server_fragment_bytes: TLS bytes in a fragment.
-        identity_bytes: length of the name in the clear.
         length_always: the server writes the flight's length into every fragment, as FreeRADIUS does.
 
     Raises:
@@ -97,7 +101,7 @@ def tls_packets(
     """
     if not flights or any(sender != ("client", "server")[i % 2] for i, (sender, _) in enumerate(flights)):
         raise ValueError("flights do not alternate; accepted: the client's first, then each side in turn")
-    packets = [Packet("client", TYPED_BYTES + identity_bytes), Packet("server", TLS_BYTES)]
+    packets = [Packet("client", TYPED_BYTES + IDENTITY_BYTES), Packet("server", TLS_BYTES)]
     for index, (sender, size) in enumerate(flights):
         other: Side = "server" if sender == "client" else "client"
         room = client_fragment_bytes if sender == "client" else server_fragment_bytes
@@ -115,37 +119,32 @@ def tls_packets(
     return packets
 
 
-def aka_packets(identity_bytes: int = 1) -> list[Packet]:
+def aka_packets() -> list[Packet]:
     """The EAP packets of a full EAP-AKA authentication whose identity is known (RFC 4187 section 9)."""
     head = TYPED_BYTES + 3
     rand = autn = mac = 20
     result = 4 + 8
     return [
-        Packet("client", TYPED_BYTES + identity_bytes),
+        Packet("client", TYPED_BYTES + IDENTITY_BYTES),
         Packet("server", head + rand + autn + mac),
         Packet("client", head + result + mac),
         Packet("server", HEADER_BYTES),
     ]
 
 
-def exchanged(
-    packets: Sequence[Packet], *, identity_bytes: int = 1, state_bytes: int = 20, access_point_bytes: int = 29
-) -> Exchanged:
+def exchanged(packets: Sequence[Packet], *, state_bytes: int = 20) -> Exchanged:
     """What packets come to over RADIUS.
 
     Args:
         packets: from `tls_packets` or `aka_packets`, identity to EAP-Success.
-        identity_bytes: length of the name in the clear, which stands in each request's User-Name.
         state_bytes: the server's State; ours has 20.
-        access_point_bytes: the access point's other attributes: NAS-Identifier of nine bytes, Service-Type,
-            NAS-Port-Type, Framed-MTU in ours.
     """
     requests = [packet for packet in packets if packet.sender == "client"]
     eap = sum(packet.size_bytes for packet in packets)
     pieces = sum(math.ceil(packet.size_bytes / _PIECE_BYTES) for packet in packets)
     state = _ATTRIBUTE_BYTES + state_bytes
     radius = eap + _ATTRIBUTE_BYTES * pieces + _PACKET_BYTES * len(packets) + _MPPE_BYTES
-    radius += len(requests) * (_ATTRIBUTE_BYTES + identity_bytes + access_point_bytes)
+    radius += len(requests) * (_ATTRIBUTE_BYTES + IDENTITY_BYTES + _ACCESS_POINT_BYTES)
     # Every challenge has a State, and the request after it returns it.
     radius += 2 * state * (len(requests) - 1)
     held = sum(packet.flight is not None for packet in packets)

@@ -59,10 +59,7 @@ def reproduce(
     *,
     repeat: int = DEFAULT_REPEAT,
     measured: Replication | None = None,
-    rounds: int | None = None,
-    minutes: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
-    kept: Callable[[Replication], None] | None = None,
 ) -> list[Reproduction]:
     """Reproduces papers: computes from their own inputs, measures the modern rerun, and gives verdicts.
 
@@ -70,10 +67,7 @@ def reproduce(
         wanted: short names of papers, or ``all``.
         repeat: handshakes of each suite.
         measured: figures measured before, in place of measuring now.
-        rounds: how often every suite is measured, all suites in turn; `here.ROUNDS` if not given.
-        minutes: begin no round of measuring that would end later.
         progress: called with the work done, the total, and the next suite.
-        kept: given what is measured so far, after each round.
     """
     from shakedown.papers import replication as measuring
     from shakedown.papers.load import load
@@ -83,16 +77,12 @@ def reproduce(
     chosen = [find(name) for one in wanted for name in names(one)]
     suites = list(dict.fromkeys(suite for one in chosen for suite in one.suites))
 
-    count = rounds or measuring.ROUNDS
-
     def tell(done: int, suite: str) -> None:
         if progress:
-            progress(done, count * len(suites), suite)
+            progress(done, measuring.ROUNDS * len(suites), suite)
 
     if measured is None:
         transfers = dict.fromkeys(transfer for one in chosen for transfer in one.transfers)
-        measured = measuring.measure(
-            suites, repeat, transfers, rounds=count, minutes=minutes, progress=tell, kept=kept
-        )
+        measured = measuring.measure(suites, repeat, transfers, progress=tell)
     others = variants(measured)
     return [repeat_one(one, load(one.slug), measured, others) for one in chosen]

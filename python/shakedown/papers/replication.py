@@ -84,9 +84,7 @@ class Cost:
             if message.name == name and sender in (None, message.sender)
         )
 
-    def operation_us(
-        self, side: Side, operation: str, messages: Iterable[str] | None = None, kind: str | None = None
-    ) -> float:
+    def operation_us(self, side: Side, operation: str, messages: Iterable[str] | None = None) -> float:
         """One side's time in an operation, in µs: all, or that in messages of these names."""
         names = None if messages is None else set(messages)
         return sum(
@@ -94,7 +92,6 @@ class Cost:
             for one in self.operations
             if one.side == side
             and one.operation == operation
-            and (kind is None or one.kind == kind)
             and (names is None or (one.message is not None and self.messages[one.message].name in names))
         )
 

@@ -163,7 +163,6 @@ def profile_of(
     measured: Sequence[dict[str, Any]],
     connection: dict[str, float] | None,
     *,
-    title: str | None = None,
     other: OtherOpenssl | None = None,
     change: float = 1.0,
 ) -> str:
@@ -200,7 +199,7 @@ def profile_of(
         build = f"as installed, {architecture}"
     about = About(
         name=name,
-        title=title or f"This machine: {machine.cpu}",
+        title=f"This machine: {machine.cpu}",
         chip=machine.cpu,
         clock_hz=float(machine.clock_hz or 1e9),
         library=library,

@@ -2,7 +2,7 @@
 
 A row says which scenario (a handshake's identity, devices, bearer, rate), which figure (quantity, side,
 message, operation, statistic), its value with its unit, over how many repetitions, of which kind, and from
-which run. `quantities.py` says what each quantity is.
+which run. `quantities.csv` says what each quantity is.
 """
 
 from __future__ import annotations

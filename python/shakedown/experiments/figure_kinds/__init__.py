@@ -3,7 +3,7 @@
 A module defines how its figures are computed (`run` converts a scenario to the object that is printed, `rows`
 that object to rows of the table), and whatever else of `Kind` is not as that has it: the experiment's table
 that it reads, its scenarios of an experiment, how they look on a terminal. Its quantities are in
-`results/quantities.py`. In the report they look as the module of its name in `reporting/html` has it
+`results/quantities.csv`. In the report they look as the module of its name in `reporting/html` has it
 (`sections`, and `answer` and `findings` where there are any). Terminal and report query the table, and
 nothing else; runner, command line and reference ask this registry.
 """

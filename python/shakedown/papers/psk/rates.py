@@ -61,15 +61,15 @@ def above_100k(data: PaperData, replication: Replication) -> Check:
     )
 
 
-def crossovers_bits_per_s(data: PaperData, replication: Replication, factor: float = 1.0) -> list[float]:
-    """Rates below which DHE_PSK beats RSA on a machine ``factor`` times slower than this, by key size."""
+def crossovers_bits_per_s(data: PaperData, replication: Replication) -> list[float]:
+    """Rates below which DHE_PSK beats RSA on this machine, by key size."""
     return [
         float(
             crossover_rate_bits_per_s(
                 size_bytes(data, "rsa", bits),
                 size_bytes(data, "dhe_psk", bits),
-                factor * processing_s(replication, "rsa", bits),
-                factor * processing_s(replication, "dhe_psk", bits),
+                processing_s(replication, "rsa", bits),
+                processing_s(replication, "dhe_psk", bits),
             )
         )
         for bits in KEY_BITS

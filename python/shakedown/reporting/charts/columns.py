@@ -27,7 +27,6 @@ def grouped_bars(
     series: str,
     y: str,
     *,
-    panels: str | None = None,
     log: bool = False,
     facet: str | None = None,
     free: bool = False,
@@ -38,9 +37,8 @@ def grouped_bars(
     Args:
         values: rows.
         x, series, y: their fields; orders are those in which values first come.
-        panels: field whose values get a panel each, above each other.
         log: logarithmic heights.
-        facet: as panels, side by side.
+        facet: field whose values get a panel each, side by side.
         free: a scale of its own for each panel.
         x_title: title of the horizontal axis.
     """
@@ -65,10 +63,9 @@ def grouped_bars(
             "color": colour_of(series, names),
         },
         count,
-        panels,
     )
-    definition = panelled(unit, values, panels, facet)
-    if panels or facet:
+    definition = panelled(unit, values, None, facet)
+    if facet:
         # Bars side by side share their horizontal scale with the other panels: else they get no width.
         definition["resolve"] = {"scale": {"y": "independent" if free else "shared"}}
     return definition
@@ -86,7 +83,10 @@ def stacked_bars(
     y_max: float | None = None,
     x_title: str | None = None,
 ) -> Definition:
-    """Bars of parts on top of each other; fields as in ``grouped_bars``; ``free`` scales each panel alone."""
+    """Bars of parts on top of each other; fields as in ``grouped_bars``; ``free`` scales each panel alone.
+
+    ``panels`` is as ``facet``, above each other.
+    """
     names, groups = order_of(values, part), order_of(values, x)
     count = len(order_of(values, facet)) if facet else 1
     ranked = [{**row, "_rank": names.index(str(row[part]))} for row in values]
@@ -112,7 +112,7 @@ def _names(x: str, groups: list[str], count: int, title: str | None) -> dict[str
     return {"field": x, "type": "nominal", "sort": groups, "title": title, "axis": names_axis(groups, count)}
 
 
-def _bars(x: dict[str, Any], encoding: dict[str, Any], count: int, panels: str | None) -> Definition:
+def _bars(x: dict[str, Any], encoding: dict[str, Any], count: int, panels: str | None = None) -> Definition:
     return {
         "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.5},
         "encoding": {"x": x, **encoding},

@@ -46,7 +46,9 @@ class Column:
     `identity` is left out of a table whose rows all have the same. A `group` is shown whole or not at all.
     `prose` is folded into the room that is left. `interval` makes the text of the interval that holds the
     value, where the row has no keys `…_low_…` and `…_high_…` of it. Columns with a `section` are replaced by
-    its text, on a line above the rows that share it, unless columns or an order are asked for.
+    its text, on a line above the rows that share it, unless columns or an order are asked for. A column of
+    measured figures is `min_width` characters wide at least, as the widest of them usually is: which columns
+    fit must not depend on this run's figures.
     """
 
     key: str
@@ -63,6 +65,7 @@ class Column:
     prose: bool = False
     interval: Callable[[Row], str] | None = None
     section: Callable[[Row], str] | None = None
+    min_width: int = 0
 
     def cell(self, row: Row) -> str:
         """What people read."""
@@ -76,9 +79,8 @@ def label(key: str, name: str, meaning: str = "", **more: Any) -> Column:  # noq
 
 def seconds(key: str, name: str, meaning: str = "", digits: int = 3, **more: Any) -> Column:  # noqa: ANN401
     """A column of times."""
-    return Column(
-        key=key, name=name, meaning=meaning, unit="s", **{"show": lambda value: time(value, digits), **more}
-    )
+    defaults = {"show": lambda value: time(value, digits), "min_width": len("12.3 µs")}
+    return Column(key=key, name=name, meaning=meaning, unit="s", **{**defaults, **more})
 
 
 def shares(key: str, name: str, meaning: str = "", digits: int = 0, **more: Any) -> Column:  # noqa: ANN401

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, label, seconds
+from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label, seconds
 from shakedown.reporting.terminal.figures import NOTHING, milliseconds, time, whole, yes_no
 from shakedown.schema.base import SIDES
 
@@ -52,6 +52,7 @@ CONNECTIONS = (
 
 def connection_row(connection: Connection) -> dict[str, Any]:
     """One connection of `inspect` as a row of `CONNECTIONS`."""
+    messages = list(message_rows(connection))
     return {
         "connection": connection.index,
         **{
@@ -62,20 +63,18 @@ def connection_row(connection: Connection) -> dict[str, Any]:
         "bytes": connection.bytes.total,
         "messages": len(connection.messages),
         "resent": sum(connection.retransmissions.of(side).segments for side in SIDES),
-        "network_s": _waited(connection, "network_s"),
-        **{f"{side}_wait_s": _waited(connection, "peer_s", side) for side in SIDES},
+        "network_s": waited(messages, "network_s"),
+        **{f"{side}_wait_s": waited(messages, "sender_s", side) for side in SIDES},
         "state": _state(connection),
     }
 
 
-def _waited(connection: Connection, key: str, side: str | None = None) -> float | None:
+def waited(messages: Iterable[Row], key: str, side: str | None = None) -> float | None:
     """Seconds that the handshake's messages were waited for in that way; None where none of them tells."""
     waits = [
-        wait
-        for message in connection.messages
-        if (wait := getattr(message, key)) is not None
-        and message.flight is not None
-        and side in (None, message.sender)
+        one[key]
+        for one in messages
+        if one[key] is not None and one["flight"] is not None and side in (None, one["sender"])
     ]
     return sum(waits) if waits else None
 

@@ -11,6 +11,8 @@ from shakedown.schema.base import builtins
 from shakedown.schema.budget import CheckedLimit
 from shakedown.schema.comparison import Compared
 
+AMOUNT_WIDTH = len("12.345 ms")
+
 
 def percent(share: float | None) -> str:
     """A change as people read it; a minus sign for what became less."""
@@ -82,18 +84,33 @@ COMPARED = (
         group="figures",
         rank=ROOM,
         text=lambda row: amount(row["before"], row["unit"]),
+        min_width=AMOUNT_WIDTH,
     ),
     Column(
         key="after",
         name="after",
         meaning="of a time: before with the change, at the same pace of the machine",
         text=lambda row: amount(row["after"], row["unit"]),
+        min_width=AMOUNT_WIDTH,
         group="figures",
         rank=ROOM,
     ),
-    label("change", "change", "Hodges and Lehmann's estimate; of counts, the ratio", show=percent),
-    label("interval", "interval", "of the change, for all times at once", text=interval, rank=OFTEN),
-    label("verdict", "verdict", text=verdict_words),
+    label(
+        "change",
+        "change",
+        "Hodges and Lehmann's estimate; of counts, the ratio",
+        show=percent,
+        min_width=len("−12.3 %"),
+    ),
+    label(
+        "interval",
+        "interval",
+        "of the change, for all times at once",
+        text=interval,
+        rank=OFTEN,
+        min_width=len("−12.3 % … −12.3 %"),
+    ),
+    label("verdict", "verdict", text=verdict_words, min_width=len("equivalent")),
     label("reason", "reason", rank=WIDE),
     Column(key="n", name="n", rank=WIDE, meaning="pairs, or readings of the smaller group"),
     *(

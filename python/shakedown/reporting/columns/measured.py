@@ -57,6 +57,7 @@ def _mean(side: str) -> Column:
         text=text,
         meaning=meaning,
         interval=lambda row: f"± {share(uncertainty(row, side), 1)}",
+        min_width=len("0.012 ± 12%"),
     )
 
 
@@ -68,6 +69,7 @@ def _class(side: str, kind: str) -> Column:
         rank=ROOM,
         group="classes",
         show=lambda value: milliseconds(value) if value else NOTHING,
+        min_width=len("0.012"),
         meaning=f"of the {side}'s mean: {_CLASS_MEANING[kind]}",
     )
 

@@ -121,6 +121,12 @@ def _stacks(objects: Sequence[Any]) -> ObjectTable:
     return ObjectTable(STACKS, builtins(objects))
 
 
+def _diagnoses(objects: Sequence[Any]) -> ObjectTable:
+    from shakedown.reporting.columns.comparison import DIAGNOSES
+
+    return ObjectTable(DIAGNOSES, builtins(objects))
+
+
 def _compared(objects: Sequence[Any]) -> ObjectTable:
     from shakedown.reporting.columns.comparison import COMPARED, compared_row
 
@@ -147,5 +153,6 @@ _TABLES: dict[str, Callable[[Sequence[Any]], ObjectTable]] = {
     "StackEntry": _stacks,
     "Compared": _compared,
     "CheckedLimit": _checked,
+    "Diagnosis": _diagnoses,
 }
 """By the name of the type, so that only the columns in use are loaded."""

@@ -20,7 +20,7 @@ TITLE = "primitives on this machine, µs"
 def _microseconds(key: str, name: str, meaning: str, rank: int = ALWAYS) -> Column:
     return Column(
         key=key, name=name, unit="us", rank=rank, meaning=meaning,
-        show=lambda value: "" if value is None else number(value),
+        show=lambda value: "" if value is None else number(value), min_width=len("12,345"),
     )  # fmt: skip
 
 

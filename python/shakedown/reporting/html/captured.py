@@ -10,7 +10,7 @@ import polars as pl
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.ladder import ladder, traced
 from shakedown.reporting.columns import Row, html_table
-from shakedown.reporting.columns.captured import CONNECTIONS, KINDS, MESSAGES, kind_name
+from shakedown.reporting.columns.captured import CONNECTIONS, KINDS, MESSAGES, kind_name, waited
 from shakedown.reporting.columns.measured import count_round_trips
 from shakedown.reporting.html.modelled import captured_blocks, outlook
 from shakedown.reporting.html.section import Block, Section, Table
@@ -186,8 +186,11 @@ def _connections(capture: _Capture) -> Table:
             "bytes": one["wire_bytes"],
             "state": "; ".join(_troubles(capture, one)),
             "resent": one["client_segments"] + one["server_segments"] if known else None,
-            "network_s": _sum(capture, one, "network_s"),
-            **{f"{side}_wait_s": _sum(capture, one, "sender_s", side) for side in SIDES},
+            "network_s": waited(capture.messages.get(one["connection"], ()), "network_s"),
+            **{
+                f"{side}_wait_s": waited(capture.messages.get(one["connection"], ()), "sender_s", side)
+                for side in SIDES
+            },
             "start_s": None,
         }
         for one in capture.connections
@@ -212,15 +215,6 @@ def _troubles(capture: _Capture, connection: Row) -> Iterator[str]:
             yield text or ""
         elif text != "close_notify":
             yield f"{side} alert {text or 'encrypted'}"
-
-
-def _sum(capture: _Capture, connection: Row, key: str, side: str | None = None) -> float | None:
-    found = [
-        message[key]
-        for message in capture.messages.get(connection["connection"], ())
-        if message["flight"] is not None and message[key] is not None and side in (None, message["sender"])
-    ]
-    return sum(found) if found else None
 
 
 def _ladder_block(number: int, capture: _Capture, connection: Row, folded: bool) -> Block:

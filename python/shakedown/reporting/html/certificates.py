@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.sides import Segment, stacked_bars
 from shakedown.reporting.html.section import Block, Section, Table
+from shakedown.reporting.terminal.certificates import signed
 from shakedown.results.folder import Results
 from shakedown.schema.base import SIDES, Side, opposite
-from shakedown.schema.certificates import Certificate, Signature, UserChain
+from shakedown.schema.certificates import Certificate, UserChain
 
 MAX_NAMES = 8
 _FILLS = {
@@ -89,7 +90,7 @@ def _what(about: UserChain) -> Table:
     for place, one in enumerate(about.certificates, start=1):
         names = [name.removeprefix("dns:") for name in one.alternative_names]
         more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-        key, signature = one.key, one.signature
+        key = one.key
         rows.append(
             [
                 str(place),
@@ -97,7 +98,7 @@ def _what(about: UserChain) -> Table:
                 one.issuer + (" (itself)" if one.is_self_signed else ""),
                 f"{one.not_before[:10]} to {one.not_after[:10]}",
                 f"{key.name}, {key.security_bits} bits strong",
-                _signed(signature),
+                signed(one.signature),
                 f"{one.fingerprint[:16]}…",
                 f"{one.bytes:,}",
             ]
@@ -106,13 +107,6 @@ def _what(about: UserChain) -> Table:
     keys = [name for name in (about.files.key, about.files.ca) if name]
     caption = "From the files " + ", ".join([about.files.chain, *keys]) + "; no key is kept with results."
     return Table(head, rows, 1, caption)
-
-
-def _signed(signature: Signature) -> str:
-    algorithm, digest = signature.algorithm, signature.digest
-    if digest and digest.replace("sha1", "sha") not in algorithm.lower():
-        return f"{algorithm} with {digest}"
-    return algorithm
 
 
 def _sizes(side: Side, about: UserChain) -> Figure:

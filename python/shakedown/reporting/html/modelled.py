@@ -257,12 +257,10 @@ def _extrapolated(results: Results) -> Table:
     return _bounded(["device", "operation", "how", "from"], cells, caption, "modelled")
 
 
-def _bounded(
-    head: list[str], cells: list[list[str]], caption: str = "", kind: str = "", *, numbers: int = 0
-) -> Table:
+def _bounded(head: list[str], cells: list[list[str]], caption: str = "", kind: str = "") -> Table:
     if len(cells) > MAX_ROWS:
         caption = f"{caption} The first {MAX_ROWS:,} of {len(cells):,}.".strip()
-    return Table(head, cells[:MAX_ROWS], numbers, caption, kind)
+    return Table(head, cells[:MAX_ROWS], 0, caption, kind)
 
 
 def _once(rows: Sequence[Row]) -> list[Row]:

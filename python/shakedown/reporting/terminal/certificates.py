@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from shakedown.reporting.columns import ALWAYS, DATA, Column, label
 
 if TYPE_CHECKING:
-    from shakedown.schema.certificates import Certificate, Description, Extension, Part
+    from shakedown.schema.certificates import Certificate, Description, Extension, Part, Signature
 
 FORMATS = {"pem": "PEM", "der": "DER", "pkcs12": "PKCS #12", "wtls": "WTLS"}
 
@@ -81,13 +81,18 @@ def _rows(certificate: Certificate, size: _Bytes) -> Iterator[tuple[str, str, in
         critical = " (critical)" if extension.critical else ""
         yield extension.name + critical, _shortened(certificate, extension), extension.bytes
         size.take(f"extension {extension.name}")
-    algorithm, digest = signature.algorithm, signature.digest
-    if digest and digest.replace("sha1", "sha") not in algorithm.lower():
-        algorithm = f"{algorithm} with {digest}"
-    yield "signature", algorithm, size.take("signature")
+    yield "signature", signed(signature), size.take("signature")
     rest = size.rest()
     if rest is not None:
         yield "wrapping, algorithms", "", rest
+
+
+def signed(signature: Signature) -> str:
+    """By which algorithm, and with which digest where the algorithm's name does not say it."""
+    algorithm, digest = signature.algorithm, signature.digest
+    if digest and digest.replace("sha1", "sha") not in algorithm.lower():
+        return f"{algorithm} with {digest}"
+    return algorithm
 
 
 def _shortened(certificate: Certificate, extension: Extension) -> str:

@@ -144,6 +144,7 @@ def _laid_out(
     fixed = [one for one in columns if not one.prose]
     widths = {
         one.key: max(
+            one.min_width,
             max((len(_cell(one, row, names)) for row in rows), default=0),
             max(map(len, one.name.split())) if fold else len(one.name),
         )

@@ -45,21 +45,24 @@ def load_lines(run: LoadRun) -> list[str]:
             f"resumed: {whole(run.resumed.confirmed)} of {whole(run.resumed.asked)} that asked "
             f"({share(confirmed)}), confirmed by the server"
         )
-    for cause, failures in sorted(run.failed.items(), key=lambda item: -item[1]):
-        lines.append(f"failed: {whole(failures)} × {cause}")
+    lines += _failed(run)
     lines += [f"{'met' if one.met else 'not met'}: {one.text}" for one in run.requirements]
     return lines
 
 
 def background_lines(figures: LoadFigures) -> list[str]:
     """What came of the load beside another, but for its times."""
-    lines = [
+    return [
         f"background: {rate(figures.rate_per_s.planned)}/s, poisson; {whole(figures.planned)} planned, "
-        f"{whole(figures.completed)} completed ({rate(figures.rate_per_s.achieved)}/s)"
+        f"{whole(figures.completed)} completed ({rate(figures.rate_per_s.achieved)}/s)",
+        *_failed(figures),
     ]
-    for cause, failures in sorted(figures.failed.items(), key=lambda item: -item[1]):
-        lines.append(f"failed: {whole(failures)} × {cause}")
-    return lines
+
+
+def _failed(figures: LoadFigures) -> list[str]:
+    """Failures by cause, the most frequent first."""
+    causes = sorted(figures.failed.items(), key=lambda item: -item[1])
+    return [f"failed: {whole(failures)} × {cause}" for cause, failures in causes]
 
 
 def time_spent_lines(spent: TimeSpent) -> list[str]:
