@@ -85,7 +85,6 @@ def _simulate(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_ciw(seed: int) -> tuple[float, float]:
-    """The same in Ciw."""
     import ciw
 
     class Work(ciw.dists.Distribution):  # type: ignore[misc]
@@ -107,7 +106,6 @@ def with_ciw(seed: int) -> tuple[float, float]:
 
 
 def with_simpy(seed: int) -> tuple[float, float]:
-    """The same in SimPy."""
     import simpy
 
     stream = random.Random(seed)

@@ -71,7 +71,6 @@ class Place:
     files: Path
 
     def addresses(self, hosts: Sequence[str]) -> list[str]:
-        """All of its addresses."""
         return [f"{host}:{self.port}" for host in hosts]
 
 

@@ -342,7 +342,6 @@ def circuits() -> Iterator[Row]:
 
 
 def rows() -> list[Row]:
-    """All comparisons."""
     return [*random_access(), *dcf(), *aloha(), *circuits()]
 
 

@@ -87,7 +87,6 @@ def m_m_1(load: float, seed: int, max_events: int) -> dict[str, Any]:
 
 
 def check(loads: Sequence[float], seeds: int, max_events: int) -> Iterator[Result]:
-    """Each load, with so many seeds."""
     for load in loads:
         exact_s = load * SERVICE_S / (1.0 - load)
 

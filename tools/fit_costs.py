@@ -114,7 +114,6 @@ def interval(inside: int, count: int) -> tuple[float, float]:
 
 
 def page_text(page: str, tables: str) -> str:
-    """The page with its tables replaced."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}"

@@ -197,7 +197,6 @@ class Bench:
     """A server with one worker, and a generator on another core."""
 
     def __init__(self, suite: str, server: serving.Server, generator: set[int]) -> None:
-        """Of a server that runs."""
         self.suite, self.server, self.generator = suite, server, generator
         protocol = "wtls" if suite.startswith("wtls/") else "tls"
         self.target = f"{protocol}://{server.address}"
@@ -328,8 +327,6 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
 
 
 def line(one: Result) -> str:
-    """A result in a line of a table."""
-
     def cells(found: Compared) -> str:
         mark = "" if found.met else "  !"
         return (

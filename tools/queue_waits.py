@@ -74,7 +74,6 @@ def services_s(passages: Passages) -> Floats:
 
 
 def messages(passages: Passages) -> Customers:
-    """Each message a customer."""
     wait_s = passages.taken_up_s - passages.arrived_s
     rate_per_s = len(wait_s) / elapsed_s(passages)
     return Customers(rate_per_s, wait_s, services_s(passages), wait_s[_found_no_queue(passages)])

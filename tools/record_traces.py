@@ -104,7 +104,6 @@ def without_times(measured: Measurement) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Record and write."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else SHIPPED
     suites: set[str] = set()
     for name in (*named(), *of_the_papers(), *systematic()):

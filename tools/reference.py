@@ -58,7 +58,6 @@ def _keys(name: str) -> Iterator[str]:
 
 
 def main(folder: Path) -> None:
-    """Writes them."""
     for name, text in written(folder).items():
         (folder / name).write_text(text, encoding="utf-8")
 

@@ -42,11 +42,11 @@ STATUS_FAILURE, STATUS_WRONG_INPUT, STATUS_INTERRUPTED, STATUS_BROKEN_PIPE = 1, 
 class Commands(click.Group):
     """A group whose commands are modules beside this one, imported when asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: D102 - click's own contract
+    def list_commands(self, ctx: click.Context) -> list[str]:
         here = {path.stem for path in Path(__file__).parent.glob("[a-z]*.py")}
         return [name for names in SECTIONS.values() for name in names if name in here]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: D102
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
         from importlib import import_module
@@ -56,7 +56,7 @@ class Commands(click.Group):
             raise TypeError(f"{__name__}.{cmd_name}.command is no click command")
         return command
 
-    def resolve_command(  # noqa: D102
+    def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
@@ -69,7 +69,7 @@ class Commands(click.Group):
             raise click.UsageError(f'unknown command "{name[:60]}"{accepted}', ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: D102
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = self.list_commands(ctx)
         for section, names in SECTIONS.items():
             rows = []

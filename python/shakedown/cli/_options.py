@@ -59,7 +59,6 @@ class Profiles(click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:
-        """Profiles that begin so."""
         from shakedown.profiles import bearer_names, existing_device_names
 
         names = bearer_names() if self.name == "bearer" else existing_device_names()

@@ -173,12 +173,10 @@ class JsonArray:
     """A JSON array on standard output whose objects are printed as they come."""
 
     def __init__(self) -> None:
-        """Opens it."""
         self._separator = "["
         self.count = 0
 
     def add(self, one: object) -> None:
-        """Prints an object."""
         from shakedown.schema.base import encode_pretty
 
         text = encode_pretty([one]).removeprefix("[").removesuffix("]").rstrip("\n")
@@ -187,7 +185,6 @@ class JsonArray:
         self.count += 1
 
     def close(self) -> None:
-        """Closes it."""
         click.echo("\n]" if self.count else "[]")
 
 

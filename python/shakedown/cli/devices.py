@@ -40,7 +40,7 @@ def _columns(_given: dict[str, Any]) -> Sequence[Column]:
 class Listing(Group):
     """A group whose words that are no subcommand are names to show."""
 
-    def resolve_command(  # noqa: D102
+    def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self.commands:

@@ -56,7 +56,6 @@ Job = Callable[[], T]
 
 
 def alone(job: Job[T]) -> Work[T]:
-    """A job as a work."""
     (found,) = yield [job]
     return cast(T, found)
 

@@ -22,7 +22,6 @@ class Undisturbed:
     """
 
     def __init__(self, work: Callable[[], Any]) -> None:
-        """Begins it."""
         self._found: Any = None
         self._raised: BaseException | None = None
         self._thread = threading.Thread(target=self._run, args=(work,), name="undisturbed", daemon=True)

@@ -27,7 +27,6 @@ class BearerError(ShakedownError):
     """No bearer, or no command behind it."""
 
     def __init__(self, message: str, exit_status: int) -> None:
-        """With the exit status that it asks for."""
         super().__init__(message)
         self.exit_status = exit_status
 

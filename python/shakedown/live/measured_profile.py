@@ -33,7 +33,6 @@ def one_way_ms(figures: PathFigures) -> list[tuple[float, float]]:
 
 
 def profile_text(figures: PathFigures, *, name: str, target: str, date: str) -> str:
-    """The profile as TOML."""
     measured = (
         f"bearer measure {target}, {date}: {len(figures.round_trips_s)} of {figures.pings} pings came back, "
         "rates by the spacing of packets of 1228 bytes"

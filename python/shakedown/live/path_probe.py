@@ -105,7 +105,6 @@ class Reflector:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
         return int(self.socket.getsockname()[1])
 
     def serve(self, stop: Callable[[], bool]) -> None:

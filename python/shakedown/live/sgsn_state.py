@@ -56,7 +56,6 @@ class SgsnState(StateFile):
         )
 
     def forget_session(self, session: bytes) -> None:
-        """Forgets a session."""
         self._database.execute("DELETE FROM session WHERE id = ?", (session,))
 
     def subscriber(self, ptmsi: int) -> Subscriber | None:

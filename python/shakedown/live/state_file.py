@@ -16,7 +16,6 @@ APPLICATION_AT = slice(68, 72)
 
 
 def columns(database: sqlite3.Connection) -> set[tuple[str, str]]:
-    """Tables and their columns."""
     return set(
         database.execute(
             "SELECT made.name, of.name FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS of"

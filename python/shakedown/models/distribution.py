@@ -97,7 +97,6 @@ class Distribution:
 
     @cached_property
     def mean(self) -> float:
-        """The mean."""
         return _sum_of_products(self.values_s, self.weights)
 
     @cached_property

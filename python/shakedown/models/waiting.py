@@ -36,12 +36,10 @@ class Service:
 
     @property
     def mean_s(self) -> float:
-        """Mean in seconds."""
         return float(self.points_s @ self.weights)
 
     @property
     def second_moment_s2(self) -> float:
-        """Second moment in seconds squared."""
         return float(self.points_s**2 @ self.weights)
 
     @property

@@ -44,7 +44,6 @@ class Published:
         raise KeyError(f"no row with {where}")
 
     def column(self, name: str) -> list[float]:
-        """A column of numbers."""
         return [float(row[name]) for row in self.rows]
 
 
@@ -59,7 +58,6 @@ class PaperData:
 
     @property
     def title(self) -> str:
-        """The paper's title."""
         return str(self.about["paper"]["title"])
 
     @property

@@ -151,7 +151,6 @@ class Replication:
     seconds: float = 0.0
 
     def cost(self, suite: str) -> Cost | None:
-        """What a suite cost, or None."""
         return self.costs.get(suite)
 
     def all(self, suites: Sequence[str]) -> list[Cost] | None:

@@ -89,7 +89,6 @@ class Row:
             object.__setattr__(self, "depends_on", words)
 
     def as_object(self) -> dict[str, Any]:
-        """The row as JSON has it."""
         return asdict(self)
 
 

@@ -200,7 +200,6 @@ def untestable(reason: str) -> Check:
 
 
 def claim_row(slug: str, claim: Claim, finding: Finding) -> Row:
-    """The row of a claim."""
     values = published_values(claim.value)
     plain = len(values) == 1 and values[0][0] == values[0][1] and re.fullmatch(_NUMBER, claim.value.strip())
     return Row(

@@ -98,7 +98,6 @@ def capacity_rows(
 def capacity_row(
     one: Scenario, within_s: float, percentile: float | None, workers: int, rate_per_s: float | None = None
 ) -> Row:
-    """One row of ``capacity``."""
     case = _Case(one, within_s, percentile)
     basis, missing = known_basis([one.client, one.server]), one.missing
     rate, fewest, highest = (case.rate(end, workers) for end in ("mean", "high", "low"))

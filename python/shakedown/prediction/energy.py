@@ -133,7 +133,6 @@ def client_energy(
 
 
 def _power_basis(profile: Device | Bearer) -> Basis:
-    """The basis of a profile's powers."""
     usual = isinstance(profile, Device) and profile.power is not profile.energy
     assumed = usual or any(key.partition(".")[0] == "energy" for key in profile.assumed)
     return "assumed" if assumed else "measured"

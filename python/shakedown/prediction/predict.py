@@ -232,7 +232,6 @@ def _server_parts(found: Scenario) -> dict[str, Range]:
 
 
 def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
-    """One row of ``predict``."""
     return rows(one, model, [rate_per_s], workers)[0]
 
 

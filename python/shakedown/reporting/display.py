@@ -19,7 +19,6 @@ MAX_TEXT_ROWS, MAX_HTML_ROWS, MAX_NOTES = 10, 200, 3
 
 
 def with_figures(objects: Sequence[Any]) -> list[Any]:
-    """The objects that are no errors."""
     return [one for one in objects if getattr(one, "error", None) is None]
 
 
@@ -69,7 +68,6 @@ def _line(one: Any) -> str:  # noqa: ANN401 - an object of the schema
 
 
 def _more(more: int, what: str = "") -> Iterator[str]:
-    """That there are more of something."""
     if more > 0:
         yield f"… {more:,} more" + (f" {what}{'' if more == 1 else 's'}" if what else "")
 

@@ -29,7 +29,6 @@ class Parts:
 
     @property
     def height(self) -> int:
-        """Rows of all parts."""
         return sum(self.heights)
 
     def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:

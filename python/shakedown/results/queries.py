@@ -383,7 +383,6 @@ def wide(
 
 
 def _by(rows: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
-    """Rows by what a column holds."""
     return {str(name): part.drop(column) for (name,), part in rows.partition_by(column, as_dict=True).items()}
 
 

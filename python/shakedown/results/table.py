@@ -96,7 +96,6 @@ def spread(quantity: str, found: object, statistics: Iterable[str], **columns: o
 
 
 def fact(quantity: str, text: str | None, **columns: object) -> Row:
-    """A row with a text."""
     return {"quantity": quantity, "text": text, **columns}
 
 
@@ -120,5 +119,4 @@ def complete(table: pl.DataFrame, *more: str) -> pl.DataFrame:
 
 
 def empty() -> pl.DataFrame:
-    """No rows."""
     return pl.DataFrame(schema=SCHEMA)

@@ -101,7 +101,6 @@ def check(name: str, value: object, annotation: str) -> None:
 
 
 def several(names: str | Sequence[str]) -> list[str]:
-    """One or many, as a list."""
     return [names] if isinstance(names, str) else list(names)
 
 

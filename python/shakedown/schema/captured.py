@@ -53,7 +53,6 @@ class ByDirection(Object, Generic[T], frozen=True, kw_only=True):
     server_to_client: T
 
     def of(self, side: Side) -> T:
-        """What one side sent."""
         return self.client_to_server if side == "client" else self.server_to_client
 
 

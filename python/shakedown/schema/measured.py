@@ -38,7 +38,6 @@ class HandshakeTimes(Object, frozen=True, kw_only=True):
     server_us: Spread
 
     def of(self, side: Side) -> Spread:
-        """One side's."""
         return self.client_us if side == "client" else self.server_us
 
 
@@ -74,7 +73,6 @@ class UnattributedTime(Object, frozen=True, kw_only=True):
     server_samples: Samples = UNSET
 
     def mean(self, side: Side) -> int | float:
-        """One side's mean."""
         return self.client_mean if side == "client" else self.server_mean
 
 
@@ -179,7 +177,6 @@ class InstructionCounts(Object, frozen=True, kw_only=True):
     seed: Count | None
 
     def of(self, side: Side) -> Spread:
-        """One side's."""
         return self.client if side == "client" else self.server
 
 

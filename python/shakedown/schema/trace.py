@@ -59,7 +59,6 @@ class ByteCounts(Object, frozen=True, kw_only=True):
     total: Amount
 
     def of(self, side: Side) -> int | float:
-        """What one side sent."""
         return self.client_to_server if side == "client" else self.server_to_client
 
 

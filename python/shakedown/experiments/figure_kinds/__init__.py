@@ -169,7 +169,6 @@ class Together(Protocol):
 
 
 def kind(name: str) -> Kind:
-    """A kind of figures."""
     return Kind(name)
 
 

@@ -208,7 +208,6 @@ def _connection_of(index: int, trace: CapturedTrace) -> Connection:
 
 
 def rows(scenario: Scenario, found: Capture) -> pl.DataFrame:
-    """A capture as rows of the table."""
     return frame(_rows(found), {"scenario": scenario.key, "kind": "captured", "capture": found.capture})
 
 

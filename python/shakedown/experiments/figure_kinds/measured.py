@@ -37,7 +37,6 @@ def run(scenario: Scenario, run: Run) -> Measurement:
 
 
 def rows(scenario: Scenario, found: Measurement) -> pl.DataFrame:
-    """A measurement as rows of the table."""
     common = {"scenario": scenario.key, "kind": "measured", **identity_columns(found)}
     return frame(_rows(scenario, found), common)
 
@@ -127,7 +126,6 @@ def _memory(one: Measurement) -> Iterator[Row]:
 
 
 def message_columns(message: Message) -> Row:
-    """Which message a row is about."""
     return {
         "message_index": message.index,
         "message": message.name,

@@ -39,7 +39,6 @@ class SideFiles:
         return os.environ.get(self.password_env) if self.password_env else None
 
     def options(self) -> dict[str, str]:
-        """These files as options of `measure`."""
         prefix = "" if self.side == "server" else "client_"
         given = {"chain": self.chain, "key": self.key, "ca": self.ca, "password": self.password}
         return {prefix + name: str(value) for name, value in given.items() if value is not None}

@@ -31,7 +31,6 @@ from shakedown.papers.verdicts import Check
 
 
 def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
-    """A check for each claim."""
     return {**_times(Study(data)), **_rest(Study(data))}
 
 

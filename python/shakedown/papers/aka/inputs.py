@@ -43,7 +43,6 @@ class Study:
         return float(self._data.tables[SETUPS[setup][1]].one(statistic=statistic)[f"{time}_ms"])
 
     def text(self, quantity: str) -> float:
-        """A number of the text."""
         return float(self._data.tables["text_numbers"].one(quantity=quantity)["value"])
 
     def energy(self, quantity: str) -> float:

@@ -14,7 +14,6 @@ FILE = Path(__file__).parent / "runs.json"
 
 @cache
 def runs() -> dict[str, Any]:
-    """What is in the file."""
     try:
         return cast("dict[str, Any]", json.loads(FILE.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:

@@ -23,7 +23,6 @@ from shakedown.papers.verdicts import Check
 
 
 def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
-    """A check for each claim."""
     new = times(data, NEW)
     every = {name: times(data, device) for device, name in DEVICES.items()}
     ecc, mutual = new.total_s("ecc163", "server"), new.total_s("ecc163", "mutual")

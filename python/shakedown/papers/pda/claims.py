@@ -15,7 +15,6 @@ from shakedown.papers.verdicts import Check
 
 
 def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
-    """A check for each claim."""
     study = Study(data)
     pda_ms = study["pda_open_full_handshake_total"]
     laptop_ms = study.laptop_ms

@@ -42,7 +42,6 @@ def transfers_of(replication: Replication, suite: str) -> list[tuple[int, Bulk, 
 
 
 def side_s(bulk: Bulk, side: Side) -> float:
-    """One side's time of a transfer, in s."""
     return (bulk.client_us if side == "client" else bulk.server_us) / 1e6
 
 

@@ -42,7 +42,6 @@ from shakedown.schema.base import SIDES
 
 
 def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
-    """A check for each claim."""
     sizes = {name: [size_bytes(data, name, bits) for bits in KEY_BITS] for name in NAMES}
 
     def smaller(less: str, more: str) -> bool:

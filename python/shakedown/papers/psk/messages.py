@@ -48,7 +48,6 @@ class Parts:
 
     @property
     def total(self) -> float:
-        """All together."""
         return self.server_fields + self.client_fields + self.numbers + self.names + self.others
 
 

@@ -17,7 +17,6 @@ from shakedown.papers.verdicts import Check
 
 
 def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
-    """A check for each claim."""
     thesis = Thesis(data)
     return {
         **processing_claims.checks(thesis),

@@ -34,7 +34,6 @@ class Primitives:
         self._medians = {key: median(times) for key, times in found.items()}
 
     def parts_s(self, case: Case, authentication: Authentication, side: Side) -> dict[str, float]:
-        """The parts of one side's time in one case."""
         return {
             part: self._medians[key]
             for part, key in _keys(case, authentication, side).items()
@@ -42,7 +41,6 @@ class Primitives:
         }
 
     def time_s(self, case: Case, authentication: Authentication, side: Side) -> float:
-        """One side's processing time."""
         return float(processing_s(list(self.parts_s(case, authentication, side).values())))
 
     def share(self, case: Case, authentication: Authentication, side: Side, column: str) -> float:
@@ -111,7 +109,6 @@ _POINT_BYTES = {
 
 
 def order_bytes(curve: str) -> int:
-    """Bytes of a curve's order."""
     return _ORDER_BYTES[curve]
 
 

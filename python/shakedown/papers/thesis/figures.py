@@ -132,7 +132,6 @@ def mixtures(thesis: Thesis, group: int) -> list[tuple[str, Sequence[Case], Sequ
 
 
 def _mixtures(thesis: Thesis, authentication: Authentication, group: int) -> list[tuple[str, Queue]]:
-    """Their queues."""
     chosen = mixtures(thesis, group)
     return [(name, queue(thesis, authentication, cases, shares)) for name, cases, shares in chosen]
 

@@ -43,7 +43,6 @@ class Kind:
 
 
 def kinds() -> Iterator[Kind]:
-    """The four kinds."""
     for authentication in AUTHENTICATIONS:
         for family in FAMILIES:
             yield Kind(family, authentication)
@@ -82,17 +81,14 @@ class Numbers:
 
     @property
     def thesis_bytes(self) -> int:
-        """In the thesis."""
         return self.signatures_bytes + self.publics_bytes
 
     @property
     def replicated_bytes(self) -> int:
-        """Here."""
         return self.thesis_bytes - self.compression_bytes + self.explicit_bytes
 
 
 def numbers(case: Case, authentication: Authentication, message: Message) -> Numbers:
-    """The numbers in one message of a case."""
     side, name = message
     point_saves = 0 if case.family == "rsa" else field_bytes(case.end)
     spelt_out = parameter_set_bytes(case.end) if case.end in EXPLICIT else 0

@@ -15,7 +15,6 @@ from shakedown.papers.verdicts import Check
 
 
 def checks(thesis: Thesis) -> Mapping[str, Check]:
-    """The checks of the network and of the whole."""
     return {**_csd(thesis), **_gprs(thesis), **_overall(thesis)}
 
 

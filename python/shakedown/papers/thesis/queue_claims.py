@@ -23,7 +23,6 @@ def limit_waits_s(thesis: Thesis) -> tuple[float, float]:
 
 
 def checks(thesis: Thesis) -> Mapping[str, Check]:
-    """The checks of the queue."""
     found = {point.claim_id: _point(point) for point in points(thesis)}
     found.update(_bottlenecks(thesis))
     found.update(_limits(thesis))

@@ -15,7 +15,6 @@ class FrameRows(Sequence[Row]):
     """A data frame's rows, each by the names of its columns."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        """Of this frame."""
         self.frame = frame
 
     def __len__(self) -> int:

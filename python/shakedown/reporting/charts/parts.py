@@ -92,7 +92,6 @@ def names_of(field: str, names: Sequence[str], looks: Sequence[object], **more: 
 
 
 def line_legend(names: Sequence[str]) -> dict[str, Any]:
-    """A legend of strokes."""
     return legend_of(names, symbolType="stroke", symbolSize=600, symbolStrokeWidth=2)
 
 

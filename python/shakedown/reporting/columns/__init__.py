@@ -73,12 +73,10 @@ class Column:
 
 
 def label(key: str, name: str, meaning: str = "", **more: Any) -> Column:  # noqa: ANN401 - fields of Column
-    """A column of names or words."""
     return Column(key=key, name=name, meaning=meaning, numeric=False, **{"rank": ALWAYS, **more})
 
 
 def seconds(key: str, name: str, meaning: str = "", digits: int = 3, **more: Any) -> Column:  # noqa: ANN401
-    """A column of times."""
     defaults = {"show": lambda value: time(value, digits), "min_width": len("12.3 µs")}
     return Column(key=key, name=name, meaning=meaning, unit="s", **{**defaults, **more})
 

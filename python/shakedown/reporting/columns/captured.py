@@ -51,7 +51,6 @@ CONNECTIONS = (
 
 
 def connection_row(connection: Connection) -> dict[str, Any]:
-    """One connection of `inspect` as a row of `CONNECTIONS`."""
     messages = list(message_rows(connection))
     return {
         "connection": connection.index,
@@ -103,7 +102,6 @@ MESSAGES = (
 
 
 def message_rows(connection: Connection) -> Iterator[dict[str, Any]]:
-    """One connection of `inspect`, message by message."""
     for message in connection.messages:
         yield {
             "connection": connection.index,
@@ -118,7 +116,6 @@ def message_rows(connection: Connection) -> Iterator[dict[str, Any]]:
 
 
 def connection_title(connection: Connection) -> str:
-    """What a connection is, in a line."""
     flights, row = connection.flights, connection_row(connection)
     return (
         f"connection {connection.index}, {connection.client} → {connection.server}: {kind_name(row)}, "

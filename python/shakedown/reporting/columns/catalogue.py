@@ -44,7 +44,6 @@ DEVICES = (
 
 
 def device_row(profile: Device) -> dict[str, Any]:
-    """A device as a row of `DEVICES`."""
     found = profile.summary()
     return {**found, "variants": [one.variant for one in profile.variants]}
 
@@ -102,7 +101,6 @@ BEARERS = (
 
 
 def bearer_row(profile: Bearer) -> dict[str, Any]:
-    """A bearer as a row of `BEARERS`."""
     up, down = profile.up.delay, profile.down.delay
     return {
         "name": profile.name,

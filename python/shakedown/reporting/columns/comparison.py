@@ -25,7 +25,6 @@ def percent(share: float | None) -> str:
 
 
 def amount(value: float | None, unit: str) -> str:
-    """A figure with its unit."""
     if value is None:
         return NOTHING
     if unit == "us":
@@ -35,7 +34,6 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def figure_name(row: Row) -> str:
-    """Of what a compared figure is."""
     side, message, what = row["side"], row["message"], row["quantity"]
     unit = "" if what == "time" else what
     if row["operation"] is not None:
@@ -122,7 +120,6 @@ COMPARED = (
 
 
 def compared_row(one: Compared) -> dict[str, Any]:
-    """A row of `COMPARED`."""
     row = dict(builtins(one))
     return {**row, "figure": figure_name(row), "interval": interval(row)}
 
@@ -158,7 +155,6 @@ CHECKED = (
 
 
 def checked_row(one: CheckedLimit) -> dict[str, Any]:
-    """A row of `CHECKED`."""
     change = None if one.found is None or not one.limit else one.found / one.limit - 1
     return {**builtins(one), "change": change}
 

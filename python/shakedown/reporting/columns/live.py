@@ -20,7 +20,6 @@ TIMES = (
 
 
 def time_rows(load: str, figures: LoadFigures) -> Iterator[dict[str, Any]]:
-    """The times of a load, a row each."""
     for until, times in (
         ("connection", figures.connect_s),
         ("end of handshake", figures.handshake_s),
@@ -95,6 +94,5 @@ LOADS = (
 
 
 def load_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A saved load as a row of `LOADS`."""
     asked = row["resumed_asked"]
     return {**row, "resumed": row["resumed_confirmed"] / asked if asked else None}

@@ -119,7 +119,6 @@ HANDSHAKES = (
 
 
 def handshake_rows(measured: Sequence[Measurement]) -> list[dict[str, Any]]:
-    """Measurements as rows of `HANDSHAKES`."""
     return [
         {"label": label} | _handshake_row(one) for label, one in zip(_labels(measured), measured, strict=True)
     ]
@@ -192,7 +191,6 @@ def sequence(one: Measurement) -> tuple[str, list[dict[str, Any]]]:
 
 
 def title(rows: Sequence[Row]) -> str:
-    """What all rows are."""
     many = sorted({int(row["repeat"]) for row in rows})
     used = whole(many[0]) if len(many) == 1 else f"{whole(many[0])} to {whole(many[-1])}"
     return f"measured here: means of {used} handshakes, ms of CPU time"

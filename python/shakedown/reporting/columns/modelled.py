@@ -174,7 +174,6 @@ PREDICTIONS = (
 
 
 def prediction_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of `predict` as a row of `PREDICTIONS`."""
     found = flat(row)
     for name in ("ready", "done"):
         if row[f"{name}_s"] is None:
@@ -192,7 +191,6 @@ def prediction_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def saved_prediction(row: Row) -> dict[str, Any]:
-    """A saved prediction as a row of `PREDICTIONS`."""
     found = dict(row)
     if row["handshakes_per_charge"] is row["handshakes_per_charge_high"] is None:
         del found["handshakes_per_charge"]
@@ -272,7 +270,6 @@ def _all(rows: Sequence[Row], key: str, many: str) -> str:
 
 
 def prediction_title(rows: Sequence[Row]) -> str:
-    """What all predictions have in common."""
     first, rates = rows[0], {row["rate_per_s"] for row in rows}
     inside = " inside EAP" if first["carrier"] == "eap" else ""
     return f"modelled ({first['model']}{inside}): {place_title(rows)}, " + (
@@ -373,7 +370,6 @@ CAPACITIES = (
 
 
 def capacity_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of `capacity` as a row of `CAPACITIES`."""
     found = flat(row)
     if "asked_rate_per_s" in row:
         found.setdefault("workers_needed", None)

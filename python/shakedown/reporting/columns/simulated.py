@@ -140,7 +140,6 @@ FLEETS = (
 
 
 def fleet_row(one: Simulated) -> dict[str, Any]:
-    """A row of `simulate` as a row of `FLEETS`."""
     found = flat(builtins(one)) | {"failed": sum(one.failed.values()), **_precision(one)}
     if one.records is not UNSET:
         found |= flat({"records_utilisation": builtins(one.records.utilisation)})
@@ -178,7 +177,6 @@ def shown(rows: Sequence[Row]) -> list[Column]:
 
 
 def saved_fleet(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A saved fleet as a row of `FLEETS`."""
     found = dict(row)
     for statistic in ("mean", "margin", "p50", "p95", "p99", "max"):
         found[f"ready_{statistic}_s"] = row.get(f"handshake_{statistic}_s")
@@ -193,7 +191,6 @@ def saved_fleet(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def title(rows: Sequence[Simulated | FailedSimulation]) -> str:
-    """What all rows have in common."""
     from shakedown.reporting.columns.modelled import place_title
 
     good = [row for row in rows if isinstance(row, Simulated)]

@@ -34,7 +34,6 @@ class Shares:
 
     @property
     def others_us(self) -> float:
-        """What is in no other part."""
         named = self.key_exchange_us + self.verify_certificate_us + self.sign_us + self.verify_signature_us
         return self.total_us - named
 

@@ -40,7 +40,6 @@ class Cell(str):
     interval: str
 
     def __new__(cls, text: str, value: float, interval: str = "") -> Cell:
-        """Text that knows its value."""
         cell = super().__new__(cls, text)
         cell.value, cell.interval = value, interval
         return cell

@@ -115,7 +115,6 @@ def power(watts: float) -> str:
 
 
 def time_us(microseconds: float | None, digits: int = 3) -> str:
-    """A time that is known in microseconds."""
     return time(None if microseconds is None else microseconds * 1e-6, digits)
 
 

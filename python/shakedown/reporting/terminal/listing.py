@@ -44,7 +44,6 @@ class Layout:
     """Columns that decide, for which there is no room."""
 
     def heading(self) -> list[str]:
-        """The lines of the headings."""
         cells = [
             _folded(one.name, width) if self.fold_headings else [one.name]
             for one, width in zip(self.columns, self.widths, strict=True)
