@@ -103,6 +103,14 @@ def agree(expected: str, printed: str) -> bool:
         [plain(line) for line in text.splitlines() if line.strip() and not line.startswith("±: ")]
         for text in (expected, printed)
     )
+    # Headings fold where the widths of figures leave room: then the words are the same, and their lines not.
+    at = wanted.index(ANYTHING) if ANYTHING in wanted else len(wanted)
+    head, tail, said = (" ".join(lines).split() for lines in (wanted[:at], wanted[at + 1 :], got))
+    more = len(said) - len(head) - len(tail)
+    if wanted.count(ANYTHING) < 2 and (more == 0 or (more > 0 and at < len(wanted))):
+        first, last = said[: len(head)], said[len(said) - len(tail) :]
+        if sorted(head) == sorted(first) and sorted(tail) == sorted(last):
+            return True
     pattern = "".join(r"(?:.*\n)*?" if line == ANYTHING else re.escape(line) + r"\n" for line in wanted)
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in got)) is not None
 
