@@ -6,6 +6,7 @@ import json
 import os
 import random
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import pytest
 
 from aka.nodes import PATIENCE_S, Access, sgsn
 from shakedown.errors import InputError
+from shakedown.files.write import SPECIAL
 from shakedown.live.eap_sessions import EapSessions
 from shakedown.live.sgsn_state import SgsnState
 from shakedown.live.state_file import StateFile
@@ -57,6 +59,25 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, kind, damage):
         kind(path)
     assert len(str(said.value).splitlines()) == 1
     assert path.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("kind", [SgsnState, EapSessions])
+@pytest.mark.parametrize("what", ["pipe", "device"])
+def test_what_is_no_file_is_refused_and_left_as_it_is(tmp_path, kind, what):
+    """SQLite leaves a journal beside a device; as root, its mode could be changed for all users."""
+    path = tmp_path / "special"
+    if what == "pipe":
+        os.mkfifo(path)
+    else:
+        try:
+            os.mknod(path, stat.S_IFCHR, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root can make a device")
+    path.chmod(0o666)
+    with pytest.raises(InputError, match=f"special: {SPECIAL}; accepted: .* or a new file"):
+        kind(path)
+    assert path.stat().st_mode & 0o777 == 0o666
+    assert [one.name for one in tmp_path.iterdir()] == ["special"]
 
 
 @pytest.mark.parametrize("kind", [SgsnState, EapSessions])

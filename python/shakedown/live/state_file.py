@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from shakedown.errors import InputError, os_reason
+from shakedown.files.write import SPECIAL, is_special
 
 HEADER_BYTES = 100
 MAGIC = b"SQLite format 3\0"
@@ -41,6 +42,9 @@ class StateFile:
     def __init__(self, path: str | Path) -> None:
         """Opens a file, or begins one. Raises `InputError` where it is another program's, or in use."""
         self._path = Path(path)
+        if is_special(self._path):
+            # SQLite would make a file beside a device, whose mode is not ours to change.
+            raise InputError(f"{path}: {SPECIAL}; accepted: {self.WHAT}, or a new file")
         try:
             self._keep_to_owner()
         except OSError as error:
