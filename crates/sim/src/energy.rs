@@ -1,8 +1,8 @@
 //! What a handshake takes from the client's battery.
 
+use crate::checked::Class;
 use crate::client::Client;
 use crate::handshake::Plan;
-use crate::scenario::Class;
 use shakedown_link::{EnergySpec, Ns, RadioTimes};
 use std::collections::BTreeSet;
 

@@ -16,7 +16,7 @@
 //! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication of it all |
 //! | [`records`] | what clients send after their handshakes |
 //! | [`scaling`] | how many servers there are, where that follows the load |
-//! | [`metrics`], [`stages`], [`outcome`] | histograms and series that merge; what clients wait for; what came out |
+//! | [`metrics`], [`stages`], [`outcome`], [`report`] | histograms and series that merge; what clients wait for; what came out; the summary of it |
 //! | [`replay`] | one handshake, as often as its percentiles need, without arrivals and queue |
 //! | `threads` | replications on several processors |
 //! | [`steady`] | how long a steady load is simulated, and how well its figures are known |
@@ -25,6 +25,7 @@
 
 pub mod access;
 pub mod arrivals;
+mod checked;
 mod client;
 mod datagram;
 pub mod energy;
@@ -36,6 +37,7 @@ pub mod outcome;
 pub mod queue;
 pub mod records;
 pub mod replay;
+pub mod report;
 pub mod scaling;
 pub mod scenario;
 mod server;
@@ -46,16 +48,17 @@ mod threads;
 
 pub use handshake::{PricedHandshake, PricedMessage, Retransmission, Sender, TransportKind, written};
 pub use limiter::{AdmissionSpec, Refusal};
-pub use outcome::{Merger, Outcome, Report};
+pub use outcome::{Merger, Outcome};
 pub use records::RecordsSpec;
 pub use replay::{Replay, ReplayError, Replayed};
+pub use report::Report;
 pub use scaling::ScalingSpec;
 pub use scenario::{
     ArrivalSpec, Balance, ClassSpec, Discipline, Flush, Part, PrecisionSpec, RetrySpec, Scenario,
     ScenarioError, ServerSpec,
 };
 
-use scenario::Setup;
+use checked::Setup;
 use shakedown_link::Stream;
 use std::ops::ControlFlow;
 

@@ -1,6 +1,7 @@
 //! Rate-based admission: a token bucket for each server, and what becomes of connections that it refuses.
 
-use crate::scenario::{ClassSpec, ScenarioError, check};
+use crate::checked::check;
+use crate::scenario::{ClassSpec, ScenarioError};
 use crate::{TransportKind, scenario::Scenario};
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;

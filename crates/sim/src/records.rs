@@ -4,8 +4,9 @@
 //! a job of the client's server, in the same queue as handshakes. Records take the server's processor and nothing else: they
 //! cross no link and no cell, and cost the client nothing.
 
+use crate::checked::check;
 use crate::metrics::{Histogram, Summary};
-use crate::scenario::{Scenario, ScenarioError, check};
+use crate::scenario::{Scenario, ScenarioError};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{MAX_SECONDS, Ns};
 

@@ -4,8 +4,9 @@
 //! thresholds, as cloud providers' step scaling does. A server that is started serves after a delay. One that is stopped
 //! takes no new connections and ends those that it has.
 
+use crate::checked::check;
 use crate::metrics::Series;
-use crate::scenario::{Balance, Scenario, ScenarioError, check};
+use crate::scenario::{Balance, Scenario, ScenarioError};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{MAX_SECONDS, Ns};
 use std::collections::VecDeque;

@@ -6,8 +6,10 @@
 //! 1987). Whether the warm-up was long enough the data tell, too, by MSER-5 (K. P. White, "An effective truncation heuristic
 //! for bias reduction in simulation output", Simulation 69, 1997) on the average over replications.
 
-use crate::outcome::{Moments, Outcome, Replication, margin};
-use crate::scenario::{ArrivalSpec, Scenario, Setup};
+use crate::checked::Setup;
+use crate::outcome::{Moments, Outcome, Replication};
+use crate::report::margin;
+use crate::scenario::{ArrivalSpec, Scenario};
 use crate::{Simulation, fleet};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;

@@ -6,7 +6,8 @@
 //! down, hears nothing meanwhile; its own frames are received.
 
 use super::{Answers, Packet, Verdict};
-use crate::scenario::{ScenarioError, check};
+use crate::checked::check;
+use crate::scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, MAX_SECONDS, Ns, Stream};
 use std::cmp::Reverse;

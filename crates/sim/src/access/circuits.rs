@@ -1,7 +1,8 @@
 //! A number of channels, one for each client for as long as it is there: who finds none free is refused (Erlang 1917).
 
 use super::{Answers, Verdict, Who};
-use crate::scenario::{ScenarioError, check};
+use crate::checked::check;
+use crate::scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
 

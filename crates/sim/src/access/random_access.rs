@@ -2,7 +2,8 @@
 //! within a window or none, a pause, and so on until it succeeds or the attempts are used up.
 
 use super::{Answers, Verdict, Who};
-use crate::scenario::{ScenarioError, check};
+use crate::checked::check;
+use crate::scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{MAX_SECONDS, Ns, Probability, Stream};
 use std::cmp::Reverse;

@@ -5,7 +5,8 @@ use super::aloha::AlohaSpec;
 use super::circuits::CircuitsSpec;
 use super::csma::CsmaSpec;
 use super::random_access::RandomAccessSpec;
-use crate::scenario::{ClassSpec, ScenarioError, check};
+use crate::checked::check;
+use crate::scenario::{ClassSpec, ScenarioError};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{BearerSpec, Direction, Layer, MAX_SECONDS, Ns, RateValue, Silence};
 

@@ -10,9 +10,9 @@ pub(crate) use parcel::{Body, Parcel, Place};
 pub(crate) use shared::{Shared, Spare, Traffic};
 
 use crate::access::{At, Member};
+use crate::checked::Class;
 use crate::datagram;
 use crate::handshake::{Plan, TransportKind};
-use crate::scenario::Class;
 use crate::server::JobId;
 use crate::stages::Stage;
 use crate::tcp::{IP_BYTES, Jiffies, State, Tcp};

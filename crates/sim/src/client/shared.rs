@@ -2,7 +2,8 @@
 
 use super::{Parcel, Transport};
 use crate::access::Cells;
-use crate::scenario::{Class, Flush};
+use crate::checked::Class;
+use crate::scenario::Flush;
 use crate::tcp::{Jiffies, Packet, Tcp, TcpConfig};
 use shakedown_link::{Bearer, Direction, Path};
 use std::collections::VecDeque;

@@ -1,9 +1,10 @@
 //! Time integrals, Little's law, and what a run comes to.
 
 use super::Fleet;
+use crate::checked::Setup;
 use crate::energy::missing_parts;
 use crate::outcome::{Cause, Mark, TrafficOutcome};
-use crate::scenario::{Scenario, Setup};
+use crate::scenario::Scenario;
 use crate::server::Server;
 use shakedown_link::Ns;
 

@@ -10,6 +10,7 @@ mod turn;
 
 use crate::access::Cells;
 use crate::arrivals::Arrivals;
+use crate::checked::Setup;
 use crate::client::{ARRIVAL, CLOCK, Client, Shared, Spare, Traffic};
 use crate::handshake::Plan;
 use crate::limiter::Admissions;
@@ -17,7 +18,7 @@ use crate::metrics::Series;
 use crate::outcome::{ClassOutcome, Outcome, Window};
 use crate::queue::EventQueue;
 use crate::scaling::Scaler;
-use crate::scenario::{Discipline, Part, Scenario, Setup};
+use crate::scenario::{Discipline, Part, Scenario};
 use crate::server::{Jobs, Server};
 use crate::stages::Stages;
 use crate::steady::{Steady, Trend};

@@ -9,8 +9,9 @@
 mod run;
 mod sample;
 
+use crate::checked::{check_tcp, class};
 use crate::handshake::PricedHandshake;
-use crate::scenario::{ClassSpec, Flush, ScenarioError, check_tcp, class};
+use crate::scenario::{ClassSpec, Flush, ScenarioError};
 use crate::tcp::TcpConfig;
 use run::{One, Replayer};
 pub use sample::Times;

@@ -2,9 +2,10 @@
 
 use super::ReplayError;
 use crate::access::Cells;
+use crate::checked::Class;
 use crate::client::{Accepted, Admits, CLOCK, Client, NEVER, Parcel, Shared, Spare, Traffic};
 use crate::outcome::Cause;
-use crate::scenario::{Class, Flush};
+use crate::scenario::Flush;
 use crate::tcp::{Jiffies, TcpConfig};
 use shakedown_link::{Bearer, Direction, Ns, Stream};
 use std::collections::VecDeque;

@@ -1,0 +1,296 @@
+//! A scenario that was checked, with its classes ready to be simulated.
+
+use crate::access::{CellOf, MediumPlan};
+use crate::handshake::{Plan, PricedHandshake, TransportKind};
+use crate::limiter::{Refusal, check_admission};
+use crate::records::check_records;
+use crate::scaling::check_scaling;
+use crate::scenario::{ArrivalSpec, Balance, ClassSpec, MAX_CLIENTS, Scenario, ScenarioError};
+use crate::tcp::TcpConfig;
+use shakedown_link::{Bearer, EnergySpec, MAX_SECONDS, Ns, Probability};
+
+/// A kind of client, ready to be simulated.
+#[derive(Clone, Debug)]
+pub(crate) struct Class {
+    pub full: Plan,
+    pub resumed: Option<Plan>,
+    pub resumption: Probability,
+    pub bearer: Bearer,
+    /// Its links take no time and lose nothing, so there is no need for any.
+    pub is_instant: bool,
+    pub cell: Option<CellOf>,
+    pub energy: EnergySpec,
+    pub segment_bytes: u32,
+}
+
+impl Class {
+    /// True where anything has to be brought, by links or by a transport.
+    fn needs_network(&self) -> bool {
+        let plans = [Some(&self.full), self.resumed.as_ref()];
+        !self.is_instant || plans.into_iter().flatten().any(|plan| plan.transport != TransportKind::Ideal)
+    }
+
+    /// What a client of the class speaks.
+    #[inline]
+    pub fn plan(&self, resumes: bool) -> &Plan {
+        match &self.resumed {
+            Some(resumed) if resumes => resumed,
+            _ => &self.full,
+        }
+    }
+}
+
+/// A scenario, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub classes: Vec<Class>,
+    /// What their clients share.
+    pub media: Vec<MediumPlan>,
+    /// Sums of the weights up to and including each class, in shares of all.
+    pub shares: Vec<f64>,
+    /// False where all that is sent is there at once.
+    pub network: bool,
+    /// Its parts, as [`Scenario::parts`] has them.
+    pub parts: u32,
+    pub timeout: Option<Ns>,
+    pub series: Ns,
+    /// Seconds of server per client, on average, and the mean of their square.
+    pub server_mean_s: f64,
+    pub server_square_s2: f64,
+    /// The same of all records of a client, which are worked on one by one: sums of their work and of its square.
+    pub records_mean_s: f64,
+    pub records_square_s2: f64,
+}
+
+pub(crate) fn check(
+    key: &'static str,
+    value: f64,
+    accepted: &'static str,
+    holds: bool,
+) -> Result<(), ScenarioError> {
+    if holds && value.is_finite() { Ok(()) } else { Err(ScenarioError::Value { key, value, accepted }) }
+}
+
+impl Setup {
+    pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        check_numbers(scenario)?;
+        check_arrivals(scenario)?;
+        let mut classes = Vec::with_capacity(scenario.classes.len());
+        let mut media = Vec::new();
+        for (number, spec) in scenario.classes.iter().enumerate() {
+            let cell = CellOf::new(number, spec, &mut media)?;
+            classes.push(class(number, spec, cell, &scenario.tcp)?);
+        }
+        if scenario.server.admission.is_some_and(|one| one.refusal == Refusal::Alert) {
+            for class in &mut classes {
+                class.full.refuse();
+                if let Some(plan) = &mut class.resumed {
+                    plan.refuse();
+                }
+            }
+        }
+        let total: f64 = scenario.classes.iter().map(|class| class.weight).sum();
+        if total <= 0.0 {
+            return Err(if classes.is_empty() { ScenarioError::NoClasses } else { ScenarioError::NoWeight });
+        }
+        let mut sum = 0.0;
+        let (mut server_mean_s, mut server_square_s2) = (0.0, 0.0);
+        let (mut records_mean_s, mut records_square_s2) = (0.0, 0.0);
+        let records = scenario.records.map_or(0.0, |records| f64::from(records.count));
+        let mut shares = Vec::with_capacity(classes.len());
+        for (spec, class) in scenario.classes.iter().zip(&classes) {
+            sum += spec.weight;
+            shares.push(sum / total);
+            let mut add = |plan: &Plan, share: f64| {
+                server_mean_s += plan.server_mean_s * share * spec.weight / total;
+                server_square_s2 += plan.server_square_s2 * share * spec.weight / total;
+            };
+            add(&class.full, 1.0 - spec.resumption);
+            if let Some(plan) = &class.resumed {
+                add(plan, spec.resumption);
+            }
+            records_mean_s += records * spec.record_work_s * spec.weight / total;
+            records_square_s2 += records * spec.record_work_s * spec.record_work_s * spec.weight / total;
+        }
+        Ok(Self {
+            network: classes.iter().any(Class::needs_network),
+            parts: scenario.parts(),
+            classes,
+            media,
+            shares,
+            timeout: scenario.timeout_s.map(Ns::from_secs_f64),
+            series: Ns::from_secs_f64(scenario.series_s),
+            server_mean_s,
+            server_square_s2,
+            records_mean_s,
+            records_square_s2,
+        })
+    }
+}
+
+fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
+    if let Some(clients) = scenario.clients {
+        check("clients", clients as f64, "1 to 10^12", (1..=MAX_CLIENTS).contains(&clients))?;
+    }
+    let warmup = scenario.warmup_clients;
+    check("warmup_clients", warmup as f64, "fewer than clients", warmup < scenario.client_limit())?;
+    let replications = f64::from(scenario.replications);
+    let accepted = "1 to 1000000";
+    check("replications", replications, accepted, (1..=1_000_000).contains(&scenario.replications))?;
+    let first = f64::from(scenario.first_replication);
+    check("first_replication", first, "0 to 1000000000", scenario.first_replication <= 1_000_000_000)?;
+    let workers = f64::from(scenario.server.workers);
+    check("server.workers", workers, "1 to 100000", (1..=100_000).contains(&scenario.server.workers))?;
+    let servers = f64::from(scenario.server.servers);
+    check("server.servers", servers, "1 to 10000", (1..=10_000).contains(&scenario.server.servers))?;
+    let all = f64::from(scenario.server.servers) * f64::from(scenario.server.workers);
+    check("server.servers × server.workers", all, "1000000 at most", all <= 1e6)?;
+    if let Some(number) = scenario.server.max_handshakes {
+        check("server.max_handshakes", f64::from(number), "1 or more", number > 0)?;
+    }
+    if let Some(s) = scenario.timeout_s {
+        check("timeout_s", s, "1e-9 to 1e9", (1e-9..=MAX_SECONDS).contains(&s))?;
+    }
+    check("series_s", scenario.series_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&scenario.series_s))?;
+    if let Some(precision) = &scenario.precision {
+        let share = precision.relative;
+        check("precision.relative", share, "0.001 to 1", (0.001..=1.0).contains(&share))?;
+        if scenario.arrivals.rate_per_s().is_none() {
+            return Err(ScenarioError::Precision(share));
+        }
+    }
+    let without = scenario.classes.iter().position(|class| class.cell.is_none());
+    if let (Balance::Cell, Some(class)) = (scenario.server.balance, without) {
+        return Err(ScenarioError::NoCells(class));
+    }
+    check_admission(scenario)?;
+    check_scaling(scenario)?;
+    check_records(scenario)?;
+    check_tcp(&scenario.tcp)?;
+    if let Some(retry) = &scenario.retry {
+        let attempts = f64::from(retry.attempts);
+        check("retry.attempts", attempts, "1 to 1000000", (1..=1_000_000).contains(&retry.attempts))?;
+        check("retry.delay_s", retry.delay_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&retry.delay_s))?;
+        check("retry.factor", retry.factor, "1 or more", retry.factor >= 1.0)?;
+        let within = (0.0..=MAX_SECONDS).contains(&retry.maximum_s);
+        check("retry.maximum_s", retry.maximum_s, "0 to 1e9", within)?;
+        check("retry.jitter", retry.jitter, "0 to 1", (0.0..=1.0).contains(&retry.jitter))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn check_tcp(tcp: &TcpConfig) -> Result<(), ScenarioError> {
+    check("tcp.hz", f64::from(tcp.hz), "1 to 1000000", (1..=1_000_000).contains(&tcp.hz))?;
+    let window = f64::from(tcp.initial_window);
+    check("tcp.initial_window", window, "1 to 1000", (1..=1000).contains(&tcp.initial_window))?;
+    for (key, count) in [
+        ("tcp.syn_linear_timeouts", tcp.syn_linear_timeouts),
+        ("tcp.syn_retries", tcp.syn_retries),
+        ("tcp.synack_retries", tcp.synack_retries),
+        ("tcp.retries", tcp.retries),
+    ] {
+        check(key, f64::from(count), "0 to 255", count <= 255)?;
+    }
+    Ok(())
+}
+
+fn check_curve(points: &[(f64, f64)]) -> Result<(), ScenarioError> {
+    for (at, per_s) in points {
+        check("arrivals.points has the time", *at, "0 to 1e9", (0.0..=MAX_SECONDS).contains(at))?;
+        check("arrivals.points has the rate", *per_s, "0 to 1e9", (0.0..=1e9).contains(per_s))?;
+    }
+    if points.len() < 2 || points[0].0 != 0.0 {
+        return Err(ScenarioError::Curve("do not begin at 0, or are fewer than two"));
+    }
+    if points.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
+        return Err(ScenarioError::Curve("go back in time"));
+    }
+    if points.iter().all(|point| point.1 == 0.0) {
+        return Err(ScenarioError::Curve("have no rate above 0"));
+    }
+    Ok(())
+}
+
+fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
+    if let Some(s) = scenario.duration_s {
+        check("duration_s", s, "above 0, at most 1e9", s > 0.0 && s <= MAX_SECONDS)?;
+        match &scenario.arrivals {
+            ArrivalSpec::Storm { .. } => return Err(ScenarioError::Duration(s, "a storm")),
+            ArrivalSpec::Times { .. } => return Err(ScenarioError::Duration(s, "times")),
+            ArrivalSpec::Curve { .. } => return Err(ScenarioError::Duration(s, "a curve")),
+            _ => {}
+        }
+    } else if scenario.clients.is_none()
+        && !matches!(scenario.arrivals, ArrivalSpec::Times { .. } | ArrivalSpec::Curve { .. })
+    {
+        return Err(ScenarioError::Endless);
+    }
+    match &scenario.arrivals {
+        ArrivalSpec::Poisson { per_s } | ArrivalSpec::Deterministic { per_s } => {
+            check("arrivals.per_s", *per_s, "above 0", *per_s > 0.0)
+        }
+        ArrivalSpec::Bursts { per_s, size } => {
+            check("arrivals.per_s", *per_s, "above 0", *per_s > 0.0)?;
+            check("arrivals.size", f64::from(*size), "1 or more", *size > 0)
+        }
+        ArrivalSpec::Storm { within_s } => {
+            check("arrivals.within_s", *within_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(within_s))
+        }
+        ArrivalSpec::Curve { points } => check_curve(points),
+        ArrivalSpec::Times { at_s } => {
+            if let Some(clients) = scenario.clients.filter(|clients| *clients != at_s.len() as u64) {
+                return Err(ScenarioError::Times { given: at_s.len(), clients });
+            }
+            check("arrivals.at_s has times:", at_s.len() as f64, "1 or more", !at_s.is_empty())?;
+            for at in at_s {
+                check("arrivals.at_s", *at, "0 to 1e9", (0.0..=MAX_SECONDS).contains(at))?;
+            }
+            match at_s.windows(2).position(|pair| pair[1] < pair[0]) {
+                Some(before) => Err(ScenarioError::Order { index: before + 1 }),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+pub(crate) fn class(
+    number: usize,
+    spec: &ClassSpec,
+    cell: Option<CellOf>,
+    tcp: &TcpConfig,
+) -> Result<Class, ScenarioError> {
+    check("weight", spec.weight, "0 or more", spec.weight >= 0.0)?;
+    let share = "0 to 1";
+    let resumption = Probability::new(spec.resumption).ok_or(ScenarioError::Value {
+        key: "resumption",
+        value: spec.resumption,
+        accepted: share,
+    })?;
+    if spec.resumption > 0.0 && spec.resumed.is_none() {
+        return Err(ScenarioError::NoResumed(spec.resumption));
+    }
+    let bearer =
+        Bearer::try_from(&spec.bearer).map_err(|error| ScenarioError::Bearer { class: number, error })?;
+    let mtu = spec.bearer.mtu_bytes;
+    let plan = |handshake: &PricedHandshake| {
+        let header_bytes = match handshake.transport {
+            TransportKind::Stream => tcp.header_bytes(),
+            TransportKind::Datagram => spec.bearer.ip_bytes + spec.bearer.udp_bytes,
+            TransportKind::Ideal => 0,
+        };
+        if mtu <= header_bytes {
+            return Err(ScenarioError::Headers { class: number, mtu, header_bytes });
+        }
+        Ok(Plan::new(handshake, &spec.bearer)?)
+    };
+    Ok(Class {
+        full: plan(&spec.handshake)?,
+        resumed: spec.resumed.as_ref().map(plan).transpose()?,
+        resumption,
+        is_instant: cell.is_none() && bearer.is_instant(),
+        bearer,
+        cell,
+        energy: spec.bearer.energy,
+        segment_bytes: tcp.segment_bytes(mtu),
+    })
+}

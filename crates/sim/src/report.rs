@@ -1,0 +1,267 @@
+//! The summary of a simulation that is read: seconds, joules and shares, with intervals over replications.
+
+use crate::access::outcome::AccessReport;
+use crate::limiter::Admissions;
+use crate::metrics::{ClassInterval, Histogram, Summary};
+use crate::outcome::{Cause, Moments, Outcome, Replication, TrafficOutcome};
+use crate::records::RecordsReport;
+use crate::scaling::ScalingOutcome;
+use crate::steady::Precision;
+use serde::{Deserialize, Serialize};
+use shakedown_link::Ns;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A simulation's summary. Percentiles are exact to a thousandth, means exactly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct Report {
+    pub clients: u64,
+    pub completed: u64,
+    pub failed: BTreeMap<Cause, u64>,
+    pub attempts: u64,
+    pub attempt_failures: BTreeMap<Cause, u64>,
+    pub handshake_s: Summary,
+    pub connect_s: Summary,
+    pub done_s: Summary,
+    pub queue_wait_s: Summary,
+    pub server_s: Summary,
+    pub client_wait_s: Summary,
+    pub client_cpu_s: Summary,
+    pub server_cpu_s: Summary,
+    pub energy_j: Summary,
+    pub radio_j: Summary,
+    pub cpu_j: Summary,
+    pub energy_missing: BTreeSet<String>,
+    pub utilisation: f64,
+    pub offered: Option<f64>,
+    pub unstable: bool,
+    pub classes: Vec<ClassReport>,
+    pub traffic: TrafficOutcome,
+    pub access: Option<AccessReport>,
+    pub admissions: Option<Admissions>,
+    pub scaling: Option<ScalingReport>,
+    /// `None` where clients send nothing after their handshakes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordsReport>,
+    pub peak_in_flight: u64,
+    pub events: u64,
+    pub virtual_s: f64,
+    pub last_ready_s: f64,
+    pub series_s: f64,
+    pub series: Vec<IntervalReport>,
+    pub replications: usize,
+    pub warmup_clients: u64,
+    pub precision: Option<Precision>,
+    pub seed: u64,
+}
+
+/// A class's part of the summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct ClassReport {
+    pub name: String,
+    pub clients: u64,
+    pub failed: u64,
+    pub handshake_s: Summary,
+    pub series: Vec<ClassIntervalReport>,
+}
+
+/// An interval of the summary: counts of all replications, averages over time and replications.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct IntervalReport {
+    #[serde(flatten)]
+    pub clients: ClassIntervalReport,
+    pub retries: u64,
+    pub refused: u64,
+    pub busy_workers: f64,
+    pub waiting: f64,
+    /// In service, and starting; `None` where their number is fixed.
+    pub servers: Option<f64>,
+    pub starting: Option<f64>,
+}
+
+/// The same of clients of a class, or of all: those in flight, and of these what they wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct ClassIntervalReport {
+    pub arrived: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub in_flight: f64,
+    pub pausing: f64,
+    pub seeking: f64,
+    pub at_server: f64,
+    pub under_way: f64,
+}
+
+/// What servers there were; times are of one replication, on average.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct ScalingReport {
+    pub peak: u64,
+    pub started: u64,
+    pub stopped: u64,
+    pub server_s: f64,
+    pub starting_s: f64,
+}
+
+impl Outcome {
+    /// What is read: seconds, joules, shares.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let seconds = |histogram: &Histogram| histogram.summary(1e9);
+        let with_margin = |histogram: &Histogram, of: &dyn Fn(&Replication) -> Moments| {
+            let all: Vec<Moments> = self.replications.iter().map(of).filter(|one| one.n > 0).collect();
+            let means: Vec<f64> = all.iter().filter_map(Moments::mean_s).collect();
+            let [p50_margin, p90_margin, p95_margin, p99_margin] = [0, 1, 2, 3]
+                .map(|nth| margin(&all.iter().map(|one| one.percentile_s(nth)).collect::<Vec<f64>>()));
+            Summary {
+                mean_margin: margin(&means),
+                p50_margin,
+                p90_margin,
+                p95_margin,
+                p99_margin,
+                ..histogram.summary(1e9)
+            }
+        };
+        let utilisation =
+            if self.capacity_ns == 0 { 0.0 } else { self.busy_ns as f64 / self.capacity_ns as f64 };
+        Report {
+            clients: self.counted,
+            completed: self.completed,
+            failed: self.failed.clone(),
+            attempts: self.attempts,
+            attempt_failures: self.attempt_failures.clone(),
+            handshake_s: with_margin(&self.ready, &|replication| replication.ready),
+            connect_s: seconds(&self.connect),
+            done_s: with_margin(&self.done, &|replication| replication.done),
+            queue_wait_s: with_margin(&self.wait, &|replication| replication.wait),
+            server_s: with_margin(&self.sojourn, &|replication| replication.sojourn),
+            client_wait_s: with_margin(&self.client_wait, &|replication| replication.client_wait),
+            client_cpu_s: seconds(&self.client_cpu),
+            server_cpu_s: seconds(&self.server_cpu),
+            energy_j: self.energy.summary(1e9),
+            radio_j: self.radio.summary(1e9),
+            cpu_j: self.processor.summary(1e9),
+            energy_missing: self.energy_missing.clone(),
+            utilisation,
+            offered: self.offered_e9.map(|offered| offered as f64 * 1e-9),
+            unstable: self.offered_e9.is_some_and(|offered| offered >= 1_000_000_000),
+            classes: self
+                .classes
+                .iter()
+                .enumerate()
+                .map(|(number, class)| ClassReport {
+                    name: class.name.clone(),
+                    clients: class.counted,
+                    failed: class.failed,
+                    handshake_s: with_margin(&class.ready, &|replication| {
+                        replication.classes.get(number).copied().unwrap_or_default()
+                    }),
+                    series: self.series.classes.get(number).map_or_else(Vec::new, |all| {
+                        all.iter().map(|interval| self.clients(interval)).collect()
+                    }),
+                })
+                .collect(),
+            traffic: self.traffic.clone(),
+            access: self.access.report(self.series.width.as_secs_f64(), self.replications.len()),
+            admissions: self.admissions,
+            scaling: self.scaling.map(|scaling| self.scaled(&scaling)),
+            records: self.records.as_ref().map(|records| records.report(self.capacity_ns)),
+            peak_in_flight: self.peak_in_flight,
+            events: self.events,
+            virtual_s: self.virtual_ns as f64 * 1e-9,
+            last_ready_s: self.last_ready_ns as f64 * 1e-9,
+            series_s: self.series.width.as_secs_f64(),
+            series: (0..self.series.length()).map(|number| self.interval(number)).collect(),
+            replications: self.replications.len(),
+            warmup_clients: self.arrived - self.counted,
+            precision: self.steady.map(|steady| steady.judge(self)),
+            seed: self.seed,
+        }
+    }
+
+    /// Averages over an interval and replications are shares of this.
+    fn interval_ns(&self) -> f64 {
+        self.series.width.0.max(1) as f64 * self.replications.len().max(1) as f64
+    }
+
+    fn interval(&self, number: usize) -> IntervalReport {
+        let mean = |time: Ns| time.0 as f64 / self.interval_ns();
+        let interval = self.series.intervals.get(number).copied().unwrap_or_default();
+        IntervalReport {
+            clients: self.clients(&self.series.clients(number)),
+            retries: interval.retries,
+            refused: interval.refused,
+            busy_workers: mean(interval.busy),
+            waiting: mean(interval.waiting),
+            servers: self.scaling.map(|_| mean(interval.servers)),
+            starting: self.scaling.map(|_| mean(interval.starting)),
+        }
+    }
+
+    fn clients(&self, interval: &ClassInterval) -> ClassIntervalReport {
+        let mean = |time: Ns| time.0 as f64 / self.interval_ns();
+        let [pausing, seeking, at_server, under_way] = interval.stages.map(mean);
+        ClassIntervalReport {
+            arrived: interval.arrived,
+            completed: interval.completed,
+            failed: interval.failed,
+            in_flight: mean(interval.in_flight()),
+            pausing,
+            seeking,
+            at_server,
+            under_way,
+        }
+    }
+
+    fn scaled(&self, scaling: &ScalingOutcome) -> ScalingReport {
+        let mean_s = |time: u128| time as f64 * 1e-9 / self.replications.len().max(1) as f64;
+        ScalingReport {
+            peak: scaling.peak,
+            started: scaling.started,
+            stopped: scaling.stopped,
+            server_s: mean_s(scaling.serving_ns),
+            starting_s: mean_s(scaling.starting_ns),
+        }
+    }
+}
+
+/// Half the width of the 95 % interval of independent values' mean.
+pub(crate) fn margin(means: &[f64]) -> Option<f64> {
+    if means.len() < 2 {
+        return None;
+    }
+    let n = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / n;
+    let variance = means.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0);
+    Some(student(means.len() - 1) * libm::sqrt(variance / n))
+}
+
+/// The 97.5th percentile of Student's t.
+fn student(freedom: usize) -> f64 {
+    const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    // Beyond ten degrees of freedom Fisher's expansion about the normal quantile is good to three digits.
+    let z = 1.959_963_984_540_054_f64;
+    let n = freedom as f64;
+    let square = z * z;
+    let first = z * (square + 1.0) / 4.0;
+    let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+    let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+    let expanded = z + (first + (second + third / n) / n) / n;
+    TABLE.get(freedom.wrapping_sub(1)).copied().unwrap_or(expanded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn students_t_matches_the_tables() {
+        for (freedom, value) in [(1, 12.706), (9, 2.262), (11, 2.201), (19, 2.093), (29, 2.045), (99, 1.984)]
+        {
+            assert!((student(freedom) - value).abs() < 0.002, "{freedom}: {}", student(freedom));
+        }
+    }
+}
