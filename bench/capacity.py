@@ -6,16 +6,19 @@ OpenSSL, and is measured meanwhile, without these servers and of suites that are
 
 How a case is measured; this was written before any figure of it was taken:
 
-1. A figure is the CPU time that the kernel books to a server's threads, by connection: what a short load
-   takes is left out of a long one. Processes that do nothing take two thirds of the server's core, so that
-   clients are always fast enough: a server that is woken for each message takes half as long again.
-2. Rounds in which a server's first thread slept more often than once in five connections do not count. Of the
-   others the faster half does, and of these the median: a machine that others share is slower at times.
-3. A prediction is that of `predict` for the server's software: handshake, tickets and connection. The
-   profile is measured in both halves of the rounds, and the faster prediction counts. Where the processor's
-   own speed changed by more than `MAX_CHANGE` meanwhile, there is no verdict.
-4. The prediction's rules were made with nginx. HAProxy and Go are reported apart; Go has its own
-   cryptography, of which the profile knows nothing.
+1. A figure is the CPU time that the kernel counts for a server's threads, by connection: that of a short load
+   is subtracted from that of a longer one. Processes that do nothing use two thirds of the server's core, so
+   that clients are always fast enough: a server that is woken for each message needs half as much time again.
+   The other core is busy with handshakes of the lowest priority beside the clients, as during the profile.
+2. A load counts if the processes that do nothing ran at the core's full speed meanwhile, by the rule of
+   `shakedown.prediction.processor_speed`: a fixed loop took at most 1.1 times the lower decile of its times.
+   The same rule chooses every part of the profile. It depends on the loop alone, not on the server. Loads in
+   which a server's first thread slept more often than once in five connections do not count either.
+3. A case is loaded until `ENOUGH` loads count, at most `LIMIT` times, in each of two passes; the profile is
+   measured between the passes. The figure is the median of the loads that count. Where there are not enough,
+   those with the fastest loops count, and the table marks the case (*).
+4. A prediction is that of `predict` for the server's software: handshake, tickets and connection. Its rules
+   were made with nginx. HAProxy and Go, whose profiles have factors to nginx and OpenSSL, are reported apart.
 5. The benchmark's figure is the case of nginx that is furthest off, as a factor.
 """
 
@@ -26,29 +29,30 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.harness import Benchmark, Pair, UnavailableError, cpu_s
 from bench.tls_servers import SERVERS, Server, pin, serving
-from shakedown.prediction.cpu_contention import MAX_CHANGE, loop_s
+from shakedown.prediction.processor_speed import Speed, Timed
 
 if TYPE_CHECKING:
     from shakedown.models.ranges import Range
-    from shakedown.prediction.other_openssl import OtherOpenssl
     from shakedown.profiles.device import Device
 
-ROUNDS = 4
-SECONDS, LONG_SECONDS = 1.5, 4.0
+PASSES = 2
+ENOUGH, LIMIT = 3, 8
+"""Loads of a case that count in each pass, and the number after which it ends without them."""
+SECONDS, LONG_SECONDS = 0.6, 1.5
 """Of a load, and of one with RSA keys that take milliseconds."""
 BEGINNING_S = 0.02
 CLIENTS = 16
 MAX_SLEEPS = 0.2
 """A server that sleeps more often than so, by connection, has to be woken, which costs half of one more."""
-EACH = 5
-"""Handshakes of each suite in a round of the profile: of many short rounds some are undisturbed."""
+PROFILE_ROUNDS, EACH = 5, 10
+"""Rounds of the profile, and handshakes of each suite in one."""
 TOLERANCE = 1.15
 KEYS = ("p256", "p384", "rsa2048", "rsa3072", "rsa4096", "ed25519")
 NEWER = ", OpenSSL 3.5"
@@ -104,81 +108,52 @@ def _cases() -> Iterator[Case]:
 
 
 CASES = tuple(_cases())
-HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 2 + ROUNDS))
-"""One for each round: to a single one a client would run short of ports."""
+HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 2 + LIMIT))
+"""One for each load of a pass: to a single one a client would run short of ports."""
 
 
-Text = Callable[[dict[str, float], "OtherOpenssl | None"], str]
-"""A profile's text, from the cost of a connection and the other OpenSSL, if it is that one's."""
+def profiles(beside: Speed) -> dict[bool, Device]:
+    """This machine with the system's OpenSSL, and (True) with ours, which is as new as the servers' newer
+    one: measured from suites that are not predicted. `beside` has the times of the loop beside servers.
+    """
+    from shakedown import native
+    from shakedown.prediction.connection_cost import Speeds, connection_cost
+    from shakedown.prediction.cpu_contention import Watch, busy_neighbours
+    from shakedown.prediction.other_openssl import measure_other
+    from shakedown.prediction.this_machine import measure_primitives, measure_suites, profile_of, suites
+    from shakedown.profiles import load_device
+
+    predicted = {native.canonical(case.suite) for case in CASES}
+    names = [one for one in suites() if one.startswith(("tls1.2/", "tls1.3/")) and one not in predicted]
+    names = [one for one in names if "dh_anon" not in one and "mldsa87" not in one]
+    alone = Speed()
+    watch = Watch(alone, beside)
+    cost = connection_cost(speeds=Speeds(alone, beside))
+    with busy_neighbours():
+        timed = measure_primitives(0.1, speed=alone)
+        measured = measure_suites(names, rounds=PROFILE_ROUNDS, repeat=EACH, speed=alone)
+        other = measure_other("openssl", alone=alone, beside=beside)
+    for line in watch.warnings():
+        sys.stdout.write(f"{line}\n")
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for newer, library in ((False, other), (True, None)):
+            path = Path(folder) / f"this-machine-{newer}.toml"
+            text = profile_of("this-machine", timed, measured, cost, other=library, lowest=watch.lowest)
+            path.write_text(text, encoding="utf-8")
+            found[newer] = load_device(str(path))
+    return found
 
 
-class Profile:
-    """Profiles of this machine with the system's OpenSSL and with ours, of suites that are not predicted."""
-
-    def __init__(self) -> None:
-        """Nothing is measured yet."""
-        from shakedown.prediction.connection_cost import PLANS, Served
-
-        self._served: list[list[Served]] = [[] for _ in PLANS]
-        self._measured: list[tuple[Text, OtherOpenssl]] = []
-
-    def serve(self) -> None:
-        """A round of connections to a server of ours, in turn with those to the others."""
-        from shakedown.prediction.connection_cost import PLANS, SECONDS, served
-
-        for found, plan in zip(self._served, PLANS, strict=True):
-            found.append(served(plan, SECONDS))
-
-    def handshakes(self, seconds: float = 0.1, rounds: int = 4) -> None:
-        """Primitives and handshakes in memory, ours and the other OpenSSL's."""
-        from shakedown import native
-        from shakedown.prediction.cpu_contention import Watch, busy_neighbours
-        from shakedown.prediction.other_openssl import measure_other
-        from shakedown.prediction.this_machine import measure_suites, profile_of, suites
-
-        predicted = {native.canonical(case.suite) for case in CASES}
-        names = [one for one in suites() if one.startswith(("tls1.2/", "tls1.3/")) and one not in predicted]
-        names = [one for one in names if "dh_anon" not in one and "mldsa87" not in one]
-        watch = Watch()
-        with busy_neighbours():  # the clients keep the other core busy, too
-            measured = measure_suites(names, rounds=rounds, repeat=EACH)
-            timed = native.primitives(seconds=seconds)
-            other = measure_other("openssl")
-        change = watch.change
-
-        def text(cost: dict[str, float], other: OtherOpenssl | None) -> str:
-            return profile_of("this-machine", timed, measured, cost, other=other, change=change)
-
-        self._measured.append((text, other))
-        for line in watch.warnings():
-            sys.stdout.write(f"{line}\n")
-
-    def devices(self, *, newer: bool) -> list[Device]:
-        """All of it, with the system's OpenSSL or the `newer` one of our own: one for each measurement."""
-        from shakedown.prediction.connection_cost import fitted, per_kib_us
-        from shakedown.profiles import load_device
-
-        cost, found = fitted(self._served, per_kib_us()), []
-        with tempfile.TemporaryDirectory() as folder:
-            for number, (text, other) in enumerate(self._measured):
-                path = Path(folder) / f"this-machine-{number}.toml"
-                path.write_text(text(cost, None if newer else other), encoding="utf-8")
-                found.append(load_device(str(path)))
-        return found
-
-
-def predict(case: Case, software: str, devices: Sequence[Device]) -> Range:
-    """A server's time for a handshake and its connection: the least of the profiles'."""
+def predict(case: Case, software: str, device: Device) -> Range:
+    """A server's time for a handshake and its connection."""
     from shakedown.prediction.library import open_library
     from shakedown.prediction.prices import price
 
-    found = []
-    for device in devices:
-        priced = price(open_library(server_software=software)[case.suite], "server", device)
-        if priced.without_cost or priced.connection is None:
-            raise UnavailableError(f"{case.suite}: {priced.without_cost}")
-        found.append(priced.with_connection)
-    return min(found, key=lambda one: one.mean)
+    priced = price(open_library(server_software=software)[case.suite], "server", device)
+    if priced.without_cost or priced.connection is None:
+        raise UnavailableError(f"{case.suite}: {priced.without_cost}")
+    return priced.with_connection
 
 
 @dataclass(frozen=True)
@@ -189,7 +164,7 @@ class Booked:
     sleeps: float
 
 
-def booked(server: Server, case: Case, host: str) -> Booked:
+def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]:
     """Load a server from the other core, while processes that do nothing take most of its own.
 
     Clients that resume have their sessions of a full handshake each, which is not among those that are
@@ -197,7 +172,7 @@ def booked(server: Server, case: Case, host: str) -> Booked:
     """
     from shakedown import native
     from shakedown.native import load_generator
-    from shakedown.prediction.cpu_contention import shared
+    from shakedown.prediction.cpu_contention import beside_clients, shared
 
     place = server.places[case.key, case.ids]
     suite = native.canonical(case.suite)
@@ -223,23 +198,26 @@ def booked(server: Server, case: Case, host: str) -> Booked:
             raise UnavailableError(f"{case.suite}: {outcome.failed}, resumed: {outcome.resumed}")
         return outcome.completed, cpu_s(server.pid) - before_s, server.slept() - before
 
-    allowed = os.sched_getaffinity(0)
+    allowed = sorted(os.sched_getaffinity(0))
     pin(1)
     try:
-        with shared(min(allowed)):
-            first, whole = load(BEGINNING_S), load(BEGINNING_S + case.seconds)
+        with shared(allowed[0]) as meter, beside_clients(allowed[1:]):
+            first = load(BEGINNING_S)
+            timed = meter.timed(lambda: load(BEGINNING_S + case.seconds), speed)
     finally:
         os.sched_setaffinity(0, allowed)
-    completed, ran_s, slept = (more - less for more, less in zip(whole, first, strict=True))
+    completed, ran_s, slept = (more - less for more, less in zip(timed.found, first, strict=True))
     if completed <= 0:
         raise UnavailableError(f"{case.suite}: {completed:g} connections in {case.seconds} s")
-    return Booked(ran_s / completed, max(slept, 0) / completed)
+    return Timed(Booked(ran_s / completed, max(slept, 0) / completed), timed.loop_s)
 
 
-def usual_s(rounds: Iterable[Booked]) -> list[float]:
-    """The times that count: of rounds in which the server hardly slept the faster half, fastest first."""
-    awake = sorted(one.each_s for one in rounds if one.sleeps <= MAX_SLEEPS)
-    return awake[: (len(awake) + 1) // 2]
+Loads = list[Timed[Booked]]
+
+
+def awake(loads: Loads) -> Loads:
+    """Those in which the server hardly slept."""
+    return [one for one in loads if one.found.sleeps <= MAX_SLEEPS]
 
 
 @dataclass(frozen=True)
@@ -249,6 +227,8 @@ class Compared:
     case: Case
     predicted: Range
     measured_s: list[float]
+    enough: bool
+    """Whether enough loads were at the core's full speed."""
 
     @property
     def off(self) -> float:
@@ -261,45 +241,52 @@ class Compared:
         return self.predicted.low <= statistics.median(self.measured_s) <= self.predicted.high
 
 
-def compare() -> tuple[dict[str, list[Compared]], float]:
-    """Every case of every server that is installed, and how much the processor's speed changed: a factor.
+def compare() -> dict[str, list[Compared]]:
+    """Every case of every server that is installed. Says which servers are not."""
+    found: dict[str, dict[Case, Loads]] = {run: {} for run in RUNS}
+    missing: dict[str, str] = {}
+    speed = Speed()
+    devices: dict[bool, Device] = {}
+    for number in range(PASSES):
+        for run, cases in found.items():
+            load_all(run, cases, speed, missing)
+        if not number:
+            devices = profiles(speed)
+    for name, why in missing.items():
+        sys.stdout.write(f"{name}: {why}\n")
+    sys.stdout.write(
+        f"the server's core had its full speed in {speed.share:.0%} of {len(speed.loops_s)} loads\n"
+    )
+    compared: dict[str, list[Compared]] = {}
+    for run, cases in found.items():
+        for case, loads in cases.items():
+            predicted = predict(case, run.removesuffix(NEWER), devices[NEWER in run])
+            times_s = [Timed(one.found.each_s, one.loop_s) for one in loads]
+            each_s = speed.at_full(times_s, ENOUGH)
+            one = Compared(case, predicted, each_s, speed.has(ENOUGH, loads))
+            compared.setdefault(run, []).append(one)
+    return compared
 
-    Says which servers are not installed.
-    """
-    profile, speeds_s = Profile(), [loop_s()]
-    found: dict[str, dict[Case, list[Booked]]] = {}
-    refused: dict[tuple[str, Case], str] = {}
-    for number, host in enumerate(HOSTS):
-        if number % (ROUNDS // 2) == 0:
-            profile.handshakes()
-        profile.serve()
-        for run in RUNS:
-            cases = [case for case in CASES if case.goes_with(run)]
-            kinds = sorted({(case.key, case.ids) for case in cases})
-            try:
-                with serving(run.removesuffix(NEWER), kinds, HOSTS, newer=NEWER in run) as server:
-                    rounds = found.setdefault(run, {})
-                    for case in cases:
-                        try:
-                            rounds.setdefault(case, []).append(booked(server, case, host))
-                            speeds_s.append(loop_s())
-                        except UnavailableError as error:
-                            refused[run, case] = str(error)
-            except UnavailableError as error:
-                sys.stdout.write(f"{run}: {error}\n" if not number else "")
-    for (run, _), why in refused.items():
-        sys.stdout.write(f"{run}: {why}\n")
-    slower = statistics.quantiles(speeds_s, n=10)  # the same work's times: nine times in ten and once in ten
-    devices = {newer: profile.devices(newer=newer) for newer in (False, True)}
-    compared = {
-        run: [
-            Compared(case, predict(case, run.removesuffix(NEWER), devices[NEWER in run]), times_s)
-            for case in CASES
-            if (times_s := usual_s(rounds.get(case, ())))
-        ]
-        for run, rounds in found.items()
-    }
-    return compared, slower[-1] / slower[0]
+
+def load_all(run: str, found: dict[Case, Loads], speed: Speed, missing: dict[str, str]) -> None:
+    """A pass over a server's cases."""
+    cases = [case for case in CASES if case.goes_with(run)]
+    kinds = sorted({(case.key, case.ids) for case in cases})
+    try:
+        with serving(run.removesuffix(NEWER), kinds, HOSTS, newer=NEWER in run) as server:
+            for case in cases:
+                loads: Loads = []
+                try:
+                    for host in HOSTS:
+                        loads += awake([booked(server, case, host, speed)])
+                        if speed.has(ENOUGH, loads):
+                            break
+                except UnavailableError as error:
+                    missing[run] = str(error)
+                if loads:
+                    found.setdefault(case, []).extend(loads)
+    except UnavailableError as error:
+        missing[run] = str(error)
 
 
 def table(software: str, rows: Sequence[Compared]) -> str:
@@ -312,7 +299,7 @@ def table(software: str, rows: Sequence[Compared]) -> str:
         low, mean, high = (1e6 * end for end in (one.predicted.low, one.predicted.mean, one.predicted.high))
         measured = 1e6 * statistics.median(one.measured_s)
         mark = "" if one.inside else ", outside"
-        name = f"{one.case.suite}{' (ID)' if one.case.ids else ''}"
+        name = f"{one.case.suite}{' (ID)' if one.case.ids else ''}{'' if one.enough else ' *'}"
         figures = (
             f"{mean:,.0f} µs | {low:,.0f} – {high:,.0f}{mark} | {measured:,.0f} µs | {one.off - 1.0:+.0%}"
         )
@@ -325,16 +312,11 @@ def table(software: str, rows: Sequence[Compared]) -> str:
 
 def pairs() -> Sequence[Pair]:
     """Of nginx' case that is furthest off, the greater of each two times and the lesser; prints all cases."""
-    found, change = compare()
+    found = compare()
     for software, rows in found.items():
         sys.stdout.write(table(software, rows))
     if not found.get("nginx"):
         raise UnavailableError("nginx is not installed")
-    if change > MAX_CHANGE:
-        raise UnavailableError(
-            f"the processor's speed changed by a factor of {change:.2f} meanwhile, so there is no verdict; "
-            f"accepted: a machine on which it changes by at most {MAX_CHANGE}"
-        )
     worst = max(found["nginx"], key=lambda one: max(one.off, 1.0 / one.off))
     mean_s = worst.predicted.mean
     return [(max(mean_s, one_s) * 1e6, min(mean_s, one_s) * 1e6) for one_s in worst.measured_s]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 from shakedown.prediction.cost_fit import LIBRARIES, Held, fitted, held_out, reference_builds
@@ -54,9 +55,9 @@ FAMILIES = {
     "symmetric": "ciphers, digests, MACs (bulk)",
 }
 _HEAD = (
-    "| | figures | boards | given | held | 95 % interval | median range | median error "
+    "| | figures | boards | given | held | 95 % interval | by boards | median range | median error "
     "| held, whatever the range |\n"
-    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
 )
 
 
@@ -94,23 +95,57 @@ def _row(words: str, held: Held) -> str:
     every = sum(trial.held(fit) for trial, fit in held) / len(held)
     boards = len({trial.build.board for trial, _ in held})
     if not given:
-        return f"| {words} | {len(held)} | {boards} | 0 | – | – | – | – | {every:.0%} |"
+        return f"| {words} | {len(held)} | {boards} | 0 | – | – | – | – | – | {every:.0%} |"
     inside = sum(abs(trial.error) <= half for trial, half in given)
-    low, high = interval(inside, len(given))
+    by_board: dict[str, list[bool]] = {}
+    for trial, half in given:
+        by_board.setdefault(trial.build.board, []).append(abs(trial.error) <= half)
+    figures, of_boards = interval(inside, len(given)), interval(*independent(list(by_board.values())))
+    ends = " | ".join(f"{low:.0%} – {high:.0%}" for low, high in (figures, of_boards))
     width = math.exp(statistics.median(half for _, half in given))
     error = math.exp(statistics.median(abs(trial.error) for trial, _ in given))
     return (
         f"| {words} | {len(held)} | {boards} | {len(given)} | {inside / len(given):.1%} "
-        f"| {low:.0%} – {high:.0%} | ×/÷ {width:.2f} | ×/÷ {error:.2f} | {every:.0%} |"
+        f"| {ends} | ×/÷ {width:.2f} | ×/÷ {error:.2f} | {every:.0%} |"
     )
 
 
 def interval(inside: int, count: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson's), as if the figures were independent."""
-    square = statistics.NormalDist().inv_cdf(0.975) ** 2
-    middle = (inside + square / 2.0) / (count + square)
-    half = math.sqrt(square * (inside * (count - inside) / count + square / 4.0)) / (count + square)
-    return middle - half, middle + half
+    """The exact 95 % interval of a share (Clopper and Pearson)."""
+    low = 0.0 if inside == 0 else _share(inside - 1, count, 0.975)
+    return low, 1.0 if inside == count else _share(inside, count, 0.025)
+
+
+def _share(most: int, count: int, probability: float) -> float:
+    """The share with which at most so many of a count are inside with a probability, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        share = (low + high) / 2.0
+        at_most = math.fsum(
+            math.exp(
+                math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
+                + k * math.log(share) + (count - k) * math.log1p(-share)
+            )
+            for k in range(most + 1)
+        )  # fmt: skip
+        low, high = (share, high) if at_most > probability else (low, share)
+    return (low + high) / 2.0
+
+
+def independent(boards: Sequence[Sequence[bool]]) -> tuple[int, int]:
+    """How many independent figures would vary as those of these boards do: how many held, of how many.
+
+    The figures of a board are right or wrong together: the variance of the share between boards, over that of
+    independent figures, divides their number (Kish's design effect), which is never less than the boards'.
+    Where all held, or all of one board, the variance is not known, and each board is one figure.
+    """
+    count, held = sum(map(len, boards)), sum(map(sum, boards))
+    share, more = held / count, len(boards) / max(len(boards) - 1, 1)
+    variance = more * math.fsum((sum(one) - share * len(one)) ** 2 for one in boards)
+    least = count * share * (1.0 - share)
+    effect = max(1.0, variance / least) if least and len(boards) > 1 else math.inf
+    figures = max(round(count / effect), len(boards))
+    return round(share * figures), figures
 
 
 def page_text(page: str, tables: str) -> str:

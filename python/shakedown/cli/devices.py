@@ -175,13 +175,13 @@ def measure(
     """
     from time import perf_counter
 
-    from shakedown import native
     from shakedown.cli._output import progress_bar
-    from shakedown.prediction.connection_cost import connection_cost
+    from shakedown.prediction.connection_cost import Speeds, connection_cost
     from shakedown.prediction.cpu_contention import Watch, busy_neighbours
     from shakedown.prediction.libssl import libssl_of
     from shakedown.prediction.other_openssl import measure_other
-    from shakedown.prediction.this_machine import measure_suites, profile_of, suites
+    from shakedown.prediction.processor_speed import Speed
+    from shakedown.prediction.this_machine import measure_primitives, measure_suites, profile_of, suites
     from shakedown.profiles import THIS_MACHINE
     from shakedown.profiles.importers import profile_path, write_profile
 
@@ -189,17 +189,22 @@ def measure(
     path = profile_path(name, None, replace=may_replace)
     if program is not None:
         libssl_of(program)  # refused before anything is measured
-    begun, watch = perf_counter(), Watch()
+    begun, alone, beside = perf_counter(), Speed(), Speed()
+    watch = Watch(alone, beside)
     with progress_bar(1000, "a served connection") as update:
-        connection = connection_cost(progress=lambda done, total: update(1000 * done // total, ""))
+        connection = connection_cost(
+            progress=lambda done, total: update(1000 * done // total, ""), speeds=Speeds(alone, beside)
+        )
     with busy_neighbours(busy=busy), progress_bar(1000, "primitives") as update:
-        timed = native.primitives(
-            seconds=seconds, progress=lambda done, total, what: update(1000 * done // total, what)
+        timed = measure_primitives(
+            seconds,
+            speed=alone,
+            progress=lambda done, total, what: update(1000 * done // total, what),
         )
 
     def kept(measured: list[dict[str, Any]]) -> None:
         nonlocal may_replace
-        text = profile_of(name, timed, measured, connection, change=watch.change)
+        text = profile_of(name, timed, measured, connection, lowest=watch.lowest)
         write_profile(path, text, replace=may_replace)
         may_replace = True
 
@@ -208,6 +213,7 @@ def measure(
             suites(),
             rounds=rounds,
             minutes=(limit_s - (perf_counter() - begun)) / 60.0,
+            speed=alone,
             progress=lambda done, total, what: update(1000 * done // total, what),
             kept=kept,
         )
@@ -216,8 +222,10 @@ def measure(
             other = measure_other(
                 program,
                 progress=lambda done, total, what: update(1000 * done // total, what),
+                alone=alone,
+                beside=beside,
             )
-        text = profile_of(name, timed, measured, connection, other=other, change=watch.change)
+        text = profile_of(name, timed, measured, connection, other=other, lowest=watch.lowest)
         write_profile(path, text, replace=True)
         echo(f"{path}: as with {other.version}; from round to round within ×/÷ {other.unsteady:.2f}")
     for line in watch.warnings():

@@ -19,13 +19,14 @@ from __future__ import annotations
 import resource
 import socket
 import statistics
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 
 from shakedown.native.processors import pin, placed, processors, ran_s, threads
-from shakedown.prediction.cpu_contention import busy_neighbours, shared
+from shakedown.prediction.cpu_contention import beside_clients, busy_neighbours, shared
+from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.schema.base import SIDES, Side
 
 
@@ -51,7 +52,9 @@ CLIENTS = 16
 """Connections in progress."""
 SECONDS = 0.3
 BEGINNING_S = 0.02
-ROUNDS = 8
+ENOUGH, LIMIT = 6, 30
+"""Rounds that count, of each suite, and the number after which measuring ends without them."""
+COPIES = 8
 REPEAT = 40
 CONNECTIONS = 500
 FLIGHTS = (250, 1200, 90, 250)
@@ -68,13 +71,36 @@ class Served:
 
     Attributes:
         kib: size of a handshake.
-        took_us: a connection with its handshake.
-        alone_us: the handshake in memory.
+        took_us: a connection with its handshake, and the loop's time on the side's processor.
+        alone_us: the handshake in memory, likewise.
     """
 
     kib: float
-    took_us: dict[Side, float]
-    alone_us: dict[Side, float]
+    took_us: dict[Side, Timed[float]]
+    alone_us: dict[Side, Timed[float]]
+
+
+@dataclass(slots=True)
+class Speeds:
+    """Of the server's processor, by itself and beside the server, and of the client's."""
+
+    alone: Speed = field(default_factory=Speed)
+    server: Speed = field(default_factory=Speed)
+    client: Speed = field(default_factory=Speed)
+
+    def of(self, side: Side) -> Speed:
+        """Of a side's processor while it is served."""
+        return self.server if side == "server" else self.client
+
+    def are_enough(self, rounds: Sequence[Served]) -> bool:
+        """Whether so many rounds count that more need not be measured."""
+        return all(
+            speed.has(ENOUGH, some)
+            for speed, some in (
+                (self.alone, [one.alone_us["server"] for one in rounds]),
+                *((self.of(side), [one.took_us[side] for one in rounds]) for side in SIDES),
+            )
+        )
 
 
 def connection_cost(
@@ -82,6 +108,7 @@ def connection_cost(
     progress: Callable[[int, int], None] = lambda done, total: None,
     *,
     plans: Sequence[Plan] = PLANS,
+    speeds: Speeds | None = None,
 ) -> dict[str, float]:
     """Measures the table ``[connection]`` of a profile: microseconds per connection, by side.
 
@@ -89,41 +116,43 @@ def connection_cost(
         seconds: duration for each suite in each round.
         progress: called with the number of completed steps, and of all steps.
         plans: the suites to serve.
+        speeds: given the loops' times.
     """
-    total = ROUNDS * len(plans) + 1
-    progress(0, total)
-    copying_us = per_kib_us()
     found: list[list[Served]] = [[] for _ in plans]
-    for number, plan in enumerate(list(plans) * ROUNDS):
-        progress(1 + number, total)
-        found[number % len(plans)].append(served(plan, seconds))
-    return fitted(found, copying_us)
+    speeds = speeds or Speeds()
+    progress(0, 1 + LIMIT)
+    copying_us = per_kib_us()
+    for number in range(LIMIT):
+        progress(1 + number, 1 + LIMIT)
+        left = [at for at in range(len(plans)) if not speeds.are_enough(found[at])]
+        if not left:
+            break
+        for at in left:
+            found[at].append(served(plans[at], seconds, speeds))
+    return fitted(found, copying_us, speeds)
 
 
-def fitted(found: Sequence[Sequence[Served]], copying_us: float) -> dict[str, float]:
+def fitted(found: Sequence[Sequence[Served]], copying_us: float, speeds: Speeds) -> dict[str, float]:
     """The table ``[connection]`` from the measured times, by suite and round, and from the cost of a KiB."""
     cost = {"per_kib_us": copying_us}
+    left_us: list[float] = []
     for side in SIDES:
-        points = []
+        points, servings = [], []
         for rounds in found:
-            alone_us = _usual(one.alone_us[side] for one in rounds)
-            took_us = _usual(one.took_us[side] for one in rounds)
+            alone_us = statistics.median(speeds.alone.at_full([one.alone_us[side] for one in rounds], ENOUGH))
+            took_us = speeds.of(side).at_full([one.took_us[side] for one in rounds], ENOUGH)
             kib = statistics.median(one.kib for one in rounds)
-            points.append((alone_us, took_us - alone_us - copying_us * kib))
+            points.append((alone_us, statistics.median(took_us) - alone_us - copying_us * kib))
+            servings.append((alone_us, took_us, kib))
         fixed_us, cold = _line(points)
         cost |= {f"{side}_us": fixed_us, f"{side}_cold": cold}
-    servers = [
-        one.took_us["server"] - (1.0 + cost["server_cold"]) * one.alone_us["server"] - copying_us * one.kib
-        for rounds in found
-        for one in rounds
-    ]
-    return {**cost, "sd_us": statistics.pstdev(servers)}
-
-
-def _usual(times_us: Iterable[float]) -> float:
-    """The lower quartile: a shared machine is slower at times, and the minimum depends on chance."""
-    ordered = sorted(times_us)
-    return ordered[(len(ordered) + 1) // 4]
+        if side == "server":
+            left_us = [
+                one_us - (1.0 + cold) * alone_us - copying_us * kib
+                for alone_us, took_us, kib in servings
+                for one_us in took_us
+            ]
+    return {**cost, "sd_us": statistics.pstdev(left_us)}
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -138,7 +167,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return max(statistics.median(more - slope * alone for alone, more in points), 0.0), slope
 
 
-def served(plan: Plan, seconds: float) -> Served:
+def served(plan: Plan, seconds: float, speeds: Speeds) -> Served:
     """Serves a suite and measures the CPU time of each side, over loopback and in memory."""
     from shakedown import native
     from shakedown.native import load_generator, serving
@@ -148,11 +177,15 @@ def served(plan: Plan, seconds: float) -> Served:
     options = Options(repeat=REPEAT, tickets=plan.tickets)
     # The other processor is busy while the handshake runs in memory, as it is with the client over loopback.
     with busy_neighbours():
-        alone = native.measure(HandshakeId(suite=name, client_stack=plan.client_stack), options)
+        timed = speeds.alone.flanked(
+            lambda: native.measure(HandshakeId(suite=name, client_stack=plan.client_stack), options)
+        )
+    alone = timed.found
     others, there = threads(), processors()
     with (
         serving.start([name], "127.0.0.1:0", workers=1, options=options) as server,
-        shared(there[0]),
+        shared(there[0]) as meter,
+        beside_clients(there[1:]),
         placed(there[-1:]),
     ):
         workers = threads() - others
@@ -176,19 +209,30 @@ def served(plan: Plan, seconds: float) -> Served:
             return outcome.completed, 1e6 * (ran_s(workers) - before_s), 1e6 * outcome.generator_cpu_s
 
         # Both runs include the work before the first counted connection, such as getting sessions to resume.
-        first, whole = load(BEGINNING_S), load(BEGINNING_S + seconds)
+        first = load(BEGINNING_S)
+        loaded = speeds.client.flanked(
+            lambda: meter.timed(lambda: load(BEGINNING_S + seconds), speeds.server)
+        )
+    whole = loaded.found.found
     completed = max(whole[0] - first[0], 1)
+    server_us, client_us = ((whole[at] - first[at]) / completed for at in (1, 2))
     return Served(
         kib=alone.bytes.total / 1024.0,
-        took_us={"server": (whole[1] - first[1]) / completed, "client": (whole[2] - first[2]) / completed},
-        alone_us={"client": alone.handshake.client_us.median, "server": alone.handshake.server_us.median},
+        took_us={
+            "server": Timed(server_us, loaded.found.loop_s),
+            "client": Timed(client_us, loaded.loop_s),
+        },
+        alone_us={
+            "client": Timed(alone.handshake.client_us.median, timed.loop_s),
+            "server": Timed(alone.handshake.server_us.median, timed.loop_s),
+        },
     )
 
 
 def per_kib_us() -> float:
     """Microseconds per KiB of the server, from small and large flights over sockets."""
-    small = min(_kernel_us(FLIGHTS, CONNECTIONS) for _ in range(ROUNDS))
-    large = min(_kernel_us(LARGE_FLIGHTS, CONNECTIONS // 2) for _ in range(ROUNDS))
+    small = min(_kernel_us(FLIGHTS, CONNECTIONS) for _ in range(COPIES))
+    large = min(_kernel_us(LARGE_FLIGHTS, CONNECTIONS // 2) for _ in range(COPIES))
     kib = (sum(LARGE_FLIGHTS) - sum(FLIGHTS)) / 1024.0
     return max(0.0, (large - small) / kib)
 

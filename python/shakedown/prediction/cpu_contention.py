@@ -1,5 +1,5 @@
 """What else the processors do while one of them is measured: neighbours kept busy, as on a saturated server,
-and what the host took or the clock lost meanwhile.
+and what the host took meanwhile.
 
 What looks like two processors is often two threads of one core, or two guests on it; caches and memory are
 shared in any case. A worker whose neighbours work takes longer than one that is alone on the machine.
@@ -8,22 +8,33 @@ shared in any case. A worker whose neighbours work takes longer than one that is
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
+from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from shakedown.native.processors import pin, placed, processors
+from shakedown.prediction.processor_speed import LOOPS, Speed, Timed
+
+if TYPE_CHECKING:
+    from ctypes import Array, c_double
+
+T = TypeVar("T")
 
 SUITE = "tls1.3/x25519/p256/server"
 """The work of neighbours: handshakes, like clients and other workers."""
-LOOPS = 100_000
-"""Interval between checks that the parent is alive: some milliseconds."""
 IDLERS = 2
 """Processes that do nothing beside a server, which then has a third of its processor."""
-MAX_STEAL, MAX_CHANGE = 0.02, 1.1
-"""Beyond these a machine was not steady: the share of time that its host took, and how its speed changed."""
+MAX_STEAL = 0.02
+"""The share of time that a machine's host may take without a warning."""
+MIN_SHARE = 0.8
+"""The share of time at full speed below which a machine is warned of."""
 
 
 @contextlib.contextmanager
@@ -33,25 +44,56 @@ def busy_neighbours(*, busy: bool = True) -> Iterator[None]:
         yield
         return
     there = processors()
-    with _beside(_handshakes, there[1:]), placed(there[:1]):
+    with _beside([(one, _handshakes) for one in there[1:]]), placed(there[:1]):
         yield
 
 
-def shared(processor: int) -> contextlib.AbstractContextManager[None]:
+def beside_clients(there: Sequence[int]) -> contextlib.AbstractContextManager[None]:
+    """Handshakes on processors whenever nothing else runs there, such as the clients of a server."""
+
+    def idle(parent: int) -> None:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        _handshakes(parent)
+
+    return _beside([(one, idle) for one in there])
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """CPU time and number of loops of processes that do nothing else, side by side for each."""
+
+    counts: Array[c_double]
+
+    def timed(self, measure: Callable[[], T], speed: Speed) -> Timed[T]:
+        """A long measurement on their processor, and the mean time of their loops meanwhile."""
+        before = tuple(self.counts)
+        found = measure()
+        ran_s, loops = (
+            sum(now - then for now, then in zip(self.counts[at::2], before[at::2], strict=True))
+            for at in (0, 1)
+        )
+        return Timed(found, speed.note(ran_s / loops) if loops else math.inf)
+
+
+@contextlib.contextmanager
+def shared(processor: int, idlers: int = IDLERS) -> Iterator[Meter]:
     """Processes that do nothing on a processor, so that a server there has a part of it.
 
     Clients are then never too slow for the server: it finds work whenever it looks, and is never woken. What
-    it does is counted by its own CPU time.
+    it does is counted by its own CPU time, and the processor's speed by the processes' loops.
     """
-    return _beside(_spin, [processor] * IDLERS)
+    counts = RawArray("d", 2 * idlers)
+    works = [(processor, partial(_spin, counts, number)) for number in range(idlers)]
+    with _beside(works):
+        yield Meter(counts)
 
 
 class Watch:
-    """How steady the machine was between making one and asking it."""
+    """How steady the machine was between making one and asking it, with the loops of its measurements."""
 
-    def __init__(self) -> None:
+    def __init__(self, *speeds: Speed) -> None:
         """Begin now."""
-        self._ticks, self._speed_s = _ticks(), loop_s()
+        self._ticks, self._speeds = _ticks(), speeds
 
     @property
     def steal(self) -> float:
@@ -60,20 +102,26 @@ class Watch:
         return stolen / whole if whole > 0 else 0.0
 
     @property
-    def change(self) -> float:
-        """By what factor the same work takes longer or shorter than in the beginning."""
-        ratio = loop_s() / self._speed_s
-        return max(ratio, 1.0 / ratio)
+    def lowest(self) -> float:
+        """The greatest factor by which figures are of a lower speed than the full one; 1 where none is."""
+        return max((one.lowest for one in self._speeds), default=1.0)
 
     def warnings(self) -> list[str]:
         """What makes figures of this time doubtful, a line each."""
-        steal, change = self.steal, self.change
-        found = []
+        steal, found = self.steal, []
         if steal > MAX_STEAL:
             found.append(f"the host took {steal:.0%} of the processors' time: measure again when it is quiet")
-        if change > MAX_CHANGE:
+        speeds = [one for one in self._speeds if one.loops_s]
+        slowest = min(speeds, key=lambda one: one.share, default=None)
+        if slowest is not None and slowest.share < MIN_SHARE:
             found.append(
-                f"the processor's speed changed by a factor of {change:.2f} meanwhile: measure again"
+                f"the processor had its full speed in {slowest.share:.0%} of the time, for which the figures "
+                f"are; on average it takes {slowest.slower:.2f} times as long"
+            )
+        if self.lowest > 1.0:
+            found.append(
+                f"some figures are of a speed {self.lowest:.2f} times lower than the full one, which did not "
+                "last long enough: measure again"
             )
         return found
 
@@ -87,23 +135,12 @@ def _ticks() -> tuple[int, int]:
     return sum(map(int, fields)), int(fields[7]) if len(fields) > 7 else 0
 
 
-def loop_s() -> float:
-    """CPU time of a fixed piece of work, the least of some."""
-    times = []
-    for _ in range(20):
-        begun = time.thread_time()
-        for _ in range(LOOPS):
-            pass
-        times.append(time.thread_time() - begun)
-    return min(times)
-
-
 @contextlib.contextmanager
-def _beside(work: Callable[[int, int], None], processors: list[int]) -> Iterator[None]:
-    """A process on each of the processors meanwhile."""
+def _beside(works: Sequence[tuple[int, Callable[[int], None]]]) -> Iterator[None]:
+    """A process for each work, on its processor, meanwhile; works are given their parent's number."""
     context = get_context("fork")
     me = os.getpid()
-    others = [context.Process(target=work, args=(one, me), daemon=True) for one in processors]
+    others = [context.Process(target=_work, args=(*one, me), daemon=True) for one in works]
     for one in others:
         one.start()
     try:
@@ -115,18 +152,24 @@ def _beside(work: Callable[[int, int], None], processors: list[int]) -> Iterator
             one.join(5)
 
 
-def _spin(processor: int, parent: int) -> None:
-    """Nothing, until the parent is gone: one that is killed cannot end its children."""
+def _work(processor: int, work: Callable[[int], None], parent: int) -> None:
     pin(processor)
+    work(parent)
+
+
+def _spin(counts: Array[c_double], number: int, parent: int) -> None:
+    """Nothing, until the parent is gone: one that is killed cannot end its children."""
+    loops = 0
     while os.getppid() == parent:
         for _ in range(LOOPS):
             pass
+        loops += 1
+        counts[2 * number : 2 * number + 2] = [time.thread_time(), float(loops)]
 
 
-def _handshakes(processor: int, parent: int) -> None:
+def _handshakes(parent: int) -> None:
     from shakedown import native
     from shakedown.native.scenario import HandshakeId, Options
 
-    pin(processor)
     while os.getppid() == parent:
         native.measure(HandshakeId(suite=SUITE), Options(repeat=20))

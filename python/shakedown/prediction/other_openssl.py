@@ -21,7 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from shakedown.native.processors import placed, processors
+from shakedown.prediction.cpu_contention import shared
 from shakedown.prediction.libssl import KEYS, LibraryError, Libssl, Plan, libssl_of
+from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers.common import Primitives
 from shakedown.profiles.importers.openssl import read_openssl_speed
@@ -72,9 +75,9 @@ CLIENTS_WORK = {
 BOTH = {"ChangeCipherSpec", "Finished"}
 """What both sides make and read: its factor is between."""
 REPEAT = 60
-MIN_ROUNDS, MAX_ROUNDS = 3, 9
+MIN_ROUNDS, MAX_ROUNDS = 3, 12
 STEADY = 1.05
-"""Rounds end where figures are within this factor of their medians."""
+"""Rounds end where figures of rounds that count are within this factor of their medians."""
 PUBLIC_KEY_SHARE = 0.9
 """A handshake of which public-key operations take more than this says little of the rest."""
 
@@ -110,12 +113,19 @@ class OtherOpenssl:
 
 
 def measure_other(
-    program: str, progress: Callable[[int, int, str], None] = lambda done, total, name: None
+    program: str,
+    progress: Callable[[int, int, str], None] = lambda done, total, name: None,
+    *,
+    alone: Speed | None = None,
+    beside: Speed | None = None,
 ) -> OtherOpenssl:
-    """Measure the OpenSSL of a program: until its figures are steady, or for `MAX_ROUNDS`.
+    """Measure the OpenSSL of a program on one processor: until its figures at the processor's full speed are
+    steady, or for `MAX_ROUNDS`.
 
     Args:
         program: the command line tool of the other OpenSSL.
+        alone, beside: given the times of the loop that runs before and after, and of the one that runs beside
+            `openssl speed`.
         progress: called with the work done, the total, and the next step.
 
     Raises:
@@ -124,18 +134,26 @@ def measure_other(
     library = Libssl(libssl_of(program))
     total = len(SPEED) + len(KEYS) + len(HANDSHAKES)
     found: dict[Triple, list[float]] = {}
-    for number, name in enumerate((*SPEED, *KEYS)):
-        progress(number, total, name)
-        found |= _steady(partial(library.keygen, name) if name in KEYS else partial(_speed, program, name))
+    there = processors()[:1]
+    with placed(there):
+        alone, beside = alone or Speed.warmed_up(), beside or Speed()
+        for number, name in enumerate(SPEED):
+            progress(number, total, name)
+            with shared(there[0], 1) as meter:
+                found |= _steady(partial(meter.timed, partial(_speed, program, name), beside), beside)
+        for number, name in enumerate(KEYS):
+            progress(len(SPEED) + number, total, name)
+            found |= _steady(partial(alone.flanked, partial(library.keygen, name)), alone)
     if not found:
         raise LibraryError(f"{program} speed -mr: no figures; accepted: OpenSSL's program, 1.1.1 or later")
     calls = {triple: statistics.median(times_us) for triple, times_us in found.items()}
     ratios: dict[tuple[str, Side], list[float]] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, placed(there):
         for number, handshake in enumerate(HANDSHAKES):
             progress(len(SPEED) + len(KEYS) + number, total, handshake.suite)
             plan = _plan(handshake, Path(folder) / str(number))
-            for where, figures in _steady(partial(_ratios, handshake, library, plan, calls)).items():
+            measure = partial(_ratios, handshake, library, plan, calls)
+            for where, figures in _steady(partial(alone.flanked, measure), alone, times=False).items():
                 ratios.setdefault(where, []).extend(figures)
     work = {where: statistics.median(one) for where, one in ratios.items()}
     off = sorted(map(_unsteady, (*found.values(), *ratios.values())))
@@ -144,13 +162,24 @@ def measure_other(
     return OtherOpenssl(version[1] if version else program, calls, work, off[(9 * len(off)) // 10])
 
 
-def _steady(measure: Callable[[], Mapping[Key, float]]) -> dict[Key, list[float]]:
-    """Figures of rounds, as many as it takes until they agree; one alone where it has none."""
+def _steady(
+    measure: Callable[[], Timed[Mapping[Key, float]]], speed: Speed, *, times: bool = True
+) -> dict[Key, list[float]]:
+    """Figures of rounds at full speed, as many as it takes until they agree; one alone where it has none.
+
+    `times` at less than full speed are corrected; ratios, which are no times, stay as they are.
+    """
+    choose = speed.at_full if times else speed.counted
+    rounds: list[Timed[Mapping[Key, float]]] = []
     found: dict[Key, list[float]] = {}
-    for number in range(MAX_ROUNDS):
-        for key, figure in measure().items():
-            found.setdefault(key, []).append(figure)
-        if not found or (number + 1 >= MIN_ROUNDS and max(map(_unsteady, found.values())) <= STEADY):
+    while len(rounds) < MAX_ROUNDS:
+        rounds.append(measure())
+        if not rounds[-1].found:
+            break
+        enough = min(MIN_ROUNDS, len(rounds))
+        keys = set.intersection(*(set(one.found) for one in rounds))
+        found = {key: choose([Timed(one.found[key], one.loop_s) for one in rounds], enough) for key in keys}
+        if speed.has(MIN_ROUNDS, rounds) and found and max(map(_unsteady, found.values())) <= STEADY:
             break
     return found
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shakedown.prediction.other_openssl import OtherOpenssl, adjusted
+from shakedown.prediction.processor_speed import Speed, Timed
+from shakedown.profiles.costs import Triple
 from shakedown.profiles.device import DEFAULT_SPREAD
 from shakedown.profiles.importers.joined import joined
 from shakedown.profiles.importers.measured import REJECTION_LOOPS, as_primitives, summarise
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
 ROUNDS = 5
 """How often every suite is measured, in turn with all others, so that a busy minute affects all."""
 REPEAT = 20
+MORE = 3
+"""How many times as many rounds there are at most where the processor is often slower."""
+PRIMITIVE_ROUNDS = 3
+MOST = 0.95
 VARYING = 20
 """How many times as often suites of ML-DSA are measured: signing is a rejection loop."""
 
@@ -95,18 +102,20 @@ def measure_suites(
     rounds: int = ROUNDS,
     repeat: int = REPEAT,
     minutes: float | None = None,
+    speed: Speed | None = None,
     progress: Callable[[int, int, str], None] = lambda done, total, name: None,
     kept: Callable[[list[dict[str, Any]]], None] = lambda measured: None,
 ) -> list[dict[str, Any]]:
-    """Measure suites in turn, several rounds: of each the round in which it was least interrupted.
+    """Measure suites in turn, several rounds: of each the middle one of those at the processor's full speed.
 
-    An interruption (another program, a slower clock) only ever adds time, and never evenly.
+    A suite without such a round has further ones, at most `MORE` times as many.
 
     Args:
         names: suites; one that cannot run is left out.
         rounds: how often each is measured.
         repeat: handshakes each time.
         minutes: begin no round that would end later, going by the longest so far; the first always runs.
+        speed: given the loop's times.
         progress: called with the work done, the total, and the suite's name.
         kept: given what is measured so far, after each round.
     """
@@ -116,34 +125,83 @@ def measure_suites(
     from shakedown.native.scenario import HandshakeId, Options
     from shakedown.schema import builtins
 
-    best: dict[str, dict[str, Any]] = {}
-    left_out: set[str] = set()
+    speed = speed or Speed.warmed_up()
+    found: dict[str, list[Timed[dict[str, Any]]]] = {name: [] for name in names}
     begun, longest_s = perf_counter(), 0.0
-    for number in range(rounds):
+    for number in range(MORE * rounds):
+        left = [name for name in found if number < rounds or not speed.has(1, found[name])]
         round_begun = perf_counter()
-        if number and minutes is not None and round_begun - begun + longest_s > 60.0 * minutes:
+        late = minutes is not None and round_begun - begun + longest_s > 60.0 * minutes
+        if not left or (number and late):
             break
-        for index, name in enumerate(names):
-            progress(number * len(names) + index, rounds * len(names), name)
-            if name in left_out:
-                continue
+        for index, name in enumerate(left):
+            progress(min(number, rounds - 1) * len(names) + index, rounds * len(names), name)
+            often = VARYING * repeat if "mldsa" in name else repeat
+            run = partial(
+                native.measure,
+                HandshakeId(suite=name),
+                Options(repeat=often, tickets=TICKETED.get(name)),
+            )
             try:
-                often = VARYING * repeat if "mldsa" in name else repeat
-                measured = native.measure(
-                    HandshakeId(suite=name), Options(repeat=often, tickets=TICKETED.get(name))
-                )
+                timed = speed.flanked(run)
             except Exception as error:
                 if not native.is_failure(error):
                     raise
-                left_out.add(name)
+                del found[name]
                 continue
-            entry: dict[str, Any] = builtins(measured)
-            before = best.get(name)
-            if before is None or _time_us(entry) < _time_us(before):
-                best[name] = entry
+            found[name].append(Timed(builtins(timed.found), timed.loop_s))
         longest_s = max(longest_s, perf_counter() - round_begun)
-        kept([best[name] for name in names if name in best])
-    return [best[name] for name in names if name in best]
+        kept(_middle_ones(found, speed))
+    return _middle_ones(found, speed)
+
+
+def _middle_ones(found: Mapping[str, Sequence[Timed[dict[str, Any]]]], speed: Speed) -> list[dict[str, Any]]:
+    """Of each suite the round at full speed that took neither more nor less time than half of them."""
+    chosen = []
+    for rounds in filter(None, found.values()):
+        counted = sorted(speed.counted(rounds), key=_time_us)
+        chosen.append(counted[(len(counted) - 1) // 2])
+    return chosen
+
+
+def measure_primitives(
+    seconds: float,
+    *,
+    speed: Speed | None = None,
+    progress: Callable[[int, int, str], None] = lambda done, total, name: None,
+) -> list[Timing]:
+    """Times primitives in rounds, each for a part of the seconds: of each the middle time of those at the
+    processor's full speed. There are more rounds until `MOST` primitives have such a time.
+    """
+    from shakedown import native
+
+    speed = speed or Speed.warmed_up()
+    found: dict[Triple, list[Timed[Timing]]] = {}
+    for number in range(MORE * PRIMITIVE_ROUNDS):
+        full = sum(speed.has(1, rounds) for rounds in found.values())
+        if number >= PRIMITIVE_ROUNDS and full >= MOST * len(found):
+            break
+        loops_s: dict[str, list[float]] = {}
+        before_s = speed.sample()
+
+        def advance(done: int, total: int, name: str, at: int = number) -> None:
+            """Called before the work on a key, group or algorithm, and several times during it."""
+            nonlocal before_s
+            progress(min(at, PRIMITIVE_ROUNDS - 1) * total + done, PRIMITIVE_ROUNDS * total, name)
+            now_s = speed.sample()
+            loops_s.setdefault(name.split()[-1], [before_s]).append(now_s)  # noqa: B023 - called in this round only
+            before_s = now_s
+
+        for one in native.primitives(seconds=seconds / PRIMITIVE_ROUNDS, progress=advance):
+            # What has parameters belongs to them: a curve's keys are timed together, whatever they are for.
+            loops = loops_s.get(one.parameters or one.algorithm) or [before_s]
+            key = (one.operation, one.algorithm, one.parameters)
+            found.setdefault(key, []).append(Timed(one, max(loops)))
+    middle = []
+    for rounds in found.values():
+        counted = sorted(speed.counted(rounds), key=lambda one: one.us.median)
+        middle.append(counted[(len(counted) - 1) // 2])
+    return middle
 
 
 def _time_us(entry: dict[str, Any]) -> float:
@@ -164,12 +222,12 @@ def profile_of(
     connection: dict[str, float] | None,
     *,
     other: OtherOpenssl | None = None,
-    change: float = 1.0,
+    lowest: float = 1.0,
 ) -> str:
     """The profile of this machine, as TOML: primitives as in handshakes where some measured one has them.
 
-    With `other`, it is that of another OpenSSL on this machine. `change` is the factor by which the machine's
-    speed changed meanwhile: the figures are no surer than that.
+    With `other`, it is that of another OpenSSL on this machine. `lowest` is the factor by which the processor
+    was slower than at full speed during some of the measurements: the figures are no surer than that.
     """
     from shakedown import native
     from shakedown.schema import builtins
@@ -206,7 +264,7 @@ def profile_of(
         build=build,
         date=datetime.now(tz=UTC).date().isoformat(),
         source=tuple(source),
-        spread=max(max(OTHER_SPREAD, other.unsteady) if other else DEFAULT_SPREAD, change),
+        spread=max(max(OTHER_SPREAD, other.unsteady) if other else DEFAULT_SPREAD, lowest),
         core=_core(architecture),
         implementation={
             "curves": "assembler",

@@ -1,0 +1,57 @@
+"""Two calibrations of the same servers at different times, and whether their ranges overlap.
+
+`python -m bench.calibrations measure FILE` calibrates nginx, HAProxy and Go's crypto/tls for the cases of the
+capacity benchmark, as `capacity --calibrate` does, and writes the results as JSON.
+`python -m bench.calibrations compare FIRST SECOND` prints two such files as a table of a page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from bench.capacity import CASES, NEWER
+from bench.harness import UnavailableError
+from bench.tls_servers import SERVERS, pin, serving
+from shakedown.errors import ShakedownError
+from shakedown.schema.base import builtins
+
+SECONDS = 0.45
+"""Of each of the six rounds; short, so that all cases are measured within three minutes."""
+
+
+def measure() -> dict[str, dict[str, object]]:
+    """Every case of every server that is installed: the calibration, and the load average."""
+    from shakedown import native
+    from shakedown.live.calibration import calibrate
+
+    found: dict[str, dict[str, object]] = {}
+    allowed = os.sched_getaffinity(0)
+    for software in SERVERS:
+        cases = [case for case in CASES if case.goes_with(software) and NEWER not in software]
+        cases = [case for case in cases if not case.newer]
+        try:
+            with serving(software, sorted({(case.key, case.ids) for case in cases})) as server:
+                pin(1)
+                for case in cases:
+                    place = server.places[case.key, case.ids]
+                    name = f"{software} {case.suite}{' (ID)' if case.ids else ''}"
+                    try:
+                        one = calibrate(
+                            f"127.0.0.1:{place.port}", native.canonical(case.suite), seconds=SECONDS
+                        )
+                    except ShakedownError as error:
+                        found[name] = {"error": str(error)}
+                    else:
+                        found[name] = {**builtins(one), "load": os.getloadavg()[0]}
+        except UnavailableError as error:
+            sys.stderr.write(f"{software}: {error}\n")
+        finally:
+            os.sched_setaffinity(0, allowed)
+    return found
+
+
+if __name__ == "__main__":
+    Path(sys.argv[2]).write_text(json.dumps(measure()), encoding="utf-8")

@@ -1,0 +1,133 @@
+"""Which measurements were made at the processor's full speed: only these count.
+
+A virtual processor is often one of two hardware threads of a core. While another guest uses the other thread,
+all work takes longer, for milliseconds or for minutes, by factors that differ: on the machine where this was
+found 1.75 for a P-256 handshake, 1.45 for RSA-3072, 1.05 for SHA-256. No common factor removes that. A
+profile whose parts were measured at different times would contradict itself, and a server that was measured
+at another time would contradict the profile.
+
+So a fixed loop runs on the same processor: before and after a short measurement, and beside a long one (a
+`Meter`). A measurement counts if the loop took at most `TOLERANCE` times its least usual time, which is the
+lower decile of all times of the loop so far. A measurement is repeated until enough of its results count. At
+a limit it ends; then those with the fastest loops count, and the result is marked. What was measured has no
+part in the choice: it depends on the loop alone. Times that count are then multiplied by the loop's usual
+best time over its time: within so small a difference all work changes about as the loop does.
+
+All figures of a profile are thus for the processor's full speed, whose share of the time a warning states.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+LOOPS = 100_000
+"""Some milliseconds."""
+FLANK = 3
+"""Loops before and after a measurement."""
+TOLERANCE = 1.1
+"""At full speed the loop's times differ by less than this, and the next slower ones by 1.3 and more."""
+WARM_UP_S = 1.0
+"""For how long the loop runs first, so that its least usual time is known from the beginning."""
+
+
+def loop_s() -> float:
+    """CPU time of the fixed loop."""
+    begun = time.thread_time()
+    for _ in range(LOOPS):
+        pass
+    return time.thread_time() - begun
+
+
+@dataclass(frozen=True, slots=True)
+class Timed(Generic[T_co]):
+    """What a measurement found, and the loop's time on its processor then."""
+
+    found: T_co
+    loop_s: float
+
+
+@dataclass(slots=True)
+class Speed:
+    """The loop's times during a series of measurements on one processor."""
+
+    loops_s: list[float] = field(default_factory=list)
+    counted_s: list[float] = field(default_factory=list)
+    """Of each figure the slowest loop that counted."""
+
+    @classmethod
+    def warmed_up(cls) -> Speed:
+        """One that knows the loop's times of the last second, on this thread's processor."""
+        speed, end = cls(), time.monotonic() + WARM_UP_S
+        while time.monotonic() < end:
+            speed.sample()
+        return speed
+
+    @property
+    def full_s(self) -> float:
+        """The loop's time at full speed."""
+        ordered = sorted(self.loops_s)
+        return ordered[len(ordered) // 10] if ordered else 0.0
+
+    @property
+    def share(self) -> float:
+        """The share of the loops that ran at full speed."""
+        limit_s = TOLERANCE * self.full_s
+        return sum(one <= limit_s for one in self.loops_s) / max(len(self.loops_s), 1)
+
+    @property
+    def slower(self) -> float:
+        """How many times as long as at full speed the loop took on average."""
+        return statistics.fmean(self.loops_s) / self.full_s if self.loops_s else 1.0
+
+    @property
+    def lowest(self) -> float:
+        """By what factor the processor was slower than at full speed where figures had to count nevertheless:
+        nine figures of ten are within it. 1 where that is no more than the loop differs at full speed.
+        """
+        ordered = sorted(self.counted_s)
+        factor = ordered[(9 * len(ordered)) // 10] / self.full_s if ordered and self.full_s else 1.0
+        return factor if factor > TOLERANCE else 1.0
+
+    def sample(self) -> float:
+        """The loop's time now."""
+        return self.note(statistics.fmean(loop_s() for _ in range(FLANK)))
+
+    def note(self, seconds: float) -> float:
+        """A time of the loop that was measured elsewhere on this processor."""
+        self.loops_s.append(seconds)
+        return seconds
+
+    def flanked(self, measure: Callable[[], T]) -> Timed[T]:
+        """A short measurement between two loops, the slower of which decides."""
+        before_s = self.sample()
+        found = measure()
+        return Timed(found, max(before_s, self.sample()))
+
+    def is_full(self, one: Timed[object]) -> bool:
+        """Whether a measurement counts."""
+        return one.loop_s <= TOLERANCE * self.full_s
+
+    def has(self, enough: int, some: Sequence[Timed[object]]) -> bool:
+        """Whether enough measurements count."""
+        return sum(map(self.is_full, some)) >= enough
+
+    def counted(self, some: Sequence[Timed[T]], enough: int = 1) -> list[T]:
+        """What measurements found that count; where they are not enough, those with the fastest loops."""
+        found = [one for one in some if self.is_full(one)]
+        if len(found) < enough:
+            found = sorted(some, key=lambda one: one.loop_s)[:enough]
+        if found:
+            self.counted_s.append(max(one.loop_s for one in found))
+        return [one.found for one in found]
+
+    def at_full(self, some: Sequence[Timed[float]], enough: int = 1) -> list[float]:
+        """Times that count, at full speed."""
+        timed = [Timed((one.found, one.loop_s), one.loop_s) for one in some]
+        return [found * self.full_s / loop_s for found, loop_s in self.counted(timed, enough)]
