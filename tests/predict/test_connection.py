@@ -18,7 +18,7 @@ from shakedown import native
 from shakedown.prediction import connection_cost as measuring
 from shakedown.prediction import cpu_contention
 from shakedown.prediction.connection_cost import Plan as Serving
-from shakedown.prediction.connection_cost import Served, connection_cost, fitted, served
+from shakedown.prediction.connection_cost import Served, Speeds, connection_cost, fitted, served
 from shakedown.prediction.cpu_contention import Watch, busy_neighbours
 from shakedown.prediction.libssl import LibraryError, Libssl, Plan, libssl_of
 from shakedown.prediction.other_openssl import OtherOpenssl, adjusted
@@ -26,6 +26,7 @@ from shakedown.prediction.other_openssl import _speed as speed
 from shakedown.prediction.other_openssl import _steady as steady
 from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.prices import price
+from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.prediction.scenario import scenario
 from shakedown.prediction.this_machine import profile_of
 from shakedown.prediction.trace import parse_trace
@@ -51,12 +52,14 @@ def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
 
     monkeypatch.setattr(measuring, "served", served)
     monkeypatch.setattr(measuring, "per_kib_us", per_kib_us)
-    found = connection_cost(0.1, plans=(Serving("tls1.2/psk"),))
-    assert len(rounds) == measuring.ROUNDS
+    speeds = Speeds()
+    found = connection_cost(0.1, plans=(Serving("tls1.2/psk"),), speeds=speeds)
+    assert measuring.ENOUGH <= len(rounds) <= measuring.LIMIT
     for one in rounds:
         assert one.kib > 0.0
-        assert min(*one.took_us.values(), *one.alone_us.values()) > 0.0
-    assert found == fitted([rounds], *copying_us)
+        for timed in (*one.took_us.values(), *one.alone_us.values()):
+            assert min(timed.found, timed.loop_s) > 0.0
+    assert found == fitted([rounds], *copying_us, speeds)
     assert set(found) == {"server_us", "client_us", "server_cold", "client_cold", "sd_us", "per_kib_us"}
     assert found["per_kib_us"] >= 0.0
     # A single suite does not tell the one from the other.
@@ -64,26 +67,30 @@ def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
 
 
 def test_long_and_short_handshakes_tell_the_connection_from_what_they_take_longer():
+    """Rounds at half the speed, in which everything takes twice as long, do not count."""
+    usual_s, speeds = 0.0017, Speeds()
     rounds = [
         [
             Served(
                 kib=2.0,
                 took_us={
-                    "server": 50.0 + 2.0 * 3.0 + 1.25 * alone + preempted_us,
-                    "client": 40.0 + 2.0 * 3.0 + alone,
+                    "server": Timed(slower * (50.0 + 2.0 * 3.0 + 1.25 * alone), slower * usual_s),
+                    "client": Timed(slower * (40.0 + 2.0 * 3.0 + alone), slower * usual_s),
                 },
-                alone_us={"server": alone, "client": alone},
+                alone_us={side: Timed(slower * alone, slower * usual_s) for side in ("client", "server")},
             )
-            for preempted_us in (0.0, 900.0, 0.0, 1.0, 30.0)
+            for slower in (2.0, 1.0, 2.0, 1.05, *(1.0,) * measuring.ENOUGH)
         ]
         for alone in (20.0, 40.0, 80.0, 160.0)
     ]
-    found = fitted(rounds, 3.0)
+    for one in (speeds.alone, speeds.server, speeds.client):
+        one.loops_s.extend([usual_s] * 10)
+    found = fitted(rounds, 3.0, speeds)
     assert found["server_cold"] == pytest.approx(0.25)
     assert found["server_us"] == pytest.approx(50.0)
-    assert found["client_cold"] == 0.0
+    assert found["client_cold"] == pytest.approx(0.0, abs=1e-9)
     assert found["client_us"] == pytest.approx(40.0)
-    assert found["sd_us"] > 0.0
+    assert found["sd_us"] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_longer_handshake_takes_longer_in_its_connection(tmp_path):
@@ -121,7 +128,7 @@ def test_connections_that_differ_wait_longer_and_widen_percentiles(tmp_path):
 
 
 def test_a_served_handshake_moves_the_bytes_that_it_moves_in_memory():
-    assert 0.2 < served(Serving("tls1.2/psk"), 0.1).kib < 0.5
+    assert 0.2 < served(Serving("tls1.2/psk"), 0.1, Speeds()).kib < 0.5
 
 
 @pytest.fixture
@@ -164,10 +171,22 @@ def test_every_size_is_a_figure_of_openssl_speed(peer):
     assert found["sign", "rsa", "rsa3072"] > 5.0 * found["verify", "rsa", "rsa3072"]
 
 
-def test_rounds_go_on_until_figures_agree():
-    figures = iter([1.0, 2.0, 4.0, 2.0, 2.0, 2.0, 9.0])
-    assert steady(lambda: {"a": next(figures)}) == {"a": [1.0, 2.0, 4.0, 2.0, 2.0]}
-    assert steady(dict) == {}
+def test_rounds_go_on_until_figures_at_full_speed_agree():
+    rounds = [(1.0, 1.0), (2.0, 1.0), (4.0, 1.0), (2.0, 1.5), (2.0, 1.0), (2.1, 1.05), (9.0, 1.0)]
+    left, speed = iter(rounds), Speed([1.0] * 10)
+
+    def measure() -> Timed[dict[str, float]]:
+        figure, loop_s = next(left)
+        return Timed({"a": figure}, loop_s)
+
+    assert steady(measure, speed) == {"a": pytest.approx([1.0, 2.0, 4.0, 2.0, 2.0])}
+    assert next(left) == (9.0, 1.0)
+    assert steady(lambda: Timed({}, 1.0), speed) == {}
+
+
+def test_a_ratio_is_not_corrected_for_the_speed():
+    found = steady(lambda: Timed({"a": 2.1}, 1.05), Speed([1.0] * 10), times=False)
+    assert found == {"a": [2.1] * 3}
 
 
 def test_a_libssl_that_refuses_a_handshake_is_one_line(peer, files):
@@ -274,15 +293,25 @@ def test_nobody_works_unasked():
         assert os.sched_getaffinity(0) == affinity
 
 
-def test_a_watch_warns_of_the_hosts_share_and_of_the_clock(monkeypatch):
-    monkeypatch.setattr(cpu_contention, "_ticks", iter([(1000, 10), (2000, 60), (2000, 60)]).__next__)
-    monkeypatch.setattr(cpu_contention, "loop_s", iter([1.0, 1.0, 1.25]).__next__)
-    watch = Watch()
-    assert watch.warnings() == ["the host took 5% of the processors' time: measure again when it is quiet"]
-    assert watch.change == 1.25
+def test_a_watch_warns_of_the_hosts_share_and_of_the_speed(monkeypatch):
+    monkeypatch.setattr(cpu_contention, "_ticks", iter([(1000, 10), (2000, 60)]).__next__)
+    speed = Speed([1.0] * 5 + [1.5] * 5)
+    watch = Watch(speed)
+    speed.counted([Timed("slow", 1.3)])
+    assert watch.warnings() == [
+        "the host took 5% of the processors' time: measure again when it is quiet",
+        "the processor had its full speed in 50% of the time, for which the figures are; on average it takes "
+        "1.25 times as long",
+        "some figures are of a speed 1.30 times lower than the full one, which did not last long enough: "
+        "measure again",
+    ]
+    assert watch.lowest == 1.3
 
 
 def test_a_steady_machine_is_not_warned_of(monkeypatch):
     monkeypatch.setattr(cpu_contention, "_ticks", lambda: (1000, 10))
-    monkeypatch.setattr(cpu_contention, "loop_s", lambda: 1.0)
-    assert Watch().warnings() == []
+    speed = Speed([1.0, 1.02, 1.05] * 10)
+    watch = Watch(speed)
+    speed.counted([Timed("usual", 1.05)])
+    assert watch.warnings() == []
+    assert watch.lowest == 1.0

@@ -1,0 +1,56 @@
+"""Only what was measured at the processor's full speed counts, and the loop alone decides."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from shakedown.native.processors import placed
+from shakedown.prediction import processor_speed
+from shakedown.prediction.cpu_contention import shared
+from shakedown.prediction.processor_speed import Speed, Timed
+
+
+def test_the_loop_decides_and_not_what_was_measured():
+    speed = Speed([1.0] * 10 + [1.6] * 30)
+    some = [Timed(5.0, 1.6), Timed(90.0, 1.0), Timed(1.0, 1.5), Timed(70.0, 1.09)]
+    assert speed.counted(some) == [90.0, 70.0]
+    assert speed.has(2, some)
+    assert not speed.has(3, some)
+    assert speed.lowest == 1.0
+
+
+def test_the_fastest_loops_count_where_too_few_are_at_full_speed():
+    speed = Speed([1.0] * 10)
+    assert speed.counted([Timed("a", 1.5), Timed("b", 1.3), Timed("c", 1.4)], 2) == ["b", "c"]
+    assert speed.lowest == 1.4
+
+
+def test_times_that_count_are_those_at_full_speed():
+    """In what counts, work takes longer by as much as the loop does."""
+    speed = Speed([2.0] * 10)
+    found = speed.at_full([Timed(100.0, 2.0), Timed(105.0, 2.1), Timed(300.0, 4.0)])
+    assert found == pytest.approx([100.0, 100.0])
+
+
+def test_a_single_fast_loop_is_not_the_usual_best():
+    assert Speed([0.5] + [1.0] * 19).full_s == 1.0
+
+
+def test_both_loops_beside_a_short_measurement_count(monkeypatch):
+    monkeypatch.setattr(processor_speed, "FLANK", 1)
+    monkeypatch.setattr(processor_speed, "loop_s", iter([1.0, 1.5, 2.0, 1.0]).__next__)
+    speed = Speed()
+    assert speed.flanked(lambda: "x") == Timed("x", 1.5)
+    assert speed.flanked(lambda: "y") == Timed("y", 2.0)
+    assert speed.loops_s == [1.0, 1.5, 2.0, 1.0]
+
+
+def test_a_meter_times_the_loop_beside_a_long_measurement():
+    """By CPU time: how much of the processor its processes have makes no difference."""
+    processor, speed = min(os.sched_getaffinity(0)), Speed()
+    with placed([processor]), shared(processor) as meter:
+        timed = meter.timed(lambda: [processor_speed.loop_s() for _ in range(100)], speed)
+    assert speed.loops_s == [timed.loop_s]
+    assert min(timed.found) * 0.8 < timed.loop_s < max(timed.found) * 1.25
