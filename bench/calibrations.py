@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from bench.capacity import CASES, NEWER
 from bench.harness import UnavailableError
@@ -22,12 +23,12 @@ SECONDS = 0.45
 """Of each of the six rounds; short, so that all cases are measured within three minutes."""
 
 
-def measure() -> dict[str, dict[str, object]]:
+def measure() -> dict[str, dict[str, Any]]:
     """Every case of every server that is installed: the calibration, and the load average."""
     from shakedown import native
     from shakedown.live.calibration import calibrate
 
-    found: dict[str, dict[str, object]] = {}
+    found: dict[str, dict[str, Any]] = {}
     allowed = os.sched_getaffinity(0)
     for software in SERVERS:
         cases = [case for case in CASES if case.goes_with(software) and NEWER not in software]
@@ -53,5 +54,35 @@ def measure() -> dict[str, dict[str, object]]:
     return found
 
 
+def table(first: dict[str, dict[str, Any]], second: dict[str, dict[str, Any]]) -> str:
+    """The cases of both files, and whether their ranges overlap."""
+    lines = [
+        "| server, handshake | first (µs) | range | second (µs) | range | overlap |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
+    ]
+    shared = [name for name in first if "server_s" in first[name] and "server_s" in second.get(name, {})]
+    overlapping = 0
+    for name in shared:
+        pair = [one[name]["server_s"] for one in (first, second)]
+        overlap = max(one["lower"] for one in pair) <= min(one["upper"] for one in pair)
+        overlapping += overlap
+        figures = " | ".join(
+            f"{1e6 * one['estimate']:,.0f} | {1e6 * one['lower']:,.0f} – {1e6 * one['upper']:,.0f}"
+            for one in pair
+        )
+        lines.append(f"| {name} | {figures} | {'yes' if overlap else 'no'} |")
+    lines.append(f"\n{overlapping} of {len(shared)} ranges overlap.")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure or compare, as the first argument says."""
+    if sys.argv[1] == "measure":
+        Path(sys.argv[2]).write_text(json.dumps(measure()), encoding="utf-8")
+    else:
+        files = (json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[2:4])
+        sys.stdout.write(f"{table(*files)}\n")
+
+
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_text(json.dumps(measure()), encoding="utf-8")
+    main()

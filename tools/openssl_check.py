@@ -1,6 +1,6 @@
 """`openssl speed` next to what `devices measure --openssl` makes of the same library, for every size.
 
-`make openssl-check` (four minutes of a quiet machine) alternates the two for each key type and size: a round
+`make openssl-check` (some minutes of a quiet machine) alternates the two for each key type and size: a round
 as `devices measure` has it (beside the loop of `shakedown.prediction.processor_speed`), and a call of
 `openssl speed` alone on the same processor, between two such loops. Of each the times at full speed count. A
 row has the ratio of the medians, with a 95 % interval from resampling both, and how many rounds count.
@@ -23,7 +23,7 @@ from shakedown.profiles.costs import Triple
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "capacity-check.md"
 BEGIN, END = "<!-- openssl speed: made by make openssl-check -->", "<!-- end of openssl speed -->"
-ROUNDS = 4
+ROUNDS = 2
 RESAMPLES, SEED = 2000, 1
 TARGET = 1.1
 

@@ -169,19 +169,27 @@ def _steady(
 
     `times` at less than full speed are corrected; ratios, which are no times, stay as they are.
     """
-    choose = speed.at_full if times else speed.counted
     rounds: list[Timed[Mapping[Key, float]]] = []
-    found: dict[Key, list[float]] = {}
-    while len(rounds) < MAX_ROUNDS:
-        rounds.append(measure())
-        if not rounds[-1].found:
-            break
+
+    def figures(*, provisional: bool) -> dict[Key, list[float]]:
+        choose = speed.at_full if times else speed.counted
         enough = min(MIN_ROUNDS, len(rounds))
         keys = set.intersection(*(set(one.found) for one in rounds))
-        found = {key: choose([Timed(one.found[key], one.loop_s) for one in rounds], enough) for key in keys}
-        if speed.has(MIN_ROUNDS, rounds) and found and max(map(_unsteady, found.values())) <= STEADY:
+        return {
+            key: choose(
+                [Timed(one.found[key], one.loop_s) for one in rounds], enough, provisional=provisional
+            )
+            for key in keys
+        }
+
+    while len(rounds) < MAX_ROUNDS:
+        rounds.append(measure())
+        found = figures(provisional=True)
+        if not found:
             break
-    return found
+        if speed.has(MIN_ROUNDS, rounds) and max(map(_unsteady, found.values())) <= STEADY:
+            break
+    return figures(provisional=False)
 
 
 def _unsteady(figures: Sequence[float]) -> float:

@@ -118,16 +118,22 @@ class Speed:
         """Whether enough measurements count."""
         return sum(map(self.is_full, some)) >= enough
 
-    def counted(self, some: Sequence[Timed[T]], enough: int = 1) -> list[T]:
-        """What measurements found that count; where they are not enough, those with the fastest loops."""
+    def counted(self, some: Sequence[Timed[T]], enough: int = 1, *, provisional: bool = False) -> list[T]:
+        """What measurements found that count; where they are not enough, those with the fastest loops.
+
+        A choice is `provisional` while more is measured, and then not remembered in `lowest`.
+        """
         found = [one for one in some if self.is_full(one)]
         if len(found) < enough:
             found = sorted(some, key=lambda one: one.loop_s)[:enough]
-        if found:
+        if found and not provisional:
             self.counted_s.append(max(one.loop_s for one in found))
         return [one.found for one in found]
 
-    def at_full(self, some: Sequence[Timed[float]], enough: int = 1) -> list[float]:
+    def at_full(
+        self, some: Sequence[Timed[float]], enough: int = 1, *, provisional: bool = False
+    ) -> list[float]:
         """Times that count, at full speed."""
         timed = [Timed((one.found, one.loop_s), one.loop_s) for one in some]
-        return [found * self.full_s / loop_s for found, loop_s in self.counted(timed, enough)]
+        counted = self.counted(timed, enough, provisional=provisional)
+        return [found * self.full_s / loop_s for found, loop_s in counted]

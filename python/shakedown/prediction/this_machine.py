@@ -151,15 +151,17 @@ def measure_suites(
                 continue
             found[name].append(Timed(builtins(timed.found), timed.loop_s))
         longest_s = max(longest_s, perf_counter() - round_begun)
-        kept(_middle_ones(found, speed))
+        kept(_middle_ones(found, speed, provisional=True))
     return _middle_ones(found, speed)
 
 
-def _middle_ones(found: Mapping[str, Sequence[Timed[dict[str, Any]]]], speed: Speed) -> list[dict[str, Any]]:
+def _middle_ones(
+    found: Mapping[str, Sequence[Timed[dict[str, Any]]]], speed: Speed, *, provisional: bool = False
+) -> list[dict[str, Any]]:
     """Of each suite the round at full speed that took neither more nor less time than half of them."""
     chosen = []
     for rounds in filter(None, found.values()):
-        counted = sorted(speed.counted(rounds), key=_time_us)
+        counted = sorted(speed.counted(rounds, provisional=provisional), key=_time_us)
         chosen.append(counted[(len(counted) - 1) // 2])
     return chosen
 
