@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from bench.capacity import CASES, RUNS, Booked, Compared, table, usual_s
+from bench.capacity import CASES, RUNS, Booked, Compared, awake, table
 
 from shakedown.models.ranges import Range
+from shakedown.prediction.processor_speed import Timed
 
 
-def test_the_faster_half_of_rounds_without_sleeps_counts():
-    rounds = [Booked(3e-3, 0.0), Booked(1e-3, 0.1), Booked(1e-4, 0.5), Booked(2e-3, 0.0)]
-    assert usual_s(rounds) == [1e-3, 2e-3]
-    assert usual_s([Booked(1e-3, 1.0)]) == []
+def test_loads_in_which_the_server_slept_do_not_count():
+    loads = [Timed(Booked(1e-3, sleeps), 1.0) for sleeps in (0.0, 0.5, 0.1)]
+    assert [one.found.sleeps for one in awake(loads)] == [0.0, 0.1]
 
 
 def test_a_table_counts_what_is_near_and_what_is_in_the_range():
-    near = Compared(CASES[0], Range(80e-6, 100e-6, 120e-6), [110e-6])
-    far = Compared(CASES[1], Range(90e-6, 100e-6, 110e-6), [200e-6, 210e-6])
+    near = Compared(CASES[0], Range(80e-6, 100e-6, 120e-6), [110e-6], enough=True)
+    far = Compared(CASES[1], Range(90e-6, 100e-6, 110e-6), [200e-6, 210e-6], enough=False)
     assert near.off == pytest.approx(100 / 110)
     text = table("nginx", [near, far])
     assert "nginx: 1 of 2 within 15 %, 1 in the 90 % ranges" in text
     assert "90 – 110, outside" in text
+    assert f"| {CASES[0].suite} |" in text
+    assert f"| {CASES[1].suite} * |" in text  # too few loads at full speed
 
 
 def test_every_way_of_resuming_is_a_case():
