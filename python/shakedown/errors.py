@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 MAX_WORD = 200
 """Characters of a word that is compared with others: comparing is quadratic in its length."""
@@ -48,6 +48,19 @@ def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str
 
     nearest = difflib.get_close_matches(word, accepted, n=1, cutoff=cutoff)
     return f'; did you mean "{nearest[0]}"?' if nearest else ""
+
+
+_ALTERNATIVE = re.compile(r",? or (?P<option>--[a-z][a-z-]*)(?: [^;,]*)?")
+"""The last of what is accepted: an option of the command line."""
+
+
+def with_options(line: str, known: Collection[str]) -> str:
+    """An error without the alternatives that are options which are not known where it is printed.
+
+    Errors of functions that several commands call end with `accepted: …, or --option …`; not every command
+    that calls them has the option.
+    """
+    return _ALTERNATIVE.sub(lambda found: found[0] if found["option"] in known else "", line)
 
 
 _OF_NAMES = frozenset(

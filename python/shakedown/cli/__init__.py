@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import click
 
-from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason, without_codes
+from shakedown.errors import ShakedownError, did_you_mean, os_failure, os_reason, with_options, without_codes
 from shakedown.files.text import visible
 
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -167,9 +167,10 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
     if COMPLETION_VARIABLE in os.environ:
         app.main(prog_name="shakedown")
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         # Not `app.main`, which would make its own end of Ctrl-C and of broken pipes.
-        with app.make_context("shakedown", list(sys.argv[1:] if arguments is None else arguments)) as context:
+        with app.make_context("shakedown", list(words)) as context:
             app.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as asked:
@@ -184,10 +185,24 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort) as error:
         return _fail(str(error) or "interrupted", STATUS_INTERRUPTED, error)
     except ShakedownError as error:
-        return _fail(str(error), error.exit_status, error)
+        return _fail(with_options(str(error), options_of(words)), error.exit_status, error)
     except Exception as error:
         return _fail_unforeseen(error)
     return 0
+
+
+def options_of(words: Sequence[str]) -> frozenset[str]:
+    """The options of the command that a command line names."""
+    command: click.Command = app
+    context = click.Context(app)
+    for word in words:
+        found = command.get_command(context, word) if isinstance(command, click.Group) else None
+        if found is None:
+            break
+        command = found
+    return frozenset(
+        name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-")
+    )
 
 
 def _without_command(context: click.Context | None) -> str:

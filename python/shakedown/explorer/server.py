@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from shakedown.errors import ShakedownError
+from shakedown.errors import ShakedownError, with_options
 from shakedown.explorer import answers
 from shakedown.explorer.question import MAX_CLIENTS, Question, asked
 from shakedown.reporting.charts.theme import stylesheet_variables
@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
             with self.server.free:
                 found = known[path]()
         except ShakedownError as error:
-            self._json(HTTPStatus.BAD_REQUEST, {"error": str(error)})
+            self._json(HTTPStatus.BAD_REQUEST, {"error": with_options(str(error), ())})
         else:
             self._json(HTTPStatus.OK, found)
 

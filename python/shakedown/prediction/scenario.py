@@ -294,7 +294,7 @@ def scenario(
     scale = None if scale_from is None else load_device(scale_from)
     if scale is not None and client.priced and server.priced:
         raise InputError(
-            f"--scale-from {scale_from} has nothing to do: {device} and {server_device} have primitives; "
+            f"{scale_from}'s figures replace none: {device} and {server_device} have primitives; "
             "accepted with a device that has none"
         )
     library = traces or open_library()

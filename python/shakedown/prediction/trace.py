@@ -124,7 +124,7 @@ class Trace:
         if wanted > len(tickets) and not tickets:
             raise InputError(
                 f"{self.suite}: its trace has no ticket, and {software.name} issues {wanted}; accepted: a "
-                "trace with tickets, or --server-software none"
+                "trace with tickets, or no server software, or --server-software none"
             )
         left_out = {message.index for message in tickets[wanted:]}
         messages = [message for message in self.messages if message.index not in left_out]

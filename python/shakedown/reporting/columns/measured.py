@@ -210,7 +210,7 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
     """Why a spread is still wide."""
     noisy = [row for row in rows if max(uncertainty(row, side) for side in SIDES) >= NOISY]
     if noisy:
-        yield "±: 95 % interval of the mean; more repetitions (--repeat) or a quieter machine make it smaller"
+        yield "±: 95 % interval of the mean; more repetitions or a quieter machine make it smaller"
 
 
 def _flight(row: Row) -> str:
