@@ -15,12 +15,17 @@ from shakedown.reporting.terminal import listing
 from shakedown.reporting.terminal.figures import LEGEND
 
 WIDTH = 80
-LONG = ("tls1.3/x25519mlkem768/mldsa65@mldsa65/mutual", "tls1.2/dhe_rsa+dh2048/rsa2048/requested/ticket")
+LONG = (
+    "tls1.3/x25519mlkem768/mldsa65@mldsa65/mutual",
+    "tls1.2/dhe_rsa+dh2048/rsa2048/requested/ticket",
+    "tls1.2/ecdhe_ecdsa+x25519/p256/server/camellia256-sha256",
+    "tls1.2/ecdhe_rsa+x25519/rsa2048/server/camellia128-sha256",
+)
 SUITES = (*LONG, "tls1.2/psk")
 PLACES = ("--device", "cortex-m4", "--bearer", "nb-iot")
 STORM = ("--arrivals", "storm:2s+backoff", "--clients", "60", *PLACES)
 EXPERIMENT = f"""
-suites = ["{LONG[0]}", "{LONG[1]}", "tls1.2/psk"]
+suites = {json.dumps(SUITES)}
 repeat = 5
 devices = ["cortex-m4", "esp32"]
 bearers = ["gprs", "nb-iot"]

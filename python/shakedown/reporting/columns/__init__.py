@@ -20,6 +20,9 @@ Row = Mapping[str, Any]
 MAX_ROWS = 1_000
 """Rows of a table of the report: beyond these a page is slow to open, and the CSV has all."""
 
+ELLIPSIS = "…"
+"""Stands for parts of a name."""
+
 ALWAYS, OFTEN, USUAL, ROOM, WIDE, DATA = range(6)
 """Ranks: columns that decide are always there, others as they fit, `OFTEN` first; `WIDE` on request, `DATA`
 in CSV alone.
@@ -157,6 +160,8 @@ class Shared:
 
     pattern: str = ""
     short: Mapping[str, str] = field(default_factory=dict)
+    shortened: bool = False
+    """Whether some lack further parts, for want of room."""
 
 
 def shared(names: Sequence[str]) -> Shared:
@@ -170,7 +175,7 @@ def shared(names: Sequence[str]) -> Shared:
     if not begin + end:
         return Shared()
     first = parts[0]
-    pattern = "/".join([*first[:begin], "…", *(first[len(first) - end :] if end else [])])
+    pattern = "/".join([*first[:begin], ELLIPSIS, *(first[len(first) - end :] if end else [])])
     return Shared(pattern, {"/".join(one): "/".join(one[begin : len(one) - end]) for one in parts})
 
 

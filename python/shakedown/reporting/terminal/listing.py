@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from shakedown.files.text import visible
-from shakedown.reporting.columns import ALWAYS, ROOM, Column, Row, Selection, Shared, shared, shown_in
+from shakedown.reporting.columns import (
+    ALWAYS,
+    ELLIPSIS,
+    ROOM,
+    USUAL,
+    Column,
+    Row,
+    Selection,
+    Shared,
+    shared,
+    shown_in,
+)
 from shakedown.reporting.terminal.figures import LEGEND
 
 GAP = "  "
@@ -16,6 +29,8 @@ MIN_PROSE = 18
 """Characters that a folded column needs; with less room it is left out."""
 MIN_NAME = 12
 """Characters of a folded name."""
+MAX_SHARE = 0.58
+"""Of the screen, for names: longer ones lose parts before figures lose their columns."""
 MIN_FIGURES = 2
 """Figures of a row that are shown whatever the room."""
 MAX_CELL = 600
@@ -90,6 +105,9 @@ def layout(
     names = Shared() if path is None else shared([path.cell(row) for row in rows])
     if chosen is not None:
         return _laid_out(chosen, rows, names, width, fold=False)
+    usual = [one for one in wanted if one.rank <= USUAL]
+    if _total(_laid_out(usual, rows, names, width, fold=True).widths) > width:
+        names = _shortened(names, path, rows, int(MAX_SHARE * width))
     for rank in range(ROOM, ALWAYS - 1, -1):
         some = [one for one in wanted if one.rank <= rank]
         for fold in (False, True):
@@ -116,9 +134,16 @@ def _with_more(found: Layout, wanted: Sequence[Column], rows: Sequence[Row], wid
 
 
 def _narrowed(found: Layout, rows: Sequence[Row], width: int) -> Layout:
-    """Where even what is always there is too wide, names are folded between words; then the last figures are
-    removed, all but two; then names are folded anywhere.
+    """Where even what is always there is too wide, names of parts lose more of them; other names are folded
+    between words; then the last figures are removed, all but two; then names are folded anywhere.
     """
+    path = next((one for one in found.columns if one.path), None)
+    if path is not None:
+        at = found.columns.index(path)
+        least = max(found.widths[at] - (_total(found.widths) - width), MIN_NAME)
+        found = _laid_out(
+            found.columns, rows, _shortened(found.names, path, rows, least), width, fold=found.fold_headings
+        )
     columns, widths = list(found.columns), list(found.widths)
     left_out: list[Column] = []
 
@@ -135,6 +160,39 @@ def _narrowed(found: Layout, rows: Sequence[Row], width: int) -> Layout:
         del widths[last]
     fold(lambda one: 0)
     return replace(found, columns=columns, widths=widths, left_out=left_out)
+
+
+def _shortened(names: Shared, path: Column | None, rows: Sequence[Row], most: int) -> Shared:
+    """Names without the parts that tell least, so that each takes at most so many characters and stands for
+    one name only; all as they are where that is impossible.
+    """
+    if path is None:
+        return names
+    shown = {text: names.short.get(text, text) for text in map(path.cell, rows)}
+    parts = {text: text.split("/") for text in shown.values()}
+    frequent = Counter(part for some in parts.values() for part in set(some))
+    short = {text: text for text in parts}
+    for text in parts:
+        if len(text) > most:
+            fitting = [one for one in _fewer_parts(parts[text], list(parts.values())) if len(one[0]) <= most]
+            if not fitting:
+                return names
+            short[text], _ = min(fitting, key=lambda one: (-sum(frequent[part] for part in one[1]), one[0]))
+    if all(text == known for text, known in short.items()):
+        return names
+    return Shared(names.pattern, {text: short[known] for text, known in shown.items()}, True)
+
+
+def _fewer_parts(parts: list[str], names: Sequence[list[str]]) -> Iterator[tuple[str, list[str]]]:
+    """A name with a run of parts left out, and those that it keeps; where it still stands for no other."""
+    for begin, end in combinations(range(len(parts) + 1), 2):
+        head, tail = parts[:begin], parts[end:]
+        alike = (
+            other != parts and other[:begin] == head and other[max(begin, len(other) - len(tail)) :] == tail
+            for other in names
+        )
+        if (head or tail) and not any(alike):
+            yield "/".join([*head, ELLIPSIS, *tail]), [*head, *tail]
 
 
 def _laid_out(
@@ -247,6 +305,8 @@ def listing(
         yield from (visible(indent + line) for line in found.lines(row))
     if said := marks_in(found.columns, ordered):
         yield folded(said)
+    if found.names.shortened and any(one.path for one in found.columns):
+        yield folded(f"{ELLIPSIS} in names: parts for which there is no room")
     if found.left_out:
         yield folded(f"no room for: {', '.join(one.name for one in found.left_out)}")
     yield from below({one.key for one in found.columns})
