@@ -211,6 +211,38 @@ def test_a_timeline_is_a_chrome_trace(page):
         )
 
 
+def test_each_trace_has_what_the_format_requires(page):
+    """As Perfetto's importer of JSON reads it: by phase the keys it asks for, times in µs from 0 on."""
+    required = {
+        "M": {"args": dict, "name": str, "pid": int, "tid": int},
+        "X": {"cat": str, "dur": float, "name": str, "pid": int, "tid": int, "ts": float},
+        "s": {"cat": str, "id": int, "name": str, "pid": int, "tid": int, "ts": float},
+        "f": {"bp": str, "cat": str, "id": int, "name": str, "pid": int, "tid": int, "ts": float},
+    }
+    traces = list((page.parent / "figures").glob("*.trace.json"))
+    assert traces
+    for trace in traces:
+        found = json.loads(trace.read_text())
+        assert set(found) == {"traceEvents"}
+        events = found["traceEvents"]
+        threads = {one["tid"] for one in events if one["ph"] == "M" and one["name"] == "thread_name"}
+        flows: dict[tuple[str, str, int], list[tuple[str, float]]] = {}
+        for one in events:
+            kinds = required[one["ph"]]
+            assert one.keys() - {"ph", "args"} == kinds.keys() - {"args"}, one
+            assert all(isinstance(one[key], (int, kind)) for key, kind in kinds.items()), one
+            assert one["name"], one
+            assert (one["pid"], one["tid"] in threads) == (1, True), one
+            assert one["ph"] == "M" or (one["ts"] >= 0 and one.get("dur", 0) >= 0), one
+            if one["ph"] in "sf":
+                flows.setdefault((one["cat"], one["name"], one["id"]), []).append((one["ph"], one["ts"]))
+        for ends in flows.values():
+            (first, began), (last, ended) = ends
+            assert (first, last) == ("s", "f")
+            assert began <= ended
+        assert all(one["bp"] == "e" for one in events if one["ph"] == "f")
+
+
 def end_ns(slice_: dict[str, Any]) -> int:
     return int(1000 * slice_["ts"]) + int(1000 * slice_["dur"])
 
