@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import altair
 import nbformat
 from nbclient import NotebookClient
 
+import shakedown
 from docs_examples import ROOT
 
 NOTEBOOK = ROOT / "examples" / "handshakes.ipynb"
@@ -25,5 +29,22 @@ def test_the_notebook_runs_and_displays_tables_and_charts(tmp_path):
     # All but the first, which imports.
     assert len(shown) == len(cells) - 1
     for source, data in shown.items():
-        expected = "vegaEmbed" if source.endswith(".plot()") else "<table"
-        assert expected in data["text/html"], source
+        if source.endswith(".plot()"):
+            assert data["image/svg+xml"].startswith("<svg"), source
+            assert any(kind.startswith("application/vnd.vegalite.v") for kind in data), source
+            assert "text/html" not in data, "Altair's page loads its scripts from a server"
+        else:
+            assert "<table" in data["text/html"], source
+        for kind in ("text/html", "image/svg+xml"):
+            # Nothing is fetched: only namespaces are addresses.
+            addresses = set(re.findall(r"https?://[^\s\"'<>]+", data.get(kind, "")))
+            assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, source
+
+
+def test_a_chosen_renderer_is_respected_and_copies_stay_offline():
+    rows = shakedown.predict(["tls1.2/psk", "tls1.3/x25519/p256/server"], device="cortex-m4", bearer="lte")
+    chart = rows.plot()
+    assert isinstance(chart, altair.TopLevelMixin)
+    assert "image/svg+xml" in chart.properties(title="other")._repr_mimebundle_()
+    with altair.renderers.enable("mimetype"):
+        assert "image/svg+xml" not in chart._repr_mimebundle_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from shakedown.errors import InputError
@@ -80,4 +81,35 @@ class Rows(list[T]):
             import altair
         except ImportError:
             raise InputError("Altair is not installed; accepted: pip install altair") from None
-        return altair.Chart.from_dict(definition)
+        return _offline(altair.Chart.from_dict(definition))
+
+
+def _offline(chart: altair.TopLevelMixin) -> altair.TopLevelMixin:
+    """The same chart, which notebooks show without a network unless a renderer was chosen.
+
+    Altair's own default loads its scripts from a server. The picture is an SVG; notebooks that hold Vega
+    themselves, as JupyterLab does, take the definition beside it and draw the chart with its controls.
+    """
+    # Not `chart.__class__ = …`, which the schema would take for a part of the definition.
+    object.__setattr__(chart, "__class__", _offline_class(type(chart)))
+    return chart
+
+
+@cache
+def _offline_class(kind: type[altair.TopLevelMixin]) -> type[altair.TopLevelMixin]:
+    import altair
+
+    def _repr_mimebundle_(self: altair.TopLevelMixin, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        if altair.renderers.active != "default":
+            return kind._repr_mimebundle_(self, *args, **options)
+        import vl_convert
+
+        definition = self.to_dict()
+        version = altair.SCHEMA_VERSION.partition(".")[0]
+        return {
+            f"application/vnd.vegalite.{version}+json": definition,
+            "image/svg+xml": vl_convert.vegalite_to_svg(definition, allowed_base_urls=[]),
+            "text/plain": repr(self),
+        }
+
+    return type(kind.__name__, (kind,), {"_repr_mimebundle_": _repr_mimebundle_, "__module__": __name__})
