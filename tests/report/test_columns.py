@@ -91,7 +91,23 @@ def test_a_table_fits_whatever_its_rows(width):
     assert max(map(len, found)) <= width
     text = "".join("".join(found).split())
     assert "123,456" in text
-    assert text.count("long-part/") == 6
+    # Long names lose parts before they are folded, and a line says so.
+    assert (text.count("long-part/") == 6) == (width == 200)
+    assert any(line.startswith("… in names: ") for line in found) == (width != 200)
+
+
+def test_names_that_lose_parts_still_tell_rows_apart():
+    names = ["x/" + "long-part/" * 6 + end for end in ("one", "two", "end/one", "end/two")]
+    found = lines([row(f"{name}", 1) for name in [*names, "y/other"]], 60)
+    heading, *shown, legend = found
+    assert legend == "… in names: parts without room"
+    labels = [line.split()[0] for line in shown]
+    assert len(labels) == len(names) + 1
+    assert max(map(len, [*labels, heading])) <= 60
+    for short in labels:
+        # Each stands for one name only.
+        begin, _, end = short.partition("…")
+        assert sum(name.startswith(begin) and name.endswith(end) for name in [*names, "y/other"]) == 1
 
 
 def test_wider_screens_show_more_and_only_wide_shows_all():
