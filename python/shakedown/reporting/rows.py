@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from shakedown.errors import InputError
@@ -95,8 +94,7 @@ def _offline(chart: altair.TopLevelMixin) -> altair.TopLevelMixin:
     return chart
 
 
-@cache
-def _offline_class(kind: type[altair.TopLevelMixin]) -> type[altair.TopLevelMixin]:
+def _offline_class(kind: Any) -> type[altair.TopLevelMixin]:  # noqa: ANN401 - one of Altair's classes
     import altair
 
     def _repr_mimebundle_(self: altair.TopLevelMixin, *args: Any, **options: Any) -> Any:  # noqa: ANN401
