@@ -3,27 +3,32 @@
     python -m tools.shared_link [--clients N] [--rate BITS] [--half-duplex] [--json FILE] [SUITE …]
 
 N clients start a millisecond apart. Live, all connections of `load` cross one emulated bearer to `serve`,
-with the kernel's TCP at both ends; in the simulator each client has a link that takes no time beside its
-delay, and all share one cell with the bearer's rates. Printed are the times until clients are ready, and the
-bytes that the link carried down for each, in all and for one client alone: where the queue takes longer than
-TCP's timers, the rest was sent again in vain.
+with the kernel's TCP at both ends, and are read from a capture; in the simulator each client has a link that
+takes no time beside its delay, all share one cell with the bearer's rates, and servers issue no tickets.
+Printed are the times until clients are ready; segments that both sides sent again, for each client; bytes
+that the link carried down to each, and how many times those of a client alone these are. Where the queue
+takes longer than TCP's timers, what is sent again was not lost. The ends of connections, which the simulator
+does not have, do not count.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
+import struct
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from shakedown.native import virtual_time
 from shakedown.native.scenario import Fleet
 from shakedown.simulation.deployment import Site
-from shakedown.simulation.simulate import simulate
+from shakedown.simulation.fleet import settle
+from shakedown.simulation.simulate import Job
 
 GATEWAY, PORT = "198.18.0.2", 9204
 OURS = f"{sys.executable} -m shakedown"
@@ -32,15 +37,17 @@ APART_S = 0.001
 DELAY_MS = 95
 TIMEOUT_S = 300
 FAST_BPS = 10**9
+FIN, SYN, RST = 1, 2, 4
 
 
 @dataclass(frozen=True)
 class Storm:
-    """What a storm came to: seconds until a client is ready, and bytes down for each."""
+    """What a storm came to: seconds until clients are ready; segments sent again and bytes down for each."""
 
     ready_p50_s: float
     ready_max_s: float
     completed: int
+    again: float
     down_bytes: float
 
 
@@ -63,7 +70,9 @@ def profile(folder: Path, rate_bps: int, *, half_duplex: bool, own_bps: int) -> 
 
 def live(suite: str, clients: int, bearer: Path) -> Storm:
     """The kernel's TCP, all connections over one bearer."""
-    log = bearer.with_suffix(f".{clients}.log")
+    log, capture = (
+        bearer.with_suffix(f".{suite.replace('/', '-')}.{clients}.{end}") for end in ("log", "pcap")
+    )
     server = f"exec {OURS} serve {suite} --listen {GATEWAY}:{PORT} > {log} 2>&1"
     options = (
         f"--arrivals deterministic --rate {1.0 / APART_S:g}/s --duration 10s "
@@ -72,27 +81,57 @@ def live(suite: str, clients: int, bearer: Path) -> Storm:
     )
     load = f"exec {OURS} load tls://{GATEWAY}:{PORT} {suite} {options}"
     client = f"until grep -q listening {log}; do sleep 0.1; done; {load}"
-    command = [*OURS.split(), "bearer", "run", "--summary", "--linger", "60", "--pair", server, str(bearer)]
+    command = [*OURS.split(), "bearer", "run", "--pcap", capture, "--linger", "60", "--pair", server, bearer]
     done = subprocess.run([*command, "--", "sh", "-c", client], capture_output=True, text=True, check=False)
-    delivered = re.search(r"^down: .* delivered \(([\d,]+) bytes\)", done.stderr, re.MULTILINE)
-    if done.returncode != 0 or delivered is None:
+    if done.returncode != 0:
         raise RuntimeError(done.stderr)
     (run,) = json.loads(done.stdout)
     times = run["handshake_s"]
-    down_bytes = int(delivered[1].replace(",", "")) / clients
-    return Storm(times["p50"], times["max"], run["completed"], down_bytes)
+    again, down_bytes = captured(capture.read_bytes())
+    return Storm(times["p50"], times["max"], run["completed"], again / clients, down_bytes / clients)
+
+
+def captured(pcap: bytes) -> tuple[int, int]:
+    """Segments that were sent again, and bytes down, but for ends of connections and the first with data, by
+    which `load` learns what the server speaks.
+    """
+    again: Counter[tuple[int, int]] = Counter()
+    down_bytes: Counter[tuple[int, int]] = Counter()
+    with_data: dict[tuple[int, int], None] = {}
+    seen, place = set(), 24
+    while place < len(pcap):
+        length = struct.unpack_from("<I", pcap, place + 8)[0]
+        ip, place = pcap[place + 16 : place + 16 + length], place + 16 + length
+        tcp = ip[4 * (ip[0] & 15) :]
+        from_port, to_port, sequence = struct.unpack_from(">HHI", tcp)
+        flow, flags = (min(from_port, to_port), max(from_port, to_port)), tcp[13]
+        payload = len(ip) - 4 * (ip[0] & 15) - 4 * (tcp[12] >> 4)
+        if flags & RST or (flags & FIN and payload == 0):
+            continue
+        if payload > 0:
+            with_data[flow] = None
+        if payload > 0 or flags & SYN:
+            key = (from_port, to_port, sequence, bool(flags & SYN))
+            again[flow] += key in seen
+            seen.add(key)
+        if from_port == PORT:
+            down_bytes[flow] += len(ip)
+    counted = list(with_data)[1:]
+    return sum(again[flow] for flow in counted), sum(down_bytes[flow] for flow in counted)
 
 
 def simulated(suite: str, clients: int, bearer: Path) -> Storm:
     """The same in virtual time, in one cell."""
     times = bearer.with_suffix(f".{clients}.times")
     times.write_text("".join(f"{number * APART_S:g}\n" for number in range(clients)))
-    fleet = Fleet(arrivals=f"file:{times}", cells=1, timeout_s=TIMEOUT_S)
-    (row,) = simulate([suite], fleet, Site(device="server", bearer=str(bearer)))
-    p50_s, max_s = row.ready_s.p50, row.ready_s.max
-    assert p50_s is not None
-    assert max_s is not None
-    return Storm(p50_s, max_s, row.completed, row.traffic.down_bytes / clients)
+    fleet = settle(Fleet(arrivals=f"file:{times}", cells=1, timeout_s=TIMEOUT_S))
+    spec = Job(Site(device="server", bearer=str(bearer)).priced(suite), None, fleet, 1, 1).spec()
+    handshake = spec["classes"][0]["handshake"]
+    handshake["messages"] = [one for one in handshake["messages"] if one["name"] != "NewSessionTicket"]
+    report = virtual_time.simulate(spec)
+    ready, traffic = report["handshake_s"], report["traffic"]
+    again, down_bytes = traffic["retransmissions"] / clients, traffic["down_bytes"] / clients
+    return Storm(ready["p50"], ready["max"], report["completed"], again, down_bytes)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -105,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
     found = []
-    print(f"{'':40}{'ready':>10}{'last':>10}{'bytes':>10}{'alone':>10}{'ratio':>8}")
+    print(f"{'':40}{'ready':>10}{'last':>10}{'again':>8}{'bytes':>8}{'times':>8}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ways = {"half_duplex": given.half_duplex}
@@ -117,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 ratio = all_of_them.down_bytes / alone.down_bytes
                 print(
                     f"{f'{suite}, {who}':40}{all_of_them.ready_p50_s:10.3f}{all_of_them.ready_max_s:10.3f}"
-                    f"{all_of_them.down_bytes:10.0f}{alone.down_bytes:10.0f}{ratio:8.2f}",
+                    f"{all_of_them.again:8.2f}{all_of_them.down_bytes:8.0f}{ratio:8.2f}",
                     flush=True,
                 )
                 found.append({"suite": suite, "who": who, "alone": asdict(alone), "all": asdict(all_of_them)})
