@@ -73,6 +73,13 @@ def test_failed_connections_count_as_ones_that_never_ended():
     assert parse("failed.share<5%").is_met(failed)
 
 
+def test_of_too_few_times_for_a_percentile_the_longest_is_compared():
+    few = outcome(handshake_s=msgspec.structs.replace(TIMES, n=50, p99=None))
+    assert parse("handshake.p99<1s").value(few) == 0.6
+    assert parse("handshake.p95<1s").value(few) == 0.4
+    assert not parse("handshake.p99<550ms").is_met(few)
+
+
 def test_nothing_asked_is_nothing_resumed():
     none = outcome(resumed=Resumptions(asked=0, confirmed=0, without_session=0))
     assert not parse("resumed.share>=0").is_met(none)

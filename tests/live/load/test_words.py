@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shakedown.cli.load import _got
+from shakedown.reporting.columns import Selection
+from shakedown.reporting.columns.live import TIMES, time_notes
+from shakedown.reporting.terminal.listing import listing
 
 
 @pytest.mark.parametrize(
@@ -20,3 +23,12 @@ from shakedown.cli.load import _got
 )
 def test_a_figure_that_was_required_has_its_unit(text, value, said):
     assert _got(text, value) == said
+
+
+def test_percentiles_that_few_connections_lack_are_dashes_with_a_legend():
+    row = {"load": "load", "until": "end of handshake", "n": 30, "mean_s": 0.2, "p50_s": 0.1}
+    row |= {"p90_s": 0.3, "p95_s": 0.4, "p99_s": None, "max_s": 0.6}
+    lines = list(listing(TIMES, [row], Selection(), notes=time_notes([row]), width=80))
+    assert lines[1].split()[-3:] == ["–", "600", "ms"]
+    assert lines[-1] == "–: too few connections; p99 needs 100"
+    assert list(time_notes([{**row, "p99_s": 0.5}])) == []

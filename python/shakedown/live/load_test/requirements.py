@@ -1,7 +1,8 @@
 """Thresholds on what a load comes to: `handshake.p99<2s`, `failed.share<1%`, `rate>250`.
 
 A failed connection counts as one that never ended: where more failed than a percentile leaves out, that
-percentile has no value. A threshold without a value to compare is not met.
+percentile has no value. Of too few connections for a percentile, the longest time is compared instead.
+A threshold without a value to compare is not met.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class Threshold:
         if name == "start_lateness":
             # What failed had started, unless it never did.
             failed = outcome.failed.get("not started", 0)
-        if found is None or not failed:
-            return found
+        if not failed:
+            return times.max if found is None else found
         if share_within is None:
             # One that never ended has no time to take a mean of.
             return None
@@ -80,7 +81,7 @@ def _at_least(times: Times, share: float) -> float | None:
     for name, kept in _STATISTICS.items():
         if kept is not None and kept >= share:
             found: float | None = getattr(times, name)
-            return found
+            return times.max if found is None else found
     return times.max
 
 

@@ -23,7 +23,10 @@ def progress_line(now: LoadProgress, duration_s: float) -> str:
         f"{whole(now.failed)} failed, {whole(now.open)} open"
     )
     times = now.handshake_s
-    return words + (f"; p50 {time(times.p50, 2)}, p99 {time(times.p99, 2)}" if times.n else "")
+    for name, value in (("p50", times.p50), ("p99", times.p99)):
+        if value is not None:
+            words += f"{';' if name == 'p50' else ','} {name} {time(value, 2)}"
+    return words
 
 
 def load_lines(run: LoadRun) -> list[str]:
