@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -149,9 +149,9 @@ def _simulated(drawn: Callable[[int], Mapping[str, Any]]) -> Comparison:
     return comparison("a", "b", every, Rules())
 
 
-def simulated(count: int) -> Iterator[str]:
-    """False alarms and power by design, noise and change."""
-    random = np.random.default_rng(20_260_105)
+def simulated(count: int, seed: int, row: Sequence[str] | None = None) -> Iterator[str]:
+    """False alarms and power by design, noise and change; one row alone has draws of its own."""
+    random = np.random.default_rng(seed)
     designs: tuple[tuple[str, Callable[..., Comparison]], ...] = (
         (f"{DEFAULT_BLOCKS} blocks", simulated_pairs),
         (f"{MIN_RUNS} runs of each", simulated_runs),
@@ -159,13 +159,14 @@ def simulated(count: int) -> Iterator[str]:
     yield f"| design | noise | change of one of {len(DRAWN)} | {HEAD} | found and named |"
     yield f"| --- | ---: | ---: | {RULE} | ---: |"
     for name, draw in designs:
-        for noise in (0.002, 0.005, 0.02):
-            for change in (0.0, 0.01, 0.02, 0.05):
-                found = [draw(random, noise=noise, slower=1 + change) for _ in range(count)]
-                truth = SIGN.operation if change else ""
-                seen = tally(found, lambda row, truth=truth: row.operation == truth)
-                named = f"{seen.named / count:.0%}" if change else "–"
-                yield f"| {name} | {noise:.1%} | {change:.1%} | {seen.cells()} | {named} |"
+        for noise, change in product((0.002, 0.005, 0.02), (0.0, 0.01, 0.02, 0.05)):
+            if row is not None and (row[0] not in name or [noise, change] != list(map(float, row[1:]))):
+                continue
+            found = [draw(random, noise=noise, slower=1 + change) for _ in range(count)]
+            truth = SIGN.operation if change else ""
+            seen = tally(found, lambda one, truth=truth: one.operation == truth)
+            named = f"{seen.named / count:.0%}" if change else "–"
+            yield f"| {name} | {noise:.1%} | {change:.1%} | {seen.cells()} | {named} |"
 
 
 def seeded(blocks: Sequence[Block], operation: str, by: float) -> list[Block]:
@@ -384,10 +385,14 @@ def main() -> int:
     )
     parser.add_argument("part", choices=("simulated", "pairs", "counts"))
     parser.add_argument("--comparisons", type=int, default=200, help="of each row of `simulated`")
+    parser.add_argument("--seed", type=int, default=20_260_105, help="of `simulated`")
+    parser.add_argument(
+        "--row", nargs=3, metavar=("DESIGN", "NOISE", "CHANGE"), help="one row: blocks 0.02 0.05"
+    )
     parser.add_argument("--json", type=Path, help="keep what the table was made of")
     given = parser.parse_args()
     parts: dict[str, Callable[[], Iterator[str]]] = {
-        "simulated": lambda: simulated(given.comparisons),
+        "simulated": lambda: simulated(given.comparisons, given.seed, given.row),
         "pairs": lambda: real_pairs(given.json),
         "counts": lambda: counts(given.json),
     }

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from tools.compare_check import SIGN, simulated_pairs, simulated_runs, tally
 
-from shakedown.comparison.statistics import min_group, min_pairs, paired, unpaired
+from shakedown.comparison.statistics import (
+    _rank_sums,
+    _signed_ranks,
+    min_group,
+    min_pairs,
+    paired,
+    unpaired,
+)
 
 
 # Critical values of Wilcoxon's signed ranks, two-sided 5 % (Wilcoxon and Wilcox 1964): the largest sum of the
@@ -43,6 +50,18 @@ def test_rank_sums_are_significant_where_the_tables_say(n, m, critical):
         return unpaired(before, after, 0.95).lower
 
     assert lower(critical) > 0 > lower(critical + 1)
+
+
+@pytest.mark.parametrize(
+    ("null", "each", "any_"), [(_signed_ranks(24), 0.109, 4.38), (_rank_sums(10, 10), 0.105, 4.22)]
+)
+def test_false_alarms_of_41_times_are_as_rare_as_the_pages_say(null, each, any_):
+    """docs/validation/compare-check.md: per cent of intervals, and of comparisons of independent times."""
+    level = 1 - 0.05 / 41
+    beyond = int(np.searchsorted(np.cumsum(null), (1 - level) / 2, side="right"))
+    error = 2 * float(np.sum(null[:beyond]))
+    assert 100 * error == pytest.approx(each, abs=0.0005)
+    assert 100 * (1 - (1 - error) ** 41) == pytest.approx(any_, abs=0.01)
 
 
 def test_a_known_interval():
