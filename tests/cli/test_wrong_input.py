@@ -34,6 +34,7 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 
             ["predict", "tls1.2/psk", "--columns", "reddy"],
             ['unknown column "reddy"; did you mean "ready"? --csv prints all columns'],
         ),
+        (["predict", "tls1.2/psk", "--columns", " ,,"], ["--columns names no column"]),
         (["predict", "tls1.2/psk", "--sort", "qqqq"], ['unknown column "qqqq"; accepted: suite, device,']),
         (["measure", "tls1.2/psk", "--now", "99999999999999999999"], ["--now", "is not a time"]),
         (["measure", "tls1.2/psk", "--now", "9" * 5000], ["--now", "is not a time"]),

@@ -70,6 +70,10 @@ def rows_options(
             from shakedown.reporting.columns import Selection
 
             names = tuple(filter(None, (name.strip() for name in (shown or "").split(","))))
+            if shown is not None and not names:
+                raise click.UsageError(
+                    '--columns names no column; accepted: names of columns, as "suite,bytes"'
+                )
             selection = Selection(wide, names, sort or "", as_csv)
             if as_csv and given.get("as_json"):
                 raise click.UsageError("--csv with --json; accepted: one of the two")
