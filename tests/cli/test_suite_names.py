@@ -33,6 +33,8 @@ def test_patterns_find_suites_that_no_list_has():
     assert len(found) == 6
     assert set(found) - listed
     assert all(native.runnable(name) == name for name in found)
+    with pytest.raises(InputError, match=r"no suite here matches .*each part of a name needs its own \*"):
+        expand(["tls1.3/*/server"])
     with pytest.raises(InputError, match="no suite here matches"):
         expand(["tls1.3/*/rsa512/server"])
 

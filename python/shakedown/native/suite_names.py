@@ -25,7 +25,10 @@ def expand(words: Iterable[str]) -> list[str]:
                 continue
             some = matching(one)
             if not some:
-                raise InputError(f'no suite here matches "{word[:80]}"; "shakedown suites" lists the suites')
+                parts = "; each part of a name needs its own *" if "*" in one else ""
+                raise InputError(
+                    f'no suite here matches "{word[:80]}"{parts}; "shakedown suites" lists the suites'
+                )
             found |= dict.fromkeys(some)
     return list(found)
 
