@@ -68,7 +68,7 @@ impl<T> Doing<T> for Result<T, openssl::error::ErrorStack> {
 }
 
 /// What the system says, without its number.
-pub(crate) fn words(error: &std::io::Error) -> String {
+pub fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

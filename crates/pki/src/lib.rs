@@ -35,7 +35,7 @@ mod store;
 mod user;
 
 pub use cache::hex;
-pub use error::PkiError;
+pub use error::{PkiError, words};
 pub use profile::{Profile, Role};
 pub use signature::Digest;
 pub use store::{Identity, Store};

@@ -4,7 +4,7 @@
 //!
 //! - [`suite`]: what is negotiated, with a parser and one canonical spelling;
 //! - [`identity`]: suite, stacks, carrier and credentials, under which anything is measured and kept;
-//! - [`message`], [`operation`], [`flight`]: what a handshake is made of;
+//! - [`message`], [`operation`], [`flight`]: what a handshake is made of; [`alert`]: names of alerts;
 //! - [`endpoint`]: the sans-IO face of every protocol stack; [`wrapper`]: endpoints around others;
 //! - [`recorder`]: what stacks write while an endpoint works; [`recording`]: the log it goes to, one for each endpoint;
 //! - [`half_trace`], [`trace`](mod@trace), [`samples`]: what one log says, what two say together, and what all
@@ -14,6 +14,7 @@
 //!
 //! This crate knows no stack, opens no socket, and reads a clock in one place only ([`recorder::ticks`]).
 
+pub mod alert;
 mod clock;
 pub mod driver;
 pub mod endpoint;

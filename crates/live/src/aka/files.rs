@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use shakedown_aka::hss::Hss;
 use shakedown_aka::names::{Imsi, NameError, Network, NodeName};
 use shakedown_pki::issue::Issued;
-use shakedown_pki::keys;
+use shakedown_pki::{keys, words};
 use shakedown_trace::Suite;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -67,12 +67,6 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, AkaError> {
     }
     serde_json::from_str(&text)
         .map_err(|error| wrong(path, format!("{error}; accepted: what \"aka provision\" writes")))
-}
-
-/// An error of the system without its number.
-pub(super) fn words(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 fn wrong(path: &Path, reason: impl Into<String>) -> AkaError {

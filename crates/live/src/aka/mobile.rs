@@ -1,13 +1,14 @@
 //! A mobile as a process on a TCP socket, around the same machine that runs in virtual time.
 
 use super::AkaError;
-use super::files::{self, CardFile, words};
+use super::files::{self, CardFile};
 use super::nodes::settings;
 use super::sockets::{POLL_INTERVAL, connect, read, ready};
 use serde::Serialize;
 use shakedown_aka::message::MAX_DATA_BYTES;
 use shakedown_aka::mobile::{AttachFailure, Mobile, MobileEvent, Subscription};
 use shakedown_aka::names::{Network, Temporary};
+use shakedown_pki::words;
 use shakedown_stacks::SetupError;
 use shakedown_trace::{Endpoint, Session};
 use std::io::Write;

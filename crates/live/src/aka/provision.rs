@@ -1,12 +1,12 @@
 //! Two operators and the files of their nodes and subscribers: all of them, or none.
 
-use super::files::{CardFile, HssFile, SgsnFile, words};
+use super::files::{CardFile, HssFile, SgsnFile};
 use super::{AkaError, Operator, lab, suite_of};
 use openssl::pkey::PKey;
 use openssl::x509::X509;
 use serde::Serialize;
 use shakedown_aka::names::{Network, NodeName};
-use shakedown_pki::Profile;
+use shakedown_pki::{Profile, words};
 use shakedown_trace::Suite;
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, OpenOptions};

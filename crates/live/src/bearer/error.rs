@@ -2,6 +2,7 @@
 
 use super::Step;
 use shakedown_link::BearerError;
+use shakedown_pki::words;
 use std::io;
 use std::path::PathBuf;
 
@@ -11,33 +12,33 @@ pub enum BearerRunError {
     NoCommand,
     #[error("the command or the environment has a zero byte in it")]
     NulInCommand,
-    #[error("{program}: {}", reason(error))]
+    #[error("{program}: {}", words(error))]
     Execute { program: String, error: io::Error },
     #[error("{0}")]
     Bearer(#[from] BearerError),
-    #[error("no network namespace: {}; {}", reason(error), namespace_remedy())]
+    #[error("no network namespace: {}; {}", words(error), namespace_remedy())]
     Namespace { error: io::Error },
     #[error(
         "the system makes user namespaces but grants nothing in them ({}); {}",
-        reason(error),
+        words(error),
         namespace_remedy()
     )]
     UserMap { error: io::Error },
-    #[error("/dev/net/tun: {}; {}", reason(error), tun_remedy(error))]
+    #[error("/dev/net/tun: {}; {}", words(error), tun_remedy(error))]
     Tun { error: io::Error },
-    #[error("no TUN device in the namespace: {}; {}", reason(error), namespace_remedy())]
+    #[error("no TUN device in the namespace: {}; {}", words(error), namespace_remedy())]
     MakeTun { error: io::Error },
-    #[error("the TUN device could not be configured: {}", reason(error))]
+    #[error("the TUN device could not be configured: {}", words(error))]
     Configure { error: io::Error },
-    #[error("congestion control {name:?}: {}; accepted: {}", reason(error), congestion_controls())]
+    #[error("congestion control {name:?}: {}; accepted: {}", words(error), congestion_controls())]
     Congestion { name: String, error: io::Error },
-    #[error("{}: {}", path.display(), reason(error))]
+    #[error("{}: {}", path.display(), words(error))]
     Pcap { path: PathBuf, error: io::Error },
     #[error("frame encryption: {0}")]
     Cipher(#[from] shakedown_link::cipher::CipherError),
     #[error("too little arrived to measure the bearer by; accepted: a longer measurement")]
     NothingArrived,
-    #[error("{}", reason(_0))]
+    #[error("{}", words(_0))]
     System(#[from] io::Error),
 }
 
@@ -63,12 +64,6 @@ impl BearerRunError {
             _ => 1,
         }
     }
-}
-
-/// An error without the number that the standard library adds.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 fn setting(path: &str) -> Option<String> {

@@ -229,7 +229,7 @@ impl TlsEndpoint {
         let failure = Failure {
             side: self.side,
             state: self.state(),
-            alert: is_hello.then(|| super::alerts::name(refusal.alert())),
+            alert: is_hello.then(|| shakedown_trace::alert::name(refusal.alert())),
             reason: refusal.reason(),
         };
         self.gate = None;

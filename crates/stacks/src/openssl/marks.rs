@@ -5,10 +5,9 @@
 //! two messages, after the work that follows sending. Together they cut each side's time into spans
 //! (see [`shakedown_trace::half_trace`]).
 
-use super::alerts;
 use openssl_sys as sys;
 use shakedown_ossl::ffi;
-use shakedown_trace::{MessageName, recorder};
+use shakedown_trace::{MessageName, alert, recorder};
 use std::cell::Cell;
 
 /// What is remembered of a connection between callbacks.
@@ -31,7 +30,7 @@ pub struct Watch {
 impl Watch {
     /// The name of the last fatal alert.
     pub fn alert(&self) -> Option<String> {
-        self.alert.get().map(alerts::name)
+        self.alert.get().map(alert::name)
     }
 
     fn record_read(&self, kind: u8, bytes: u32) {

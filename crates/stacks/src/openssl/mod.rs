@@ -1,6 +1,5 @@
 //! The stack `openssl`: libssl as it is, in memory, with its callbacks told to the recorder.
 
-mod alerts;
 mod context;
 mod endpoint;
 mod foreign;

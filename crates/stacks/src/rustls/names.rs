@@ -19,19 +19,7 @@ pub fn alert(error: &Error) -> Option<String> {
         Error::DecryptError => AlertDescription::BadRecordMac,
         _ => return None,
     };
-    Some(snake_case(&format!("{description:?}")))
-}
-
-/// `BadRecordMac` as RFCs write it.
-fn snake_case(name: &str) -> String {
-    let mut text = String::with_capacity(name.len() + 4);
-    for (index, letter) in name.chars().enumerate() {
-        if letter.is_ascii_uppercase() && index > 0 {
-            text.push('_');
-        }
-        text.push(letter.to_ascii_lowercase());
-    }
-    text
+    Some(shakedown_trace::alert::name(description.into()))
 }
 
 /// Protocol, key exchange, cipher and rustls's name of what they are together.
@@ -162,4 +150,17 @@ pub fn supports(suite: &Suite) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alerts_have_their_rfc_names() {
+        let received = |description| alert(&Error::AlertReceived(description));
+        assert_eq!(received(AlertDescription::UnknownCA).as_deref(), Some("unknown_ca"));
+        assert_eq!(received(AlertDescription::UnrecognisedName).as_deref(), Some("unrecognized_name"));
+        assert_eq!(received(AlertDescription::Unknown(200)).as_deref(), Some("alert_200"));
+    }
 }

@@ -1,12 +1,6 @@
-//! Fatal alerts by their RFC names.
+//! Alerts by their RFC names (IANA "TLS Alerts", with SSL 3.0's).
 
-pub fn name(number: u8) -> String {
-    let known = ALERTS.iter().find(|row| row.0 == number);
-    known.map_or_else(|| format!("alert_{number}"), |row| row.1.to_owned())
-}
-
-/// Alerts by their RFC names (IANA "TLS Alerts", with SSL 3.0's); libssl has words for some only.
-const ALERTS: [(u8, &str); 34] = [
+const ALERTS: [(u8, &str); 36] = [
     (0, "close_notify"),
     (10, "unexpected_message"),
     (20, "bad_record_mac"),
@@ -25,6 +19,7 @@ const ALERTS: [(u8, &str); 34] = [
     (49, "access_denied"),
     (50, "decode_error"),
     (51, "decrypt_error"),
+    (52, "too_many_cids_requested"),
     (60, "export_restriction"),
     (70, "protocol_version"),
     (71, "insufficient_security"),
@@ -41,4 +36,15 @@ const ALERTS: [(u8, &str); 34] = [
     (115, "unknown_psk_identity"),
     (116, "certificate_required"),
     (120, "no_application_protocol"),
+    (121, "ech_required"),
 ];
+
+/// The registered name of an alert description.
+pub fn registered_name(number: u8) -> Option<&'static str> {
+    ALERTS.iter().find(|row| row.0 == number).map(|row| row.1)
+}
+
+/// The same as a failure's cause, whatever the number.
+pub fn name(number: u8) -> String {
+    registered_name(number).map_or_else(|| format!("alert_{number}"), str::to_owned)
+}
