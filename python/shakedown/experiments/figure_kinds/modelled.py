@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from shakedown.errors import InputError
+from shakedown.errors import InputError, with_options
 from shakedown.native.scenario import Load, Scenario
 from shakedown.results.quantities import UNITS, column
 from shakedown.results.queries import BOUNDED
@@ -129,7 +129,7 @@ def _modelled(scenario: Scenario, trace: Trace, fragment_bytes: int | None) -> M
         priced = priced_on(scenario, trace, fragment_bytes)
         rows = tuple(predict.rows(priced, "default", scenario.load.rates_per_s, scenario.load.workers))
     except InputError as error:
-        return Modelled(trace, name, scenario.connection, without_cost=str(error))
+        return Modelled(trace, name, scenario.connection, without_cost=with_options(str(error), ()))
     queue = queue_of(priced, scenario.load.workers) if scenario.capture is None else None
     return Modelled(trace, name, scenario.connection, rows, _workers(priced, scenario.load), queue)
 
