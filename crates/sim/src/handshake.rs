@@ -119,7 +119,6 @@ pub struct PricedHandshake {
 
 /// Why a handshake makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
 pub enum HandshakeError {
     #[error("handshake {name} has no messages; accepted: 1 to 10000")]
     Empty { name: String },

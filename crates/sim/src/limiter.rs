@@ -42,7 +42,6 @@ pub(crate) const ALERT_BYTES: u32 = 5 + 2;
 
 /// Connections that a bucket let in, and those that it refused: SYNs, datagrams, or handshakes answered by an alert.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct Admissions {
     pub admitted: u64,
     pub refused: u64,

@@ -31,7 +31,6 @@ pub enum Cause {
 
 /// Counts, times and traffic of one replication or several. Times are nanoseconds, energies nanojoules.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct Outcome {
     pub seed: u64,
     /// The replications in it.
@@ -105,7 +104,6 @@ pub struct Outcome {
 
 /// A class's part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct ClassOutcome {
     pub name: String,
     pub counted: u64,
@@ -115,7 +113,6 @@ pub struct ClassOutcome {
 
 /// What went over all links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct TrafficOutcome {
     pub packets: u64,
     /// With IP headers, without the links' own.
@@ -129,7 +126,6 @@ pub struct TrafficOutcome {
 
 /// The figures of one replication whose spread over replications gives intervals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct Replication {
     pub number: u32,
     pub ready: Moments,
@@ -155,7 +151,6 @@ impl Replication {
 /// Count and exact sum of a replication's values, and their percentiles [`MARGINS`]; whole numbers, so that they are read
 /// as they were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct Moments {
     pub n: u64,
     #[serde(with = "decimal")]
@@ -177,7 +172,6 @@ pub struct Window {
 
 /// A time, with the workers' busy time up to then, and the part of it that went to records that were finished by then.
 #[derive(Clone, Copy, Debug, Default)]
-#[allow(missing_docs)] // the names say it
 pub struct Mark {
     pub at: Ns,
     pub busy_ns: u128,
@@ -224,7 +218,6 @@ impl Moments {
 
 /// Why outcomes do not merge.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
 pub enum MergeError {
     #[error("outcomes of seeds {0} and {1} do not merge")]
     Seed(u64, u64),

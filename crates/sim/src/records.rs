@@ -54,7 +54,6 @@ pub(crate) fn check_records(scenario: &Scenario) -> Result<(), ScenarioError> {
 
 /// What became of records, over all replications.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct RecordsOutcome {
     /// Those that began to be worked on after the warm-up, and how long each waited for a worker.
     pub wait: Histogram,
@@ -85,7 +84,6 @@ impl RecordsOutcome {
 
 /// Records' part of the summary; `utilisation` is their part of the workers'.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct RecordsReport {
     pub wait_s: Summary,
     pub utilisation: f64,

@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A simulation's summary. Percentiles are exact to a thousandth, means exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct Report {
     pub clients: u64,
     pub completed: u64,
@@ -57,7 +56,6 @@ pub struct Report {
 
 /// A class's part of the summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct ClassReport {
     pub name: String,
     pub clients: u64,
@@ -68,7 +66,6 @@ pub struct ClassReport {
 
 /// An interval of the summary: counts of all replications, averages over time and replications.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct IntervalReport {
     #[serde(flatten)]
     pub clients: ClassIntervalReport,
@@ -83,7 +80,6 @@ pub struct IntervalReport {
 
 /// The same of clients of a class, or of all: those in flight, and of these what they wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct ClassIntervalReport {
     pub arrived: u64,
     pub completed: u64,
@@ -97,7 +93,6 @@ pub struct ClassIntervalReport {
 
 /// What servers there were; times are of one replication, on average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct ScalingReport {
     pub peak: u64,
     pub started: u64,

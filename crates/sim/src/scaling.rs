@@ -36,7 +36,6 @@ pub struct ScalingSpec {
 
 /// What servers there were. Times are nanoseconds over all replications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct ScalingOutcome {
     /// The most in service at once.
     pub peak: u64,

@@ -368,7 +368,6 @@ fn once() -> u32 {
 
 /// Why a scenario makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
 pub enum ScenarioError {
     #[error("{key} is {value}; accepted: {accepted}")]
     Value { key: &'static str, value: f64, accepted: &'static str },

@@ -6,7 +6,6 @@ use shakedown_trace::{Failure, MessageName, Side};
 
 /// Why endpoints did not run in virtual time.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[allow(missing_docs)] // the error messages describe the variants
 pub enum VirtualError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),

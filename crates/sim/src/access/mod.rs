@@ -43,7 +43,6 @@ const CONTENTION: Purpose = Purpose(109);
 
 /// A client as a medium knows it: the number that no other client has, its place, and how it gets in, if it must.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)] // the names say it
 pub struct Who {
     pub number: u64,
     pub slot: u32,
@@ -52,7 +51,6 @@ pub struct Who {
 
 /// A packet of a client that is to cross its cell.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)] // the names say it
 pub struct Packet<P> {
     pub who: Who,
     pub direction: Direction,
@@ -66,7 +64,6 @@ pub struct Packet<P> {
 
 /// What a medium has decided.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)] // the names say it
 pub enum Verdict<P> {
     /// The client may set up its radio.
     Admitted(Who),

@@ -30,7 +30,6 @@ impl Tally {
 
 /// What went on in all cells together. Times are nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct AccessOutcome {
     /// Cells, of all media.
     pub cells: u64,
@@ -54,7 +53,6 @@ pub struct AccessOutcome {
 
 /// One interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct CellInterval {
     pub requests: u64,
     pub admitted: u64,
@@ -197,7 +195,6 @@ impl AccessOutcome {
 
 /// What went on in all cells: seconds and counts; up, then down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct AccessReport {
     pub cells: u64,
     pub requests: u64,
@@ -215,7 +212,6 @@ pub struct AccessReport {
 
 /// An interval: counts of all cells and replications, and the share of a cell's time in which it carries bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names say it
 pub struct CellIntervalReport {
     pub requests: u64,
     pub admitted: u64,

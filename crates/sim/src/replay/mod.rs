@@ -56,7 +56,6 @@ pub struct Replayed {
 
 /// Why a handshake can't be replayed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say it
 pub enum ReplayError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
