@@ -16,6 +16,7 @@ from shakedown.native.scenario import Places, Scenario
 from shakedown.reporting.charts.figure import NARROW_PX, WIDE_PX, draw
 from shakedown.reporting.charts.map import STEPS_S, time_map
 from shakedown.reporting.charts.queue import queue_curves
+from shakedown.reporting.columns.notes import MAX_REASONS, not_estimated
 from shakedown.reporting.html.modelled import _workers, predictions_section, queue_section, sections
 from shakedown.reporting.terminal.figures import BASIS_MARKS, legend, marked, share, time
 from shakedown.reporting.terminal.modelled import predicted_tables, ready_time
@@ -214,6 +215,31 @@ def test_a_quick_handshake_is_not_shown_as_none():
     _suite, shown = row.split(maxsplit=1)
     assert total < 0.005
     assert float(shown.strip("≈ ")) == pytest.approx(total, rel=0.06)
+
+
+def test_the_terminal_says_why_there_is_no_estimate():
+    """Of a device that is only described, in one line for all bearers."""
+    places = Places(devices=("axim-x51v",), bearers=("lte", "gprs"), rates_per_s=(0.0,))
+    own = real.measurement("tls1.2/psk")
+    run = Run(Experiment(AboutExperiment(name="e"), (), places))
+    run.keep(Scenario(kind="measured", handshake=real.identity(own)), own)
+    (batch,) = modelled.scenarios(run)
+    plain = results_of([own])
+    rows = [modelled.rows(one, modelled.run(one, run)) for one in batch]
+    (line,) = predicted_tables(Results(plain.manifest, pl.concat([plain.table, *rows])), 100)
+    assert line == (
+        "not estimated on axim-x51v: device 'axim-x51v' has no primitives, only a description; "
+        "accepted: a device with primitives (tls1.2/psk)"
+    )
+
+
+def test_many_reasons_are_counted():
+    rows = [
+        {"device": "d", "suite": f"s{number}", "reason": f"r{number}"} for number in range(MAX_REASONS + 2)
+    ]
+    *lines, rest = not_estimated(rows)
+    assert lines == [f"not estimated on d: r{number} (s{number})" for number in range(MAX_REASONS)]
+    assert rest == "2 more reasons are in the report"
 
 
 def test_workers_are_a_least_number_where_any_place_lacks_a_figure():

@@ -13,6 +13,8 @@ Key = TypeVar("Key", bound=Hashable)
 MAX_NAMED = 3
 """Names in a line; of more the others are counted."""
 
+MAX_REASONS = 5
+
 _PLACE = (("device", " on {}"), ("bearer", " over {}"), ("server_device", " to {}"))
 
 
@@ -44,6 +46,17 @@ def no_figures(rows: Sequence[Row]) -> Iterator[str]:
     )
     for (device, *said), suites in found.items():
         yield f"no figure on {device}: {without_figure(*said)} ({some(suites)})"
+
+
+def not_estimated(rows: Iterable[Row]) -> Iterator[str]:
+    """A line for each reason why nothing is estimated of suites on a device, whatever the bearer; of many
+    reasons the first.
+    """
+    found = _grouped(((row["device"], row["reason"]), row["suite"]) for row in rows)
+    for (device, reason), suites in list(found.items())[:MAX_REASONS]:
+        yield f"not estimated on {device}: {reason} ({some(suites)})"
+    if len(found) > MAX_REASONS:
+        yield f"{len(found) - MAX_REASONS:,} more reasons are in the report"
 
 
 def no_energies(found: Iterable[tuple[str, str, str, str]]) -> Iterator[str]:

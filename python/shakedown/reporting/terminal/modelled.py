@@ -9,9 +9,10 @@ import polars as pl
 
 from shakedown.reporting.columns import ALWAYS, Column, Row, Selection, label
 from shakedown.reporting.columns.modelled import energy_text
-from shakedown.reporting.columns.notes import no_energies
+from shakedown.reporting.columns.notes import no_energies, not_estimated
 from shakedown.reporting.terminal.figures import NOTHING, bounded, marked, number, share, time
 from shakedown.reporting.terminal.listing import layout, listing
+from shakedown.results import queries
 
 if TYPE_CHECKING:
     from shakedown.results.folder import Results
@@ -25,11 +26,9 @@ MAX_RATES = 8
 
 def predicted_tables(results: Results, width: int) -> Iterator[str]:
     """Handshake time and energy by device and bearer at the lowest rate, and the server's load at some of the
-    rates; captured handshakes apart.
+    rates; captured handshakes apart. Below, what could not be estimated.
     """
     view = results.predictions
-    if not view.height:
-        return
     for captured in (False, True):
         rows = view.filter(pl.col("capture").is_not_null() == captured)
         if rows.height:
@@ -39,6 +38,7 @@ def predicted_tables(results: Results, width: int) -> Iterator[str]:
             if not captured:
                 yield from _loads(rows, width)
                 yield from _energies(quiet, width)
+    yield from not_estimated(queries.without_cost(results.source).to_dicts())
 
 
 def _times(rows: Sequence[Row], what: str, width: int) -> Iterator[str]:
