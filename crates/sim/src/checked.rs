@@ -52,6 +52,8 @@ pub(crate) struct Setup {
     pub network: bool,
     /// Its parts, as [`Scenario::parts`] has them.
     pub parts: u32,
+    /// How clients are let in where more come at first: at random.
+    pub let_in: Option<ArrivalSpec>,
     pub timeout: Option<Ns>,
     pub series: Ns,
     /// Seconds of server per client, on average, and the mean of their square.
@@ -118,6 +120,8 @@ impl Setup {
             classes,
             media,
             shares,
+            let_in: (scenario.let_in_per_s() < scenario.arrivals.first_per_s())
+                .then(|| ArrivalSpec::Poisson { per_s: scenario.let_in_per_s() }),
             timeout: scenario.timeout_s.map(Ns::from_secs_f64),
             series: Ns::from_secs_f64(scenario.series_s),
             server_mean_s,

@@ -27,7 +27,6 @@ pub(crate) const ARRIVAL: Purpose = Purpose(106);
 pub(crate) const REPLICATION: Purpose = Purpose(107);
 pub(crate) const BALANCE: Purpose = Purpose(110);
 pub(crate) const EARLIER: Purpose = Purpose(111);
-pub(crate) const LET_IN: Purpose = Purpose(112);
 
 /// A time that does not come.
 pub(crate) const NEVER: Ns = Ns::MAX;

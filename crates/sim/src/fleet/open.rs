@@ -2,7 +2,7 @@
 
 use super::{Fleet, RECORDS};
 use crate::arrivals::Arrivals;
-use crate::client::{EARLIER, LET_IN};
+use crate::client::EARLIER;
 use crate::metrics::Recorder;
 use crate::records::{RecordsOutcome, RecordsSpec};
 use crate::scenario::{ArrivalSpec, Balance, Scenario};
@@ -27,23 +27,16 @@ struct Earlier<'a> {
     arrivals: Arrivals<'a>,
     /// When the next is ready.
     next: Ns,
-    /// The share that the servers let in, and what decides who is.
-    let_in: f64,
-    draws: Stream,
     /// Those from before the run so far, the ones that were open at its start included.
     count: u64,
 }
 
 impl Earlier<'_> {
-    /// Moves on to the next that is let in; false where there is none.
+    /// Moves on to the next; false where there is none.
     fn advance(&mut self) -> bool {
-        for at in self.arrivals.by_ref() {
-            if at > Ns::ZERO && (self.let_in >= 1.0 || self.draws.uniform() < self.let_in) {
-                self.next = at;
-                return true;
-            }
-        }
-        false
+        let next = self.arrivals.by_ref().find(|at| *at > Ns::ZERO);
+        self.next = next.unwrap_or(Ns::ZERO);
+        next.is_some()
     }
 }
 
@@ -163,31 +156,29 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// first of the run is: no time is missing between them and that client, however long a handshake takes.
     pub(super) fn join_earlier(&mut self) {
         let scenario = self.scenario;
-        let rate = scenario.arrivals.first_per_s();
+        let rate = scenario.arrivals.first_per_s().min(scenario.let_in_per_s());
         let Some(open) = &self.open else { return };
         if rate <= 0.0 {
             return;
         }
         let (interval, count, lifetime) = (open.interval, open.spec.count, open.spec.lifetime());
-        let before = match &scenario.arrivals {
+        let after = self.setup.let_in.as_ref().unwrap_or(&scenario.arrivals);
+        let before = match after {
             // A rate that changes is taken to have been the first before.
             ArrivalSpec::Curve { .. } => ArrivalSpec::Poisson { per_s: rate },
             other => other.clone(),
         };
-        let let_in = scenario.let_in_per_s().min(rate) / rate;
         // Backwards in time these processes are the same, and their times are ages.
         let ages = Arrivals::of(&before, u64::MAX, lifetime, Stream::of(self.seed, 0, EARLIER));
-        let mut draws = Stream::of(self.seed, 0, LET_IN);
         // With room for those of the run, which come as fast as these go, so that the list is never copied.
-        let expected = rate * let_in * lifetime.as_secs_f64();
+        let expected = rate * lifetime.as_secs_f64();
         let mut joined = Vec::new();
         let _ = joined.try_reserve_exact((expected + 10.0 * expected.sqrt()) as usize + 64); // else it grows, and is copied
         let mut all = 0;
         for age in ages {
             let number = all;
             all += 1;
-            let is_open = age > Ns::ZERO && age < lifetime && (let_in >= 1.0 || draws.uniform() < let_in);
-            if !is_open {
+            if age == Ns::ZERO || age >= lifetime {
                 continue;
             }
             let (server, class) = self.earlier_place(number);
@@ -200,8 +191,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         for one in &joined {
             self.servers[one.server as usize].connections += 1;
         }
-        let arrivals = Arrivals::of(&scenario.arrivals, u64::MAX, Ns::MAX, Stream::of(self.seed, 1, EARLIER));
-        let mut earlier = Earlier { arrivals, next: Ns::ZERO, let_in, draws, count: all };
+        let arrivals = Arrivals::of(after, u64::MAX, Ns::MAX, Stream::of(self.seed, 1, EARLIER));
+        let mut earlier = Earlier { arrivals, next: Ns::ZERO, count: all };
         let earlier = earlier.advance().then_some(earlier);
         if let Some(open) = &mut self.open {
             // No other connection is open yet.
