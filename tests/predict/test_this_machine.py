@@ -12,7 +12,8 @@ import real
 from shakedown import native
 from shakedown.errors import InputError
 from shakedown.prediction.prices import price
-from shakedown.prediction.this_machine import TICKETED, measure_suites, profile_of, suites
+from shakedown.prediction.processor_speed import Speed
+from shakedown.prediction.this_machine import MORE, TICKETED, measure_suites, profile_of, suites
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
 from shakedown.profiles.importers import import_benchmark, save_import
@@ -58,12 +59,39 @@ def _error_of_its_own(tmp_path, suite, repeat):
     return max(errors)
 
 
+class Steady(Speed):
+    """A processor whose speed does not change."""
+
+    def sample(self) -> float:
+        return self.note(0.001)
+
+
+class Slowing(Speed):
+    """A processor that was fast once, and never is again."""
+
+    def sample(self) -> float:
+        return self.note(0.001 if len(self.loops_s) < 1 else 0.002)
+
+    @property
+    def full_s(self) -> float:
+        return 0.001
+
+
 def test_rounds_are_kept_as_they_come(fake):
     seen: list[int] = []
-    measure_suites(["tls1.2/psk"], rounds=3, repeat=2, kept=lambda found: seen.append(len(found)))
+    few = {"rounds": 3, "repeat": 2}
+    measure_suites(["tls1.2/psk"], **few, speed=Steady(), kept=lambda found: seen.append(len(found)))
     assert seen == [1, 1, 1]
-    measure_suites(["tls1.2/psk"], rounds=3, repeat=2, minutes=0.0, kept=lambda found: seen.append(0))
+    measure_suites(["tls1.2/psk"], **few, speed=Steady(), minutes=0.0, kept=lambda found: seen.append(0))
     assert seen == [1, 1, 1, 0]
+
+
+def test_there_are_more_rounds_while_none_is_at_full_speed(fake):
+    seen: list[int] = []
+    measure_suites(
+        ["tls1.2/psk"], rounds=3, repeat=2, speed=Slowing(), kept=lambda found: seen.append(len(found))
+    )
+    assert seen == [1] * (MORE * 3)
 
 
 def test_forty_suites_are_checked_and_none_of_them_may_be_fitted():
