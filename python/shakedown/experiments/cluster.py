@@ -521,8 +521,9 @@ def local(processes: int) -> Iterator[Client]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
     def begin() -> Any:  # noqa: ANN401 - Dask's
-        # Scheduler and workers also listen for HTTP, without TLS and whoever asks: that answers nothing.
-        with dask.config.set({f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")}):
+        # Scheduler and workers also listen for HTTP, without TLS and for all users: without routes, nothing
+        # is answered.
+        with dask.config.set({"distributed.scheduler.http.routes": []}):
             cluster = distributed.LocalCluster(
                 n_workers=processes,
                 threads_per_worker=1,
@@ -532,6 +533,8 @@ def local(processes: int) -> Iterator[Client]:
                 dashboard_address=None,
                 # Without a port, Dask warns if another cluster uses its default one.
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                # Also of workers that are started later, in place of one that ended.
+                config={"distributed.worker.http.routes": []},
                 silence_logs=50,
             )
         try:
