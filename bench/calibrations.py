@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.capacity import CASES, NEWER
+from bench.capacity import CASES
 from bench.harness import UnavailableError
 from bench.tls_servers import SERVERS, pin, serving
 from shakedown.errors import ShakedownError
@@ -31,14 +31,13 @@ def measure() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     allowed = os.sched_getaffinity(0)
     for software in SERVERS:
-        cases = [case for case in CASES if case.goes_with(software) and NEWER not in software]
-        cases = [case for case in cases if not case.newer]
+        cases = [case for case in CASES if case.goes_with(software) and not case.newer]
         try:
             with serving(software, sorted({(case.key, case.ids) for case in cases})) as server:
                 pin(1)
                 for case in cases:
                     place = server.places[case.key, case.ids]
-                    name = f"{software} {case.suite}{' (ID)' if case.ids else ''}"
+                    name = f"{software} {case.name}"
                     try:
                         one = calibrate(
                             f"127.0.0.1:{place.port}", native.canonical(case.suite), seconds=SECONDS

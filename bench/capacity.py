@@ -71,6 +71,11 @@ class Case:
     """The one whose client takes less."""
 
     @property
+    def name(self) -> str:
+        """As pages have it."""
+        return f"{self.suite}{' (ID)' if self.ids else ''}"
+
+    @property
     def newer(self) -> bool:
         """Whether it takes an OpenSSL that has ML-KEM and ML-DSA."""
         return "mlkem" in self.suite or "mldsa" in self.suite
@@ -299,7 +304,7 @@ def table(software: str, rows: Sequence[Compared]) -> str:
         low, mean, high = (1e6 * end for end in (one.predicted.low, one.predicted.mean, one.predicted.high))
         measured = 1e6 * statistics.median(one.measured_s)
         mark = "" if one.inside else ", outside"
-        name = f"{one.case.suite}{' (ID)' if one.case.ids else ''}{'' if one.enough else ' *'}"
+        name = one.case.name + ("" if one.enough else " *")
         figures = (
             f"{mean:,.0f} µs | {low:,.0f} – {high:,.0f}{mark} | {measured:,.0f} µs | {one.off - 1.0:+.0%}"
         )

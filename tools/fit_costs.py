@@ -112,24 +112,10 @@ def _row(words: str, held: Held) -> str:
 
 def interval(inside: int, count: int) -> tuple[float, float]:
     """The exact 95 % interval of a share (Clopper and Pearson)."""
-    low = 0.0 if inside == 0 else _share(inside - 1, count, 0.975)
-    return low, 1.0 if inside == count else _share(inside, count, 0.025)
+    from scipy.stats import binomtest
 
-
-def _share(most: int, count: int, probability: float) -> float:
-    """The share with which at most so many of a count are inside with a probability, by bisection."""
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        share = (low + high) / 2.0
-        at_most = math.fsum(
-            math.exp(
-                math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
-                + k * math.log(share) + (count - k) * math.log1p(-share)
-            )
-            for k in range(most + 1)
-        )  # fmt: skip
-        low, high = (share, high) if at_most > probability else (low, share)
-    return (low + high) / 2.0
+    found = binomtest(inside, count).proportion_ci(0.95)
+    return float(found.low), float(found.high)
 
 
 def independent(boards: Sequence[Sequence[bool]]) -> tuple[int, int]:

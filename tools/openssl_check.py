@@ -16,7 +16,7 @@ from pathlib import Path
 
 from shakedown.native.processors import placed, processors
 from shakedown.prediction.cpu_contention import busy_neighbours, shared
-from shakedown.prediction.other_openssl import SPEED, _speed
+from shakedown.prediction.other_openssl import SPEED, openssl_speed
 from shakedown.profiles.costs import Triple
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "capacity-check.md"
@@ -38,10 +38,10 @@ def measured(program: str, rounds: int) -> Pairs:
                 for beside in (True, False) if number % 2 else (False, True):
                     if beside:
                         with shared(there[0], 1):
-                            ours = _speed(program, name)
+                            ours = openssl_speed(program, name)
                         found.insert(0, ours)
                     else:
-                        found.append(_speed(program, name))
+                        found.append(openssl_speed(program, name))
                 if not found[0]:
                     break
                 for triple, time_us in found[0].items():

@@ -80,7 +80,7 @@ def test_alternatives_that_are_options_are_dropped():
 
 def test_options_of_a_command_line():
     assert "--scale-from" in options_of(["predict", "tls1.2/psk", "--device", "x"])
-    assert "--mobiles" in options_of(["aka", "run", "x"]) or "--rate" in options_of(["aka", "run", "x"])
+    assert "--mobiles" in options_of(["aka", "run", "x"])
     assert "--scale-from" not in options_of(["check", "budget.toml"])
     assert "--version" in options_of(["nothing"])
 

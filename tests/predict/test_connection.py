@@ -22,8 +22,8 @@ from shakedown.prediction.connection_cost import Served, Speeds, connection_cost
 from shakedown.prediction.cpu_contention import Watch, busy_neighbours
 from shakedown.prediction.libssl import LibraryError, Libssl, Plan, libssl_of
 from shakedown.prediction.other_openssl import OtherOpenssl, adjusted
-from shakedown.prediction.other_openssl import _speed as speed
 from shakedown.prediction.other_openssl import _steady as steady
+from shakedown.prediction.other_openssl import openssl_speed as speed
 from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.prices import price
 from shakedown.prediction.processor_speed import Speed, Timed

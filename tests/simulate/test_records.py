@@ -328,10 +328,10 @@ def test_ctrl_c_keeps_the_fleets_that_are_finished(tmp_path):
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    patience_s, first = time.monotonic() + 300.0, tmp_path / "out" / f"part-{len(suites) + 1:04}.parquet"
+    limit_s, first = time.monotonic() + 300.0, tmp_path / "out" / f"part-{len(suites) + 1:04}.parquet"
     # Four fleets of some seconds each, after four measurements: when the first is saved, the others are not.
     while process.poll() is None and not first.exists():
-        assert time.monotonic() < patience_s
+        assert time.monotonic() < limit_s
         time.sleep(0.02)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)

@@ -52,7 +52,7 @@ pub(crate) struct Setup {
     pub network: bool,
     /// Its parts, as [`Scenario::parts`] has them.
     pub parts: u32,
-    /// How clients are let in where more come at first: at random.
+    /// When clients are let in, where at first more come than that.
     pub let_in: Option<ArrivalSpec>,
     pub timeout: Option<Ns>,
     pub series: Ns,

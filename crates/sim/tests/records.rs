@@ -208,6 +208,19 @@ fn clients_that_are_refused_send_nothing() {
     assert!((records.utilisation / 0.4 - 1.0).abs() < 0.06, "{}", records.utilisation);
 }
 
+/// However many are refused: to draw all of them would take for ever.
+#[test]
+fn few_of_very_many_clients_are_let_in() {
+    let mut fleet = steady(ArrivalSpec::Poisson { per_s: 1e9 }, 1.0);
+    (fleet.clients, fleet.warmup_clients, fleet.duration_s) = (Some(100), 0, None);
+    fleet.server.admission = Some(AdmissionSpec { per_s: 0.001, burst: 1, refusal: Refusal::Silence });
+    fleet.classes[0].handshake = answered();
+    fleet.timeout_s = Some(1.0);
+    fleet.retry = None;
+    let found = run(fleet);
+    assert_eq!(found.completed + found.failed.values().sum::<u64>(), 100);
+}
+
 /// Connections stay where they are: one that is open counts for the balancer and keeps its server from ending.
 #[test]
 fn open_connections_hold_their_servers() {

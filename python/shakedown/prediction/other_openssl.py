@@ -140,7 +140,7 @@ def measure_other(
         for number, name in enumerate(SPEED):
             progress(number, total, name)
             with shared(there[0], 1) as meter:
-                found |= _steady(partial(meter.timed, partial(_speed, program, name), beside), beside)
+                found |= _steady(partial(meter.timed, partial(openssl_speed, program, name), beside), beside)
         for number, name in enumerate(KEYS):
             progress(len(SPEED) + number, total, name)
             found |= _steady(partial(alone.flanked, partial(library.keygen, name)), alone)
@@ -257,7 +257,7 @@ def _ratios(
     return found
 
 
-def _speed(program: str, name: str) -> dict[Triple, float]:
+def openssl_speed(program: str, name: str) -> dict[Triple, float]:
     """Public-key operations in microseconds, as `openssl speed` has them."""
     try:
         done = subprocess.run(

@@ -58,7 +58,7 @@ def test_each_suite_is_loaded_and_both_sides_counted_the_same(run):
         # The generator's first handshakes, which make sessions, are the server's alone.
         assert counted.full + counted.resumed >= one.load.completed
         assert 0.0 < row["busy_mean_s"] <= row["handshake_max_s"]
-        assert row["handshake_p50_s"] <= row["handshake_max_s"]
+        assert row["handshake_p50_s"] <= row["handshake_p95_s"] <= row["handshake_max_s"]
         assert row["utilisation"] == pytest.approx(row["rate"] * row["busy_mean_s"])
 
 

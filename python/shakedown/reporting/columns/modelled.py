@@ -310,14 +310,10 @@ def _capacity(row: Row) -> str:
 
 
 def _by_formula(row: Row) -> str:
-    of_formula = {
-        "rate_per_s": row["modelled_rate_per_s"],
-        "rate_basis": None,
-        "rate_high_per_s": row.get("modelled_rate_high_per_s"),
-    }
-    # The formula knows of nothing after the handshake.
-    has_none = of_formula["rate_per_s"] is None and of_formula["rate_high_per_s"] is None
-    return NOTHING if has_none and row.get("limit_per_s") else _capacity({**row, **of_formula})
+    rate_per_s, high_per_s = row["modelled_rate_per_s"], row.get("modelled_rate_high_per_s")
+    if rate_per_s is None and high_per_s is None and row.get("limit_per_s"):
+        return NOTHING  # the formula knows of nothing after the handshake
+    return _capacity({**row, "rate_per_s": rate_per_s, "rate_basis": None, "rate_high_per_s": high_per_s})
 
 
 def many_workers(count: float) -> str:
@@ -353,7 +349,7 @@ CAPACITIES = (
            show=lambda value: NOTHING if value is None else load(value)),
     Column(key="modelled_rate_per_s", name="by formula", unit="1/s", rank=USUAL,
            meaning="as without --simulated",
-           text=lambda row: _by_formula(row)),
+           text=_by_formula),
     Column(key="ready_mean_s", name="ready", unit="s", rank=ROOM, show=time, meaning="mean at that rate"),
     Column(key="ready_p99_s", name="p99", unit="s", rank=ROOM, show=time, meaning="of ready at that rate"),
     Column(key="unloaded_s", name="unloaded", unit="s", rank=WIDE, text=lambda row: figure(row, "unloaded_s"),

@@ -180,17 +180,21 @@ def _kinds(capture: _Capture) -> Table:
 
 def _connections(capture: _Capture) -> Table:
     known = capture.about["packets"] is not None
+
+    def waits(one: Row) -> dict[str, float | None]:
+        messages = capture.messages.get(one["connection"], ())
+        return {
+            "network_s": waited(messages, "network_s"),
+            **{f"{side}_wait_s": waited(messages, "sender_s", side) for side in SIDES},
+        }
+
     rows = [
         {
             **one,
             "bytes": one["wire_bytes"],
             "state": "; ".join(_troubles(capture, one)),
             "resent": one["client_segments"] + one["server_segments"] if known else None,
-            "network_s": waited(capture.messages.get(one["connection"], ()), "network_s"),
-            **{
-                f"{side}_wait_s": waited(capture.messages.get(one["connection"], ()), "sender_s", side)
-                for side in SIDES
-            },
+            **waits(one),
             "start_s": None,
         }
         for one in capture.connections
