@@ -37,28 +37,28 @@ def save(rows: list[Row]) -> None:
     unfinished.replace(LATEST)
 
 
-HEADINGS = ("benchmark", "ours", "peer", "ratio", "95 % interval", "target", "n", "verdict")
+HEADINGS = ("benchmark", "ratio", "95 % interval", "target", "verdict")
 
 
 def show(rows: list[Row]) -> None:
-    """Prints the rows as a table."""
+    """Prints the rows as a table, and below it what was compared."""
     lines = []
     for row in rows:
         low, high = row["spread"]
         bound = "≤" if row["better"] == "lower" else "≥"
         cells = (
             row["name"],
-            f"{row['ours']:g}",
-            f"{row['peer']:g} ({row['peer_name']})",
             f"{row['ratio']:.3f}",
             f"{low:.3f} – {high:.3f}",
             f"{bound} {row['target']:g}",
-            str(row["n"]),
             verdict(row),
         )
         lines.append(dict(zip(HEADINGS, cells, strict=True)))
     columns = [label(name, name) for name in HEADINGS]
-    said = (f"{row['name']}: {row['what']}" for row in rows)
+    said = (
+        f"{row['name']}: {row['what']}: {row['ours']:g}, {row['peer_name']} {row['peer']:g}; n = {row['n']}"
+        for row in rows
+    )
     for line in listing(columns, lines, Selection(), notes=said, width=screen_width()):
         print(line)  # noqa: T201
 
