@@ -39,6 +39,7 @@ from statistics import stdev
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student_t
 from tools.queue_waits import (
     Customers,
     Floats,
@@ -77,9 +78,6 @@ MAX_LATE_S = 0.01
 """As late a start may be."""
 BOUNDS = ((0.7, 0.15), (1.0, 0.25))
 """Up to which utilisation a wait may be off its formula by how much."""
-
-# Student's t, 97.5 %, by degrees of freedom; beyond, the normal distribution's.
-_T = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 7: 2.36, 9: 2.26, 14: 2.14, 19: 2.09, 29: 2.05}
 
 
 @dataclass(frozen=True)
@@ -148,15 +146,11 @@ def compare(live: Sequence[float], counts: Sequence[int], formula_s: float, util
     mean_s = sum(one * many for one, many in zip(live, counts, strict=True)) / sum(counts)
     margin_s = math.inf
     if len(live) > 1:
-        margin_s = _t(len(live) - 1) * stdev(live) / math.sqrt(len(live))
+        margin_s = float(student_t.ppf(0.975, len(live) - 1)) * stdev(live) / math.sqrt(len(live))
     off = mean_s / formula_s - 1.0 if formula_s > 0.0 else math.nan
     bound = next((bound for limit, bound in BOUNDS if utilisation <= limit + 0.025), BOUNDS[-1][1])
     met = abs(off) <= bound or abs(mean_s - formula_s) <= margin_s
     return Compared(mean_s, margin_s, formula_s, off, met)
-
-
-def _t(freedom: int) -> float:
-    return _T[max(known for known in _T if known <= freedom)] if freedom < 60 else 1.96
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ def flight_s(size_bytes: Numbers, rate_bits_per_s: Numbers, traversal_s: Numbers
     return np.where(size > 0.0, 8.0 * size / floats(rate_bits_per_s) + floats(traversal_s), 0.0)
 
 
-def wep_wire_bytes(size_bytes: Numbers, mtu_bytes: Numbers = 1500) -> Floats:
-    """Bytes that WEP adds to a payload: IV, key ID and ICV, 8 a frame (IEEE 802.11-1997, 8.2)."""
-    return LINK_ENCRYPTION_BYTES["wep"] * np.ceil(floats(size_bytes) / floats(mtu_bytes))
+def wep_wire_bytes(size_bytes: Numbers) -> Floats:
+    """Bytes that WEP adds to a payload: IV, key ID and ICV, 8 for each frame of at most 1,500 bytes
+    (IEEE 802.11-1997, 8.2).
+    """
+    return LINK_ENCRYPTION_BYTES["wep"] * np.ceil(floats(size_bytes) / 1500.0)

@@ -29,8 +29,8 @@ PLACE = (
 )
 
 
-def _data(key: str, unit: str = "s", meaning: str = "") -> Column:
-    return Column(key=key, name=key.replace("_", " "), unit=unit, rank=DATA, meaning=meaning)
+def _data(key: str, unit: str = "s") -> Column:
+    return Column(key=key, name=key.replace("_", " "), unit=unit, rank=DATA)
 
 
 def _side(side: str, rank: int) -> Column:
