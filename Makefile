@@ -100,7 +100,7 @@ kernel-grid: build .venv/.dev ## Record this kernel's TCP over a grid of paths, 
 access-check: build .venv/.dev ## Compare access to shared cells with published results, and write the page's table (a minute)
 	$(BIN)/python -m tools.access_check --write
 
-openssl-check: build .venv/.dev ## Compare openssl speed with a profile's figures, size by size, and write the page's table (six minutes)
+openssl-check: build .venv/.dev ## Compare openssl speed with a profile's figures, size by size, and write the page's table (ten minutes and more)
 	$(BIN)/python -m tools.openssl_check
 
 network-check: build .venv/.dev ## Predict 1,080 scenarios, and compare predict with simulate in 200 more (three minutes)

@@ -13,6 +13,7 @@ from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selection, label, named, shared
 from shakedown.reporting.columns.measured import HANDSHAKES
 from shakedown.reporting.columns.modelled import PREDICTIONS
+from shakedown.reporting.columns.simulated import utilisation
 from shakedown.reporting.terminal.listing import layout, listing
 from shakedown.schema.base import SIDES
 
@@ -189,3 +190,17 @@ def test_csv_has_keys_and_exact_values(capsys):
     assert found.columns == [one.key for one in COLUMNS]
     assert found["a_s"].to_list() == [0.1 + 0.2, 2.0]
     assert found["suite"].to_list() == ['a,"b', "c"]
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ({"utilisation": 0.004, "offered": 0.004}, "< 1%"),
+        ({"utilisation": None, "utilisation_low": 0.004, "offered_low": 0.004}, "unknown"),
+        ({"utilisation": None, "utilisation_low": 0.3, "offered_low": 0.3}, "≥ 30%"),
+        ({"utilisation": None, "utilisation_low": 1.0, "offered_low": 1.2}, "≥ 120% unstable"),
+    ],
+)
+def test_a_lower_bound_is_no_upper_bound_at_once(row: dict[str, object], text: str) -> None:
+    """At least something below one per cent is no statement."""
+    assert utilisation(row) == text

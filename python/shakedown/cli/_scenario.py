@@ -86,7 +86,7 @@ traces_option = click.option(
 software_option = click.option(
     "--server-software",
     metavar="NAME|FILE.toml",
-    help="Software of the server: its tickets and writes.  [default: openssl; with --traces as recorded]",
+    help="Software of the server: its tickets, writes, work.  [default: openssl; with --traces as recorded]",
 )
 scale_from_option = click.option(
     "--scale-from", metavar="DEVICE", help="Use this device's figures, scaled by the ratio of clock rates."

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ SUITE = "tls1.3/x25519/p256/server"
 """The work of neighbours: handshakes, like clients and other workers."""
 IDLERS = 2
 """Processes that do nothing beside a server, which then has a third of its processor."""
+SAMPLE_S = 0.1
+"""Between two looks at the loops beside something long; some ten loops at half of a processor."""
 MAX_STEAL = 0.02
 """The share of time that a machine's host may take without a warning."""
 MIN_SHARE = 0.8
@@ -74,17 +77,46 @@ class Meter:
         )
         return Timed(found, speed.note(ran_s / loops) if loops else math.inf)
 
+    @property
+    def ran_s(self) -> float:
+        """What the processes have run."""
+        return sum(self.counts[::2])
 
-@contextlib.contextmanager
-def shared(processor: int, idlers: int = IDLERS) -> Iterator[Meter]:
+    @contextlib.contextmanager
+    def sampled(self, speed: Speed) -> Iterator[None]:
+        """Note the loop's time every `SAMPLE_S` meanwhile: so the full speed is known even where it is short
+        beside what is measured.
+        """
+        ended = threading.Event()
+
+        def sample() -> None:
+            while not ended.is_set():
+                self.timed(lambda: ended.wait(SAMPLE_S), speed)
+
+        sampling = threading.Thread(target=sample, daemon=True)
+        sampling.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            sampling.join()
+
+
+def shared(processor: int, idlers: int = IDLERS) -> contextlib.AbstractContextManager[Meter]:
     """Processes that do nothing on a processor, so that a server there has a part of it.
 
     Clients are then never too slow for the server: it finds work whenever it looks, and is never woken. What
     it does is counted by its own CPU time, and the processor's speed by the processes' loops.
     """
-    counts = RawArray("d", 2 * idlers)
-    works = [(processor, partial(_spin, counts, number)) for number in range(idlers)]
-    with _beside(works):
+    return each_shared([processor], idlers)
+
+
+@contextlib.contextmanager
+def each_shared(there: Sequence[int], idlers: int = 1) -> Iterator[Meter]:
+    """So many such processes on each of several processors, whose speeds count as one."""
+    counts = RawArray("d", 2 * idlers * len(there))
+    places = [processor for processor in there for _ in range(idlers)]
+    with _beside([(one, partial(_spin, counts, number)) for number, one in enumerate(places)]):
         yield Meter(counts)
 
 

@@ -96,12 +96,14 @@ def library_figure(device: Device, triple: Triple, figure: Figure, library: Libr
     times, spread = factor or library.other
     if base.time is None:
         return base
+    # All that is compared with one unit is wrong together where a processor favours either library.
+    cause = library.name if factor else f"{library.name}: {name}"
     return Figure(
         base.time.scaled(times, spread),
         figure.sd_s,
         weakest((base.basis, "scaled")),
         "; ".join(filter(None, (base.method, f"{library.name}: {what} × {times:g}"))),
-        f"{library.name}: {name}",
+        cause,
     )
 
 

@@ -210,7 +210,9 @@ class Calibration(Object, frozen=True, kw_only=True):
     """What a running server takes for a connection of a suite (`server_s`, s), from loads of it.
 
     `method`: the CPU time of its `processes` here; or, where it runs elsewhere, workers by the rate that it
-    reached. The interval holds all rounds, and what a machine differs from itself at another time.
+    reached. The interval holds all rounds that count, and what a machine differs from itself at another time.
+    `full_speed` is the share of time at which the server's processors had their full speed, for which the
+    figure is; null where it is not known, as of a server elsewhere.
     """
 
     target: Text
@@ -220,6 +222,7 @@ class Calibration(Object, frozen=True, kw_only=True):
     server_s: MeasuredTime
     rounds: Count
     handshakes: Count
+    full_speed: Number | None = None
     warnings: tuple[Text, ...] = ()
 
 

@@ -7,6 +7,8 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +18,8 @@ from shakedown.api.capacities import capacity
 from shakedown.errors import InputError, ShakedownError
 from shakedown.live import calibration
 from shakedown.live.calibration import calibrate
+from shakedown.live.server_processes import Usage
+from shakedown.prediction.processor_speed import Timed
 
 SUITE = "tls1.3/x25519/p256/server"
 QUICK = {"rounds": 2, "seconds": 0.3}
@@ -43,6 +47,7 @@ def test_a_servers_work_is_what_the_kernel_says_of_its_process(start, pair, tmp_
     each_s = whole_s / found.handshakes
     assert 0.4 * each_s < found.server_s.estimate < each_s
     assert found.server_s.lower < found.server_s.estimate < found.server_s.upper
+    assert 0.0 < found.full_speed <= 1.0
 
 
 def test_capacity_counts_with_it(server):
@@ -80,16 +85,74 @@ def test_the_command_says_what_it_measured(server, shakedown, monkeypatch):
 def test_a_server_elsewhere_is_told_by_its_rate(server, monkeypatch):
     """OpenSSL's server takes one connection after the other: twice the clients make it no faster."""
     seen = calibrate(server.target, SUITE, **QUICK)
-    monkeypatch.setattr(calibration, "_listening", lambda host, port: frozenset())
+    monkeypatch.setattr(calibration, "listening", lambda host, port: frozenset())
     monkeypatch.setattr(calibration, "MAX_CLIENT_LOAD", 2.0)
     monkeypatch.setattr(calibration, "MAX_GROWTH", 10.0)
     found = calibrate(server.target, SUITE, **QUICK)
     assert found.method == "rate"
+    assert found.full_speed is None
     # It cannot run more than there is time.
     assert found.server_s.estimate > 0.8 * seen.server_s.estimate
     monkeypatch.setattr(calibration, "MAX_CLIENT_LOAD", 0.01)
     with pytest.raises(ShakedownError, match=r"clients take \d+% of a processor here.*accepted: calibrating"):
         calibrate(server.target, SUITE, **QUICK)
+
+
+class SlowProcessor:
+    """A server that takes 1 ms a connection, times as much as the loop beside it: what rounds find."""
+
+    ran_s = 0.0
+
+    def __init__(self, monkeypatch, slower):
+        self.times, self.server_s, self.slower = 1.0, 0.0, iter(slower)
+
+        @contextmanager
+        def beside(there):
+            assert there == [0, 1]
+            yield self
+
+        for name, fake in (
+            ("listening", lambda host, port: frozenset({1})),
+            ("allowed", lambda processes: [0, 1]),
+            ("each_shared", beside),
+            ("new_children", lambda processes: nullcontext(set())),
+            ("name_of", str),
+            ("usage", lambda processes: Usage(self.server_s, self.server_s, 0)),
+            ("_load", self.load),
+        ):
+            monkeypatch.setattr(calibration, name, fake)
+
+    def load(self, target, suite, clients, seconds, authorized_target):
+        completed = round(1000 * seconds)
+        self.server_s += 1e-3 * self.times * completed
+        return SimpleNamespace(completed=completed, generator_cpu_s=0.0)
+
+    def sampled(self, speed):
+        return nullcontext()
+
+    def timed(self, measure, speed):
+        self.times = next(self.slower)
+        return Timed(measure(), speed.note(self.times))
+
+
+def test_only_rounds_at_the_processors_full_speed_count(monkeypatch):
+    """As in a profile: by the loop beside them, which no figure of a round decides."""
+    SlowProcessor(monkeypatch, [1.75, 1.75, 1.0, 1.6, 1.04, 1.0, 1.75, 1.75])
+    found = calibrate("127.0.0.1:1", SUITE, rounds=3, seconds=0.1)
+    assert found.server_s.estimate == pytest.approx(1e-3)
+    assert found.server_s.upper == pytest.approx(1.1e-3)
+    assert found.rounds == 3
+    assert found.full_speed == pytest.approx(3 / 6)
+    assert any("the processor had its full speed in 50% of the time" in one for one in found.warnings)
+
+
+def test_a_processor_that_is_slow_all_along_widens_the_range(monkeypatch):
+    SlowProcessor(monkeypatch, [1.0, 1.6, 1.75, 1.5, 1.7, 1.75])
+    found = calibrate("127.0.0.1:1", SUITE, rounds=3, seconds=0.1)
+    assert found.rounds == 3
+    assert found.server_s.lower <= 1e-3 / 1.6 * (1 + 1e-9)
+    assert found.server_s.upper >= 1.6e-3 * (1 - 1e-9)
+    assert any("measure again" in one for one in found.warnings)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +234,6 @@ def test_servers_whose_work_ends_with_connections_are_refused(start, pair, tmp_p
 def test_another_server_on_the_same_port_of_another_address_does_not_count(start, pair, tmp_path):
     server = start(servers.s_server("openssl", tmp_path, pair, "-tls1_3"))
     with socket.create_server(("127.0.0.9", server.port)):
-        assert calibration._listening("127.0.0.1", str(server.port)) == {server.process.pid}
+        assert calibration.listening("127.0.0.1", str(server.port)) == {server.process.pid}
         with pytest.raises(InputError, match="served by this process"):
-            calibration._listening("127.0.0.9", str(server.port))
+            calibration.listening("127.0.0.9", str(server.port))

@@ -381,7 +381,7 @@ def _calibrated(found: Mapping[str, Any]) -> Iterator[str]:
     )
     yield (
         f"{found['suite']}: {middle} ({low} – {high}) a connection at {found['target']}: {how}, "
-        f"{found['handshakes']:,} connections in {found['rounds']} rounds"
+        f"{found['handshakes']:,} connections, {found['rounds']} rounds count"
     )
     yield from (f"{found['suite']}: {one}" for one in found["warnings"])
 

@@ -79,7 +79,8 @@ def utilisation(row: Row) -> str:
     known = row["utilisation"] is not None
     used, offered = (row.get(name if known else f"{name}_low") or 0.0 for name in ("utilisation", "offered"))
     unstable = " unstable" if offered >= 1.0 else ""
-    return f"{'' if known else '≥ '}{share(max(used, offered))}{unstable}"
+    most = max(used, offered)
+    return f"{share(most) if known else bounded(share, None, most, None)}{unstable}"
 
 
 def recovery(row: Row) -> str:
@@ -257,11 +258,12 @@ def sent(found: Records, utilisation: float, remark: str = "") -> str:
     if found.work_s.estimate is not None:
         work = f"{marked(figure(known, 'work_s'), found.work_s.basis)} ({work})"
     of_it = found.utilisation.estimate or found.utilisation.lower or 0.0
-    least = "" if found.utilisation.estimate is not None else "≥ "
+    of_it = of_it / utilisation if utilisation else 0.0
+    part = share(of_it) if found.utilisation.estimate is not None else bounded(share, None, of_it, None)
     return (
         f"after its handshake each client sends {found.size_bytes:,} bytes every {time(found.interval_s)}, "
         f"{count(found.count, 'time')}; the server works {work} on each, "
-        f"{least}{share(of_it / utilisation if utilisation else 0.0)} of its utilisation"
+        f"{part} of its utilisation"
         f"{remark}; at most {found.peak_open:,} connections were open"
     )
 
