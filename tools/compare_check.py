@@ -1,30 +1,49 @@
-"""What `compare` and `check` find and what they do not: the first table of docs/validation/compare-check.md.
+"""What `compare` and `check` find and what they do not: the tables of docs/validation/compare-check.md.
 
-    python -m tools.compare_check
+    python -m tools.compare_check simulated   drawn data whose truth is known: false alarms and power
+    python -m tools.compare_check pairs       one build in pairs, with a slower primitive, and as runs
+    python -m tools.compare_check counts      instructions: ten counts, 30 checks of one budget, 0.2 % more
 
-Draws data whose truth is known, and counts false alarms and what was found. Prints a table as Markdown.
+Each prints its table as Markdown, and with --json what it was made of. `counts` needs valgrind and a C
+compiler. Times of a busy machine are noisy: intervals are wider and less is found; alarms stay as few.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shakedown.comparison.figures import Figure, Handshake, Readings
-from shakedown.comparison.folders import MIN_RUNS
-from shakedown.comparison.pairs import DEFAULT_BLOCKS, ORDERS, ROUNDS
+from shakedown.comparison import functions, pairs
+from shakedown.comparison.figures import Figure, Figures, Handshake, Readings
+from shakedown.comparison.folders import MIN_RUNS, run_pairs
+from shakedown.comparison.pairs import DEFAULT_BLOCKS, ORDERS, ROUNDS, Block, Reading, compared
 from shakedown.comparison.verdicts import Pair, Rules, comparison
+from shakedown.native import counted
 from shakedown.schema.comparison import Compared, Comparison
 
-HANDSHAKE = Handshake("tls1.2/ecdhe_rsa+x25519/rsa2048/server", "openssl", "openssl", "bare", "generated")
+SUITES = ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", "tls1.3/x25519/p256/server")
+SLOWER = (0.01, 0.05, 0.1)
+"""By how much more a primitive takes."""
+AGAIN = 10
+"""Comparisons of one build with itself."""
+CHECKS = 30
+MORE_INSTRUCTIONS = 0.002
+
+HANDSHAKE = Handshake(SUITES[0], "openssl", "openssl", "bare", "generated")
 SIGN = Figure("time", "server", "server", "ServerKeyExchange", operation="sign rsa rsa2048")
 DRAWN = (
     *(Figure("time", side) for side in ("client", "server")),
@@ -150,18 +169,234 @@ def simulated(count: int, seed: int, row: Sequence[str] | None = None) -> Iterat
             yield f"| {name} | {noise:.1%} | {change:.1%} | {seen.cells()} | {named} |"
 
 
+def seeded(blocks: Sequence[Block], operation: str, by: float) -> list[Block]:
+    """The same with one operation of the server slower in every reading of the second condition, and with it
+    its message and the handshake.
+    """
+    return [replace(block, after=[_slower(one, operation, by) for one in block.after]) for block in blocks]
+
+
+def _slower(reading: Reading, operation: str, by: float) -> Reading:
+    return {handshake: _slower_figures(figures, operation, by) for handshake, figures in reading.items()}
+
+
+def _slower_figures(figures: Figures, operation: str, by: float) -> Figures:
+    (key,) = (
+        one
+        for one in figures
+        if one.quantity == "time" and one.side == "server" and (one.operation or "").startswith(operation)
+    )
+    more = figures[key].median * by
+    whole = {key, key._replace(operation=None), Figure("time", "server")}
+    return {
+        one: replace(value, median=value.median + more) if one in whole else value
+        for one, value in figures.items()
+    }
+
+
+def real_pairs(keep: Path | None) -> Iterator[str]:
+    """One build in pairs, as it is and with a slower signature."""
+    yield f"| suite | the server's signature | {HEAD} | found and named |"
+    yield f"| --- | ---: | {RULE} | ---: |"
+    every: dict[str, list[tuple[list[Block], str | None]]] = {}
+    kept = {}
+    for suite in SUITES:
+        measured = every.setdefault(suite, [])
+        for number in range(AGAIN):
+            one = pairs.condition(suite)
+            measured.append(pairs.measured_blocks(one, one, DEFAULT_BLOCKS, lambda done, label: None))
+            print(f"{number + 1} of {AGAIN}: {suite}", file=sys.stderr)
+        yield from pair_rows(suite, measured)
+        kept[suite] = [compared(suite, suite, blocks, rules=Rules(), reason=why) for blocks, why in measured]
+    _keep(keep, kept)
+    yield ""
+    yield from run_rows(every)
+
+
+def pair_rows(suite: str, measured: Sequence[tuple[list[Block], str | None]]) -> Iterator[str]:
+    """Of measured blocks, as they are and with a slower signature."""
+    for by in (0.0, *SLOWER):
+        found = [
+            compared(suite, suite, seeded(blocks, "sign ", by), rules=Rules(), reason=why)
+            for blocks, why in measured
+        ]
+        seen = tally(found, is_of_signature if by else lambda row: False)
+        named = f"{seen.named} of {len(found)}" if by else "–"
+        yield f"| `{suite}` | +{by:.0%} | {seen.cells()} | {named} |"
+
+
+def is_of_signature(row: Compared) -> bool:
+    """Whether the row holds the server's signature, which is slower: operation, message, handshake."""
+    if row.side != "server" or row.sender not in (None, "server"):
+        return False
+    if row.operation is not None:
+        return row.operation.startswith("sign ")
+    return row.message in (None, "ServerKeyExchange", "CertificateVerify")
+
+
+def run_rows(measured: Mapping[str, Sequence[tuple[list[Block], str | None]]]) -> Iterator[str]:
+    """The first condition's processes as runs of one build, compared as those of folders are."""
+    found: dict[str, list[Comparison]] = {}
+    changes: list[float] = []
+    for comparisons in measured.values():
+        for blocks, _ in comparisons:
+            (handshake,) = blocks[0].before[0]
+            runs = [pairs.medians(block.before, handshake) for block in blocks]
+
+            def compare(
+                name: str,
+                before: Sequence[Figures],
+                after: Sequence[Figures],
+                handshake: Handshake = handshake,
+                floor: float = 0.0,
+            ) -> Comparison:
+                rules = Rules(floor=floor)
+                one = comparison("a", "b", run_pairs(handshake, before, after, rules, None), rules)
+                found.setdefault(name, []).append(one)
+                return one
+
+            for one, other in pairwise(runs):
+                single = compare("one of each, with a floor of 3 %", [one], [other], floor=0.03)
+                changes += [abs(row.change) for row in single.rows if row.quantity == "time" and row.change]
+            name = f"{MIN_RUNS} of each"
+            compare(f"{name}, alternately", runs[: 2 * MIN_RUNS : 2], runs[1 : 2 * MIN_RUNS : 2])
+            compare(f"{name}, one after the other", runs[:MIN_RUNS], runs[MIN_RUNS : 2 * MIN_RUNS])
+    yield f"| runs | {HEAD} |"
+    yield f"| --- | {RULE} |"
+    for name, some in found.items():
+        yield f"| {name} | {tally(some).cells()} |"
+    yield ""
+    changes.sort()
+    places = {share: changes[int(share * (len(changes) - 1))] for share in (0.5, 0.9, 0.99, 1.0)}
+    yield "Times of consecutive runs differ: " + ", ".join(
+        f"{share:.0%} of them by up to {change:.1%}" for share, change in places.items()
+    )
+
+
+SHIM = """
+#include <stddef.h>
+extern void *__libc_malloc(size_t);
+void *malloc(size_t size) {
+    __asm__ volatile(".rept " COUNT "\\n nop\\n .endr");
+    return __libc_malloc(size);
+}
+"""
+"""Adds so many instructions to each allocation."""
+
+
+@contextmanager
+def more_work(instructions: int) -> Iterator[None]:
+    """Instructions are counted with so many more in each allocation."""
+    usual, valgrind = os.environ["PATH"], counted.valgrind()
+    with tempfile.TemporaryDirectory() as folder:
+        source, library, program = (Path(folder) / name for name in ("shim.c", "shim.so", "valgrind"))
+        source.write_text(SHIM)
+        build = [
+            "cc",
+            "-O1",
+            "-shared",
+            "-fPIC",
+            f'-DCOUNT="{instructions}"',
+            "-o",
+            str(library),
+            str(source),
+        ]
+        subprocess.run(build, check=True)
+        program.write_text(f'#!/bin/sh\nLD_PRELOAD={library} exec {valgrind} "$@"\n')
+        program.chmod(0o755)
+        os.environ["PATH"] = f"{folder}:{usual}"
+        try:
+            yield
+        finally:
+            os.environ["PATH"] = usual
+
+
+def counts(keep: Path | None) -> Iterator[str]:
+    """How counts of one build differ, and what `check` makes of them."""
+    suites = (("openssl", SUITES[1]), ("wtls", "wtls/ecdh_ecdsa/163k/server"), ("rustls", SUITES[1]))
+    kept: dict[str, object] = {}
+    yield "| counted ten times | different counts of a side | by up to | messages and operations, by up to |"
+    yield "| --- | ---: | ---: | ---: |"
+    for stack, suite in suites:
+        options = {"client_stack": stack, "server_stack": stack}
+        found = [counted.count_instructions(suite, options) for _ in range(AGAIN)]
+        print(f"{stack}: counted", file=sys.stderr)
+        whole = [[one.client.median for one in found], [one.server.median for one in found]]
+        parts = [
+            *([one.messages[at].generate for one in found] for at in range(len(found[0].messages))),
+            *([one.messages[at].process for one in found] for at in range(len(found[0].messages))),
+            *([one.operations[at].instructions for one in found] for at in range(len(found[0].operations))),
+        ]
+        kept[stack] = whole
+        distinct = max(len(set(some)) for some in whole)
+        yield f"| {stack}, `{suite}` | {distinct} | {_spread(whole):.3%} | {_spread(parts):.2%} |"
+    with tempfile.TemporaryDirectory() as folder:
+        budget = Path(folder) / "budget.toml"
+        from shakedown.comparison.budgets import recorded
+
+        budget.write_text(recorded([SUITES[1]]))
+        yield ""
+        yield "| `check` of one build | limits | exceeded |"
+        yield "| --- | ---: | ---: |"
+        checked = []
+        for number in range(CHECKS):
+            checked += functions.check_budgets(budget)
+            print(f"check {number + 1} of {CHECKS}", file=sys.stderr)
+        yield f"| {CHECKS} times as it is | {len(checked)} | {sum(one.fails for one in checked)} |"
+        base = _instructions(functions.check_budgets(budget))
+        with more_work(0):
+            none = _instructions(functions.check_budgets(budget))
+        with more_work(100):
+            hundred = _instructions(functions.check_budgets(budget))
+        slope = {side: (hundred[side] - none[side]) / 100 for side in base}
+        least = max(((1 + MORE_INSTRUCTIONS) * base[side] - none[side]) / slope[side] for side in base)
+        with more_work(max(0, math.ceil(least))):
+            more = functions.check_budgets(budget)
+        kept |= {"base": base, "slope": slope, "more": _instructions(more)}
+        by = ", ".join(f"{side} {_instructions(more)[side] / base[side] - 1:+.2%}" for side in base)
+        yield f"| with more work in each allocation: {by} | {len(more)} | {sum(one.fails for one in more)} |"
+    _keep(keep, kept)
+
+
+def _instructions(checked: Sequence[functions.CheckedLimit]) -> dict[str, float]:
+    return {
+        one.quantity.removesuffix("_instructions"): one.found
+        for one in checked
+        if one.quantity.endswith("_instructions") and one.found is not None
+    }
+
+
+def _spread(figures: Sequence[Sequence[float]]) -> float:
+    """The largest range of a figure, as a share of it."""
+    return max((max(some) - min(some)) / max(1, min(some)) for some in figures)
+
+
+def _keep(path: Path | None, found: Mapping[str, object]) -> None:
+    if path is not None:
+        from shakedown.schema.base import encode
+
+        path.write_bytes(encode(found))
+
+
 def main() -> int:
-    """Prints the table."""
+    """Prints a part's table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--comparisons", type=int, default=200, help="of each row")
-    parser.add_argument("--seed", type=int, default=20_260_105)
+    parser.add_argument("part", choices=("simulated", "pairs", "counts"))
+    parser.add_argument("--comparisons", type=int, default=200, help="of each row of `simulated`")
+    parser.add_argument("--seed", type=int, default=20_260_105, help="of `simulated`")
     parser.add_argument(
         "--row", nargs=3, metavar=("DESIGN", "NOISE", "CHANGE"), help="one row: blocks 0.02 0.05"
     )
+    parser.add_argument("--json", type=Path, help="keep what the table was made of")
     given = parser.parse_args()
-    for line in simulated(given.comparisons, given.seed, given.row):
+    parts: dict[str, Callable[[], Iterator[str]]] = {
+        "simulated": lambda: simulated(given.comparisons, given.seed, given.row),
+        "pairs": lambda: real_pairs(given.json),
+        "counts": lambda: counts(given.json),
+    }
+    for line in parts[given.part]():
         print(line, flush=True)
     return 0
 

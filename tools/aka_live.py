@@ -1,0 +1,194 @@
+"""Attaches over an emulated bearer, alone and while others attach too: `python -m tools.aka_live [OPTIONS]`.
+
+The fourth paper's fifty live accesses, and those under background load (its process A2): an HSS and SGSNs as
+processes on this host, a mobile behind a bearer that attaches fully each time (or resumes, `--kind resumed`),
+and others, on the loopback, whose full attaches begin after exponential gaps. The same in virtual time stands
+beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import shakedown
+from shakedown.native import aka
+
+COMMAND = [sys.executable, "-m", "shakedown"]
+SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
+HOST = "198.18.0.2"
+"""This host, from behind an emulated bearer."""
+
+TIMES = ("nrt", "rpt", "tht", "tst", "scrt", "attach")
+VIRTUAL = 1000
+OTHERS = 8
+"""Cards of other mobiles; as many attach at a time at most."""
+
+
+@contextmanager
+def node(*arguments: str, printed: list[str] | None = None) -> Iterator[int]:
+    """A node as a process; gives the port of its line. What it prints in the end goes to `printed`."""
+    process = subprocess.Popen([*COMMAND, "aka", *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        found = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
+        if found is None:
+            raise RuntimeError(f"{arguments[0]} does not say where it listens")
+        yield int(found[1])
+    finally:
+        process.terminate()
+        rest, _ = process.communicate()
+        if printed is not None:
+            printed.append(rest)
+
+
+def measured(bearer: str, port: int, card: Path, attaches: int) -> dict[str, Any]:
+    """Attaches behind a bearer, and one before them, which waits for the cross-certificate."""
+    command = ["bearer", "run", "--seed", "1", bearer, "--", *COMMAND, "aka", "mobile", "--samples", "--json"]
+    command += ["--sgsn", f"{HOST}:{port}", "--card", str(card), "--attaches", str(attaches + 1)]
+    done = subprocess.run([*COMMAND, *command], stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)[0]
+    return found
+
+
+def alone(
+    bearer: str, serving: tuple[str, ...], card: Path, attaches: int, kind: str
+) -> dict[str, list[float]]:
+    """Times of attaches of a kind behind a bearer at an SGSN of their own, in s; SCRT is the SGSN's."""
+    printed: list[str] = []
+    grants = "0" if kind == "full" else "4294967295"
+    with node(
+        "sgsn", *serving, "--max-resumptions", grants, "--max-age", "24h", "--json", printed=printed
+    ) as port:
+        found = measured(bearer, port, card, attaches)
+    (did,) = json.loads(printed[0])
+    samples = {name: list(found[kind][f"{name}_s"]["samples"]) for name in TIMES if name != "scrt"}
+    samples["scrt"] = did[f"scrt_{kind}_s"]
+    # Of full attaches the first has waited for the cross-certificate; of the others it was none.
+    return {name: values[-attaches:] for name, values in samples.items()}
+
+
+class Others:
+    """Full attaches of other mobiles at exponential gaps, until they are stopped."""
+
+    def __init__(self, port: int, cards: list[Path], rate_per_s: float, seed: int) -> None:
+        self.begun = self.failed = 0
+        self._stop = threading.Event()
+        self._draw = random.Random(seed)
+        self._port, self._cards, self._rate_per_s = port, cards, rate_per_s
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Others:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        # Gaps count from start to start, whatever an attach takes: an open loop.
+        start = time.monotonic()
+        attaches: list[Future[bool]] = []
+        with ThreadPoolExecutor(len(self._cards)) as pool:
+            while not self._stop.wait(max(0.0, start - time.monotonic())):
+                attaches.append(pool.submit(self._attach, self._cards[self.begun % len(self._cards)]))
+                self.begun += 1
+                start += self._draw.expovariate(self._rate_per_s)
+        self.failed = sum(not attach.result() for attach in attaches)
+
+    def _attach(self, card: Path) -> bool:
+        options = {"sgsns": [f"127.0.0.1:{self._port}"], "serving": "20801", "card": card, "attaches": 1}
+        found = aka.mobile({**options, "gap_s": 0.0, "timeout_s": 30.0, "data": None})
+        return all(one["failure"] is None and not one["resumed"] for one in found["attaches"])
+
+
+def virtually(asked: argparse.Namespace, kind: str, rate_per_s: float) -> dict[str, list[float]]:
+    """The same attaches in virtual time."""
+    found = shakedown.attach(
+        SUITE,
+        bearer=asked.bearer,
+        device=asked.device,
+        server_device=asked.device,
+        samples=True,
+        attaches=VIRTUAL + 1,
+        max_resumptions=0 if kind == "full" else 2**32 - 1,
+        max_age_s=86_400.0 * 365,
+        core_round_trip_s=0.0,
+        background_per_s=rate_per_s,
+    )
+    one = json.loads(msgspec.json.encode(found))[kind]
+    return {name: list(one[f"{name}_s"]["samples"])[-VIRTUAL:] for name in TIMES}
+
+
+def main() -> None:
+    """Prints a table: each time live and in virtual time, without and with others."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bearer", nargs="?", default="wifi-11b")
+    parser.add_argument("--attaches", type=int, default=50)
+    parser.add_argument("--kind", choices=("full", "resumed"), default="full")
+    parser.add_argument("--alone", action="store_true", help="without others' attaches")
+    parser.add_argument("--rate", type=float, default=100.0, help="others' attaches per second")
+    parser.add_argument("--device", default="epyc-turin", help="what both sides are in virtual time")
+    asked = parser.parse_args()
+    if asked.kind == "resumed" and not asked.alone:
+        parser.error("--kind resumed goes with --alone; accepted: full attaches among others'")
+    with tempfile.TemporaryDirectory() as room:
+        site, mobiles = Path(room) / "site", OTHERS + 1
+        aka.provision(site, SUITE, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=mobiles)
+        cards = [site / f"card-{number}.json" for number in range(OTHERS + 1)]
+        nodes = ("--listen", "127.0.0.1:0")
+        with node("hss", *nodes, "--register", str(site / "hss-20201.json")) as hss:
+            serving = (*nodes, "--node", str(site / "sgsn-1.json"), "--hss", f"20201=127.0.0.1:{hss}")
+            columns = {"live, alone": alone(asked.bearer, serving, cards[0], asked.attaches, asked.kind)}
+            if not asked.alone:
+                with (
+                    node("sgsn", *serving, "--max-resumptions", "0") as sgsn,
+                    Others(sgsn, cards[1:], asked.rate, seed=1) as others,
+                ):
+                    loaded = measured(asked.bearer, sgsn, cards[0], asked.attaches)
+                # SCRT of the mobile's own attaches is not told from that of the others'.
+                columns["live, others too"] = {
+                    name: list(loaded["full"][f"{name}_s"]["samples"])[-asked.attaches :]
+                    for name in TIMES
+                    if name != "scrt"
+                }
+                print(f"{others.begun:,} attaches of others, {others.failed} failed, at {asked.rate:g}/s")
+    columns["virtual time, alone"] = virtually(asked, asked.kind, 0.0)
+    if not asked.alone:
+        columns["virtual time, others too"] = virtually(asked, asked.kind, asked.rate)
+    print(
+        f"{asked.bearer}: medians in s, sample standard deviations in brackets, of {asked.attaches} "
+        f"{asked.kind} attaches live and {VIRTUAL:,} in virtual time"
+    )
+    print("| time | " + " | ".join(columns) + " |")
+    print("| --- |" + " ---: |" * len(columns))
+    for name in TIMES:
+        cells = [cell(column.get(name)) for column in columns.values()]
+        print(f"| {name if name == 'attach' else name.upper()} | " + " | ".join(cells) + " |")
+
+
+def cell(values: list[float] | None) -> str:
+    """Median and sample standard deviation, in s."""
+    if values is None:
+        return "–"
+    return f"{statistics.median(values):.3f} ({statistics.stdev(values):.3f})"
+
+
+if __name__ == "__main__":
+    main()
