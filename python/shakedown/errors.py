@@ -10,6 +10,10 @@ MAX_WORD = 200
 """Characters of a word that is compared with others: comparing is quadratic in its length."""
 
 
+MIN_PART, MAX_HOLDING = 3, 3
+"""Characters of a word that names are searched for, and the names that are suggested then."""
+
+
 class ShakedownError(Exception):
     """Something went wrong that is not a defect of this program; `str()` is one clear line."""
 
@@ -34,7 +38,7 @@ def without_name(reason: str, name: str) -> str:
 
 
 def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str:
-    """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`.
+    """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`, or holds it.
 
     Of names joined by commas it is the set of them, `{a,b}`.
     """
@@ -46,8 +50,14 @@ def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str
         return f'; did you mean "{{{word}}}"?'
     import difflib  # only what went wrong needs it
 
-    nearest = difflib.get_close_matches(word, accepted, n=1, cutoff=cutoff)
-    return f'; did you mean "{nearest[0]}"?' if nearest else ""
+    names_by_case = {name.casefold(): name for name in accepted}
+    nearest = difflib.get_close_matches(word.casefold(), names_by_case, n=1, cutoff=cutoff)
+    if not nearest and len(word) >= MIN_PART:
+        nearest = [name for name in names_by_case if word.casefold() in name][:MAX_HOLDING]
+    if not nearest:
+        return ""
+    *others, last = (f'"{names_by_case[name]}"' for name in nearest)
+    return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
 
 
 _ALTERNATIVE = re.compile(r",? or (?P<option>--[a-z][a-z-]*)(?: [^;,]*)?")

@@ -54,7 +54,17 @@ def test_the_list_finds_what_measure_runs(words):
         ("TLS_AES_256_GCM_SHA384", "tls1.3/x25519/p256/server/aes256-gcm"),
         ("ECDHE-ECDSA-AES128-GCM-SHA256", "tls1.2/ecdhe_ecdsa+x25519/p256/server"),
         ("TLS_RSA_WITH_3DES_EDE_CBC_SHA", "tls1.2/rsa/rsa2048/server/3des-sha"),
+        ("tls1.3/kyber768/p256", "tls1.3/mlkem768/p256/server"),
+        ("tls1.3/x25519kyber768draft00/p256", "tls1.3/x25519mlkem768/p256/server"),
+        ("tls1.3/X25519MLKEM768/ML-DSA-65/mtls", "tls1.3/x25519mlkem768/mldsa65/mutual"),
+        ("tls1.3/x25519/dilithium3", "tls1.3/x25519/mldsa65/server"),
+        ("tls1.3/x25519/rsa", "tls1.3/x25519/rsa2048/server"),
+        ("tls1.3/x25519/ecdsa-p256", "tls1.3/x25519/p256/server"),
+        ("tls1.2/ecdhe_rsa+secp256r1/rsa", "tls1.2/ecdhe_rsa+p256/rsa2048/server"),
+        ("tls1.3/x2551/p256/sever", "tls1.3/x25519/p256/server"),
+        ("mldsa65", "tls1.3/x25519/mldsa65/server"),
         ("tls1.4/psk", ""),
+        ("/", ""),
         ("FANCY-NAME", ""),
     ],
 )
@@ -91,13 +101,40 @@ def test_errors_say_first_what_was_meant(capsys):
             ["devices", "cortex-m5"],
             "error: unknown device 'cortex-m5'; did you mean \"cortex-m4\"? accepted: ",
         ),
+        (
+            ["predict", "tls1.2/psk", "--bearer", "NB-IoT"],
+            "error: unknown bearer 'NB-IoT'; did you mean \"nb-iot\"? accepted: ",
+        ),
+        (
+            ["predict", "tls1.2/psk", "--bearer", "lora"],
+            'error: unknown bearer \'lora\'; did you mean "lorawan-sf10", "lorawan-sf11" or ',
+        ),
+        (
+            ["predict", "tls1.2/psk", "--device", "xyz"],
+            "error: unknown device 'xyz'; accepted: names that \"shakedown devices\" lists\n",
+        ),
+    ):
+        assert exit_status(words) == 2
+        assert capsys.readouterr().err.startswith(first)
+
+
+def test_missing_arguments_are_answered_with_an_example(capsys):
+    for words, first in (
+        (["predict"], "error: missing argument 'SUITE…'; for example: shakedown predict tls1.3/"),
+        (["capacity", "tls1.2/psk"], "error: missing option '--within'; for example: shakedown capacity "),
+        (["compare", "--pair", "a"], "error: option '--pair' requires 2 arguments; for example: shakedown "),
+        (["predict", "--foo"], "error: no such option '--foo'; for example: shakedown predict "),
     ):
         assert exit_status(words) == 2
         assert capsys.readouterr().err.startswith(first)
 
 
 def test_words_filter_profiles(capsys):
-    assert exit_status(["devices", "cortex", "--columns", "name"]) == 0
-    assert capsys.readouterr().out.split() == ["device", "cortex-m33", "cortex-m4"]
+    assert exit_status(["devices", "cortex-m0", "--columns", "name"]) == 0
+    assert {"lpc1114", "stm32f0", "samd21"} <= set(capsys.readouterr().out.split())
+    assert exit_status(["devices", "STM32", "--columns", "name"]) == 0
+    assert {"cortex-m4", "stm32f4"} <= set(capsys.readouterr().out.split())
+    assert exit_status(["bearers", "satellite", "--columns", "name"]) == 0
+    assert {"geo", "leo"} <= set(capsys.readouterr().out.split())
     assert exit_status(["bearers", "{lte*,nb-iot}", "--columns", "name"]) == 0
     assert {"lte", "lte-m", "nb-iot"} <= set(capsys.readouterr().out.split())

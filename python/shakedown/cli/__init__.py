@@ -109,7 +109,9 @@ def _supported(openssl: str) -> str:
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog='"shakedown COMMAND --help" lists its options. Documentation: docs/ in the source tree.',
+    epilog='"shakedown COMMAND --help" lists its options. '
+    "Documentation: docs/ in the source distribution.\n\n"
+    "Example: shakedown predict tls1.3/x25519/p256/server --device cortex-m4 --bearer nb-iot",
 )
 @click.option(
     "--version",
@@ -180,6 +182,8 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
         return STATUS_BROKEN_PIPE
     except click.exceptions.NoArgsIsHelpError as error:
         return _fail(_without_command(error.ctx), error.exit_code)
+    except click.UsageError as error:
+        return _fail(_with_example(error, words), error.exit_code)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
@@ -191,8 +195,27 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _with_example(error: click.UsageError, words: Sequence[str]) -> str:
+    """What is wrong with the arguments; where it does not say what is accepted, with the help's example."""
+    line = error.format_message().removesuffix(".")
+    example = (_command(words).epilog or "").partition("Example: ")[2]
+    if not example or "accepted" in line or "did you mean" in line.lower():
+        return line
+    return f"{line}; for example: {example}"
+
+
 def options_of(words: Sequence[str]) -> frozenset[str]:
     """The options of the command that a command line names."""
+    return frozenset(
+        name
+        for one in _command(words).params
+        for name in (*one.opts, *one.secondary_opts)
+        if name.startswith("-")
+    )
+
+
+def _command(words: Sequence[str]) -> click.Command:
+    """The command that a command line names."""
     command: click.Command = app
     context = click.Context(app)
     for word in words:
@@ -200,9 +223,7 @@ def options_of(words: Sequence[str]) -> frozenset[str]:
         if found is None:
             break
         command = found
-    return frozenset(
-        name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-")
-    )
+    return command
 
 
 def _without_command(context: click.Context | None) -> str:

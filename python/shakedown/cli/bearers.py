@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 def command(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
     """List the bearer profiles; with NAME…, only those, with their sources.
 
-    NAME may be a pattern, as in "bearers 'gprs-*'", or a part of names, as in "bearers gprs".
+    NAME may be a pattern, as in "bearers 'gprs-*'", or a part of names or titles, as in "bearers satellite".
     """
     from shakedown.profiles import bearer_names, load_bearer
     from shakedown.profiles.registry import matching
 
     listed = bearer_names()
-    found = [load_bearer(name) for name in (matching(names, listed) if names else listed)]
+    if names:
+        listed = matching(names, listed, lambda name: load_bearer(name).title)
+    found = [load_bearer(name) for name in listed]
     if as_json:
         print_json([profile.as_json() for profile in found])
         return

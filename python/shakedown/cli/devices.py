@@ -88,12 +88,12 @@ def _list(profiles: Sequence[Device], selection: Selection, *, as_json: bool) ->
 @rows_options(_columns)
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
 def show(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
-    """Show device profiles; parts of names and patterns list those that match."""
+    """Show device profiles; patterns and parts of names or titles list those that match."""
     from shakedown.profiles import existing_device_names, load_device
     from shakedown.profiles.registry import matching
     from shakedown.reporting.columns.catalogue import PRIMITIVES, primitive_rows
 
-    found = matching(names, existing_device_names())
+    found = matching(names, existing_device_names(), lambda name: load_device(name).title)
     profiles = [load_device(name) for name in found]
     if not set(names) >= set(found):
         _list(profiles, selection, as_json=as_json)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import product
 
-from shakedown.errors import InputError
+from shakedown.errors import MAX_WORD, InputError
 from shakedown.files.patterns import alternatives, is_pattern, matches, one_name
 
 MAX_TRIED = 50_000
@@ -118,7 +118,8 @@ def meant(name: str) -> str:
     from shakedown import native
 
     core = native.extension()
-    for one in (*_of_cipher_suite(name), _respelt(name)):
+    respelt = _respelt(name)
+    for one in (*_of_cipher_suite(name), respelt, _renamed(respelt), _holding_part(_part(respelt))):
         try:
             if one and one != name:
                 return str(core.canonical(one))
@@ -190,3 +191,63 @@ def _respelt(name: str) -> str:
         return name.strip().lower()
     kind, major, minor = found.groups()
     return f"{kind}{major}{'' if kind == 'ssl' else f'.{minor or 0}'}{slash}{rest}"
+
+
+_OTHER_NAMES = (
+    (r"dilithium-?2", "mldsa44"),
+    (r"dilithium-?3", "mldsa65"),
+    (r"dilithium-?5", "mldsa87"),
+    (r"ml[-_]?dsa[-_]?(\d+)", r"mldsa\1"),
+    (r"(?:kyber|ml[-_]?kem)[-_]?(\d+)(?:draft\d+)?", r"mlkem\1"),
+    (r"(x25519|secp256r1)[-_]?(?:kyber|ml[-_]?kem)[-_]?(\d+)(?:draft\d+)?", r"\1mlkem\2"),
+    (r"(?:ecdsa[-_]?)?(?:secp|prime|nist)?p?[-_]?(256|384|521)(?:r1|v1)?", r"p\1"),
+    (r"curve25519", "x25519"),
+    (r"rsa[-_](\d+)", r"rsa\1"),
+    (r"aes[-_](128|256)[-_](\w+)", r"aes\1-\2"),
+    (r"chacha20[-_]?poly1305", "chacha20"),
+    (r"mtls|both|client-?auth", "mutual"),
+    (r"resume|resumption", "resumed"),
+)
+"""How others write parts of names, and how they are written here."""
+
+
+def _part(text: str) -> str:
+    """A key, group, cipher or mode as it is spelled here."""
+    for pattern, ours in _OTHER_NAMES:
+        found = re.fullmatch(pattern, text)
+        if found is not None:
+            return found.expand(ours)
+    return text
+
+
+def _renamed(name: str) -> str:
+    """A name whose parts are spelled as others spell them, or nearly as here."""
+    protocol, *parts = name.split("/")
+    places = _places().get(protocol, [])
+    known = {piece for words in places for word in words for piece in (word, *re.split("[+@]", word))}
+    found = [protocol]
+    for place, part in enumerate(parts):
+        if part == "rsa" and place:
+            part = "rsa2048"  # a key: the key exchange is named already
+        pieces = [_nearest(_part(piece), known) for piece in re.split("([+@])", part)]
+        found.append("".join(pieces))
+    return "/".join(found)
+
+
+def _nearest(piece: str, known: Collection[str]) -> str:
+    if piece in known or len(piece) > MAX_WORD:
+        return piece
+    import difflib  # only what went wrong needs it
+
+    return next(iter(difflib.get_close_matches(piece, known, n=1, cutoff=0.75)), piece)
+
+
+def _holding_part(part: str) -> str:
+    """The first suite with this part, of the newest protocol; empty where none has it."""
+    if "/" in part:
+        return ""
+    some = (name for name in _names() if part in re.split("[/+@]", name)[1:])
+    return min(some, key=lambda name: -_AGE.index(name.partition("/")[0]), default="")
+
+
+_AGE = ("wtls", "ssl3", "tls1.0", "tls1.1", "dtls1.2", "tls1.2", "tls1.3")

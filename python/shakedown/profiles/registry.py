@@ -33,6 +33,8 @@ from shakedown.schema.units import parse_share
 
 THIS_MACHINE = "this-machine"
 Profile = TypeVar("Profile", Device, Bearer, ServerSoftware)
+MAX_LISTED = 12
+"""Names in an error; of more it says which command lists them."""
 _PACKAGE = Path(__file__).parent
 
 
@@ -62,14 +64,17 @@ def bearer_names() -> list[str]:
     return sorted(_paths("bearers"))
 
 
-def matching(words: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The names that equal a word, match a pattern or contain a word; a word without a match is kept."""
+def matching(words: Sequence[str], names: Sequence[str], title: Callable[[str], str]) -> list[str]:
+    """The names that equal a word, match a pattern, or contain a word themselves or in their title, in
+    capitals or not; a word without a match is kept.
+    """
     found: dict[str, None] = {}
     for word in words:
         some = expanded(word, names, "profile")
         if some == [word] and word not in names:
-            some = [name for name in names if word in name] or [word]
-        found |= dict.fromkeys(some)
+            part = word.casefold()
+            some = [name for name in names if part in name.casefold() or part in title(name).casefold()]
+        found |= dict.fromkeys(some or [word])
     return list(found)
 
 
@@ -223,7 +228,8 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
         paths = _paths(folder)
         if name not in paths:
             hint = did_you_mean(name, paths)
-            listed = f'names that "shakedown {folder}" lists' if hint else ", ".join(sorted(paths))
+            few = not hint and len(paths) <= MAX_LISTED
+            listed = ", ".join(sorted(paths)) if few else f'names that "shakedown {folder}" lists'
             raise InputError(f"unknown {word} {name!r}{hint}{'' if hint else ';'} accepted: {listed}")
         path = paths[name]
     try:
