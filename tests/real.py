@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import sqrt
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from shakedown.native import extension
 from shakedown.native.scenario import HandshakeId
 from shakedown.schema import builtins
-from shakedown.schema.measured import Measurement
+from shakedown.schema.measured import Measurement, Spread
 
 native = extension()
 """The real core, whatever takes its place in a test."""
@@ -26,6 +27,20 @@ def measurement(suite: str = "tls1.2/dhe_rsa+dh2048/rsa2048/server", repeat: int
 def named(suite: str) -> Measurement:
     """A real measurement under another name."""
     return msgspec.structs.replace(measurement("tls1.2/psk"), suite=suite)
+
+
+def known(suite: str, off: float = 0.0) -> Measurement:
+    """A real measurement whose means are known to a share of them: its deviations are made so."""
+
+    def changed(spread: Spread) -> Spread:
+        return msgspec.structs.replace(spread, sd=off * spread.mean / 1.96 * sqrt(one.repeat))
+
+    one = measurement(suite)
+    both = one.handshake
+    handshake = msgspec.structs.replace(
+        both, client_us=changed(both.client_us), server_us=changed(both.server_us)
+    )
+    return msgspec.structs.replace(one, handshake=handshake)
 
 
 def raw(suite: str, repeat: int = 3) -> dict[str, Any]:

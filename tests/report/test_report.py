@@ -23,7 +23,8 @@ from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native.scenario import HandshakeId, Options, Scenario
 from shakedown.reporting.charts.inherited import hoisted
 from shakedown.reporting.charts.timeline import timeline
-from shakedown.reporting.html.measured import answer, findings, time_section
+from shakedown.reporting.html.measured import time_section
+from shakedown.reporting.html.measured_findings import answer, findings
 from shakedown.reporting.html.page import SHORT, short_names
 from shakedown.reporting.html.text import plain
 from shakedown.reporting.html.write import write_report
@@ -77,10 +78,16 @@ def both_us(suite: str) -> float:
     return one.client_us.mean + one.server_us.mean
 
 
-def test_the_answer_is_computed_from_the_results(results):
+@pytest.fixture(scope="module")
+def exact():
+    """The same handshakes, their means known exactly."""
+    return results_of(real.known(suite) for suite in SUITES)
+
+
+def test_the_answer_is_computed_from_the_results(exact):
     ordered = sorted(SUITES, key=both_us)
     sizes = sorted(SUITES, key=lambda suite: real.measurement(suite).bytes.total)
-    first, second = map(plain, answer(results))
+    first, second = map(plain, answer(exact))
     assert first == (
         f"Of 6 handshakes, {ordered[0]} takes the least time, {time_us(both_us(ordered[0]))} of both sides "
         f"together, and {ordered[-1]} the most, {time_us(both_us(ordered[-1]))}: "
@@ -90,14 +97,34 @@ def test_the_answer_is_computed_from_the_results(results):
     assert f"{real.measurement(sizes[-1]).bytes.total:,} bytes ({sizes[-1]})" in second
 
 
-def test_what_stands_out_compares_suites_that_differ_in_one_part(results):
-    resumption, mutual, quantum, parts = map(plain, findings(results))
+def test_what_stands_out_compares_suites_that_differ_in_one_part(exact):
+    resumption, mutual, quantum, parts = map(plain, findings(exact))
     assert resumption.startswith("Resuming tls1.2/dhe_rsa+dh2048/rsa2048/server saves ")
     assert "tls1.2/dhe_rsa+dh2048/rsa2048/mutual" in mutual
     ratio = times(real.measurement(SUITES[5]).bytes.total / real.measurement(SUITES[4]).bytes.total)
     assert f"{SUITES[5]} sends {ratio} the bytes of {SUITES[4]}" in quantum
     assert "public-key operations" in parts
     assert findings(results_of([real.measurement("tls1.2/psk")])) == []
+
+
+def test_what_intervals_do_not_show_is_not_said():
+    """Of means that are known to twice and half of them, no sentence says which takes longer; bytes stay."""
+    noisy = results_of(real.known(suite, off=2.0) for suite in SUITES[:3])
+    first, _bytes, doubts = map(plain, answer(noisy))
+    assert first.endswith("± 200%: the intervals overlap.")
+    assert doubts.startswith("Uncertain: times of 3 of 3 handshakes are known to ± 20 % or worse (± 200%, ")
+    resumption, mutual = map(plain, findings(noisy))
+    assert resumption.startswith("Resuming tls1.2/dhe_rsa+dh2048/rsa2048/server takes ")
+    assert mutual.startswith("When the client must authenticate too (tls1.2/dhe_rsa+dh2048/rsa2048/mutual), ")
+    for line in (resumption, mutual):
+        assert "bytes" in line
+        assert "time" not in line
+
+
+def test_ratios_of_rough_means_are_rough():
+    rough = results_of(real.known(suite, off=0.15) for suite in SUITES)
+    first, *_ = map(plain, answer(rough))
+    assert re.search(r"the most, [\d.]+ \S+ ± \d+%: about \d+ times as long\.$", first), first
 
 
 def test_time_by_class_adds_up_to_the_mean():

@@ -19,13 +19,12 @@ from shakedown.reporting.columns.measured import (
     uncertainty,
 )
 from shakedown.reporting.html.cases import cases_section
+from shakedown.reporting.html.measured_findings import answer as answer
+from shakedown.reporting.html.measured_findings import findings as findings
 from shakedown.reporting.html.section import Block, Section
-from shakedown.reporting.html.text import Sentence, sentence
 from shakedown.reporting.terminal.figures import (
-    count,
     share,
     time_us,
-    times,
     whole,
 )
 from shakedown.schema.base import CLASSES, SIDES
@@ -222,140 +221,3 @@ def waterfall_block(
 def slug(label: str) -> str:
     """A handshake's name as a file's."""
     return "".join(one if one.isalnum() or one in "._-" else "-" for one in label.replace(" · ", "-"))[:120]
-
-
-def both_us(row: Row) -> float:
-    """Mean time of a whole handshake, both sides together."""
-    return float(row["client_us"] + row["server_us"])
-
-
-def answer(results: Results) -> list[Sentence]:
-    """One sentence on time and one on bytes: the least, the most, and how far apart they are."""
-    rows = results.handshakes.to_dicts()
-    if not rows:
-        return []
-    if len(rows) == 1:
-        return [_single(rows[0])]
-    least, most = min(rows, key=both_us), max(rows, key=both_us)
-    small, large = min(rows, key=lambda row: row["bytes"]), max(rows, key=lambda row: row["bytes"])
-    return [
-        sentence(
-            f"Of {count(len(rows), 'handshake')}, {{least}} takes the least time, {{!low}} of both sides "
-            f"together, and {{most}} the most, {{!high}}: {times(both_us(most) / both_us(least))} as long.",
-            least=least["label"],
-            low=time_us(both_us(least)),
-            most=most["label"],
-            high=time_us(both_us(most)),
-        ),
-        sentence(
-            "On the wire they take from {!few} ({small}) to {!many} ({large}).",
-            few=f"{whole(small['bytes'])} bytes",
-            small=small["label"],
-            many=f"{whole(large['bytes'])} bytes",
-            large=large["label"],
-        ),
-    ]
-
-
-def _single(row: Row) -> Sentence:
-    return sentence(
-        f"{{suite}} costs the client {{!client}} and the server {{!server}}, and {{!bytes}} on the wire in "
-        f"{count_round_trips(row['flights'])}.",
-        suite=row["label"],
-        client=time_us(row["client_us"]),
-        server=time_us(row["server_us"]),
-        bytes=f"{whole(row['bytes'])} bytes",
-    )
-
-
-def findings(results: Results) -> list[Sentence]:
-    """What stands out, where the suites allow the comparison."""
-    rows = {row["label"]: row for row in results.handshakes.to_dicts()}
-    made = (find(rows) for find in (_resumption, _mutual, _post_quantum, _heaviest_part))
-    return [found for found in made if found]
-
-
-def _pairs(rows: Mapping[str, Row], old: str, new: str) -> list[tuple[str, str]]:
-    """Suites whose names differ in one part only: `old` in the first is `new` in the second."""
-    renamed = {
-        suite: "/".join(part for part in (new if part == old else part for part in suite.split("/")) if part)
-        for suite in rows
-        if old in suite.split("/")
-    }
-    return [(suite, other) for suite, other in renamed.items() if other in rows and other != suite]
-
-
-def _resumption(rows: Mapping[str, Row]) -> Sentence | None:
-    pairs = [(full, resumed) for resumed, full in _pairs(rows, "resumed", "")]
-    if not pairs:
-        return None
-    saved = {pair: 1 - both_us(rows[pair[1]]) / both_us(rows[pair[0]]) for pair in pairs}
-    full, resumed = max(saved, key=saved.__getitem__)
-    verb = "saves" if saved[full, resumed] >= 0 else "adds"
-    return sentence(
-        f"Resuming {{full}} {verb} {{!part}} of the time of both sides, and takes "
-        f"{whole(rows[resumed]['bytes'])} bytes instead of {whole(rows[full]['bytes'])}.",
-        full=full,
-        part=share(abs(saved[full, resumed])),
-    )
-
-
-def _mutual(rows: Mapping[str, Row]) -> Sentence | None:
-    pairs = _pairs(rows, "server", "mutual") or _pairs(rows, "requested", "mutual")
-    if not pairs:
-        return None
-    one_way, mutual = pairs[0]
-    ratio = rows[mutual]["client_us"] / rows[one_way]["client_us"]
-    more = rows[mutual]["bytes"] - rows[one_way]["bytes"]
-    than = "as long as" if ratio >= 1 else "less than"
-    return sentence(
-        f"When the client must authenticate too ({{mutual}}), it works {{!ratio}} {than} with the server's "
-        f"certificate alone, and {whole(more)} more bytes are sent.",
-        mutual=mutual,
-        ratio=times(ratio) if ratio >= 1 else share(1 - ratio),
-    )
-
-
-def _post_quantum(rows: Mapping[str, Row]) -> Sentence | None:
-    def rest(suite: str) -> tuple[str, ...]:
-        parts = suite.split("/")
-        return (parts[0], *parts[3:])
-
-    classical: dict[tuple[str, ...], str] = {
-        rest(suite): suite
-        for suite in reversed(list(rows))
-        if "mlkem" not in suite and "mldsa" not in suite and len(suite.split("/")) >= 3
-    }
-    for suite in rows:
-        old = classical.get(rest(suite))
-        if "mlkem" in suite and "mldsa" in suite and old is not None:
-            now, then = rows[suite], rows[old]
-            return sentence(
-                "Post-quantum {suite} sends {!bytes} the bytes of {old} and takes {!time} its time.",
-                suite=suite,
-                bytes=times(now["bytes"] / then["bytes"]),
-                old=old,
-                time=times(both_us(now) / both_us(then)),
-            )
-    return None
-
-
-def _heaviest_part(rows: Mapping[str, Row]) -> Sentence | None:
-    shares = {}
-    for suite, row in rows.items():
-        public = sum(row[f"{side}_{kind}_us"] for side in SIDES for kind in ("key", "signature"))
-        if public:
-            shares[suite] = public / both_us(row)
-    if not shares:
-        return None
-    least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
-    if least == most:
-        return sentence("Public-key operations are {!part} of its time.", part=share(shares[most]))
-    return sentence(
-        "Where there are public-key operations, they are {!low} ({least}) to {!high} ({most}) of the time; "
-        "the rest is symmetric work, parsing and bookkeeping.",
-        low=share(shares[least]),
-        least=least,
-        high=share(shares[most]),
-        most=most,
-    )
