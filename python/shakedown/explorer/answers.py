@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -9,12 +12,16 @@ import numpy as np
 
 from shakedown.explorer.question import Question
 from shakedown.models.distribution import Distribution
-from shakedown.prediction.library import open_library
+from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.scenario import Scenario, scenario
+from shakedown.schema.base import SIDES, opposite
 
 SHARES = np.concatenate([np.linspace(0.005, 0.985, 99), [0.99, 0.995, 0.999]])
 """Where a curve of percentiles is drawn."""
+
+BINS = 60
+"""Of a density, from the least time until ready to the greatest 99th percentile."""
 
 
 def choices(*, report: bool) -> dict[str, Any]:
@@ -34,8 +41,11 @@ def choices(*, report: bool) -> dict[str, Any]:
 
 
 def predicted(question: Question) -> dict[str, Any]:
-    """The rows of `predict`, the curve of ready, and the work of both sides by message."""
+    """The rows of `predict`, ready as a curve and as a density, and the handshake in time by message."""
     asked, library = question, open_library(server_software=question.server_software)
+    with ThreadPoolExecutor() as pool:
+        # Beside each other: most of the time is spent in the core, which keeps what it has replayed.
+        list(pool.map(lambda suite: _replay(suite, asked, library), asked.suites))
     rows = predict_rows(
         asked.suites,
         device=asked.device,
@@ -46,55 +56,105 @@ def predicted(question: Question) -> dict[str, Any]:
         server_workers=asked.server_workers,
         traces=library,
     )
-    found = [
-        None
-        if "error" in row
-        else scenario(
-            row["suite"],
-            asked.device,
-            asked.server_device,
-            asked.network,
-            traces=library,
-            from_idle=asked.from_idle,
-        )
-        for row in rows
-    ]
+    found = [None if "error" in row else _scenario(row["suite"], asked, library) for row in rows]
+    ready = [one and _ready(one, question) for one in found]
     return {
         "rows": rows,
-        "curves": [one and _curve(one, question) for one in found],
+        "curves": [one and [[one.quantile(float(share)), float(share)] for share in SHARES] for one in ready],
+        "densities": _densities(ready),
         "messages": [one and _messages(one) for one in found],
         "commands": question.commands(),
         "python": question.python(),
     }
 
 
-def _curve(one: Scenario, question: Question) -> list[list[float]] | None:
-    """Times until ready at rising shares of handshakes, the queue's wait included; None without a steady
-    state.
-    """
+def _scenario(suite: str, asked: Question, library: TraceLibrary) -> Scenario:
+    return scenario(
+        suite,
+        asked.device,
+        asked.server_device,
+        asked.network,
+        traces=library,
+        from_idle=asked.from_idle,
+    )
+
+
+def _replay(suite: str, asked: Question, library: TraceLibrary) -> None:
+    """A suite over the network; what is wrong with it is said where its row is made."""
+    with suppress(Exception):
+        _ = _scenario(suite, asked, library).exchange
+
+
+def _ready(one: Scenario, question: Question) -> Distribution | None:
+    """Times until ready, the queue's wait included; None without a steady state."""
     wait = one.wait(question.rate_per_s, question.server_workers)
-    if wait is None:
-        return None
-    ready: Distribution = one.few_points()[0].plus(wait)
-    return [[ready.quantile(float(share)), float(share)] for share in SHARES]
+    return None if wait is None else one.few_points()[0].plus(wait)
+
+
+def _densities(ready: Sequence[Distribution | None]) -> dict[str, Any]:
+    """The share of each suite's handshakes that are ready in each of equal intervals of time."""
+    known = [one for one in ready if one is not None]
+    if not known:
+        return {"edges_s": [], "shares": [None for _ in ready]}
+    low_s, high_s = min(one.quantile(0.0) for one in known), max(one.quantile(0.99) for one in known)
+    # A time that is always the same has an interval of its own.
+    margin_s = max(high_s - low_s, 0.01 * high_s) / BINS
+    edges_s = np.linspace(low_s - margin_s, high_s + margin_s, BINS + 1)
+    return {
+        "edges_s": edges_s.tolist(),
+        "shares": [
+            one and np.histogram(one.values_s, edges_s, weights=one.weights)[0].tolist() for one in ready
+        ],
+    }
 
 
 def _messages(one: Scenario) -> list[dict[str, Any]]:
-    """Each message with both sides' work and what its bytes take on the link."""
-    rows = []
+    """Each message with both sides' work, what its bytes take on the link, and when each begins: without
+    loss, queues and TCP's windows; a side works on one message at a time, and a direction carries one.
+    """
+    links = {"client": one.bearer.up, "server": one.bearer.down}
+    delays_s = {side: link.delay.distribution.mean for side, link in links.items()}
+    rows, begun_s = [], 0.0
+    if one.from_idle and one.bearer.setup is not None:
+        begun_s = one.bearer.setup.distribution.mean
+        rows.append(_nothing_but_the_link("radio set-up", 0.0, begun_s))
+    if not one.trace.datagrams:
+        rows.append(_nothing_but_the_link("TCP connection", begun_s, begun_s + sum(delays_s.values())))
+        begun_s = rows[-1]["link_end_s"]
+    free_s = dict.fromkeys(SIDES, begun_s)
+    sent_s = dict.fromkeys(SIDES, begun_s)
     for message in one.trace.messages:
-        link = one.bearer.up if message.sender == "client" else one.bearer.down
+        sender, receiver = message.sender, opposite(message.sender)
+        work_s = {side: getattr(one, side).message_s.get(message.index, 0.0) for side in SIDES}
+        link_s = message.size_bytes * 8.0 / links[sender].rate_bits_per_s
+        starts_s = {sender: free_s[sender]}
+        free_s[sender] += work_s[sender]
+        link_start_s = max(free_s[sender], sent_s[sender])
+        sent_s[sender] = link_start_s + link_s
+        link_end_s = sent_s[sender] + delays_s[sender]
+        starts_s[receiver] = max(link_end_s, free_s[receiver])
+        free_s[receiver] = starts_s[receiver] + work_s[receiver]
         rows.append(
             {
                 "message": message.name,
-                "sender": message.sender,
+                "sender": sender,
                 "bytes": message.size_bytes,
-                "client_s": one.client.message_s.get(message.index, 0.0),
-                "server_s": one.server.message_s.get(message.index, 0.0),
-                "link_s": message.size_bytes * 8.0 / link.rate_bits_per_s,
+                "link_s": link_s,
+                "link_start_s": link_start_s,
+                "link_end_s": link_end_s,
+                **{f"{side}_s": work_s[side] for side in SIDES},
+                **{f"{side}_start_s": starts_s[side] for side in SIDES},
+                **{f"{side}_end_s": starts_s[side] + work_s[side] for side in SIDES},
             }
         )
     return rows
+
+
+def _nothing_but_the_link(name: str, start_s: float, end_s: float) -> dict[str, Any]:
+    """What takes time before the first message, and none of either side's."""
+    row: dict[str, Any] = {"message": name, "sender": None, "bytes": 0.0, "link_s": end_s - start_s}
+    row |= {"link_start_s": start_s, "link_end_s": end_s}
+    return row | {f"{side}{key}": 0.0 for side in SIDES for key in ("_s", "_start_s", "_end_s")}
 
 
 def simulated(question: Question, replications: int) -> list[dict[str, Any]]:

@@ -47,12 +47,12 @@ def _parts(answer: str) -> tuple[dict[str, Any], msgspec.Raw]:
     return cast("dict[str, Any]", msgspec.json.decode(parts["report"])), parts["outcome"]
 
 
-def replay(spec: Mapping[str, object]) -> dict[str, Any]:
+def replay(spec: str) -> dict[str, Any]:
     """Replays one handshake over a path, without a queue, until its percentiles are known; `spec` and what is
-    returned are `Replay` and `Replayed` of `crates/sim`. Raises `InputError`.
+    returned are `Replay`, as JSON, and `Replayed` of `crates/sim`. Raises `InputError`.
     """
     with refused():
-        return cast("dict[str, Any]", json.loads(extension().replay(json.dumps(spec))))
+        return cast("dict[str, Any]", json.loads(extension().replay(spec)))
 
 
 def spec_text(spec: Mapping[str, object]) -> str:

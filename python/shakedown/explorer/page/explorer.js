@@ -109,11 +109,17 @@ function showPredictions(found) {
   draw("curve", { data: { values: curve }, mark: { type: "line", tooltip: true, interpolate: "step-after" }, encoding: {
     x: { field: "s", ...duration("time until ready (s)") }, y: { field: "share", type: "quantitative", title: "share of handshakes", axis: { format: "%" } }, ...lines,
   } });
+  const { edges_s: edges, shares } = found.densities;
+  const density = found.rows.flatMap((row, number) => (shares[number] ?? []).flatMap((share, bin) => [edges[bin], edges[bin + 1]].map((s) => ({ suite: row.suite, s, share }))));
+  draw("density", { data: { values: density }, mark: { type: "line", tooltip: true }, encoding: {
+    x: { field: "s", ...duration("time until ready (s)") }, y: { field: "share", type: "quantitative", title: "share in an interval", axis: { format: "%" } }, order: { field: "s" }, ...lines,
+  } });
   const work = found.rows.flatMap((row, number) => (found.messages[number] ?? []).flatMap((message, order) => ["client", "link", "server"]
-    .map((part) => ({ suite: row.suite, message: `${order + 1} ${message.message}`, bytes: message.bytes, part, value: message[`${part}_s`] }))));
+    .filter((part) => message[`${part}_end_s`] > message[`${part}_start_s`])
+    .map((part) => ({ suite: row.suite, message: `${order + 1} ${message.message}`, bytes: message.bytes, part, from: message[`${part}_start_s`], to: message[`${part}_end_s`], takes: time(message[`${part}_end_s`] - message[`${part}_start_s`]) }))));
   draw("messages", { data: { values: work }, width: undefined, height: undefined, autosize: undefined, facet: { row: { ...suite, header: { labelOrient: "top", labelAnchor: "start", labelColor: getComputedStyle(document.documentElement).getPropertyValue("--ink").trim() } } }, resolve: { scale: { y: "independent" } },
-    spec: { width: Math.max(160, by("messages").clientWidth - 190), height: { step: 15 }, mark: { type: "bar", tooltip: { content: "data" } }, encoding: {
-      y: { field: "message", type: "nominal", title: null, sort: null, axis: { labelLimit: 170 } }, x: { field: "value", ...duration("s") },
+    spec: { width: Math.max(160, by("messages").clientWidth - 190), height: { step: 15 }, mark: { type: "bar", tooltip: { content: "data" }, minBandSize: 2 }, encoding: {
+      y: { field: "message", type: "nominal", title: null, sort: null, axis: { labelLimit: 170 } }, x: { field: "from", ...duration("time since the client began (s)") }, x2: { field: "to" },
       color: { field: "part", type: "nominal", title: null, sort: ["client", "link", "server"] },
     } } });
   const energy = notIn(found.rows).flatMap((row) => Object.entries(row.energy_parts_j ?? {}).filter(([, value]) => value !== null).map(([part, value]) => ({ suite: row.suite, part, value })));
