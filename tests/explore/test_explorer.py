@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
@@ -19,6 +20,8 @@ from browser import Browser
 from shakedown.errors import InputError
 from shakedown.explorer.question import asked
 from shakedown.explorer.server import Explorer
+from shakedown.native import virtual_time
+from shakedown.prediction import network
 
 VIEW = {
     "suites": ["tls1.2/psk", "tls1.3/x25519/p256/server"],
@@ -100,6 +103,53 @@ def test_the_work_of_messages_sums_to_the_sides(explorer):
             # Work outside of messages is the rest.
             assert 0 < sum(one[f"{side}_s"] for one in messages) <= row[f"{side}_s"]["estimate"] * (1 + 1e-9)
         assert sum(one["bytes"] for one in messages) == pytest.approx(sum(row["handshake_bytes"].values()))
+
+
+def test_the_density_is_the_curve_s(explorer):
+    found = json.loads(get(explorer, "/predict", VIEW)[1])
+    edges = found["densities"]["edges_s"]
+    for curve, shares in zip(found["curves"], found["densities"]["shares"], strict=True):
+        # All but what is beyond the slowest suite's 99th percentile.
+        assert 0.989 < sum(shares) < 1.0 + 1e-9
+        median_s = next(time_s for time_s, share in curve if share >= 0.5)
+        below = sum(share for share, end in zip(shares, edges[1:], strict=True) if end <= median_s)
+        assert below <= 0.5 + 1e-9
+        assert below + max(shares) >= 0.4
+
+
+@pytest.mark.parametrize("changes", [{}, {"from_idle": "true"}])
+def test_the_waterfall_is_in_the_order_of_a_handshake(explorer, changes):
+    found = json.loads(get(explorer, "/predict", VIEW | changes)[1])
+    for row, messages in zip(found["rows"], found["messages"], strict=True):
+        begun = [one["message"] for one in messages if one["sender"] is None]
+        assert begun == [*(["radio set-up"] if changes else []), "TCP connection"]
+        free = {"client": 0.0, "server": 0.0}
+        for one in messages:
+            if one["sender"] is None:
+                continue
+            other = "server" if one["sender"] == "client" else "client"
+            assert one[f"{one['sender']}_start_s"] >= free[one["sender"]]
+            assert one["link_start_s"] >= one[f"{one['sender']}_end_s"]
+            assert one["link_end_s"] > one["link_start_s"]
+            assert one[f"{other}_start_s"] >= one["link_end_s"]
+            free = {side: one[f"{side}_end_s"] for side in free}
+        # The replay adds headers, acknowledgements and what the profile's delays do to each packet.
+        assert 0.5 * row["done_s"]["mean"] < max(free.values()) < 1.1 * row["done_s"]["mean"]
+
+
+def test_each_handshake_is_replayed_once_whatever_the_rate(explorer, monkeypatch):
+    network._replayed.cache_clear()
+    specs = []
+
+    def replay(spec):
+        specs.append(spec)
+        return virtual_time.replay(spec)
+
+    monkeypatch.setattr(network, "virtual_time", SimpleNamespace(replay=replay))
+    for rate in ("0", "1", "2"):
+        assert get(explorer, "/predict", VIEW | {"rate_per_s": rate})[0] == 200
+    assert specs
+    assert len(specs) == len(set(specs))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +238,7 @@ def test_in_a_browser(explorer, peer):
         for width in (390, 1280):
             browser.show(Address(), width)
             until("document.getElementById('state').textContent.startsWith('simulated 10 times')")
-            until("document.querySelectorAll('figure svg.marks').length === 6")
+            until("document.querySelectorAll('figure svg.marks').length === 7")
             assert browser.evaluate("document.documentElement.scrollWidth") == width
             assert browser.evaluate("document.querySelectorAll('#rows tr').length") == 4
         assert browser.complaints == []

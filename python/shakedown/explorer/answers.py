@@ -57,7 +57,7 @@ def predicted(question: Question) -> dict[str, Any]:
         traces=library,
     )
     found = [None if "error" in row else _scenario(row["suite"], asked, library) for row in rows]
-    ready = [one and _ready(one, question) for one in found]
+    ready = [None if one is None else _ready(one, question) for one in found]
     return {
         "rows": rows,
         "curves": [one and [[one.quantile(float(share)), float(share)] for share in SHARES] for one in ready],

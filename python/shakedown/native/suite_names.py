@@ -243,11 +243,10 @@ def _nearest(piece: str, known: Collection[str]) -> str:
 
 
 def _holding_part(part: str) -> str:
-    """The first suite with this part, of the newest protocol; empty where none has it."""
-    if "/" in part:
-        return ""
-    some = (name for name in _names() if part in re.split("[/+@]", name)[1:])
-    return min(some, key=lambda name: -_AGE.index(name.partition("/")[0]), default="")
+    """The first suite with this key exchange or key, of the newest TLS; empty where none has it."""
+    some = [name for name in _names() if part in re.split("[/+@]", "/".join(name.split("/")[1:3]))]
+    of_tls = (name for protocol in _NEWEST_FIRST for name in some if name.startswith(f"{protocol}/"))
+    return next(of_tls, "") if part else ""
 
 
-_AGE = ("wtls", "ssl3", "tls1.0", "tls1.1", "dtls1.2", "tls1.2", "tls1.3")
+_NEWEST_FIRST = ("tls1.3", "tls1.2", "tls1.1", "tls1.0", "ssl3")

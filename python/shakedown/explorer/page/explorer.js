@@ -58,7 +58,8 @@ function table(id, columns, rows) {
     for (const text of texts) {
       const cell = document.createElement(tag);
       if (tag === "th") cell.scope = "col";
-      cell.textContent = text;
+      // Suites may be broken at their slashes.
+      for (const part of String(text).split(/(?<=\/)/)) cell.append(part, document.createElement("wbr"));
       line.append(cell);
     }
     return line;
@@ -120,7 +121,7 @@ function showPredictions(found) {
   draw("messages", { data: { values: work }, width: undefined, height: undefined, autosize: undefined, facet: { row: { ...suite, header: { labelOrient: "top", labelAnchor: "start", labelColor: getComputedStyle(document.documentElement).getPropertyValue("--ink").trim() } } }, resolve: { scale: { y: "independent" } },
     spec: { width: Math.max(160, by("messages").clientWidth - 190), height: { step: 15 }, mark: { type: "bar", tooltip: { content: "data" }, minBandSize: 2 }, encoding: {
       y: { field: "message", type: "nominal", title: null, sort: null, axis: { labelLimit: 170 } }, x: { field: "from", ...duration("time since the client began (s)") }, x2: { field: "to" },
-      color: { field: "part", type: "nominal", title: null, sort: ["client", "link", "server"] },
+      color: { field: "part", type: "nominal", title: null, sort: ["client", "server", "link"] },
     } } });
   const energy = notIn(found.rows).flatMap((row) => Object.entries(row.energy_parts_j ?? {}).filter(([, value]) => value !== null).map(([part, value]) => ({ suite: row.suite, part, value })));
   draw("energy", { data: { values: energy }, height: 40 * found.rows.length, mark: { type: "bar", tooltip: true }, encoding: {

@@ -45,8 +45,8 @@ class _Ratio:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the intervals of the means are apart."""
-        return self.value > 0.0 and abs(log(self.value)) > self.off
+        """Whether the intervals of the means are apart; of means that may be 0 they are not."""
+        return self.value > 0.0 and self.off < min(abs(log(self.value)), 1.0)
 
     def times(self) -> str:
         """`61 times`; `about 60 times` where the intervals are wide."""
