@@ -214,8 +214,17 @@ def test_predictions_and_capacities_take_a_name_or_many():
 def test_profiles_and_papers():
     assert shakedown.devices("phone")[0].name == "phone"
     assert len(shakedown.bearers()) > 20
+    assert {"cortex-m4", "stm32f4"} <= {one.name for one in shakedown.devices("Cortex-M4")}
+    assert {"geo", "leo"} <= {one.name for one in shakedown.bearers("satellite")}
     [paper] = shakedown.reproduce("ssl-pda", measure=False)
     assert paper.rows
+
+
+def test_unknown_and_missing_arguments_say_what_was_meant():
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'devise'; did you mean \"device\"\?$"):
+        shakedown.predict("tls1.2/psk", devise="phone")
+    with pytest.raises(TypeError, match=r"^missing a required argument: 'within_s'$"):
+        shakedown.capacity("tls1.2/psk")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from shakedown import native
@@ -11,9 +11,9 @@ from shakedown.native.suite_names import expand, holding
 from shakedown.profiles import bearer_names, existing_device_names, load_bearer, load_device
 from shakedown.profiles.bearer import Bearer
 from shakedown.profiles.device import Device
-from shakedown.profiles.registry import listed
+from shakedown.profiles.registry import Profile, matching
 from shakedown.reporting.rows import Rows
-from shakedown.schema.arguments import checked
+from shakedown.schema.arguments import checked, profile_name
 from shakedown.schema.catalogue import StackEntry, SuiteEntry
 
 
@@ -51,12 +51,22 @@ def all_in(words: Iterable[str], text: str) -> bool:
 
 @checked
 def devices(*names: str | Path) -> Rows[Device]:
-    """Device profiles: those of these names, patterns or paths; without any, all that there are."""
-    known = existing_device_names()
-    return Rows(load_device(name) for name in (listed(names, lambda: known, "device") if names else known))
+    """Device profiles: those of these names, patterns, paths or parts of names and titles; without any, all
+    that there are.
+    """
+    return Rows(_profiles(names, existing_device_names(), load_device))
 
 
 @checked
 def bearers(*names: str | Path) -> Rows[Bearer]:
-    """Bearer profiles: those of these names, patterns or paths; without any, all."""
-    return Rows(load_bearer(name) for name in listed(names or ("*",), bearer_names, "bearer"))
+    """Bearer profiles: those of these names, patterns, paths or parts of names and titles; without any,
+    all that there are.
+    """
+    return Rows(_profiles(names, bearer_names(), load_bearer))
+
+
+def _profiles(
+    names: Sequence[str | Path], known: Sequence[str], load: Callable[[str], Profile]
+) -> Iterator[Profile]:
+    words = [profile_name(one) for one in names]
+    return map(load, matching(words, known, lambda name: load(name).title) if words else known)

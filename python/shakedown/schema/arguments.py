@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
-from shakedown.errors import InputError
+from shakedown.errors import InputError, did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,7 +43,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """A function that raises `InputError` for arguments that are of no type in their annotation, and gets
     those of other libraries as Python's own.
 
-    Missing and unknown arguments remain Python's `TypeError`.
+    Missing and unknown arguments are a `TypeError`, as Python's own.
     """
 
     @wraps(function)
@@ -51,7 +51,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         import inspect
 
         signature = inspect.signature(function)
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            unknown = next((name for name in kwargs if name not in signature.parameters), "")
+            hint = did_you_mean(unknown, signature.parameters) if unknown else ""
+            raise TypeError(f"{error}{hint}") from None
         for name, value in bound.arguments.items():
             parameter = signature.parameters[name]
             if parameter.kind is parameter.VAR_KEYWORD:

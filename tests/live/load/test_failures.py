@@ -33,7 +33,7 @@ SHORT = ("--rate", "20/s", "--duration", "0.5s")
         (("127.0.0.1:443", "tls1.3/nonsense", *SHORT), "nonsense"),
         (
             ("127.0.0.1:443",),
-            "no rate; accepted: new connections per second, as 50/s, or --arrivals closed",
+            "no rate; accepted: new connections per second, as --rate 50/s, or --arrivals closed",
         ),
         (("127.0.0.1:443", "--rate", "10", "--arrivals", "closed"), "in a closed loop"),
         (("127.0.0.1:443", "--rate", "0"), "rate: 0; accepted: 0.001 to"),

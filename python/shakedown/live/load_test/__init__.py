@@ -62,7 +62,9 @@ def load(
     assert wanted.arrivals is not None
     assert wanted.clients is not None
     if wanted.rate_per_s is None and wanted.arrivals != "closed":
-        raise InputError("no rate; accepted: new connections per second, as 50/s, or --arrivals closed")
+        raise InputError(
+            "no rate; accepted: new connections per second, as --rate 50/s, or --arrivals closed"
+        )
     server_traces = wanted.server_traces
     for file in (wanted.client_chain, wanted.client_key, server_traces):
         if file is not None:
