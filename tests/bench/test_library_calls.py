@@ -1,0 +1,33 @@
+"""Multiples of a library's operations: of rounds at the processor's full speed, each next to its unit."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from bench import library_calls
+from shakedown.prediction.processor_speed import Timed
+from shakedown.profiles.software import UNIT
+
+
+class Meter:
+    """Every third pair of measurements is of a processor at 0.6 of its speed, where multiples differ."""
+
+    def __init__(self):
+        self.done = 0
+
+    def timed(self, measure, speed):
+        slow = self.done // 2 % 3 == 1
+        self.done += 1
+        found = measure()
+        return Timed(
+            2.0 * found if slow and isinstance(found, float) else found, speed.note(1.6 if slow else 1.0)
+        )
+
+
+def test_multiples_are_of_rounds_at_full_speed(monkeypatch, tmp_path):
+    monkeypatch.setattr(library_calls, "shared", lambda processor, idlers: nullcontext(Meter()))
+    monkeypatch.setattr(library_calls, "called", lambda program, operation: {"a": 30.0, "b": 60.0}[operation])
+    monkeypatch.setattr(library_calls, "openssl_speed", lambda program, name: {UNIT: 30.0})
+    found = library_calls.multiples(tmp_path, ["a", "b"])
+    assert found["a"] == [1.0] * library_calls.ROUNDS
+    assert found["b"] == [2.0] * library_calls.ROUNDS
