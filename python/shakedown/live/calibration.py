@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from shakedown.errors import InputError, ShakedownError
 from shakedown.live.server_processes import allowed, busy_s, listening, name_of, new_children, usage
-from shakedown.prediction.cpu_contention import Watch, each_shared
+from shakedown.prediction.cpu_contention import MAX_STEAL, Watch, each_shared
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.schema.arguments import checked
 from shakedown.schema.live import LoadRun
@@ -47,6 +47,8 @@ MAX_ENDED, TICKS_S = 1.1, 0.05
 """How much more processes may have run than their threads that are there, beside what ticks of 10 ms hide."""
 MAX_BUSY = 0.1
 """The share of the processors that other programs may take: they slow what shares caches with them."""
+BUSY_SPREAD = 1.75
+"""How many times as long a short handshake takes on a core whose other thread works, too; long ones less."""
 
 
 @checked
@@ -142,6 +144,7 @@ def calibrate(
         )
     processors_s = (time.monotonic() - begun_s) * (os.cpu_count() or 1)
     others = (busy_s() - busy_before_s - clients_s - loops_s - all_of_it.ran_s) / processors_s
+    beside = bool(processes) and (others > MAX_BUSY or watch.steal > MAX_STEAL)
     if others > MAX_BUSY:
         warnings.append(
             f"other programs took {others:.0%} of this machine's processors: without them a connection "
@@ -166,7 +169,7 @@ def calibrate(
         suite=suite,
         method="process" if processes else "rate",
         processes=tuple(sorted({name_of(one) for one in processes})),
-        server_s=_measured(times_s, max(SPREAD, speed.lowest)),
+        server_s=_measured(times_s, max(SPREAD, speed.lowest), BUSY_SPREAD if beside else 1.0),
         rounds=len(times_s),
         handshakes=handshakes,
         full_speed=speed.share if speed.loops_s else None,
@@ -198,12 +201,16 @@ def at_full_speed(timed: Sequence[Timed[float]], speed: Speed, wanted: int) -> l
     return speed.at_full(known, wanted) if known else [one.found for one in timed]
 
 
-def _measured(times_s: Sequence[float], spread: float) -> MeasuredTime:
-    """The middle of the rounds, with all of them in its range, and what it may differ at another time."""
+def _measured(times_s: Sequence[float], spread: float, beside: float) -> MeasuredTime:
+    """The middle of the rounds, with all of them in its range, and what it may differ at another time.
+
+    Other programs that work all along leave no round without them: the machine alone may be `beside` times as
+    fast, which the loops cannot tell.
+    """
     middle_s = statistics.median(times_s)
     return MeasuredTime(
         estimate=middle_s,
-        lower=min(*times_s, middle_s / spread),
+        lower=min(*times_s, middle_s / max(spread, beside)),
         upper=max(*times_s, middle_s * spread),
     )
 
