@@ -5,11 +5,11 @@
 //! (time, entity), and an entity's number says its class first, so ties are broken by who it is and never by who came
 //! first.
 //!
-//! Shapes were measured with a hold model (`cargo bench -p shakedown-sim --bench queue`): a fixed population, each event
-//! schedules one, gaps as a fleet of handshakes has them. A heap, of whatever arity, misses the cache at each level once
+//! Shapes were measured with a hold model (`crates/sim/benches/queue.rs` in commit 462c08d6): a fixed population, each
+//! event schedules one, gaps as a fleet of handshakes has them. A heap, of whatever arity, misses the cache at each level once
 //! a hundred thousand clients are in flight, and a plain timing wheel carries each lone event down through its levels
 //! while there are few. So this is a wheel that sorts what is near: entries stand unsorted in slots whose width grows
-//! eightfold... see [`EventQueue`]. Figures stand in `benches/queue.rs`.
+//! eightfold... see [`EventQueue`].
 
 use shakedown_link::Ns;
 
