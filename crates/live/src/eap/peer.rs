@@ -102,7 +102,7 @@ pub fn authenticate(
         flights: Vec::new(),
         free: Vec::new(),
         session: None,
-        tally: Tally::new(),
+        tally: Tally::default(),
     };
     if options.resume {
         run.begin(Duration::ZERO, false)?;
@@ -274,6 +274,7 @@ impl Run<'_> {
     }
 }
 
+#[derive(Default)]
 struct Tally {
     completed: usize,
     resumed: usize,
@@ -290,23 +291,6 @@ struct Tally {
 }
 
 impl Tally {
-    fn new() -> Self {
-        Self {
-            completed: 0,
-            resumed: 0,
-            failed: BTreeMap::new(),
-            first_failure: None,
-            took: Histogram::default(),
-            round_trips: Counts::default(),
-            fragments: Counts::default(),
-            eap_bytes: Counts::default(),
-            radius_bytes: Counts::default(),
-            first_due: None,
-            last_end: Duration::ZERO,
-            msk_sha256: None,
-        }
-    }
-
     fn over(&self) -> usize {
         self.completed + self.failed.values().sum::<usize>()
     }
