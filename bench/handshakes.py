@@ -11,14 +11,14 @@ from bench.harness import Benchmark, Pair, rust_example
 PROCESSES = 5
 
 
-def pairs(example: str, suite: str, count: int, processes: int) -> list[Pair]:
+def pairs(kind: str, suite: str, count: int, processes: int) -> list[Pair]:
     """CPU time in microseconds of ``count`` handshakes and of what they are compared with, in turn, on one
     processor at a time.
     """
     found: list[Pair] = []
     for _ in range(processes):
         nanoseconds: list[list[int]] = json.loads(
-            rust_example("shakedown-stacks", example, suite, str(count // processes))
+            rust_example("shakedown-stacks", "handshake_pairs", kind, suite, str(count // processes))
         )
         found += [(ours / 1000, peer / 1000) for ours, peer in nanoseconds]
     return found
@@ -32,7 +32,7 @@ def instrument(name: str, suite: str, target: float, count: int) -> Benchmark:
         peer_name="bare",
         better="lower",
         target=target,
-        pairs=partial(pairs, "handshake_pairs", suite, count, PROCESSES),
+        pairs=partial(pairs, "instrument", suite, count, PROCESSES),
     )
 
 
@@ -44,7 +44,7 @@ def engine(name: str, suite: str) -> Benchmark:
         peer_name="the same OpenSSL's primitives",
         better="lower",
         target=1.06,
-        pairs=partial(pairs, "primitive_share", suite, 3000, 1),
+        pairs=partial(pairs, "primitives", suite, 3000, 1),
     )
 
 

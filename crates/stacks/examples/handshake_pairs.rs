@@ -1,65 +1,66 @@
-//! What the instrument adds to a handshake: the same suite bare and instrumented, in turn, as pairs of times.
+//! Times of bare handshakes and what they are compared with, in turn: `handshake_pairs KIND SUITE PAIRS`.
 //!
-//! `handshake_pairs SUITE PAIRS` prints one line of JSON: an array of `[instrumented_ns, bare_ns]`, each the CPU
-//! time of both sides' work in one handshake between fresh endpoints. Endpoints are made and dropped, and the
-//! recordings are read out, outside of what is timed, as in a measurement.
+//! Prints one line of JSON, an array of pairs of nanoseconds. The time of a handshake is the CPU time of both sides' work
+//! between fresh endpoints; endpoints are made and dropped, and recordings are read out, outside of what is timed.
 //!
-//! `handshake_pairs SUITE HANDSHAKES KIND` runs one kind alone and prints nothing, for a profiler: `bare`, `instrumented`
-//! (and not recorded), or `recorded`.
+//! - `instrument`: an instrumented and recorded handshake, and a bare one: what the instrument adds.
+//! - `primitives`: a handshake, and the sum of the public-key operations (imports left out) that the recorder saw in its
+//!   neighbour, each timed around the call of the same OpenSSL: how much of a handshake they are.
 
-use nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
+use shakedown_stacks::processor::Pinned;
 use shakedown_stacks::{Peers, Settings, prepare};
 use shakedown_trace::driver::Loopback;
-use shakedown_trace::{Counter, Endpoint, Recorded, Recording, Suite};
+use shakedown_trace::{Class, Counter, Endpoint, Recorded, Recording, Suite, Trace};
 use std::error::Error;
+use std::time::Duration;
 
 /// Pairs that are run first and discarded: they fill caches, blind private keys, and raise the clock.
 const WARM_UP: usize = 50;
 
+type Found = Result<u64, Box<dyn Error>>;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let usage = "usage: handshake_pairs SUITE PAIRS";
+    let usage = "usage: handshake_pairs instrument|primitives SUITE PAIRS";
+    let kind = arguments.next().ok_or(usage)?;
     let suite: Suite = arguments.next().ok_or(usage)?.parse()?;
     let pairs: usize = arguments.next().ok_or(usage)?.parse()?;
-    stay_on_this_processor()?;
+    let _pinned = Pinned::to_current_processor();
     let settings = Settings::default();
-    let instrumented = prepare(&suite, &settings)?;
-    let bare = prepare(&suite, &Settings { instrumented: false, ..settings })?;
+    let peers = prepare(&suite, &settings)?;
+    let without = prepare(&suite, &Settings { instrumented: false, ..settings })?;
     let mut buffers = Buffers::new();
-    if let Some(kind) = arguments.next() {
-        for _ in 0..pairs {
-            match kind.as_str() {
-                "bare" => buffers.bare(&bare)?,
-                "instrumented" => buffers.bare(&instrumented)?,
-                _ => buffers.recorded(&instrumented)?,
-            };
-        }
-        return Ok(());
-    }
-    let mut found = Vec::with_capacity(pairs);
-    for pair in 0..WARM_UP + pairs {
-        // Who goes first changes, so that neither always finds the other's traces in the caches.
-        let times = if pair % 2 == 0 {
-            let ours = buffers.recorded(&instrumented)?;
-            [ours, buffers.bare(&bare)?]
-        } else {
-            let theirs = buffers.bare(&bare)?;
-            [buffers.recorded(&instrumented)?, theirs]
-        };
-        if pair >= WARM_UP {
-            found.push(format!("[{},{}]", times[0], times[1]));
-        }
-    }
-    println!("[{}]", found.join(","));
+    let found = match kind.as_str() {
+        "instrument" => in_turn(pairs, &mut buffers, |one| one.recorded(&peers), |one| one.bare(&without)),
+        "primitives" => in_turn(pairs, &mut buffers, |one| one.bare(&peers), |one| one.primitives(&peers)),
+        _ => return Err(usage.into()),
+    };
+    println!("[{}]", found?.join(","));
     Ok(())
 }
 
-fn stay_on_this_processor() -> nix::Result<()> {
-    let mut one = CpuSet::new();
-    one.set(sched_getcpu()?)?;
-    sched_setaffinity(Pid::from_raw(0), &one)
+/// Pairs as JSON. Who goes first changes, so that neither always finds the other's traces in the caches.
+fn in_turn(
+    pairs: usize,
+    buffers: &mut Buffers,
+    ours: impl Fn(&mut Buffers) -> Found,
+    theirs: impl Fn(&mut Buffers) -> Found,
+) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut found = Vec::with_capacity(pairs);
+    for pair in 0..WARM_UP + pairs {
+        let (first, second) = if pair % 2 == 0 {
+            let first = ours(buffers)?;
+            (first, theirs(buffers)?)
+        } else {
+            let second = theirs(buffers)?;
+            (ours(buffers)?, second)
+        };
+        if pair >= WARM_UP {
+            found.push(format!("[{first},{second}]"));
+        }
+    }
+    Ok(found)
 }
 
 /// Memory that one handshake leaves to the next.
@@ -74,7 +75,7 @@ impl Buffers {
         Self { loopback: Loopback::new(), recordings: [recording(), recording()] }
     }
 
-    fn recorded(&mut self, peers: &Peers) -> Result<u64, Box<dyn Error>> {
+    fn recorded(&mut self, peers: &Peers) -> Found {
         let pair = peers.pair()?;
         let [first, second] = std::mem::take(&mut self.recordings);
         let (mut client, mut server) =
@@ -85,17 +86,29 @@ impl Buffers {
         time
     }
 
-    fn bare(&mut self, peers: &Peers) -> Result<u64, Box<dyn Error>> {
+    fn bare(&mut self, peers: &Peers) -> Found {
         let mut pair = peers.pair()?;
         self.timed(pair.client.as_mut(), pair.server.as_mut())
     }
 
+    fn primitives(&mut self, peers: &Peers) -> Found {
+        let pair = peers.pair()?;
+        let recording = || Recording::new(Counter::NANOSECONDS);
+        let mut client = Recorded::new(pair.client, recording());
+        let mut server = Recorded::new(pair.server, recording());
+        self.loopback.handshake(&mut client, &mut server, &mut ())?;
+        let trace = Trace::join(&client.half_trace()?, &server.half_trace()?)?;
+        let public_key =
+            trace.operations.iter().filter(|record| record.primitive.operation.class() != Class::Common);
+        Ok(public_key.map(|record| record.spent).sum())
+    }
+
     /// CPU time of one handshake, in nanoseconds.
-    fn timed(&mut self, client: &mut dyn Endpoint, server: &mut dyn Endpoint) -> Result<u64, Box<dyn Error>> {
+    fn timed(&mut self, client: &mut dyn Endpoint, server: &mut dyn Endpoint) -> Found {
         let before = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
         let outcome = self.loopback.handshake(client, server, &mut ());
         let after = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
         outcome?;
-        Ok(u64::try_from(std::time::Duration::from(after - before).as_nanos())?)
+        Ok(u64::try_from(Duration::from(after - before).as_nanos())?)
     }
 }

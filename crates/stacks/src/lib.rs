@@ -36,7 +36,7 @@ pub mod memory;
 pub mod openssl;
 mod peers;
 pub mod primitives;
-mod processor;
+pub mod processor;
 mod registry;
 pub mod rustls;
 mod seeded;

@@ -10,19 +10,30 @@ pub fn context_switches() -> i64 {
         .map_or(0, |usage| usage.voluntary_context_switches() + usage.involuntary_context_switches())
 }
 
-/// Keeps this thread on the processor that it runs on, for as long as it lives.
+/// The processors that this thread may use.
+pub fn processors() -> Vec<usize> {
+    let Ok(allowed) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    (0..CpuSet::count()).filter(|one| allowed.is_set(*one).unwrap_or(false)).collect()
+}
+
+/// Keeps this thread, and those that it starts, on one processor, for as long as it lives.
 pub struct Pinned {
     before: Option<CpuSet>,
 }
 
 impl Pinned {
-    /// Pins the thread. Where the system refuses, nothing changes and results are only noisier.
+    /// Pins the thread to the processor that it runs on.
     pub fn to_current_processor() -> Self {
+        Self::to(sched_getcpu().ok())
+    }
+
+    /// Pins the thread. Where the system refuses, nothing changes and results are only noisier.
+    pub fn to(processor: Option<usize>) -> Self {
         let this = Pid::from_raw(0);
         let pin = || {
             let before = sched_getaffinity(this).ok()?;
             let mut one = CpuSet::new();
-            one.set(sched_getcpu().ok()?).ok()?;
+            one.set(processor?).ok()?;
             sched_setaffinity(this, &one).ok()?;
             Some(before)
         };
