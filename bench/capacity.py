@@ -125,11 +125,15 @@ def profiles(beside: Speed) -> dict[bool, Device]:
     from shakedown.prediction.connection_cost import Speeds, connection_cost
     from shakedown.prediction.cpu_contention import Watch, busy_neighbours
     from shakedown.prediction.other_openssl import measure_other
-    from shakedown.prediction.this_machine import measure_primitives, measure_suites, profile_of, suites
+    from shakedown.prediction.this_machine import measure_primitives, measure_suites, profile_of
     from shakedown.profiles import load_device
 
     predicted = {native.canonical(case.suite) for case in CASES}
-    names = [one for one in suites() if one.startswith(("tls1.2/", "tls1.3/")) and one not in predicted]
+    names = [
+        one
+        for one in native.profile_suites()
+        if one.startswith(("tls1.2/", "tls1.3/")) and one not in predicted
+    ]
     names = [one for one in names if "dh_anon" not in one and "mldsa87" not in one]
     alone = Speed()
     watch = Watch(alone, beside)

@@ -69,6 +69,9 @@ class FakeCore(ModuleType):
     def stacks(self) -> list[dict]:
         return [{"name": "openssl", "version": "3.6.0", "client": ["tls1.2"], "server": ["tls1.2"]}]
 
+    def profile_suites(self) -> list[tuple[str, int]]:
+        return [(name, 0) for name in KNOWN]
+
     def machine(self) -> dict:
         return real.native.machine()
 

@@ -121,10 +121,10 @@ def _varies(operation: dict[str, Any], side: str) -> bool:
 def measured(minutes: float | None, rounds: int, seconds: float) -> list[Check]:
     """Measure fitted and checked suites in turn, and compare."""
     from shakedown import native
-    from shakedown.prediction.this_machine import measure_suites, suites
+    from shakedown.prediction.this_machine import measure_suites
 
     wanted = [native.runnable(name) for name in CHECKED]
-    others = [name for name in suites() if name not in set(wanted)]
+    others = [name for name in native.profile_suites() if name not in set(wanted)]
     timed = native.primitives(seconds=seconds)
 
     def say(done: int, total: int, name: str) -> None:

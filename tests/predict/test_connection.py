@@ -15,6 +15,7 @@ import pytest
 
 import real
 from shakedown import native
+from shakedown.native import load_generator
 from shakedown.prediction import connection_cost as measuring
 from shakedown.prediction import cpu_contention
 from shakedown.prediction.connection_cost import Plan as Serving
@@ -40,18 +41,18 @@ NAMES = ("operation", "algorithm", "parameters")
 def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
     """Real connections and handshakes; the fit of their times, whatever these are on a busy machine."""
     rounds: list[Served] = []
-    serve, copy, copying_us = measuring.served, measuring.per_kib_us, []
+    serve, copy, copying_us = measuring.served, load_generator.connection_per_kib_us, []
 
     def served(*arguments: object) -> Served:
         rounds.append(serve(*arguments))
         return rounds[-1]
 
-    def per_kib_us() -> float:
-        copying_us.append(copy())
+    def per_kib_us(processors: list[int]) -> float:
+        copying_us.append(copy(processors))
         return copying_us[-1]
 
     monkeypatch.setattr(measuring, "served", served)
-    monkeypatch.setattr(measuring, "per_kib_us", per_kib_us)
+    monkeypatch.setattr(load_generator, "connection_per_kib_us", per_kib_us)
     speeds = Speeds()
     found = connection_cost(0.1, plans=(Serving("tls1.2/psk"),), speeds=speeds)
     assert measuring.ENOUGH <= len(rounds) <= measuring.LIMIT

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from tools.check_this_machine import CHECKED, check
@@ -13,7 +12,7 @@ from shakedown import native
 from shakedown.errors import InputError
 from shakedown.prediction.prices import price
 from shakedown.prediction.processor_speed import Speed
-from shakedown.prediction.this_machine import MORE, TICKETED, measure_suites, profile_of, suites
+from shakedown.prediction.this_machine import MORE, measure_suites, profile_of
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_device
 from shakedown.profiles.importers import import_benchmark, save_import
@@ -99,17 +98,16 @@ def test_forty_suites_are_checked_and_none_of_them_may_be_fitted():
 
     wanted = {native.runnable(name) for name in CHECKED}
     assert len(wanted) == 40
-    assert {name.split("/")[0] for name in wanted} == {one.split("/")[0] for one in suites()}
-    assert set(TICKETED) <= set(suites()) - wanted
+    suites = native.profile_suites()
+    assert {name.split("/")[0] for name in wanted} == {one.split("/")[0] for one in suites}
+    assert {name for name, tickets in suites.items() if tickets}.isdisjoint(wanted)
     one = builtins(real.measurement(SYMMETRIC))
     with pytest.raises(ValueError, match="among the fitted"):
         check([], [one], [one])
 
 
-def test_the_probes_suites_are_those_of_the_command():
-    root = Path(__file__).parents[2]
-    lines = (root / "crates" / "probe" / "src" / "suites.txt").read_text(encoding="utf-8").splitlines()
-    assert lines == [f"{name} {TICKETED[name]}" if name in TICKETED else name for name in suites()]
+def test_every_suite_of_a_profile_runs_here_under_its_one_name():
+    assert all(native.runnable(name) == name for name in native.profile_suites())
 
 
 def test_what_the_probe_writes_makes_a_profile(tmp_path):

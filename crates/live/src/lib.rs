@@ -2,6 +2,7 @@
 
 pub mod aka;
 pub mod bearer;
+pub mod connection_cost;
 pub mod eap;
 pub mod load;
 pub mod serve;

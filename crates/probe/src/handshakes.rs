@@ -3,13 +3,11 @@
 //! The figures are those of `shakedown measure --json`; `shakedown devices import` makes a profile of them.
 
 use shakedown_stacks::Settings;
-use shakedown_stacks::measure::{self, Measurement};
+use shakedown_stacks::measure::{self, Measurement, profile_suites};
 use shakedown_trace::Suite;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// The suites, one a line, as `shakedown devices measure` takes them; a number after one is its tickets.
-const SUITES: &str = include_str!("suites.txt");
 /// Handshakes of each suite in a round: of several short rounds some are undisturbed.
 const REPEAT: usize = 5;
 
@@ -28,7 +26,7 @@ pub fn measure_all(
     cache: Option<&PathBuf>,
     progress: &mut dyn FnMut(usize, usize, &str),
 ) -> Vec<Measurement> {
-    let mut candidates: Vec<Candidate> = SUITES.lines().filter_map(|line| candidate(line, cache)).collect();
+    let mut candidates: Vec<Candidate> = profile_suites().filter_map(|one| candidate(one, cache)).collect();
     let total = rounds * candidates.len();
     let mut done = 0;
     for _ in 0..rounds {
@@ -45,9 +43,8 @@ pub fn measure_all(
     candidates.into_iter().filter_map(|one| one.best).collect()
 }
 
-fn candidate(line: &str, cache: Option<&PathBuf>) -> Option<Candidate> {
-    let (name, tickets) = line.split_once(' ').unwrap_or((line, "0"));
-    let settings = Settings { tickets: tickets.parse().ok()?, cache: cache.cloned(), ..Settings::default() };
+fn candidate((name, tickets): (&str, u32), cache: Option<&PathBuf>) -> Option<Candidate> {
+    let settings = Settings { tickets, cache: cache.cloned(), ..Settings::default() };
     Some(Candidate { suite: name.parse().ok()?, settings, best: None })
 }
 
@@ -63,11 +60,10 @@ mod tests {
 
     #[test]
     fn every_line_names_a_suite() {
-        let lines: Vec<&str> = SUITES.lines().collect();
-        assert!(lines.len() > 100);
-        for line in lines {
-            assert!(candidate(line, None).is_some(), "{line}");
+        assert!(profile_suites().count() > 100);
+        for one in profile_suites() {
+            assert!(candidate(one, None).is_some(), "{}", one.0);
         }
-        assert_eq!(candidate("tls1.3/x25519/p384/server 2", None).unwrap().settings.tickets, 2);
+        assert_eq!(profile_suites().find(|one| one.0 == "tls1.3/x25519/p384/server").unwrap().1, 2);
     }
 }

@@ -114,6 +114,12 @@ fn stacks(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize(py, &entries)?)
 }
 
+/// The suites of a device's profile, and their tickets.
+#[pyfunction]
+fn profile_suites() -> Vec<(&'static str, u32)> {
+    measure::profile_suites().collect()
+}
+
 /// What this machine is.
 #[pyfunction]
 fn machine(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
@@ -291,12 +297,17 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(describe, module)?,
         wrap_pyfunction!(suites, module)?,
         wrap_pyfunction!(stacks, module)?,
+        wrap_pyfunction!(profile_suites, module)?,
         wrap_pyfunction!(machine, module)?,
         wrap_pyfunction!(measure_suite, module)?,
         wrap_pyfunction!(capture, module)?,
         wrap_pyfunction!(inspect::inspect, module)?,
         wrap_pyfunction!(load::load, module)?,
         wrap_pyfunction!(load::merge_loads, module)?,
+        wrap_pyfunction!(load::connection_plans, module)?,
+        wrap_pyfunction!(load::connection_served, module)?,
+        wrap_pyfunction!(load::connection_per_kib_us, module)?,
+        wrap_pyfunction!(load::connection_line, module)?,
         wrap_pyfunction!(transfer::transfers, module)?,
         wrap_pyfunction!(primitives::time, module)?,
         wrap_pyfunction!(primitives::names, module)?,

@@ -2,9 +2,10 @@
 
 use crate::errors::{CoreError, InvalidOption, to_python};
 use crate::options::{Options, read};
-use crate::{Interrupts, interruptible};
+use crate::{Interrupts, interruptible, with_progress};
 use pyo3::prelude::*;
 use pythonize::pythonize;
+use shakedown_live::connection_cost;
 use shakedown_live::load::{Config, LoadError, Parts, Progress, merge, run};
 use shakedown_stacks::measure::MeasureError;
 use shakedown_stacks::{Settings, SetupError};
@@ -65,6 +66,45 @@ pub fn load<'py>(
 pub fn merge_loads<'py>(py: Python<'py>, parts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let parts: Vec<Parts> = read(parts, "parts of a load")?;
     Ok(pythonize(py, &merge(parts))?)
+}
+
+/// The suites that are served to measure the cost of a connection: names, tickets, and the clients' stack.
+#[pyfunction]
+pub fn connection_plans() -> Vec<(&'static str, u32, &'static str)> {
+    connection_cost::PLANS.map(|(suite, tickets)| (suite, tickets, connection_cost::CLIENT_STACK)).to_vec()
+}
+
+/// CPU time per connection of a served suite, by side: of a server on the first of the processors, and of its clients on
+/// the last.
+#[pyfunction]
+#[pyo3(signature = (suite, seconds, processors, *, options = None))]
+pub fn connection_served<'py>(
+    py: Python<'py>,
+    suite: &str,
+    seconds: f64,
+    processors: Vec<usize>,
+    options: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (suite, settings, _) = Options::read(options)?.for_suite(&crate::parse(suite)?)?;
+    let found = with_progress(py, None, |step| {
+        connection_cost::served(&suite, &settings, seconds, &processors, &mut || step(0))
+    });
+    crate::notices::keep(&settings.notices);
+    Ok(pythonize(py, &found?.map_err(CoreError::new_err)?)?)
+}
+
+/// The server's CPU time per KiB without TLS (us).
+#[pyfunction]
+pub fn connection_per_kib_us(py: Python<'_>, processors: Vec<usize>) -> PyResult<f64> {
+    let found = py.detach(|| connection_cost::per_kib_us(&processors));
+    found.map_err(|error| CoreError::new_err(format!("a connection over loopback: {error}")))
+}
+
+/// The fixed part of a connection (us), and the share by which a handshake takes longer than in memory, from points of
+/// handshakes in memory and of what a connection takes beyond them (us).
+#[pyfunction]
+pub fn connection_line(points: Vec<(f64, f64)>) -> (f64, f64) {
+    connection_cost::line(&points)
 }
 
 fn report(progress: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {

@@ -175,13 +175,14 @@ def measure(
     """
     from time import perf_counter
 
+    from shakedown import native
     from shakedown.cli._output import progress_bar
     from shakedown.prediction.connection_cost import Speeds, connection_cost
     from shakedown.prediction.cpu_contention import Watch, busy_neighbours
     from shakedown.prediction.libssl import libssl_of
     from shakedown.prediction.other_openssl import measure_other
     from shakedown.prediction.processor_speed import Speed
-    from shakedown.prediction.this_machine import measure_primitives, measure_suites, profile_of, suites
+    from shakedown.prediction.this_machine import measure_primitives, measure_suites, profile_of
     from shakedown.profiles import THIS_MACHINE
     from shakedown.profiles.importers import profile_path, write_profile
 
@@ -210,7 +211,7 @@ def measure(
 
     with busy_neighbours(busy=busy), progress_bar(1000, "handshakes") as update:
         measured = measure_suites(
-            suites(),
+            list(native.profile_suites()),
             rounds=rounds,
             minutes=(limit_s - (perf_counter() - begun)) / 60.0,
             speed=alone,

@@ -105,6 +105,11 @@ def stacks() -> list[StackEntry]:
     return convert(extension().stacks(), list[StackEntry])
 
 
+def profile_suites() -> dict[str, int]:
+    """The suites of a device's profile, and the number of tickets that each sends."""
+    return dict(extension().profile_suites())
+
+
 def machine() -> Machine:
     """What this machine is: the provenance of every figure measured here."""
     from shakedown.schema import convert

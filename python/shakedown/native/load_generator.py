@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from shakedown.native import complaints, paths_as_text, release_build
+from shakedown.native import chosen_options, complaints, extension, paths_as_text, release_build
 from shakedown.schema import convert
 from shakedown.schema.live import LoadOutcome, LoadProgress
+
+if TYPE_CHECKING:
+    from shakedown.native.scenario import HandshakeId, Options
 
 
 def load(
@@ -61,3 +64,32 @@ def merge(parts: Sequence[Mapping[str, Any]]) -> LoadOutcome:
     """The combined figures of concurrent generators, as if one had counted all times."""
     with complaints(""):
         return convert(release_build().merge_loads(parts), LoadOutcome)
+
+
+def connection_plans() -> list[tuple[str, int, str]]:
+    """The suites that are served to measure the cost of a connection: names, tickets, the clients' stack."""
+    return cast("list[tuple[str, int, str]]", extension().connection_plans())
+
+
+def connection_served(
+    handshake: HandshakeId, options: Options, seconds: float, processors: Sequence[int]
+) -> dict[str, float]:
+    """CPU time per connection: `server_us` of a server on the first processor, `client_us` on the last."""
+    core = release_build()
+    chosen = chosen_options(options, handshake)
+    with complaints(handshake.suite):
+        found = core.connection_served(handshake.suite, seconds, list(processors), options=chosen)
+    return cast("dict[str, float]", found)
+
+
+def connection_per_kib_us(processors: Sequence[int]) -> float:
+    """The server's CPU time per KiB without TLS, in microseconds."""
+    return cast(float, release_build().connection_per_kib_us(list(processors)))
+
+
+def connection_line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The fixed part of a connection (us), and the share by which a handshake takes longer than in memory.
+
+    A point is a handshake's time in memory, and what a connection takes beyond it (us).
+    """
+    return cast("tuple[float, float]", extension().connection_line(list(points)))

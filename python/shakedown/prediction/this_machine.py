@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -33,67 +33,6 @@ OTHER_SPREAD = 1.15
 """How far off a prediction with another OpenSSL's figures may be: set by what nginx took, of which 13 cases
 of 15 lay within the range that it gives (docs/validation/capacity-check.md).
 """
-_GROUPS = ("x25519", "p256", "p384", "ffdhe2048", "mlkem768", "x25519mlkem768")
-_KEYS = ("rsa2048", "p256", "p384", "ed25519", "mldsa44", "mldsa65", "mldsa87")
-TICKETED = {
-    "tls1.3/x25519/p384/server": 2,
-    "tls1.3/p384/p256/server": 2,
-    "tls1.3/ffdhe2048/p256/server": 1,
-}
-"""Suites that are measured with this number of TLS 1.3 tickets; by default, none are sent."""
-_OLD = ("ssl3", "tls1.0", "tls1.1", "tls1.2", "dtls1.2")
-
-
-def _candidates() -> Iterator[str]:
-    """Suites that together have every kind of message of every protocol, and every key family."""
-    for protocol in ("tls1.3", "dtls1.3"):
-        for key in _KEYS:
-            yield f"{protocol}/x25519/{key}/server"
-            yield f"{protocol}/x25519/{key}/mutual"
-        for group in _GROUPS[1:]:
-            yield f"{protocol}/{group}/p256/server"
-        yield f"{protocol}/x25519/p256@rsa2048/server"
-        yield from (f"{protocol}/x25519/rsa2048/requested", f"{protocol}/x25519/p256/server/resumed")
-        yield from (f"{protocol}/psk", f"{protocol}/psk_dhe+x25519", f"{protocol}/psk_dhe+p256")
-        yield f"{protocol}/x25519mlkem768/rsa2048/server"
-    for protocol in _OLD:
-        yield f"{protocol}/dhe_rsa+dh1024/rsa2048/server"
-        for exchange, key in (("rsa", "rsa2048"), ("dhe_rsa", "rsa2048"), ("ecdhe_rsa", "rsa2048")):
-            for authentication in ("server", "requested", "mutual"):
-                yield f"{protocol}/{exchange}/{key}/{authentication}"
-        for key in ("p256", "p384"):
-            yield from (f"{protocol}/ecdhe_ecdsa/{key}/server", f"{protocol}/ecdhe_ecdsa/{key}/mutual")
-        for mode in ("resumed", "ticket"):
-            yield from (f"{protocol}/rsa/rsa2048/server/{mode}", f"{protocol}/ecdhe_ecdsa/p256/server/{mode}")
-        yield from (f"{protocol}/psk", f"{protocol}/dhe_psk", f"{protocol}/ecdhe_psk", f"{protocol}/rsa_psk")
-        yield from (f"{protocol}/dh_anon", f"{protocol}/ecdh_anon")
-    for protocol in ("tls1.2", "dtls1.2"):
-        yield from (f"{protocol}/ecdhe_rsa+p256/rsa2048/server", f"{protocol}/ecdhe_ecdsa+p256/p384/server")
-    for keys in ("rsa1024", "rsa2048", "rsa1024@rsa3072"):
-        yield from (f"wtls/rsa/{keys}/server", f"wtls/rsa/{keys}/requested", f"wtls/rsa/{keys}/mutual")
-    for keys in ("163k", "233k", "256p", "163k@283k"):
-        yield from (f"wtls/ecdh_ecdsa/{keys}/server", f"wtls/ecdh_ecdsa/{keys}/mutual")
-    yield from (
-        "wtls/rsa/rsa1024/server/resumed",
-        "wtls/ecdh_ecdsa/163k/server/resumed",
-        "wtls/shared_secret",
-    )
-    yield from ("wtls/rsa_anon/rsa1024", "wtls/dh_anon+dh768", "wtls/ecdh_anon+163k")
-    yield "wtls/ecdh_ecdsa/163k/mutual/optimized"
-
-
-def suites() -> list[str]:
-    """The suites to measure, of those that can be run here."""
-    from shakedown import native
-    from shakedown.errors import ShakedownError
-
-    found: dict[str, None] = {}
-    for name in _candidates():
-        try:
-            found[native.runnable(name)] = None
-        except ShakedownError:
-            continue
-    return list(found)
 
 
 def measure_suites(
@@ -125,6 +64,7 @@ def measure_suites(
     from shakedown.native.scenario import HandshakeId, Options
     from shakedown.schema import builtins
 
+    tickets = native.profile_suites()
     speed = speed or Speed.warmed_up()
     found: dict[str, list[Timed[dict[str, Any]]]] = {name: [] for name in names}
     begun, longest_s = perf_counter(), 0.0
@@ -140,7 +80,7 @@ def measure_suites(
             run = partial(
                 native.measure,
                 HandshakeId(suite=name),
-                Options(repeat=often, tickets=TICKETED.get(name)),
+                Options(repeat=often, tickets=tickets.get(name) or None),
             )
             try:
                 timed = speed.flanked(run)

@@ -51,6 +51,15 @@ pub enum MeasureError {
     Interrupted,
 }
 
+/// The suites of a device's profile, and their tickets: together they have every kind of message of every protocol, and
+/// every key family.
+pub fn profile_suites() -> impl Iterator<Item = (&'static str, u32)> {
+    include_str!("suites.txt").lines().map(|line| match line.split_once(' ') {
+        Some((name, tickets)) => (name, tickets.parse().unwrap_or_default()),
+        None => (line, 0),
+    })
+}
+
 /// Told how much is done; may stop the work.
 pub type Step<'a> = &'a mut dyn FnMut(usize) -> ControlFlow<()>;
 
