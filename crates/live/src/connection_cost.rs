@@ -75,8 +75,8 @@ pub fn served(
     let failed = |error: &dyn std::fmt::Display| format!("{suite} over loopback: {error}");
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let pinned = Pinned::to(processors.first().copied());
-    let mut server = Server::start(Config::new(vec![suite.clone()], address), settings)
-        .map_err(|error| failed(&error))?;
+    let mut server =
+        Server::start(Config::new(vec![suite.clone()], address), settings).map_err(|error| failed(&error))?;
     drop(pinned);
     let worker = thread_named(WORKER).ok_or_else(|| failed(&"the server's thread was not found"))?;
     let target = server.address().to_string();

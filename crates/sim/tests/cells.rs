@@ -87,8 +87,9 @@ fn accesses_end_one_way_or_the_other() {
             storm(Some(json!({"count": 1, "up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "entry": entry})));
         all.clients = Some(clients);
         let access = run(all).access;
-        assert_eq!((access.requests, access.admitted + access.refused), (clients, clients));
-        assert_eq!(access.attempts.count(), access.admitted);
+        let counts = access.all.counts;
+        assert_eq!((counts.requests, counts.admitted + counts.refused), (clients, clients));
+        assert_eq!(access.attempts.count(), counts.admitted);
         assert!(access.attempts.range().expect("some").1 <= 10);
     }
 }

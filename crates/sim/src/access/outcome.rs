@@ -28,51 +28,55 @@ impl Tally {
     }
 }
 
+/// Accesses of clients whose radios were idle, and what crossed the air, up and down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Accesses, and what became of them.
+    pub requests: u64,
+    pub admitted: u64,
+    pub refused: u64,
+    /// Preambles and frames that were sent where they may collide, and those of them that did.
+    pub transmissions: u64,
+    pub collided: u64,
+    pub bytes: [u64; 2],
+}
+
 /// What went on in all cells together. Times are nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AccessOutcome {
     /// Cells, of all media.
     pub cells: u64,
-    /// Accesses of clients whose radios were idle, and what became of them.
-    pub requests: u64,
-    pub admitted: u64,
-    pub refused: u64,
-    /// Preambles and frames that were sent where they may collide, those of them that did, and how often any did.
-    pub transmissions: u64,
-    pub collided: u64,
+    #[serde(flatten)]
+    pub all: CellInterval,
+    /// How often any collided.
     pub collisions: u64,
     /// Of accesses that succeeded: preambles each, and from the first of them until connected.
     pub attempts: Histogram,
     pub delay: Histogram,
-    /// The air's time and bytes that were used, up and down.
-    pub airtime_ns: [u64; 2],
-    pub bytes: [u64; 2],
     /// By interval of the outcome's series.
     pub series: Vec<CellInterval>,
 }
 
-/// One interval.
+/// One interval, or all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellInterval {
-    pub requests: u64,
-    pub admitted: u64,
-    pub refused: u64,
-    pub transmissions: u64,
-    pub collided: u64,
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The air's time that was used, up and down.
     pub airtime_ns: [u64; 2],
-    pub bytes: [u64; 2],
 }
 
 impl CellInterval {
     fn add(&mut self, more: &Self) {
-        self.requests += more.requests;
-        self.admitted += more.admitted;
-        self.refused += more.refused;
-        self.transmissions += more.transmissions;
-        self.collided += more.collided;
+        let (own, other) = (&mut self.counts, &more.counts);
+        own.requests += other.requests;
+        own.admitted += other.admitted;
+        own.refused += other.refused;
+        own.transmissions += other.transmissions;
+        own.collided += other.collided;
         for way in 0..2 {
+            own.bytes[way] += other.bytes[way];
             self.airtime_ns[way] = self.airtime_ns[way].saturating_add(more.airtime_ns[way]);
-            self.bytes[way] += more.bytes[way];
         }
     }
 }
@@ -95,15 +99,15 @@ impl AccessRecords {
             self.attempts.record(u64::from(*sent));
             self.delay.record_time(*delay);
         }
-        let turn = CellInterval {
+        let counts = Counts {
             requests: tally.requests,
             admitted: tally.admitted.len() as u64,
             refused: tally.refused,
             transmissions: tally.transmissions,
             collided: tally.collided,
-            airtime_ns: tally.airtime.map(|time| time.0),
             bytes: tally.bytes,
         };
+        let turn = CellInterval { counts, airtime_ns: tally.airtime.map(|time| time.0) };
         self.collisions += tally.collisions;
         self.all.add(&turn);
         if width > Ns::ZERO && turn != CellInterval::default() {
@@ -118,16 +122,10 @@ impl AccessRecords {
     pub fn end(self, cells: u64) -> AccessOutcome {
         AccessOutcome {
             cells,
-            requests: self.all.requests,
-            admitted: self.all.admitted,
-            refused: self.all.refused,
-            transmissions: self.all.transmissions,
-            collided: self.all.collided,
+            all: self.all,
             collisions: self.collisions,
             attempts: self.attempts.histogram(),
             delay: self.delay.histogram(),
-            airtime_ns: self.all.airtime_ns,
-            bytes: self.all.bytes,
             series: self.series,
         }
     }
@@ -137,18 +135,10 @@ impl AccessOutcome {
     /// Adds other replications of the same scenario.
     pub fn merge(&mut self, other: &Self) {
         self.cells = self.cells.max(other.cells);
-        self.requests += other.requests;
-        self.admitted += other.admitted;
-        self.refused += other.refused;
-        self.transmissions += other.transmissions;
-        self.collided += other.collided;
+        self.all.add(&other.all);
         self.collisions += other.collisions;
         self.attempts.merge(&other.attempts);
         self.delay.merge(&other.delay);
-        for way in 0..2 {
-            self.airtime_ns[way] = self.airtime_ns[way].saturating_add(other.airtime_ns[way]);
-            self.bytes[way] += other.bytes[way];
-        }
         if self.series.len() < other.series.len() {
             self.series.resize(other.series.len(), CellInterval::default());
         }
@@ -166,27 +156,17 @@ impl AccessOutcome {
         let interval_s = width_s * self.cells as f64 * replications.max(1) as f64;
         Some(AccessReport {
             cells: self.cells,
-            requests: self.requests,
-            admitted: self.admitted,
-            refused: self.refused,
-            transmissions: self.transmissions,
-            collided: self.collided,
+            counts: self.all.counts,
             collisions: self.collisions,
             attempts: self.attempts.summary(1.0),
             delay_s: self.delay.summary(1e9),
-            airtime_s: self.airtime_ns.map(|ns| ns as f64 * 1e-9),
-            bytes: self.bytes,
+            airtime_s: self.all.airtime_ns.map(|ns| ns as f64 * 1e-9),
             series: self
                 .series
                 .iter()
                 .map(|one| CellIntervalReport {
-                    requests: one.requests,
-                    admitted: one.admitted,
-                    refused: one.refused,
-                    transmissions: one.transmissions,
-                    collided: one.collided,
+                    counts: one.counts,
                     utilisation: one.airtime_ns.map(|ns| ns as f64 * 1e-9 / interval_s),
-                    bytes: one.bytes,
                 })
                 .collect(),
         })
@@ -197,27 +177,19 @@ impl AccessOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AccessReport {
     pub cells: u64,
-    pub requests: u64,
-    pub admitted: u64,
-    pub refused: u64,
-    pub transmissions: u64,
-    pub collided: u64,
+    #[serde(flatten)]
+    pub counts: Counts,
     pub collisions: u64,
     pub attempts: Summary,
     pub delay_s: Summary,
     pub airtime_s: [f64; 2],
-    pub bytes: [u64; 2],
     pub series: Vec<CellIntervalReport>,
 }
 
 /// An interval: counts of all cells and replications, and the share of a cell's time in which it carries bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellIntervalReport {
-    pub requests: u64,
-    pub admitted: u64,
-    pub refused: u64,
-    pub transmissions: u64,
-    pub collided: u64,
+    #[serde(flatten)]
+    pub counts: Counts,
     pub utilisation: [f64; 2],
-    pub bytes: [u64; 2],
 }
