@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -124,25 +124,16 @@ def simulate_attaches(
         price_scenario(name, device, server_device, bearer, traces=library, scale_from=scale_from)
         for name in names
     )
-    plan = {
+    given = asdict(asked)
+    preparation = {"kind": "constant", "s": given.pop("preparation_s")}
+    plan = given | {
         "bearer": bearer_spec(full.bearer, from_idle=False),
         "full": priced_spec(full),
         "resumed": priced_spec(resumed),
-        "attaches": asked.attaches,
-        "mobiles": asked.mobiles,
-        "gap_s": asked.gap_s,
-        "roaming": asked.roaming,
-        "moves": asked.moves,
-        "background_per_s": asked.background_per_s,
-        "workers": asked.workers,
-        "max_resumptions": asked.max_resumptions,
-        "max_age_s": asked.max_age_s,
-        "core_round_trip_s": asked.core_round_trip_s,
-        "preparation": {"kind": "constant", "s": asked.preparation_s},
-        "patience_s": asked.timeout_s,
-        "seed": asked.seed,
+        "preparation": preparation,
     }
     found = aka.run(names[0], json.dumps(plan), progress)
+    policy = ("max_resumptions", "max_age_s")
     good = [one for one in found["attaches"] if one["failure"] is None]
     return convert(
         {
@@ -154,18 +145,10 @@ def simulate_attaches(
             "server_device": full.server_device.name,
             "mobile": _priced("client", full, resumed),
             "sgsn": _priced("server", full, resumed),
-            "mobiles": asked.mobiles,
-            "gap_s": asked.gap_s,
-            "roaming": asked.roaming,
-            "moves": asked.moves,
-            "workers": asked.workers,
-            "background_per_s": asked.background_per_s,
+            **{name: value for name, value in given.items() if name not in (*policy, "timeout_s")},
             "background_served": found["background_served"],
-            "policy": {"max_resumptions": asked.max_resumptions, "max_age_s": asked.max_age_s},
-            "core_round_trip_s": asked.core_round_trip_s,
+            "policy": {name: given[name] for name in policy},
             "preparation_s": asked.preparation_s,
-            "seed": asked.seed,
-            "attaches": asked.attaches,
             "completed": len(good),
             "failed": failures(found["attaches"]),
             "full": group([one for one in good if not one["resumed"]], samples=samples),

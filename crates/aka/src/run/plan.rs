@@ -42,7 +42,7 @@ pub struct Plan {
     pub core_round_trip_s: f64,
     /// What a mobile does before each handshake.
     pub preparation: DistributionSpec,
-    pub patience_s: f64,
+    pub timeout_s: f64,
     pub seed: u64,
 }
 
@@ -111,7 +111,7 @@ impl Plan {
             resumed: Work::of(&self.resumed)?,
             preparation: Distribution::try_from(&self.preparation)?,
             core_round_trip: Ns::from_secs_f64(seconds("core round trip", self.core_round_trip_s)?),
-            patience: Ns::from_secs_f64(seconds("patience", self.patience_s)?),
+            patience: Ns::from_secs_f64(seconds("timeout", self.timeout_s)?),
             seed: self.seed,
         })
     }

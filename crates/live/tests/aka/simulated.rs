@@ -23,7 +23,7 @@ fn plan(extra: &str) -> Plan {
         r#"{{"bearer":{{"up_bits_per_s":null,"down_bits_per_s":null,"traversal_s":0.5}},"full":{full},"resumed":{resumed},
             "attaches":3,"mobiles":1,"gap_s":0.0,"roaming":true,"moves":0.0,"background_per_s":0.0,"workers":1,
             "max_resumptions":10,"max_age_s":1000.0,"core_round_trip_s":0.04,"preparation":{{"kind":"constant","s":0.25}},
-            "patience_s":60.0,"seed":7{extra}}}"#
+            "timeout_s":60.0,"seed":7{extra}}}"#
     );
     serde_json::from_str(&text).unwrap()
 }
