@@ -10,7 +10,7 @@ from shakedown.errors import InputError
 from shakedown.files.write import check_free, write
 from shakedown.live import path_probe
 from shakedown.live.bearer import check
-from shakedown.live.measured_profile import profile_text, quantile
+from shakedown.live.measured_profile import profile_text
 from shakedown.profiles.registry import load_bearer, user_data_dir
 from shakedown.schema.arguments import checked, profile_name
 from shakedown.schema.bearer import BearerCheck, MeasuredPath, Percentiles
@@ -53,6 +53,8 @@ def measure_path(
         InputError: for an invalid address or name, and an existing file.
         ShakedownError: if the reflector does not respond.
     """
+    import numpy as np
+
     if re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name) is None:
         raise InputError(f"name is {name!r}; accepted: small letters, digits, dots, hyphens")
     if not 0.5 <= seconds <= 30.0:
@@ -65,13 +67,11 @@ def measure_path(
     found = path_probe.measure(host, port, seconds=seconds)
     text = profile_text(found, name=name, target=target, date=date.today().isoformat())
     write(file, text, replace=replace)
-    trips_s = sorted(found.round_trips_s)
+    least_s, p50_s, p95_s, most_s = map(float, np.quantile(found.round_trips_s, (0.0, 0.5, 0.95, 1.0)))
     return MeasuredPath(
         target=target,
         pings=found.pings,
-        round_trip_s=Percentiles(
-            min=trips_s[0], p50=quantile(trips_s, 0.5), p95=quantile(trips_s, 0.95), max=trips_s[-1]
-        ),
+        round_trip_s=Percentiles(min=least_s, p50=p50_s, p95=p95_s, max=most_s),
         up_bits_per_s=found.up_bits_per_s,
         down_bits_per_s=found.down_bits_per_s,
         loss_up=found.loss_up,

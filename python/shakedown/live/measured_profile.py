@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 from shakedown.live.path_probe import HEADER, UDP_IP_BYTES, PathFigures
 from shakedown.profiles.profile_text import quoted
 
@@ -12,24 +9,19 @@ SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 MAX_LOSS = 0.9
 
 
-def quantile(sorted_values: Sequence[float], share: float) -> float:
-    """By straight lines between the sorted values."""
-    place = share * (len(sorted_values) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(sorted_values) - 1)
-    return sorted_values[below] + (place - below) * (sorted_values[above] - sorted_values[below])
-
-
 def one_way_ms(figures: PathFigures) -> list[tuple[float, float]]:
     """Quantiles of the delay one way that does not depend on size, taken as half the round trip's.
 
     A ping's own time on both rates is taken off first.
     """
+    import numpy as np
+
     sending_s = (
         8.0 * (HEADER.size + UDP_IP_BYTES) * (1.0 / figures.up_bits_per_s + 1.0 / figures.down_bits_per_s)
     )
-    halves_s = sorted(max(0.0, (trip_s - sending_s) / 2.0) for trip_s in figures.round_trips_s)
-    return [(share, round(1e3 * quantile(halves_s, share), 3)) for share in SHARES]
+    halves_s = [max(0.0, (trip_s - sending_s) / 2.0) for trip_s in figures.round_trips_s]
+    ends_ms = 1e3 * np.quantile(halves_s, SHARES)
+    return [(share, round(float(ms), 3)) for share, ms in zip(SHARES, ends_ms, strict=True)]
 
 
 def profile_text(figures: PathFigures, *, name: str, target: str, date: str) -> str:
