@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
+
+from msgspec import structs
 
 from shakedown.schema.base import Amount, Class, Count, Kind, Object, Side, Text, opposite
 from shakedown.schema.identity import Identified
+
+T = TypeVar("T", bound=Object)
 
 Triple = tuple[str, str, str]
 """(operation, algorithm, parameters): the same in traces, device profiles and `primitives`."""
@@ -82,24 +86,16 @@ class CapturedTrace(Trace, frozen=True, kw_only=True):
 
 def bare(trace: Trace) -> Trace:
     """A trace without what only its kind has: times, samples."""
-    return Trace(
-        suite=trace.suite,
-        client_stack=trace.client_stack,
-        server_stack=trace.server_stack,
-        carrier=trace.carrier,
-        credentials=trace.credentials,
-        kind=trace.kind,
-        bytes=trace.bytes,
-        flights=trace.flights,
-        messages=tuple(
-            Message(**{name: getattr(one, name) for name in Message.__struct_fields__})
-            for one in trace.messages
-        ),
-        operations=tuple(
-            Operation(**{name: getattr(one, name) for name in Operation.__struct_fields__})
-            for one in trace.operations
-        ),
+    return structs.replace(
+        _as(Trace, trace),
+        messages=tuple(_as(Message, one) for one in trace.messages),
+        operations=tuple(_as(Operation, one) for one in trace.operations),
     )
+
+
+def _as(kind: type[T], one: T) -> T:
+    """An object with the fields of a kind alone, which it has among others."""
+    return kind(**{field: getattr(one, field) for field in kind.__struct_fields__})
 
 
 PRINTED = {
