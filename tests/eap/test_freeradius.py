@@ -23,7 +23,9 @@ def test_a_peer_authenticates(authenticate, radius, suite):
     assert len(found["msk_sha256"]) == 64
     assert found["eap_bytes"] < found["radius_bytes"]
     times = found["authentication_s"]
-    assert 0 < times["p50"] <= times["p95"] <= times["p99"] <= times["max"]
+    assert 0 < times["p50"] == times["mean"] == times["max"]
+    # One authentication has no tail.
+    assert times["p95"] is times["p99"] is None
 
 
 @pytest.mark.parametrize("suite", SUITES)

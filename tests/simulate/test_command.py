@@ -31,6 +31,17 @@ def test_a_row_says_what_became_of_the_clients(shakedown):
     assert found.virtual_s >= found.recovery_s.estimate > 1000 / 50 / 2 / 10
 
 
+def test_percentiles_of_too_few_clients_are_left_out_and_said_to_be(shakedown):
+    storm = ("simulate", SUITE, "--arrivals", "storm:1s", "--clients", "50")
+    (row,) = printed(shakedown(*storm, "--json"))
+    times = row["ready_s"]
+    assert times["p99"] is times["p99_margin"] is None
+    assert times["p50"] < times["p90"] < times["p95"] < times["max"]
+    lines = shakedown(*storm).stdout.splitlines()
+    assert "–: too few clients; p99 needs 100" in lines
+    assert "too few" not in shakedown(*storm, "--columns", "suite,p95").stdout
+
+
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(shakedown):
     storm = ("--bearer", "nb-iot", "--arrivals", "storm:5s", "--clients", "300")
     command = ("simulate", SUITE, *storm, "--json")

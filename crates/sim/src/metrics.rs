@@ -301,7 +301,7 @@ pub struct Summary {
     pub p99_margin: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
-    /// 90th percentile.
+    /// 90th percentile; this and those that follow also where there are too few ([`LEAST_VALUES`]).
     pub p90: Option<f64>,
     /// 95th percentile.
     pub p95: Option<f64>,
@@ -313,18 +313,29 @@ pub struct Summary {
     pub max: Option<f64>,
 }
 
+/// The percentiles of a summary, and how many values each needs: of fewer none lies beyond it, and it would be the
+/// greatest under another name.
+pub const LEAST_VALUES: [(&str, f64, u64); 3] = [("p90", 0.9, 10), ("p95", 0.95, 20), ("p99", 0.99, 100)];
+
 impl Histogram {
+    /// A quantile; `None` of fewer values than [`LEAST_VALUES`].
+    #[must_use]
+    pub fn percentile(&self, share: f64) -> Option<f64> {
+        let enough = LEAST_VALUES.iter().all(|(_, from, least)| share < *from || self.count >= *least);
+        if enough { self.quantile(share) } else { None }
+    }
+
     /// In units of which `per_unit` make one of the summary's: 10⁹ for seconds out of nanoseconds.
     #[must_use]
     pub fn summary(&self, per_unit: f64) -> Summary {
-        let quantile = |share| self.quantile(share).map(|value| value / per_unit);
+        let percentile = |share| self.percentile(share).map(|value| value / per_unit);
         Summary {
             n: self.count,
             mean: self.mean().map(|mean| mean / per_unit),
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
+            p50: percentile(0.5),
+            p90: percentile(0.9),
+            p95: percentile(0.95),
+            p99: percentile(0.99),
             min: self.range().map(|range| range.0 as f64 / per_unit),
             max: self.range().map(|range| range.1 as f64 / per_unit),
             ..Summary::default()
@@ -548,6 +559,23 @@ mod tests {
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
         for index in 1..BUCKETS {
             assert_eq!(bounds(index - 1).1, bounds(index).0, "bucket {index}");
+        }
+    }
+
+    #[test]
+    fn percentiles_need_values_beyond_them() {
+        for (n, kept) in [
+            (9, [false; 3]),
+            (10, [true, false, false]),
+            (19, [true, false, false]),
+            (99, [true, true, false]),
+            (100, [true; 3]),
+        ] {
+            let mut few = Histogram::default();
+            (1..=n).for_each(|value| few.record(value));
+            let found = few.summary(1.0);
+            assert_eq!([found.p90, found.p95, found.p99].map(|one| one.is_some()), kept, "{n}");
+            assert!(found.p50.is_some() && found.max == Some(n as f64));
         }
     }
 

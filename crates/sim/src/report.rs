@@ -111,13 +111,14 @@ impl Outcome {
             let means: Vec<f64> = all.iter().filter_map(Moments::mean_s).collect();
             let [p50_margin, p90_margin, p95_margin, p99_margin] = [0, 1, 2, 3]
                 .map(|nth| margin(&all.iter().map(|one| one.percentile_s(nth)).collect::<Vec<f64>>()));
+            let found = histogram.summary(1e9);
             Summary {
                 mean_margin: margin(&means),
                 p50_margin,
-                p90_margin,
-                p95_margin,
-                p99_margin,
-                ..histogram.summary(1e9)
+                p90_margin: p90_margin.filter(|_| found.p90.is_some()),
+                p95_margin: p95_margin.filter(|_| found.p95.is_some()),
+                p99_margin: p99_margin.filter(|_| found.p99.is_some()),
+                ..found
             }
         };
         let utilisation =

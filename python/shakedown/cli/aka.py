@@ -206,13 +206,15 @@ def _show_run(found: AttachRun, selection: Selection) -> None:
 
 def _show_groups(full: AttachGroup | None, resumed: AttachGroup | None, selection: Selection) -> None:
     from shakedown.reporting.columns.attaches import ATTACHES, attach_rows
+    from shakedown.reporting.columns.notes import too_few
 
     say = note if selection.csv else echo
     for name, one in (("full", full), ("resumed", resumed)):
         if one is not None:
             size = one.handshake_bytes
             say(f"{one.attaches:,} {name}: {size.up:,.0f} bytes of TLS up, {size.down:,.0f} down")
-    print_rows(ATTACHES, attach_rows(full, resumed), selection)
+    rows = list(attach_rows(full, resumed))
+    print_rows(ATTACHES, rows, selection, notes=lambda shown: too_few(rows, shown, "attaches"))
 
 
 @command.command("provision", epilog="Example: shakedown aka provision operators")

@@ -23,7 +23,7 @@ from shakedown.cli._scenario import Duration
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Column, Selection
-    from shakedown.schema.bearer import BearerCheck, BearerReport
+    from shakedown.schema.bearer import BearerCheck, BearerReport, Lateness
 
 seed_option = click.option(
     "--seed", type=Whole(0, 2**63 - 1), default=0, show_default=True, help="Random seed."
@@ -139,8 +139,13 @@ def _summarise(report: BearerReport) -> None:
         drops = f"{way.lost} lost, {way.queue_full} by a full queue, {way.other_drops} otherwise"
         delivered = f"{way.delivered} delivered ({way.delivered_bytes:,} bytes)"
         note(f"{word}: {way.offered} packets, {delivered}, {drops}")
-    late = report.lateness
-    note(f"handed over late by {late.mean_s * 1e6:.0f} us on average, {late.p99_s * 1e6:.0f} us at 99 %")
+    note(_late(report.lateness))
+
+
+def _late(late: Lateness) -> str:
+    """How late packets were handed over."""
+    at = "" if late.p99_s is None else f", p99 {late.p99_s * 1e6:.0f} µs"
+    return f"handed over late by {late.mean_s * 1e6:.0f} µs on average{at}, at most {late.max_s * 1e6:.0f} µs"
 
 
 @command.command(
@@ -175,11 +180,7 @@ def check(names: tuple[str, ...], seed: int, seconds: float, as_json: bool, sele
         return
     print_rows(_check_columns({}), [row for one in checked for row in _check_rows(one)], selection)
     for one in () if selection.csv else checked:
-        late = one.report.lateness
-        echo(
-            f"{one.bearer}: handed over late by {late.mean_s * 1e6:.0f} µs on average, "
-            f"{late.p99_s * 1e6:.0f} µs at 99 %"
-        )
+        echo(f"{one.bearer}: {_late(one.report.lateness)}")
 
 
 def _check_rows(one: BearerCheck) -> Iterator[dict[str, Any]]:

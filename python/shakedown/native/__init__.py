@@ -55,6 +55,12 @@ def is_failure(error: BaseException) -> bool:
     return module is not None and isinstance(error, (module.HandshakeFailed, module.Unsupported))
 
 
+def least_values() -> Mapping[str, int]:
+    """How many values a percentile needs, by its name, as `p99`; with fewer the core leaves it out."""
+    found: dict[str, int] = extension().LEAST_VALUES
+    return found
+
+
 def canonical(suite: str) -> str:
     """The one spelling of a suite's name; raises `InputError` where it names no possible suite."""
     core = extension()

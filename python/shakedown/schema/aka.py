@@ -10,15 +10,17 @@ from shakedown.schema.simulated import Share
 
 
 class TimeSpread(Object, frozen=True, kw_only=True, omit_defaults=True):
-    """A time over attaches, in seconds. `sd` is the sample standard deviation, null of fewer than two."""
+    """A time over attaches, in seconds. `sd` is the sample standard deviation, null of fewer than two; `p95`
+    is null of fewer than 20 attaches, `p99` of fewer than 100.
+    """
 
     n: Count
     mean: Amount
     sd: Amount | None
     min: Amount
     p50: Amount
-    p95: Amount
-    p99: Amount
+    p95: Amount | None
+    p99: Amount | None
     max: Amount
     samples: tuple[Amount, ...] | None = None
 

@@ -21,11 +21,13 @@ class PacketCounts(Object, frozen=True, kw_only=True):
 
 
 class Lateness(Object, frozen=True, kw_only=True):
-    """How much later than due packets were handed over: the emulator's own error."""
+    """How much later than due packets were handed over: the emulator's own error; `p99_s` is null of fewer
+    than 100 packets.
+    """
 
     mean_s: float
     p50_s: float
-    p99_s: float
+    p99_s: float | None
     max_s: float
 
 

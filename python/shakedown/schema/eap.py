@@ -8,12 +8,14 @@ from shakedown.schema.base import Amount, Count, Object, Text
 
 
 class AuthenticationTimes(Object, frozen=True, kw_only=True):
-    """Seconds from when an authentication was due to its end."""
+    """Seconds from when an authentication was due to its end; `p95` is null of fewer than 20
+    authentications, `p99` of fewer than 100.
+    """
 
     mean: Amount
     p50: Amount
-    p95: Amount
-    p99: Amount
+    p95: Amount | None
+    p99: Amount | None
     max: Amount
 
 

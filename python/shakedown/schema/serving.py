@@ -9,7 +9,9 @@ from shakedown.schema.identity import StackId
 
 
 class Times(Object, frozen=True, kw_only=True):
-    """Times of one kind in seconds, null where there were none; quantiles are within 0.1 %."""
+    """Times of one kind in seconds, null where there were none; percentiles are within 0.1 %, and null of too
+    few times: p90 of fewer than 10, p95 of 20, p99 of 100.
+    """
 
     count: Count
     mean: Number | None

@@ -19,7 +19,8 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Spread(Object, frozen=True, kw_only=True):
-    """A distribution over clients; null where there are none.
+    """A distribution over clients; null where there are none, and percentiles of too few: p90 of fewer than
+    10, p95 of 20, p99 of 100.
 
     `margin` is half of the mean's 95 % confidence interval over replications, null with fewer than two and
     where none is known; `p50_margin` and the others are the same of the percentiles. With anything `missing`,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shakedown.errors import InputError
-from shakedown.native import aka
+from shakedown.native import aka, least_values
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.prices import Price
@@ -239,14 +239,15 @@ def spread(values: Sequence[Any], *, samples: bool) -> dict[str, Any]:
     """Mean, sample standard deviation, quantiles."""
     array = np.array(values, float)
     p50, p95, p99 = (float(one) for one in np.quantile(array, (0.5, 0.95, 0.99)))
+    least = least_values()
     found: dict[str, Any] = {
         "n": len(array),
         "mean": float(array.mean()),
         "sd": float(array.std(ddof=1)) if len(array) > 1 else None,
         "min": float(array.min()),
         "p50": p50,
-        "p95": p95,
-        "p99": p99,
+        "p95": p95 if len(array) >= least["p95"] else None,
+        "p99": p99 if len(array) >= least["p99"] else None,
         "max": float(array.max()),
     }
     if samples:

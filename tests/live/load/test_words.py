@@ -6,7 +6,8 @@ import pytest
 
 from shakedown.cli.load import _got
 from shakedown.reporting.columns import Selection
-from shakedown.reporting.columns.live import TIMES, time_notes
+from shakedown.reporting.columns.live import TIMES
+from shakedown.reporting.columns.notes import too_few
 from shakedown.reporting.terminal.listing import listing
 
 
@@ -28,7 +29,13 @@ def test_a_figure_that_was_required_has_its_unit(text, value, said):
 def test_percentiles_that_few_connections_lack_are_dashes_with_a_legend():
     row = {"load": "load", "until": "end of handshake", "n": 30, "mean_s": 0.2, "p50_s": 0.1}
     row |= {"p90_s": 0.3, "p95_s": 0.4, "p99_s": None, "max_s": 0.6}
-    lines = list(listing(TIMES, [row], Selection(), notes=time_notes([row]), width=80))
+
+    def notes(shown):
+        return too_few([row], shown, "connections")
+
+    lines = list(listing(TIMES, [row], Selection(), notes=notes, width=80))
     assert lines[1].split()[-3:] == ["–", "600", "ms"]
     assert lines[-1] == "–: too few connections; p99 needs 100"
-    assert list(time_notes([{**row, "p99_s": 0.5}])) == []
+    assert list(notes({"p50_s", "p95_s"})) == []
+    row["p99_s"] = 0.5
+    assert list(notes({"p99_s"})) == []

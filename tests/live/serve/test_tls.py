@@ -29,6 +29,9 @@ def test_openssl_completes_a_full_handshake(peer):
     assert counted["handshakes"] == {"full": 1, "resumed": 0, "failed": {}}
     assert counted["handshake_s"]["count"] == counted["busy_s"]["count"] == 1
     assert 0 < counted["busy_s"]["mean"] < counted["handshake_s"]["mean"]
+    assert counted["busy_s"]["p50"] is not None
+    # Of one handshake there is no tail.
+    assert counted["busy_s"]["p90"] is counted["busy_s"]["p99"] is None
 
 
 @pytest.mark.parametrize("bytes_", [5, 16_000])

@@ -34,8 +34,8 @@ pub struct Counts {
 pub struct Lateness {
     pub mean_s: f64,
     pub p50_s: f64,
-    /// 99 %.
-    pub p99_s: f64,
+    /// `None` of too few packets.
+    pub p99_s: Option<f64>,
     pub max_s: f64,
 }
 
@@ -256,7 +256,7 @@ impl Emulator {
         let lateness = Lateness {
             mean_s: late.mean.unwrap_or(0.0),
             p50_s: late.p50.unwrap_or(0.0),
-            p99_s: late.p99.unwrap_or(0.0),
+            p99_s: late.p99,
             max_s: late.max.unwrap_or(0.0),
         };
         let hexadecimal = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 pub struct Times {
     pub mean: f64,
     pub p50: f64,
-    pub p95: f64,
-    pub p99: f64,
+    /// This and the next: `None` of too few.
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
     pub max: f64,
 }
 
@@ -22,8 +23,8 @@ impl Times {
         Some(Self {
             mean: summary.mean?,
             p50: summary.p50?,
-            p95: summary.p95?,
-            p99: summary.p99?,
+            p95: summary.p95,
+            p99: summary.p99,
             max: summary.max?,
         })
     }

@@ -28,14 +28,13 @@ impl Times {
     fn of(durations: &Durations) -> Self {
         let count = durations.count();
         let some = |figure: f64| (count > 0).then_some(figure);
-        let quantile = |share| some(durations.quantile_s(share));
         Self {
             count,
             mean: some(durations.sum_s() / count.max(1) as f64),
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
+            p50: durations.percentile_s(0.5),
+            p90: durations.percentile_s(0.9),
+            p95: durations.percentile_s(0.95),
+            p99: durations.percentile_s(0.99),
             max: some(durations.max_s()),
             second_moment_s2: some(durations.sum_of_squares_s2() / count.max(1) as f64),
         }

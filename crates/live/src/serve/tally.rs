@@ -76,9 +76,9 @@ impl Durations {
         self.histogram.count_within(nanoseconds(bound))
     }
 
-    /// A quantile in seconds; 0 of nothing.
-    pub fn quantile_s(&self, share: f64) -> f64 {
-        self.histogram.quantile(share).unwrap_or(0.0) * 1e-9
+    /// A percentile in seconds; `None` of too few.
+    pub fn percentile_s(&self, share: f64) -> Option<f64> {
+        Some(self.histogram.percentile(share)? * 1e-9)
     }
 
     /// The longest in seconds; 0 of nothing.

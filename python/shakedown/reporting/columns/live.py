@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, label, seconds, shares
@@ -10,9 +10,6 @@ from shakedown.reporting.terminal.figures import rate, share, time, whole
 
 if TYPE_CHECKING:
     from shakedown.schema.live import LoadFigures, Share, TimeSpent
-
-LEAST = {"p90": 10, "p95": 20, "p99": 100}
-"""Connections that percentiles need."""
 
 TIMES = (
     label("load", "load", identity=True),
@@ -34,13 +31,6 @@ def time_rows(load: str, figures: LoadFigures) -> Iterator[dict[str, Any]]:
                 f"{name}_s": getattr(times, name) for name in ("mean", "p50", "p90", "p95", "p99", "max")
             }
             yield {"load": load, "until": until, "n": times.n, **named}
-
-
-def time_notes(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Why percentiles are missing."""
-    lacking = [name for name in LEAST if any(row[f"{name}_s"] is None for row in rows)]
-    if lacking:
-        yield "–: too few connections; " + ", ".join(f"{name} needs {LEAST[name]}" for name in lacking)
 
 
 def _spent(side: str, part: str, name: str) -> Column:

@@ -72,6 +72,20 @@ def no_energies(found: Iterable[tuple[str, str, str, str]]) -> Iterator[str]:
         yield f"energy of {some(suites)}{place} is not estimated: no figure for {part}"
 
 
+def too_few(rows: Iterable[Row], shown: Set[str], counted: str, key: str = "{}_s") -> Iterator[str]:
+    """How many values the percentiles need that rows with a median lack."""
+    from shakedown.native import least_values
+
+    known = [row for row in rows if row.get(key.format("p50")) is not None]
+    lacking = [
+        f"{name} needs {least}"
+        for name, least in least_values().items()
+        if key.format(name) in shown and any(row.get(key.format(name)) is None for row in known)
+    ]
+    if lacking:
+        yield f"–: too few {counted}; {', '.join(lacking)}"
+
+
 def _grouped(pairs: Iterable[tuple[Key, str]]) -> dict[Key, tuple[str, ...]]:
     found: dict[Key, dict[str, None]] = {}
     for key, name in pairs:

@@ -85,7 +85,7 @@ def _mixtures(objects: Sequence[Any]) -> ObjectTable:
         lambda shown: (
             f"{one.mix}: {note}" if len(objects) > 1 else note
             for one in objects
-            for note in simulated.mix_notes(one)
+            for note in simulated.mix_notes(one, shown)
         ),
     )
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, shares
 from shakedown.reporting.columns.flat import figure, flat, interval
 from shakedown.reporting.columns.modelled import PLACE
-from shakedown.reporting.columns.notes import no_energies, no_figures, some, subjects
+from shakedown.reporting.columns.notes import no_energies, no_figures, some, subjects, too_few
 from shakedown.reporting.terminal.figures import NOTHING, bounded, count, energy, marked, share, time
 from shakedown.schema.base import Bounds, builtins
 from shakedown.schema.simulated import (
@@ -218,6 +218,11 @@ def at_servers(one: Simulated | SimulatedMix) -> str:
     return "" if one.servers == 1 else f" at {one.servers} servers ({one.balance})"
 
 
+def few_clients(rows: Iterable[Row], columns: Set[str]) -> Iterator[str]:
+    """Why percentiles of the times until clients were ready are missing."""
+    yield from too_few(rows, columns, "clients", "ready_{}_s")
+
+
 def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
     """Connections that servers refused, and servers that started and stopped."""
     if (found := one.admission) is not None:
@@ -271,6 +276,7 @@ def sent(found: Records, utilisation: float, remark: str = "") -> str:
 def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     """What is to be said of fleets beside their figures."""
     plain = [builtins(row) for row in rows]
+    yield from few_clients([flat(row) for row in plain], columns)
     names = subjects(plain)
     unstable = [name for name, row in zip(names, rows, strict=True) if row.unstable]
     if unstable:
@@ -390,8 +396,9 @@ def mix_title(row: SimulatedMix) -> str:
     )
 
 
-def mix_notes(row: SimulatedMix) -> Iterator[str]:
+def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
     """What holds for all kinds together."""
+    yield from few_clients(mix_rows(row), columns)
     found = flat(builtins(row)) | {"failed": sum(row.failed.values())}
     said = [
         f"utilisation {utilisation(found)}",

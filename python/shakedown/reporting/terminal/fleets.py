@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shakedown.reporting.columns import Selection
+from shakedown.reporting.columns import Column, Selection
 from shakedown.reporting.columns.simulated import (
     CLIENTS,
     NOT_RECOVERED,
+    few_clients,
     recovery,
     saved_fleet,
     saved_mix,
@@ -50,7 +51,7 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
     groups = fleet_groups([saved_fleet(row) for row in rows])
     for (words, device, bearer, server), fleet in list(groups.items())[:MAX_TABLES]:
         title = f"simulated: {words}: {device} over {bearer} to {server}"
-        yield from listing(shown(fleet), fleet, Selection(), title=title, width=width)
+        yield from _table(shown(fleet), fleet, title, width)
         yield from (f"! {row['label']}: {row['imprecise']}" for row in fleet if row.get("imprecise"))
     if len(groups) > MAX_TABLES:
         yield f"{len(groups) - MAX_TABLES:,} more fleets are in the report and the table"
@@ -61,12 +62,20 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
         yield f"not simulated: {len(reasons) - MAX_TABLES:,} more fleets, as the report says"
 
 
+def _table(
+    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], title: str, width: int
+) -> Iterator[str]:
+    yield from listing(
+        columns, rows, Selection(), title=title, width=width, notes=lambda keys: few_clients(rows, keys)
+    )
+
+
 def mixture_tables(results: Results, width: int) -> Iterator[str]:
     """Mixtures: a table for each and each arrival process, a line a kind and one for all."""
     rows = mixtures(results)
     for row in rows[:MAX_TABLES]:
         title = f"simulated: {mixture_title(row)}"
-        yield from listing(CLIENTS, mixture_rows(results, row), Selection(), title=title, width=width)
+        yield from _table(CLIENTS, mixture_rows(results, row), title, width)
     if len(rows) > MAX_TABLES:
         yield f"{len(rows) - MAX_TABLES:,} more mixtures are in the report and the table"
 
