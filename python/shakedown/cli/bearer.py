@@ -144,8 +144,8 @@ def _summarise(report: BearerReport) -> None:
 
 def _late(late: Lateness) -> str:
     """How late packets were handed over."""
-    at = "" if late.p99_s is None else f", p99 {late.p99_s * 1e6:.0f} µs"
-    return f"handed over late by {late.mean_s * 1e6:.0f} µs on average{at}, at most {late.max_s * 1e6:.0f} µs"
+    name, most_s = ("at most", late.max_s) if late.p99_s is None else ("p99", late.p99_s)
+    return f"handed over late by {late.mean_s * 1e6:.0f} µs on average, {name} {most_s * 1e6:.0f} µs"
 
 
 @command.command(
