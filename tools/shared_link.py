@@ -1,14 +1,19 @@
 """Clients that share one link: kernel and emulated bearer beside the simulator.
 
-    python -m tools.shared_link [--clients N] [--rate BITS] [--half-duplex] [--json FILE] [SUITE …]
+    python -m tools.shared_link [--clients N] [--within S] [--up BITS] [--down BITS] [--half-duplex]
+                                [--scheduler NAME] [--json FILE] [SUITE …]
 
-N clients start a millisecond apart. Live, all connections of `load` cross one emulated bearer to `serve`,
-with the kernel's TCP at both ends, and are read from a capture; in the simulator each client has a link that
-takes no time beside its delay, all share one cell with the bearer's rates, and servers issue no tickets.
-Printed are the times until clients are ready; segments that both sides sent again, for each client; bytes
-that the link carried down to each, and how many times those of a client alone these are. Where the queue
-takes longer than TCP's timers, what is sent again was not lost. The ends of connections, which the simulator
-does not have, do not count.
+N clients start at equal intervals. Live, all connections of `load` cross one emulated bearer to `serve`, with
+the kernel's TCP at both ends, and are read from a capture; in the simulator each client has a link that takes
+no time beside its delay, all share one cell with the bearer's rates, and servers issue no tickets. Printed
+are the times until clients are ready; segments that both sides sent again, for each client; bytes that the
+link carried up and down for each. Where the queue takes longer than TCP's timers, what is sent again was not
+lost.
+
+A client that is ready is not at the end of what it causes: copies of flights are still in the queue, and
+servers send more until they are acknowledged. So both programs go on until the link has been silent for a
+while. The ends of connections, which the simulator does not have, do not count. The emulated bearer serves
+packets in the order in which they come; another scheduler is simulated beside it.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from shakedown.native import virtual_time
@@ -33,8 +38,8 @@ from shakedown.simulation.simulate import Job
 GATEWAY, PORT = "198.18.0.2", 9204
 OURS = f"{sys.executable} -m shakedown"
 SUITES = ("tls1.3/psk", "tls1.3/x25519/p256/server")
-APART_S = 0.001
 DELAY_MS = 95
+SILENT_S = 30
 TIMEOUT_S = 300
 FAST_BPS = 10**9
 FIN, SYN, RST = 1, 2, 4
@@ -42,60 +47,99 @@ FIN, SYN, RST = 1, 2, 4
 
 @dataclass(frozen=True)
 class Storm:
-    """What a storm came to: seconds until clients are ready; segments sent again and bytes down for each."""
+    """What a storm came to: seconds until clients are ready; segments sent again and bytes up and down for
+    each.
+    """
 
     ready_p50_s: float
     ready_max_s: float
     completed: int
     again: float
+    up_bytes: float
     down_bytes: float
 
 
-def profile(folder: Path, rate_bps: int, *, half_duplex: bool, own_bps: int) -> Path:
-    """A bearer whose clients share a rate; `own_bps` is that of a client's link."""
-    shared = str(half_duplex).lower()
-    path = folder / f"shared-{own_bps}.toml"
-    path.write_text(
-        "schema = 2\nname = 'shared'\ntitle = 'one link'\ndate = '2026'\nsource = ['a test']\n"
-        + f"half_duplex = {shared if own_bps == rate_bps else 'false'}\n"
-        + "".join(
-            f"[{way}]\nrate_bps = {own_bps}\ndelay_ms = {DELAY_MS}\nqueue_bytes = 4194304\n"
-            for way in ("up", "down")
+@dataclass(frozen=True)
+class Link:
+    """What clients share, and the time within which they start."""
+
+    up_bps: int
+    down_bps: int
+    half_duplex: bool
+    within_s: float
+    scheduler: str = "first-come"
+
+    def apart_s(self, clients: int) -> float:
+        """Between the starts of two clients."""
+        return self.within_s / clients
+
+    def profile(self, folder: Path, own_bps: int | None = None) -> Path:
+        """A bearer whose clients share the rates; `own_bps` is that of a client's link, else the same."""
+        shared = str(self.half_duplex).lower()
+        path = folder / f"{self.scheduler}-{own_bps or 'one'}.toml"
+        path.write_text(
+            "schema = 2\nname = 'shared'\ntitle = 'one link'\ndate = '2026'\nsource = ['a test']\n"
+            + f"half_duplex = {shared if own_bps is None else 'false'}\n"
+            + "".join(
+                f"[{way}]\nrate_bps = {own_bps or rate_bps}\ndelay_ms = {DELAY_MS}\nqueue_bytes = 4194304\n"
+                for way, rate_bps in (("up", self.up_bps), ("down", self.down_bps))
+            )
+            + f"[cell]\nmedium = 'shared'\nup_bps = {self.up_bps}\ndown_bps = {self.down_bps}\n"
+            + f"half_duplex = {shared}\nscheduler = '{self.scheduler}'\n"
         )
-        + f"[cell]\nmedium = 'shared'\nup_bps = {rate_bps}\ndown_bps = {rate_bps}\n"
-        + f"half_duplex = {shared}\nscheduler = 'first-come'\n"
-    )
-    return path
+        return path
 
 
-def live(suite: str, clients: int, bearer: Path) -> Storm:
+# Counters of the client's device, until they have not changed for a while.
+QUIET = f"""
+last=; silent=0
+while [ $silent -lt {SILENT_S} ]; do
+  now=$(grep -v lo: /proc/net/dev)
+  if [ "$now" = "$last" ]; then silent=$((silent + 1)); else silent=0; last=$now; fi
+  sleep 1
+done
+"""
+
+
+def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     """The kernel's TCP, all connections over one bearer."""
+    bearer = link.profile(folder)
     log, capture = (
         bearer.with_suffix(f".{suite.replace('/', '-')}.{clients}.{end}") for end in ("log", "pcap")
     )
     server = f"exec {OURS} serve {suite} --listen {GATEWAY}:{PORT} > {log} 2>&1"
     options = (
-        f"--arrivals deterministic --rate {1.0 / APART_S:g}/s --duration 10s "
+        f"--arrivals deterministic --rate {1.0 / link.apart_s(clients):g}/s "
+        f"--duration {link.within_s + 10:g}s "
         f"--clients {clients} --count {clients} --timeout {TIMEOUT_S}s "
         f"--authorized-target {GATEWAY} --no-rate-cap --json"
     )
-    load = f"exec {OURS} load tls://{GATEWAY}:{PORT} {suite} {options}"
-    client = f"until grep -q listening {log}; do sleep 0.1; done; {load}"
-    command = [*OURS.split(), "bearer", "run", "--pcap", capture, "--linger", "60", "--pair", server, bearer]
+    load = f"{OURS} load tls://{GATEWAY}:{PORT} {suite} {options}"
+    # The server ends with the client's command, and what its connections would still send with it.
+    client = f"until grep -q listening {log}; do sleep 0.1; done; {load}; status=$?; {QUIET} exit $status"
+    command = [*OURS.split(), "bearer", "run", "--pcap", capture, "--pair", server, bearer]
     done = subprocess.run([*command, "--", "sh", "-c", client], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
     (run,) = json.loads(done.stdout)
     times = run["handshake_s"]
-    again, down_bytes = captured(capture.read_bytes())
-    return Storm(times["p50"], times["max"], run["completed"], again / clients, down_bytes / clients)
+    again, up_bytes, down_bytes = captured(capture.read_bytes())
+    return Storm(
+        times["p50"],
+        times["max"],
+        run["completed"],
+        again / clients,
+        up_bytes / clients,
+        down_bytes / clients,
+    )
 
 
-def captured(pcap: bytes) -> tuple[int, int]:
-    """Segments that were sent again, and bytes down, but for ends of connections and the first with data, by
-    which `load` learns what the server speaks.
+def captured(pcap: bytes) -> tuple[int, int, int]:
+    """Segments that were sent again, and bytes up and down, but for ends of connections and the first with
+    data, by which `load` learns what the server speaks.
     """
     again: Counter[tuple[int, int]] = Counter()
+    up_bytes: Counter[tuple[int, int]] = Counter()
     down_bytes: Counter[tuple[int, int]] = Counter()
     with_data: dict[tuple[int, int], None] = {}
     seen, place = set(), 24
@@ -114,52 +158,62 @@ def captured(pcap: bytes) -> tuple[int, int]:
             key = (from_port, to_port, sequence, bool(flags & SYN))
             again[flow] += key in seen
             seen.add(key)
-        if from_port == PORT:
-            down_bytes[flow] += len(ip)
+        (down_bytes if from_port == PORT else up_bytes)[flow] += len(ip)
     counted = list(with_data)[1:]
-    return sum(again[flow] for flow in counted), sum(down_bytes[flow] for flow in counted)
+    up, down = (sum(count[flow] for flow in counted) for count in (up_bytes, down_bytes))
+    return sum(again[flow] for flow in counted), up, down
 
 
-def simulated(suite: str, clients: int, bearer: Path) -> Storm:
+def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     """The same in virtual time, in one cell."""
+    bearer = link.profile(folder, own_bps=FAST_BPS)
     times = bearer.with_suffix(f".{clients}.times")
-    times.write_text("".join(f"{number * APART_S:g}\n" for number in range(clients)))
+    times.write_text("".join(f"{number * link.apart_s(clients):g}\n" for number in range(clients)))
     fleet = settle(Fleet(arrivals=f"file:{times}", cells=1, timeout_s=TIMEOUT_S))
     spec = Job(Site(device="server", bearer=str(bearer)).priced(suite), None, fleet, 1, 1).spec()
     handshake = spec["classes"][0]["handshake"]
     handshake["messages"] = [one for one in handshake["messages"] if one["name"] != "NewSessionTicket"]
     report = virtual_time.simulate(spec)
     ready, traffic = report["handshake_s"], report["traffic"]
-    again, down_bytes = traffic["retransmissions"] / clients, traffic["down_bytes"] / clients
-    return Storm(ready["p50"], ready["max"], report["completed"], again, down_bytes)
+    again, up_bytes, down_bytes = (
+        traffic[name] / clients for name in ("retransmissions", "up_bytes", "down_bytes")
+    )
+    return Storm(ready["p50"], ready["max"], report["completed"], again, up_bytes, down_bytes)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs it; the exit status."""
-    parser = argparse.ArgumentParser(prog="tools.shared_link", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="tools.shared_link",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("suites", nargs="*", metavar="SUITE", default=list(SUITES))
     parser.add_argument("--clients", type=int, default=20)
-    parser.add_argument("--rate", type=int, default=24_000)
+    parser.add_argument("--within", type=float, default=0.02, metavar="S")
+    parser.add_argument("--up", type=int, default=24_000, metavar="BITS")
+    parser.add_argument("--down", type=int, default=24_000, metavar="BITS")
     parser.add_argument("--half-duplex", action="store_true")
+    parser.add_argument("--scheduler", choices=("round-robin", "proportional"))
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
+    link = Link(given.up, given.down, given.half_duplex, given.within)
+    runs = [("live", live, link), ("simulated", simulated, link)]
+    if given.scheduler is not None:
+        runs.append((given.scheduler, simulated, replace(link, scheduler=given.scheduler)))
     found = []
-    print(f"{'':40}{'ready':>10}{'last':>10}{'again':>8}{'bytes':>8}{'times':>8}")
+    print(f"{'':44}{'median':>10}{'last':>10}{'again':>8}{'up':>8}{'down':>8}")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        ways = {"half_duplex": given.half_duplex}
-        one_link = profile(folder, given.rate, own_bps=given.rate, **ways)
-        one_cell = profile(folder, given.rate, own_bps=FAST_BPS, **ways)
         for suite in given.suites:
-            for who, run, bearer in (("live", live, one_link), ("simulated", simulated, one_cell)):
-                alone, all_of_them = (run(suite, count, bearer) for count in (1, given.clients))
-                ratio = all_of_them.down_bytes / alone.down_bytes
-                print(
-                    f"{f'{suite}, {who}':40}{all_of_them.ready_p50_s:10.3f}{all_of_them.ready_max_s:10.3f}"
-                    f"{all_of_them.again:8.2f}{all_of_them.down_bytes:8.0f}{ratio:8.2f}",
-                    flush=True,
-                )
-                found.append({"suite": suite, "who": who, "alone": asdict(alone), "all": asdict(all_of_them)})
+            for who, run, shared in runs:
+                for clients in (1, given.clients):
+                    storm = run(suite, clients, shared, Path(name))
+                    print(
+                        f"{f'{suite}, {clients} {who}':44}{storm.ready_p50_s:10.3f}{storm.ready_max_s:10.3f}"
+                        f"{storm.again:8.2f}{storm.up_bytes:8.0f}{storm.down_bytes:8.0f}",
+                        flush=True,
+                    )
+                    found.append({"suite": suite, "who": who, "clients": clients, **asdict(storm)})
     if given.json is not None:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-import numpy as np
 import pytest
 
 from runs import printed
@@ -17,7 +16,6 @@ from shakedown.simulation.autoscaling import Autoscaling, parse_autoscaling
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.rate_curves import mean_clients
 from shakedown.simulation.retry import CONSTANT, Backoff, parse_backoff
-from shakedown.simulation.sessions import parse_sessions
 
 SUITE = "tls1.2/rsa/rsa2048/server"
 
@@ -123,35 +121,6 @@ def test_a_run_that_is_too_short_is_marked(shakedown):
     assert longer["clients"] >= 100_000
 
 
-def test_the_share_that_resumes_follows_the_sessions_lifetime():
-    def share(arrivals, text):
-        return settle(Fleet(arrivals=arrivals, sessions=text)).fleet.resumption
-
-    assert share("storm:1s", "lifetime=2h,interval=4h") == 0.5
-    assert share("storm:1s", "lifetime=2h,interval=4h,away=1h") == 0.25
-    assert share("storm:1s", "lifetime=2h,interval=1h,away=3h") == 0.0
-    assert share("poisson:1/s", "lifetime=2h,interval=1h") == pytest.approx(1.0 - math.exp(-2.0))
-    assert share("deterministic:1/s", "lifetime=59min,interval=1h") == 0.0
-    with pytest.raises(InputError, match="one of them"):
-        settle(Fleet(arrivals="storm:1s", sessions="lifetime=2h,interval=4h", resumption=0.1))
-
-
-def test_clients_drawn_one_by_one_resume_as_often():
-    """A storm of clients whose connections are drawn: period and phase, an outage, a lifetime."""
-    random = np.random.default_rng(1)
-    interval_s, away_s, lifetime_s = 3600.0, 900.0, 2700.0
-    last_s = away_s + interval_s * random.random(100_000)
-    sessions = parse_sessions("lifetime=45min,interval=1h,away=15min")
-    assert sessions.share(parse_arrivals("storm:1s")) == pytest.approx(
-        np.mean(last_s <= lifetime_s), abs=0.01
-    )
-    gaps_s = random.exponential(interval_s, 100_000)
-    steady = parse_sessions("lifetime=45min,interval=1h")
-    assert steady.share(parse_arrivals("poisson:9/s")) == pytest.approx(
-        np.mean(gaps_s <= lifetime_s), abs=0.01
-    )
-
-
 def test_admission_and_autoscaling_are_read():
     assert parse_admission("rate=60/min, burst=5") == Admission(1.0, 5, "reset")
     assert parse_admission("refuse=silence,rate=2/s").spec() == {
@@ -177,6 +146,7 @@ def test_admission_and_autoscaling_are_read():
         ("autoscale", "max=4,up=80", "0% to 100%"),
         ("autoscale", "max=4,interval=0s", "0.001"),
         ("sessions", "lifetime=2h", "interval is missing"),
+        ("sessions", "interval=2h", "lifetime is missing"),
     ],
 )
 def test_wrong_limits_are_refused(option, text, said):

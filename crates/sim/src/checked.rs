@@ -14,7 +14,8 @@ use shakedown_link::{Bearer, EnergySpec, MAX_SECONDS, Ns, Probability};
 pub(crate) struct Class {
     pub full: Plan,
     pub resumed: Option<Plan>,
-    pub resumption: Probability,
+    /// The share that resumes, from when on; the first is of time 0.
+    pub resumption: Vec<(Ns, Probability)>,
     pub bearer: Bearer,
     /// Its links take no time and lose nothing, so there is no need for any.
     pub is_instant: bool,
@@ -28,6 +29,19 @@ impl Class {
     fn needs_network(&self) -> bool {
         let plans = [Some(&self.full), self.resumed.as_ref()];
         !self.is_instant || plans.into_iter().flatten().any(|plan| plan.transport != TransportKind::Ideal)
+    }
+
+    /// The share of the clients that resume, of those that come at a time.
+    #[inline]
+    pub fn resumption(&self, at: Ns) -> Probability {
+        let passed = self.resumption.partition_point(|(from, _)| *from <= at);
+        self.resumption[passed.saturating_sub(1)].1
+    }
+
+    /// True where none ever resumes.
+    #[inline]
+    pub fn never_resumes(&self) -> bool {
+        self.resumption.len() == 1 && self.resumption[0].1.is_never()
     }
 
     /// What a client of the class speaks.
@@ -257,6 +271,22 @@ fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
 }
 
+fn resumption(spec: &ClassSpec) -> Result<Vec<(Ns, Probability)>, ScenarioError> {
+    let share = |key, value| {
+        Probability::new(value).ok_or(ScenarioError::Value { key, value, accepted: "0 to 1" })
+    };
+    let mut shares = vec![(Ns::ZERO, share("resumption", spec.resumption)?)];
+    for &(from_s, value) in &spec.resumption_steps {
+        let key = "resumption_steps";
+        check(key, from_s, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&from_s))?;
+        shares.push((Ns::from_secs_f64(from_s), share(key, value)?));
+    }
+    if shares.windows(2).any(|pair| pair[1].0 < pair[0].0) {
+        return Err(ScenarioError::ResumptionSteps);
+    }
+    Ok(shares)
+}
+
 pub(crate) fn class(
     number: usize,
     spec: &ClassSpec,
@@ -264,12 +294,7 @@ pub(crate) fn class(
     tcp: &TcpConfig,
 ) -> Result<Class, ScenarioError> {
     check("weight", spec.weight, "0 or more", spec.weight >= 0.0)?;
-    let share = "0 to 1";
-    let resumption = Probability::new(spec.resumption).ok_or(ScenarioError::Value {
-        key: "resumption",
-        value: spec.resumption,
-        accepted: share,
-    })?;
+    let resumption = resumption(spec)?;
     if spec.resumption > 0.0 && spec.resumed.is_none() {
         return Err(ScenarioError::NoResumed(spec.resumption));
     }

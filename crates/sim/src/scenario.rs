@@ -198,6 +198,9 @@ pub struct ClassSpec {
     /// The share of clients that resume.
     #[serde(default)]
     pub resumption: f64,
+    /// The shares from these times on, in seconds; `resumption` is then their mean over all clients.
+    #[serde(default)]
+    pub resumption_steps: Vec<(f64, f64)>,
     /// Its network.
     pub bearer: BearerSpec,
     /// The cells that it shares; `None`: each client has a link of its own.
@@ -401,6 +404,8 @@ pub enum ScenarioError {
         "server.balance follows client or cell and server.scaling is given; accepted with it: round-robin, least-connections"
     )]
     Scaling,
+    #[error("resumption_steps go back in time; accepted: rising times")]
+    ResumptionSteps,
     #[error("resumption is {0} and there is no resumed handshake; accepted: 0, or a resumed handshake")]
     NoResumed(f64),
     #[error(

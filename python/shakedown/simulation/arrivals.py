@@ -46,6 +46,8 @@ class Arrivals:
         backoff: clients that fail try again after pauses that double, and of which all is drawn.
         points: a curve's seconds and rates a second.
         at_s: a file's times, in rising order; eight bytes each, for there may be millions.
+        since_s: of a log, the time since the same host's connection before; infinite for its first.
+        is_daily: a curve is a day, which repeats itself.
     """
 
     text: str
@@ -56,6 +58,8 @@ class Arrivals:
     backoff: bool = False
     points: Points = ()
     at_s: Sequence[float] = ()
+    since_s: Sequence[float] = ()
+    is_daily: bool = False
 
     @property
     def span_s(self) -> float:
@@ -99,14 +103,17 @@ def parse_arrivals(text: str, folder: Path | None = None) -> Arrivals:
         return _storm(written, rest)
     if kind == "diurnal":
         try:
-            return Arrivals(written, "curve", points=diurnal(rest))
+            return Arrivals(written, "curve", points=diurnal(rest), is_daily=True)
         except InputError as error:
             raise _wrong(written, str(error)) from None
+    if kind == "log":
+        at_s, since_s = read_log(rest, folder)
+        return Arrivals(written, "file", at_s=at_s, since_s=since_s)
     if kind in FROM_FILE:
         path = Path(rest) if folder is None else folder / rest
         if kind == "rates":
             return Arrivals(written, "curve", points=read_rates(path))
-        return Arrivals(written, "file", at_s=read_log(path)) if kind == "log" else _file(written, path)
+        return _file(written, path)
     if kind == "bursts":
         return _bursts(written, rest)
     rate = _rate(written, rest)

@@ -17,7 +17,7 @@ from shakedown.simulation.autoscaling import Autoscaling, parse_autoscaling
 from shakedown.simulation.rate_curves import mean_clients
 from shakedown.simulation.records import Records, parse_records
 from shakedown.simulation.retry import CONSTANT, Backoff, parse_backoff
-from shakedown.simulation.sessions import parse_sessions
+from shakedown.simulation.sessions import Steps, parse_sessions
 
 DEFAULT_CLIENTS, DEFAULT_STORM_CLIENTS = 100_000, 10_000
 MAX_CLIENTS = 1_000_000_000
@@ -66,6 +66,7 @@ class Settled:
         timeout_s: how long a client waits in one attempt; None: as long as its transport bears.
         precision: half the width of each figure's 95 % interval, as a share of the figure; None for storms.
         max_events: a steady load is simulated longer until then, within so many events; 0: once.
+        resumption_steps: shares of clients that resume, from when on, where they are not always the fleet's.
     """
 
     fleet: Fleet
@@ -81,6 +82,7 @@ class Settled:
     records: Records | None
     precision: float | None
     max_events: int
+    resumption_steps: Steps = ()
 
     @property
     def retry(self) -> dict[str, Any] | None:
@@ -121,7 +123,8 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
     records = None if fleet.records is None else parse_records(fleet.records)
     clients = _clients(fleet, arrivals, records)
     replications = _replications(fleet, arrivals, clients)
-    fleet = _with_resumption(_with_cells(fleet, arrivals, clients // replications), arrivals)
+    fleet = _with_cells(fleet, arrivals, clients // replications)
+    fleet, steps = _with_resumption(fleet, arrivals)
     backoff = arrivals.backoff or fleet.retry is not None
     pauses = CONSTANT if not backoff else parse_backoff(fleet.retry) if fleet.retry else Backoff()
     timeout_s = fleet.timeout_s
@@ -173,19 +176,22 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
         records,
         precision,
         max_events,
+        steps,
     )
 
 
-def _with_resumption(fleet: Fleet, arrivals: Arrivals) -> Fleet:
-    """The fleet with the share of clients that resume, where their sessions' lifetime says it."""
+def _with_resumption(fleet: Fleet, arrivals: Arrivals) -> tuple[Fleet, Steps]:
+    """The fleet with the share of clients that resume, where their sessions' lifetime says it, and the shares
+    over time where they vary.
+    """
     if fleet.sessions is None:
-        return fleet
-    share = parse_sessions(fleet.sessions).share(arrivals)
-    if fleet.resumption not in (0.0, share):
+        return fleet, ()
+    found = parse_sessions(fleet.sessions).resuming(arrivals)
+    if fleet.resumption not in (0.0, found.share):
         raise InputError(
             f"resumption is {fleet.resumption:g} and sessions {fleet.sessions!r}; accepted: one of them"
         )
-    return replace(fleet, resumption=share)
+    return replace(fleet, resumption=found.share), found.steps
 
 
 def _autoscaling(fleet: Fleet) -> Autoscaling | None:

@@ -200,7 +200,7 @@ def simulate_mix(
             resumed = None
             if resumption > 0.0:
                 resumed = site.priced(resumed_of(full.trace.suite), kind.device, kind.bearer)
-            clients.append(Client(full, resumed, kind.weight, resumption))
+            clients.append(Client(full, resumed, kind.weight, kind.resumption))
     return run_mix(
         clients,
         settled,
@@ -278,7 +278,7 @@ def _part(
         "bearer": full.bearer.name,
         "weight": client.weight,
         "share": client.weight / whole,
-        "resumption": client.resumption,
+        "resumption": client.share_resuming(settled),
         "clients": report["clients"],
         "failed": report["failed"],
         "ready_s": spread(report["handshake_s"], missing),

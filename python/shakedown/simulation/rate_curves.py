@@ -96,29 +96,49 @@ def mean_clients(points: Points) -> float:
     )
 
 
-def read_log(path: Path) -> array[float]:
-    """Times of arrival from an access log in the common format, whose times are whole seconds: the clients of
-    a second are spread evenly over it. Raises `InputError`.
+KEPT_OPEN = ",keep-alive="
+
+
+def read_log(text: str, folder: Path | None = None) -> tuple[array[float], array[float]]:
+    """Connections of an access log in the common format, `PATH` or `PATH,keep-alive=75s`: when each comes,
+    and the time since the same host's one before (infinite for its first).
+
+    Each line is a connection; with keep-alive, lines of a host that are no further apart are one. Times are
+    whole seconds, so the connections of a second are spread evenly over it. Raises `InputError`.
     """
-    seconds: Counter[int] = Counter()
+    name, kept, duration = text.rpartition(KEPT_OPEN)
+    open_s = parse_duration_s(duration) if kept else -1.0
+    path = Path(name if kept else text) if folder is None else folder / (name if kept else text)
+    accepted = 'accepted: an access log with lines as 192.0.2.1 - - [10/Oct/2026:13:55:36 +0200] "GET …"'
+    opened: dict[str, int] = {}
+    last: dict[str, int] = {}
+    found: list[tuple[int, float]] = []
     for number, line in _lines(path, MAX_LOG_BYTES, "access log"):
         if not line.strip():
             continue
         try:
-            seconds[_second(line.split("[", 1)[1].split("]", 1)[0])] += 1
+            second = _second(line.split("[", 1)[1].split("]", 1)[0])
         except (IndexError, ValueError):
-            accepted = "accepted: an access log with times as [10/Oct/2026:13:55:36 +0200]"
             raise InputError(f"{path}, line {number}: no time; {accepted}") from None
-    if not seconds:
+        host = line.split(None, 1)[0]
+        before = last.get(host)
+        last[host] = second
+        if before is not None and second - before <= open_s:
+            continue
+        # Servers write lines when a request ends, so a line may be earlier than the one before it.
+        found.append((second, math.inf if before is None else float(max(0, second - opened[host]))))
+        opened[host] = second
+    if not found:
         raise InputError(f"{path}: holds no lines; accepted: an access log")
-    first = min(seconds)
-    if max(seconds) - first > MAX_CURVE_S:
-        raise InputError(f"{path}: {max(seconds) - first:,} s; accepted: {MAX_CURVE_S:,.0f} s at most")
+    found.sort(key=lambda one: one[0])
+    first = found[0][0]
+    if found[-1][0] - first > MAX_CURVE_S:
+        raise InputError(f"{path}: {found[-1][0] - first:,} s; accepted: {MAX_CURVE_S:,.0f} s at most")
+    seconds = Counter(second for second, _ in found)
     times = array("d")
-    for second in sorted(seconds):
-        many = seconds[second]
+    for second, many in seconds.items():
         times.extend(second - first + (place + 0.5) / many for place in range(many))
-    return times
+    return times, array("d", (since_s for _, since_s in found))
 
 
 @lru_cache(maxsize=1024)

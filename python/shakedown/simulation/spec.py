@@ -37,6 +37,10 @@ class Client:
         """
         return None if settled.records is None else self.full.record(settled.records.size_bytes)
 
+    def share_resuming(self, settled: Settled) -> float:
+        """The share of them that resume."""
+        return settled.fleet.resumption if self.resumption is None else self.resumption
+
     def sides(self, *which: Side) -> list[Price]:
         """The work of these sides, or of both, in all of its handshakes."""
         prices = [one for one in (self.full, self.resumed) if one is not None]
@@ -113,7 +117,7 @@ def mean_work_s(clients: Sequence[Client], settled: Settled) -> float:
         records_s = sends * record_work_s(one, settled) if sends else 0.0
         if one.resumed is None:
             return full_s + records_s
-        share = settled.fleet.resumption if one.resumption is None else one.resumption
+        share = one.share_resuming(settled)
         return share * one.resumed.service_s.mean + (1.0 - share) * full_s + records_s
 
     return sum(one.weight * work_s(one) for one in clients) / sum(one.weight for one in clients)
@@ -127,12 +131,14 @@ def rounded(width_s: float) -> float:
 
 def _class(client: Client, settled: Settled) -> dict[str, Any]:
     full = client.full
-    share = settled.fleet.resumption if client.resumption is None else client.resumption
     return {
         "weight": client.weight,
         "handshake": priced_spec(full),
         "resumed": None if client.resumed is None else priced_spec(client.resumed),
-        "resumption": 0.0 if client.resumed is None else share,
+        "resumption": 0.0 if client.resumed is None else client.share_resuming(settled),
+        "resumption_steps": (
+            settled.resumption_steps if client.resumed is not None and client.resumption is None else ()
+        ),
         "bearer": bearer_spec(full.bearer, from_idle=full.from_idle),
         "cell": cell_spec(full.bearer, settled.fleet.cells, from_idle=settled.fleet.from_idle),
         "record_work_s": record_work_s(client, settled),

@@ -42,7 +42,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             let Some(part) = self.part else {
                 return Some(Arrival { at, number, is_passed: false });
             };
-            if self.own_server(number, self.kind(number).0) % part.of == part.number {
+            if self.own_server(number, self.kind(number, at).0) % part.of == part.number {
                 return Some(Arrival { at, number, is_passed: false });
             }
             if number == self.scenario.warmup_clients {
@@ -78,7 +78,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             }
             self.outcome.counted += 1;
         }
-        let (class, resumes) = self.kind(number);
+        let (class, resumes) = self.kind(number, now);
         let free = self.own_server(number, class) as usize;
         let slot = self.free[free].pop().unwrap_or_else(|| {
             let slot = self.clients.len() as u32;
@@ -121,16 +121,17 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.act(now, slot);
     }
 
+    /// The class of a client that comes at a time, and whether it resumes.
     #[inline]
-    pub(super) fn kind(&self, number: u64) -> (u16, bool) {
+    pub(super) fn kind(&self, number: u64, at: Ns) -> (u16, bool) {
         let classes = &self.setup.classes;
-        if classes.len() == 1 && classes[0].resumption.is_never() {
+        if classes.len() == 1 && classes[0].never_resumes() {
             return (0, false);
         }
         let mut stream = Stream::of(self.seed, number, KIND);
         let share = stream.uniform();
         let class = self.setup.shares.iter().position(|upto| share < *upto).unwrap_or(classes.len() - 1);
-        (class as u16, classes[class].resumption.happens(&mut stream))
+        (class as u16, classes[class].resumption(at).happens(&mut stream))
     }
 
     pub(super) fn begin(&mut self, now: Ns, slot: u32) {

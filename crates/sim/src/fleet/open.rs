@@ -226,7 +226,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     fn earlier_place(&self, index: u64) -> (u32, u16) {
         // No client of the run has such a number.
         let number = u64::MAX - index;
-        let class = self.kind(number).0;
+        let class = self.kind(number, Ns::ZERO).0;
         (self.earlier_server(number, class, index), class)
     }
 

@@ -90,6 +90,7 @@ impl Replay {
             handshake: self.handshake.clone(),
             resumed: None,
             resumption: 0.0,
+            resumption_steps: Vec::new(),
             bearer: self.bearer.clone(),
             cell: None,
             record_work_s: 0.0,

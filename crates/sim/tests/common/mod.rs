@@ -84,6 +84,7 @@ pub fn class(handshake: PricedHandshake, bearer: BearerSpec) -> ClassSpec {
         handshake,
         resumed: None,
         resumption: 0.0,
+        resumption_steps: Vec::new(),
         bearer,
         cell: None,
         record_work_s: 0.0,

@@ -102,6 +102,7 @@ pub fn scenario(handshake: PricedHandshake, bearer: BearerSpec, clients: u64) ->
             handshake,
             resumed: None,
             resumption: 0.0,
+            resumption_steps: Vec::new(),
             bearer,
             cell: None,
             record_work_s: 0.0,

@@ -232,7 +232,7 @@ def _simulated_mix(
         full = recorded_on(place, traces[kind.suite], from_idle=settled.fleet.from_idle)
         resumption = kind.share_resuming(settled.fleet)
         again = recorded_on(place, traces[resumed_of(full.trace.suite)]) if resumption > 0.0 else None
-        return Client(full, again, kind.weight, resumption)
+        return Client(full, again, kind.weight, kind.resumption)
 
     try:
         clients = [client(plain) for plain in mix.kinds]
