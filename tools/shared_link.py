@@ -12,8 +12,9 @@ lost.
 
 A client that is ready is not at the end of what it causes: copies of flights are still in the queue, and
 servers send more until they are acknowledged. So both programs go on until the link has been silent for a
-while. The ends of connections, which the simulator does not have, do not count. The emulated bearer serves
-packets in the order in which they come; another scheduler is simulated beside it.
+while. `load` closes each connection; in the simulator both sides send a message of as many bytes after the
+handshake. The emulated bearer serves packets in the order in which they come; another scheduler is simulated
+beside it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from shakedown.native import virtual_time
 from shakedown.native.scenario import Fleet
@@ -39,10 +41,14 @@ GATEWAY, PORT = "198.18.0.2", 9204
 OURS = f"{sys.executable} -m shakedown"
 SUITES = ("tls1.3/psk", "tls1.3/x25519/p256/server")
 DELAY_MS = 95
-SILENT_S = 30
+SILENT_S = 20
+CONGESTION = "reno"
+"""What a network namespace of any Linux may use."""
 TIMEOUT_S = 300
 FAST_BPS = 10**9
-FIN, SYN, RST = 1, 2, 4
+END_BYTES = {"client": 24 + 2 * 52, "server": 2 * 52 - 52}
+"""What a side sends at the end beyond the header of one segment: an alert, FIN and acknowledgement."""
+SYN, RST = 2, 4
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,9 @@ def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     log, capture = (
         bearer.with_suffix(f".{suite.replace('/', '-')}.{clients}.{end}") for end in ("log", "pcap")
     )
-    server = f"exec {OURS} serve {suite} --listen {GATEWAY}:{PORT} > {log} 2>&1"
+    server = (
+        f"exec {OURS} serve {suite} --listen {GATEWAY}:{PORT} --handshake-timeout {TIMEOUT_S}s > {log} 2>&1"
+    )
     options = (
         f"--arrivals deterministic --rate {1.0 / link.apart_s(clients):g}/s "
         f"--duration {link.within_s + 10:g}s "
@@ -117,8 +125,9 @@ def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     load = f"{OURS} load tls://{GATEWAY}:{PORT} {suite} {options}"
     # The server ends with the client's command, and what its connections would still send with it.
     client = f"until grep -q listening {log}; do sleep 0.1; done; {load}; status=$?; {QUIET} exit $status"
-    command = [*OURS.split(), "bearer", "run", "--pcap", capture, "--pair", server, bearer]
-    done = subprocess.run([*command, "--", "sh", "-c", client], capture_output=True, text=True, check=False)
+    command = [*OURS.split(), "bearer", "run", "--congestion-control", CONGESTION, "--pcap", str(capture)]
+    command += ["--pair", server, str(bearer), "--", "sh", "-c", client]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
     (run,) = json.loads(done.stdout)
@@ -135,7 +144,7 @@ def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
 
 
 def captured(pcap: bytes) -> tuple[int, int, int]:
-    """Segments that were sent again, and bytes up and down, but for ends of connections and the first with
+    """Segments that were sent again, and bytes up and down, without resets and the first connection with
     data, by which `load` learns what the server speaks.
     """
     again: Counter[tuple[int, int]] = Counter()
@@ -150,7 +159,7 @@ def captured(pcap: bytes) -> tuple[int, int, int]:
         from_port, to_port, sequence = struct.unpack_from(">HHI", tcp)
         flow, flags = (min(from_port, to_port), max(from_port, to_port)), tcp[13]
         payload = len(ip) - 4 * (ip[0] & 15) - 4 * (tcp[12] >> 4)
-        if flags & RST or (flags & FIN and payload == 0):
+        if flags & RST:
             continue
         if payload > 0:
             with_data[flow] = None
@@ -164,6 +173,20 @@ def captured(pcap: bytes) -> tuple[int, int, int]:
     return sum(again[flow] for flow in counted), up, down
 
 
+def closed(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A handshake without tickets, and with the end of its connection."""
+    handshake = [one for one in messages if one["name"] != "NewSessionTicket"]
+    last = handshake[-1]
+    nothing = {"kind": "constant", "s": 0.0}
+    flight = last["flight"] + (last["from"] == "server")
+    alert = {**last, "name": "Alert", "generate": nothing, "process": nothing}
+    return [
+        *handshake,
+        {**alert, "from": "client", "bytes": END_BYTES["client"], "flight": flight},
+        {**alert, "from": "server", "bytes": END_BYTES["server"], "flight": flight + 1},
+    ]
+
+
 def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     """The same in virtual time, in one cell."""
     bearer = link.profile(folder, own_bps=FAST_BPS)
@@ -172,7 +195,8 @@ def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     fleet = settle(Fleet(arrivals=f"file:{times}", cells=1, timeout_s=TIMEOUT_S))
     spec = Job(Site(device="server", bearer=str(bearer)).priced(suite), None, fleet, 1, 1).spec()
     handshake = spec["classes"][0]["handshake"]
-    handshake["messages"] = [one for one in handshake["messages"] if one["name"] != "NewSessionTicket"]
+    spec["tcp"]["congestion"] = CONGESTION
+    handshake["messages"] = closed(handshake["messages"])
     report = virtual_time.simulate(spec)
     ready, traffic = report["handshake_s"], report["traffic"]
     again, up_bytes, down_bytes = (

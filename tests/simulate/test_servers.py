@@ -29,6 +29,34 @@ def test_pauses_are_read_and_handed_to_the_core():
 
 
 @pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--arrivals", "storm:1s+backoff"),
+            "--timeout 30s --retries 10 --retry base=1s,factor=2,max=60s,jitter=full",
+        ),
+        (
+            ("--arrivals", "storm:1s", "--retries", "3", "--timeout", "500ms"),
+            "--timeout 0.5s --retries 3 --retry base=1s,factor=1,jitter=none",
+        ),
+        (
+            ("--arrivals", "storm:1s", "--retries", "2", "--timeout", "2s", "--retry", "base=3s,jitter=0.2"),
+            "--timeout 2s --retries 2 --retry base=3s,factor=2,max=60s,jitter=0.2",
+        ),
+    ],
+)
+def test_a_row_names_the_options_that_decide_when_clients_try_again(shakedown, options, said):
+    """Defaults, too; and repeated as options, they are the same fleet."""
+    slow = ("--server-device", "cortex-m4", "--clients", "300", "--bearer", "nb-iot:congestion=reno")
+    command = ("simulate", SUITE, *slow, *options)
+    shown = shakedown(*command).stdout
+    assert f"times ({said})" in shown
+    assert shakedown(*command, *said.split()).stdout == shown
+    (row,) = printed(shakedown(*command, "--json"))
+    assert (row["tcp"]["congestion"], row["tcp"]["initial_window"]) == ("reno", 10)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("bas=1s", "base"),

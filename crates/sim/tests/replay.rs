@@ -338,6 +338,31 @@ fn mixtures_have_their_weights_and_resumption_its_share() {
     assert!((resumed - 0.4).abs() < 0.015, "{resumed}");
 }
 
+/// Of two halves of the clients, a tenth and nine tenths resume: a client's time of arrival decides.
+#[test]
+fn the_share_that_resumes_may_change_over_time() {
+    let answered = |s| {
+        let mut request = service(constant(s));
+        request.messages.push(message(Sender::Server, "Response", 1, 2, 1));
+        request
+    };
+    let mut changing = class(answered(0.0), instant());
+    changing.resumed = Some(answered(0.001));
+    changing.resumption = 0.5;
+    let resumed = |steps: &[(f64, f64)]| {
+        let mut class = changing.clone();
+        class.resumption_steps = steps.to_vec();
+        let outcome = run(scenario(vec![class], 40_000, ArrivalSpec::Deterministic { per_s: 100.0 }));
+        1.0 - share_up_to(&outcome.classes[0].ready, 0)
+    };
+    let within = |found: f64, expected: f64| assert!((found - expected).abs() < 0.01, "{found}, {expected}");
+    // Clients come for 400 s.
+    within(resumed(&[(0.0, 0.1), (200.0, 0.9)]), 0.5);
+    within(resumed(&[(0.0, 0.1), (300.0, 0.9)]), 0.3);
+    within(resumed(&[(100.0, 0.9)]), 0.25 * 0.5 + 0.75 * 0.9);
+    within(resumed(&[(0.0, 0.0)]), 0.0);
+}
+
 #[test]
 fn energy_is_power_times_time_and_unknown_where_a_power_is() {
     let mut bearer = path(8000.0, 8000.0, 100.0);
@@ -411,6 +436,12 @@ fn impossible_scenarios_are_refused_with_the_key() {
         ("the weights of all classes are 0", |scenario| scenario.classes[0].weight = 0.0),
         ("resumption is 0.5 and there is no resumed handshake", |scenario| {
             scenario.classes[0].resumption = 0.5
+        }),
+        ("resumption_steps go back in time", |scenario| {
+            scenario.classes[0].resumption_steps = vec![(2.0, 0.5), (1.0, 0.5)];
+        }),
+        ("resumption_steps is 1.5", |scenario| {
+            scenario.classes[0].resumption_steps = vec![(0.0, 1.5)];
         }),
         ("class 0: up_bits_per_s is 0", |scenario| scenario.classes[0].bearer.up_bits_per_s = Some(0.0)),
         ("handshake test has no messages", |scenario| scenario.classes[0].handshake.messages.clear()),

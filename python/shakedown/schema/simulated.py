@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from shakedown.schema.base import Amount, Basis, Bounds, Count, Number, Object, Text
 from shakedown.schema.predictions import Failed, GuessedFigure, PartWithoutCost, Promise
+from shakedown.schema.profiles import HostTcp
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -101,6 +102,17 @@ class Traffic(Object, frozen=True, kw_only=True):
     down_bytes: Count
     retransmissions: Count
     dropped: dict[str, Count]
+
+
+class Pauses(Object, frozen=True, kw_only=True):
+    """Pauses between attempts: the first, the ratio of each to the one before, the longest, and the share of
+    a pause that is random.
+    """
+
+    base_s: Number
+    factor: Number
+    max_s: Number
+    jitter: Share
 
 
 class Admission(Object, frozen=True, kw_only=True):
@@ -243,6 +255,7 @@ class Counted(Object, frozen=True, kw_only=True):
     There are `servers` alike, each with `workers`; `balance` is which of them a connection goes to. With
     `autoscaling` they are the first, and `utilisation` is that of those in service.
     `energy_j` is the handshake itself, `wake_tail_j` what waking the radio and its inactivity tail add.
+    A client tries again up to `retries` times after `pauses`; `tcp` is how both hosts do TCP, null without.
     `own_links`: clients came at once over a shared medium, no number of `cells` was given, and each had a
     link of its own: times are then those of an empty cell.
     """
@@ -282,6 +295,8 @@ class Counted(Object, frozen=True, kw_only=True):
     access: Access | None
     timeout_s: Number | None
     retries: Count
+    pauses: Pauses | None = None
+    tcp: HostTcp | None = None
     replications: Count
     warmup_clients: Count
     precision: Precision | None = None

@@ -141,7 +141,8 @@ def _counted(arrivals: Arrivals) -> Any:  # noqa: ANN401 - a function of an arra
         line = np.clip(np.searchsorted(at_s, times_s, side="right") - 1, 0, len(at_s) - 2)
         rates = np.interp(times_s, at_s, per_s)
         part = (times_s - at_s[line]) * (per_s[line] + rates) / 2.0
-        return days * areas[-1] + before + areas[line] + part
+        counted: Numbers = days * areas[-1] + before + areas[line] + part
+        return counted
 
     return until
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import reduce
 from typing import Any
 
@@ -272,6 +272,8 @@ def figures(
         "own_links": _own_links(settled, clients),
         "timeout_s": settled.timeout_s,
         "retries": settled.retries,
+        "pauses": asdict(settled.backoff) if settled.retries else None,
+        "tcp": clients[0].full.bearer.tcp if not all(one.full.trace.datagrams for one in clients) else None,
         "replications": report["replications"],
         "warmup_clients": report["warmup_clients"] // report["replications"],
         "precision": report["precision"],

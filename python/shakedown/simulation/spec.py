@@ -131,14 +131,13 @@ def rounded(width_s: float) -> float:
 
 def _class(client: Client, settled: Settled) -> dict[str, Any]:
     full = client.full
+    varies = settled.resumption_steps and client.resumed is not None and client.resumption is None
     return {
         "weight": client.weight,
         "handshake": priced_spec(full),
         "resumed": None if client.resumed is None else priced_spec(client.resumed),
         "resumption": 0.0 if client.resumed is None else client.share_resuming(settled),
-        "resumption_steps": (
-            settled.resumption_steps if client.resumed is not None and client.resumption is None else ()
-        ),
+        **({"resumption_steps": settled.resumption_steps} if varies else {}),
         "bearer": bearer_spec(full.bearer, from_idle=full.from_idle),
         "cell": cell_spec(full.bearer, settled.fleet.cells, from_idle=settled.fleet.from_idle),
         "record_work_s": record_work_s(client, settled),

@@ -98,7 +98,7 @@ impl Tcp {
         self.undo = None;
         self.first_resent_stamp = 0;
         self.timeouts = 0;
-        self.total_resent = 0;
+        self.opening_resent = std::mem::take(&mut self.total_resent);
         self.window = Window::new(config.congestion, if cut { 1 } else { config.initial_window });
         self.window.threshold = INFINITE;
         self.bbr = None;

@@ -143,6 +143,8 @@ pub struct Tcp {
     lost: u32,
     resent: u32,
     total_resent: u32,
+    /// SYNs or SYN-ACKs sent again, once it is open.
+    opening_resent: u32,
     timeouts: u32,
     opening_timeouts: u32,
     high: u32,
@@ -229,6 +231,7 @@ impl Tcp {
             lost: 0,
             resent: 0,
             total_resent: 0,
+            opening_resent: 0,
             timeouts: 0,
             opening_timeouts: 0,
             high: 0,
@@ -341,7 +344,7 @@ impl Tcp {
     /// Segments sent again so far.
     #[must_use]
     pub fn retransmissions(&self) -> u32 {
-        self.total_resent
+        self.opening_resent + self.total_resent
     }
 
     /// When [`timeout`](Self::timeout) wants to be called, if ever.

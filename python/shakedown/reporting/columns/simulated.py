@@ -287,7 +287,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
             yield f"{name}: failed: {failures(row.failed)}{_others(row)}"
         again = row.attempts - row.clients - row.warmup_clients * row.replications
         if row.retries and again > 0:
-            yield f"{name}: clients tried again {again:,} times"
+            yield f"{name}: {tried_again(row, again)}"
         yield from (f"{name}: {said}" for said in (*server_notes(row), *record_note(row)))
         if row.endpoints is not UNSET:
             yield f"{name}: {_agreement(row.endpoints)}"
@@ -301,6 +301,20 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
             for part in (*row.energy_j.missing, *row.wake_tail_j.missing)
         )
         yield from energy_notes(zip(names, rows, strict=True), tail="wake_tail_j" in columns)
+
+
+_JITTER = {0.0: "none", 0.5: "half", 1.0: "full"}
+
+
+def tried_again(row: Simulated | SimulatedMix, again: int) -> str:
+    """How often clients tried again, and the options that decided when, defaults included."""
+    options = [] if row.timeout_s is None else [f"--timeout {row.timeout_s:g}s"]
+    options.append(f"--retries {row.retries}")
+    if (pauses := row.pauses) is not None:
+        longest = f",max={pauses.max_s:g}s" if pauses.factor > 1.0 else ""
+        jitter = _JITTER.get(pauses.jitter, f"{pauses.jitter:g}")
+        options.append(f"--retry base={pauses.base_s:g}s,factor={pauses.factor:g}{longest},jitter={jitter}")
+    return f"clients tried again {again:,} times ({' '.join(options)})"
 
 
 def _others(row: Simulated | SimulatedMix) -> str:
@@ -421,7 +435,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
         yield f"failed: {failures(row.failed)}{_others(row)}"
     again = row.attempts - row.clients - row.warmup_clients * row.replications
     if row.retries and again > 0:
-        yield f"clients tried again {again:,} times"
+        yield tried_again(row, again)
     yield from (*server_notes(row), *record_note(row))
     yield from no_figures(kinds)
 

@@ -104,6 +104,16 @@ fn without_loss_a_flight_takes_what_arithmetic_says() {
     assert_eq!(pair.client.retransmissions() + pair.server.retransmissions(), 0);
 }
 
+#[test]
+fn what_opens_a_connection_counts_where_it_is_sent_again() {
+    // A second one way: the SYN goes again after one, the SYN-ACK when that comes and by its own timer.
+    let bearer = spec(r#"{"up_bits_per_s": 1e9, "down_bits_per_s": 1e9, "traversal_s": 1.2}"#);
+    let mut pair = Pair::new(&bearer, TcpConfig::default(), 0);
+    assert!(pair.run_until(|pair| pair.server.state() == State::Established));
+    assert_eq!(pair.client.retransmissions(), 2, "at about 1 and 2 s of 2.4");
+    assert!(pair.server.retransmissions() >= 2, "{}", pair.server.retransmissions());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::default())]
     /// Unless an end gives up, after as many timeouts as a host is told to bear.
