@@ -107,7 +107,7 @@ def read_log(text: str, folder: Path | None = None) -> tuple[array[float], array
     whole seconds, so the connections of a second are spread evenly over it. Raises `InputError`.
     """
     name, kept, duration = text.rpartition(KEPT_OPEN)
-    open_s = parse_duration_s(duration) if kept else -1.0
+    open_s = parse_duration_s(duration) if kept else None
     path = Path(name if kept else text) if folder is None else folder / (name if kept else text)
     accepted = 'accepted: an access log with lines as 192.0.2.1 - - [10/Oct/2026:13:55:36 +0200] "GET …"'
     opened: dict[str, int] = {}
@@ -122,8 +122,8 @@ def read_log(text: str, folder: Path | None = None) -> tuple[array[float], array
             raise InputError(f"{path}, line {number}: no time; {accepted}") from None
         host = line.split(None, 1)[0]
         before = last.get(host)
-        last[host] = second
-        if before is not None and second - before <= open_s:
+        last[host] = second if before is None else max(before, second)
+        if open_s is not None and before is not None and second - before <= open_s:
             continue
         # Servers write lines when a request ends, so a line may be earlier than the one before it.
         found.append((second, math.inf if before is None else float(max(0, second - opened[host]))))
