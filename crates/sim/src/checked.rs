@@ -272,9 +272,8 @@ fn check_arrivals(scenario: &Scenario) -> Result<(), ScenarioError> {
 }
 
 fn resumption(spec: &ClassSpec) -> Result<Vec<(Ns, Probability)>, ScenarioError> {
-    let share = |key, value| {
-        Probability::new(value).ok_or(ScenarioError::Value { key, value, accepted: "0 to 1" })
-    };
+    let share =
+        |key, value| Probability::new(value).ok_or(ScenarioError::Value { key, value, accepted: "0 to 1" });
     let mut shares = vec![(Ns::ZERO, share("resumption", spec.resumption)?)];
     for &(from_s, value) in &spec.resumption_steps {
         let key = "resumption_steps";
