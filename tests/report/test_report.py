@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import vl_convert
+from msgspec import structs
 
 import real
 from browser import Browser
@@ -119,6 +120,17 @@ def test_what_intervals_do_not_show_is_not_said():
     for line in (resumption, mutual):
         assert "bytes" in line
         assert "time" not in line
+
+
+def test_what_cannot_be_is_not_said():
+    """A client that signs as well does not work less, whatever was measured beside other work."""
+    alone, mutual = real.known(SUITES[0]), real.known(SUITES[1])
+    quick = structs.replace(mutual.handshake, client_us=alone.handshake.client_us)
+    quick = structs.replace(
+        quick, client_us=structs.replace(quick.client_us, mean=0.5 * quick.client_us.mean)
+    )
+    said = map(plain, findings(results_of([alone, structs.replace(mutual, handshake=quick)])))
+    assert next(one for one in said if "authenticate" in one).endswith("more bytes are sent.")
 
 
 def test_ratios_of_rough_means_are_rough():
