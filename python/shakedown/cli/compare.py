@@ -28,7 +28,7 @@ FOLDER = click.Path(path_type=Path)
 
 @click.command(
     "compare",
-    epilog="Example: shakedown compare --pair tls1.2/psk tls1.3/psk --blocks 8",
+    epilog="Example: shakedown compare --pair tls1.2/psk tls1.3/psk --blocks 12",
 )
 @click.argument("folders", nargs=-1, type=FOLDER, metavar="[BEFORE AFTER]")
 @click.option(
