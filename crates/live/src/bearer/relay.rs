@@ -123,6 +123,7 @@ struct Peer {
 }
 
 /// One direction of a connection: what was read and not yet written.
+#[derive(Default)]
 struct Pipe {
     buffer: Vec<u8>,
     from: usize,
@@ -131,10 +132,6 @@ struct Pipe {
 }
 
 impl Pipe {
-    fn new() -> Self {
-        Self { buffer: Vec::new(), from: 0, is_ended: false, is_shut: false }
-    }
-
     fn is_empty(&self) -> bool {
         self.from == self.buffer.len()
     }
@@ -209,7 +206,7 @@ impl Connection {
             }
             _ => {}
         }
-        Ok(Self { near, far: far.into(), up: Pipe::new(), down: Pipe::new() })
+        Ok(Self { near, far: far.into(), up: Pipe::default(), down: Pipe::default() })
     }
 
     /// Moves what can be moved; false once nothing will ever move again.
