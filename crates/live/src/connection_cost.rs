@@ -6,7 +6,7 @@
 //! For each side, the CPU time of a connection less the CPU time of the same handshake in memory has two parts. A fixed
 //! part: accept, read, write and close, the kernel's TCP, the TLS library's connection object, and the event loop. And a
 //! part proportional to the handshake, which is slower than in memory because the kernel and other connections evict its
-//! code and data from the caches. Handshakes of different lengths separate the two parts ([`line`]). On loopback the
+//! code and data from the caches. Handshakes of different lengths separate the two parts ([`line()`]). On loopback the
 //! kernel accounts part of the receiver's work to the sender, as for any server on the same machine as its clients.
 //!
 //! The cost of a KiB (the kernel's copying) is measured separately, with sockets without TLS.

@@ -83,6 +83,11 @@ def utilisation(row: Row) -> str:
     return f"{share(most) if known else bounded(share, None, most, None)}{unstable}"
 
 
+def goes_on(rate_per_s: float | None, arrivals: str) -> bool:
+    """True of clients that come at a steady rate, or at one that changes: no storm, which has an end."""
+    return rate_per_s is not None or arrivals.startswith(("diurnal:", "rates:", "log:"))
+
+
 def recovery(row: Row) -> str:
     """When the last client was in; a fleet of which some gave up has not recovered."""
     if row.get("failed"):
@@ -119,7 +124,7 @@ FLEETS = (
     _FAILED,
     Column(key="recovery_s", name="recovery time", unit="s", rank=ALWAYS,
            meaning="until the last client is ready",
-           text=lambda row: NOTHING if row.get("rate_per_s") is not None else recovery(row)),
+           text=lambda row: NOTHING if goes_on(row["rate_per_s"], row["arrivals"]) else recovery(row)),
     Column(key="energy_mean_j", name="energy", unit="J", rank=USUAL, meaning="mean of a client",
            text=lambda row: "unknown" if row.get("energy_missing") else energy(row["energy_mean_j"])),
     Column(key="wake_tail_j", name="wake and tail", unit="J", rank=ROOM,
@@ -156,8 +161,8 @@ def _precision(one: Simulated | SimulatedMix) -> dict[str, Any]:
 
 
 def _of_load(row: dict[str, Any]) -> dict[str, Any]:
-    """Steady loads have no recovery; the mean of a storm says little."""
-    if row["rate_per_s"] is not None:
+    """Loads that go on have no recovery; the mean of a storm says little."""
+    if goes_on(row["rate_per_s"], row["arrivals"]):
         row |= {"recovery_s": None, "recovery_low_s": None}
     if row.get("energy_missing"):
         row |= {"energy_mean_j": None}
@@ -166,8 +171,10 @@ def _of_load(row: dict[str, Any]) -> dict[str, Any]:
 
 def shown(rows: Sequence[Row]) -> list[Column]:
     """The columns that say something of these fleets: of storms when they are over, of loads the mean."""
-    steady = all(row["rate_per_s"] is not None for row in rows)
-    hidden = {"recovery_s"} if steady else {"ready_mean_s", "modelled_ready_s"}
+    if all(goes_on(row["rate_per_s"], row["arrivals"]) for row in rows):
+        hidden = {"recovery_s"}
+    else:
+        hidden = {"ready_mean_s", "modelled_ready_s"}
     if all(row.get("energy_missing") for row in rows):
         hidden |= {"energy_mean_j", "wake_tail_j"}
     if all(row.get(f"records_utilisation{end}") is None for row in rows for end in ("", "_low")):
@@ -320,7 +327,7 @@ def tried_again(row: Simulated | SimulatedMix, again: int) -> str:
 def _others(row: Simulated | SimulatedMix) -> str:
     """What became of the clients of a storm that did not fail."""
     last = flat(builtins(row)).get("recovery_s")
-    if row.rate_per_s is not None or last is None:
+    if goes_on(row.rate_per_s, row.arrivals) or last is None:
         return ""
     if not row.completed:
         return "; no client was ready"
