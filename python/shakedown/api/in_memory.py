@@ -20,6 +20,8 @@ from shakedown.schema.measured import Measurement
 from shakedown.schema.options import options_of
 from shakedown.schema.primitives import Timing
 
+NEW_KEY_LOG = "another name: a key log is never replaced, for it may hold secrets that other programs wrote"
+
 
 @one_or_rows
 @checked
@@ -175,8 +177,7 @@ def write_capture(
     check_free(path, replace)
     targets = [(path, replace)]
     if keylog is not None:
-        # A key log is never replaced: other programs' secrets may be in it.
-        check_free(Path(keylog), accepted="another name")
+        check_free(Path(keylog), accepted=NEW_KEY_LOG)
         targets.append((Path(keylog), False))
     check_distinct([target for target, _ in targets], options.files())
     # The core writes into a folder of its own; what comes out takes its name once it is whole.

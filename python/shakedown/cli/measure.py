@@ -70,7 +70,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
 @click.option(
     "--keylog",
     type=FILE,
-    help="Write the key log that decrypts the capture.",
+    help="Write the key log that decrypts the capture. An existing one is never replaced.",
 )
 @click.option(
     "--messages/--no-messages",
@@ -120,8 +120,7 @@ def command(
     if pcap is not None:
         check_free(pcap, force)
     if keylog is not None:
-        # Other programs' secrets may be in it: --force is for what can be made again.
-        check_free(keylog, accepted="another name")
+        check_free(keylog, accepted=in_memory.NEW_KEY_LOG)
     names = [native.canonical(suite) for suite in suites]
     if any(options[name] for name in WTLS_ONLY) and not all(name.startswith("wtls/") for name in names):
         raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")
