@@ -17,6 +17,7 @@ mod side;
 use arguments::{Arguments, Request};
 use connection::ConnectionCost;
 use shakedown_pki::date;
+use shakedown_pki::draft::Draft;
 use shakedown_stacks::machine::Machine;
 use shakedown_stacks::measure::Measurement;
 use shakedown_stacks::primitives::{self, About, Failure, Progress};
@@ -142,19 +143,13 @@ struct Everything<'a> {
     connection: Option<&'a ConnectionCost>,
 }
 
-/// Writes beside the file first, so that a full disk leaves no half of a profile. A device or a pipe is written to: what
-/// is not a regular file is never replaced.
+/// A full disk leaves no half of a profile. A device or a pipe is written to: what is not a regular file is never replaced.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if path.metadata().is_ok_and(|there| !there.is_file()) {
         return std::fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
     }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = Path::new(&beside);
-    std::fs::write(beside, text).and_then(|()| std::fs::rename(beside, path)).inspect_err(|_| {
-        // What could not be written need not stay; the error above is the one to tell.
-        let _ = std::fs::remove_file(beside);
-    })
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Draft::write(folder, 0o666, text.as_bytes())?.replace(path)
 }
 
 /// Progress: a line that is written over on a terminal, a line each ten targets elsewhere.
