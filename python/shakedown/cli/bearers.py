@@ -22,13 +22,9 @@ def command(names: tuple[str, ...], as_json: bool, selection: Selection) -> None
 
     NAME may be a pattern, as in "bearers 'gprs-*'", or a part of names or titles, as in "bearers satellite".
     """
-    from shakedown.profiles import bearer_names, load_bearer
-    from shakedown.profiles.registry import matching
+    from shakedown.api.catalogue import bearers
 
-    listed = bearer_names()
-    if names:
-        listed = matching(names, listed, lambda name: load_bearer(name).title)
-    found = [load_bearer(name) for name in listed]
+    found = bearers(*names)
     if as_json:
         print_json([profile.as_json() for profile in found])
         return

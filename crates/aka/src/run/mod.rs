@@ -47,7 +47,7 @@ pub struct Setting {
     pub preparation: Distribution,
     /// From a node's question to another's answer.
     pub core_round_trip: Ns,
-    pub patience: Ns,
+    pub timeout: Ns,
     pub seed: u64,
 }
 
@@ -186,7 +186,7 @@ struct One<'a, 'b, V: Environment, S, E> {
 
 impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
     fn run(&mut self) {
-        let give_up = self.start + self.runner.setting.patience;
+        let give_up = self.start + self.runner.setting.timeout;
         while !self.is_done() {
             let action = self.actions.first_key_value().map(|(key, _)| key.0);
             let next = [self.wire.next(), action].into_iter().flatten().min();

@@ -111,7 +111,7 @@ impl Plan {
             resumed: Work::of(&self.resumed)?,
             preparation: Distribution::try_from(&self.preparation)?,
             core_round_trip: Ns::from_secs_f64(seconds("core round trip", self.core_round_trip_s)?),
-            patience: Ns::from_secs_f64(seconds("timeout", self.timeout_s)?),
+            timeout: Ns::from_secs_f64(seconds("timeout", self.timeout_s)?),
             seed: self.seed,
         })
     }
