@@ -148,7 +148,7 @@ def profiles(beside: Speed) -> dict[bool, Device]:
     with tempfile.TemporaryDirectory() as folder:
         for newer, library in ((False, other), (True, None)):
             path = Path(folder) / f"this-machine-{newer}.toml"
-            text = profile_of("this-machine", timed, measured, cost, other=library, lowest=watch.lowest)
+            text = profile_of("this-machine", timed, measured, cost, other=library, spread=watch.spread)
             path.write_text(text, encoding="utf-8")
             found[newer] = load_device(str(path))
     return found

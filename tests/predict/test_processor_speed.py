@@ -25,6 +25,7 @@ def test_the_fastest_loops_count_where_too_few_are_at_full_speed():
     speed = Speed([1.0] * 10)
     assert speed.counted([Timed("a", 1.5), Timed("b", 1.3), Timed("c", 1.4)], 2) == ["b", "c"]
     assert speed.lowest == 1.4
+    assert speed.spread == pytest.approx(1.96)  # a profile of this time is no surer than that
 
 
 def test_times_that_count_are_those_at_full_speed():

@@ -205,7 +205,7 @@ def measure(
 
     def kept(measured: list[dict[str, Any]]) -> None:
         nonlocal may_replace
-        text = profile_of(name, timed, measured, connection, lowest=watch.lowest)
+        text = profile_of(name, timed, measured, connection, spread=watch.spread)
         write_profile(path, text, replace=may_replace)
         may_replace = True
 
@@ -226,7 +226,7 @@ def measure(
                 alone=alone,
                 beside=beside,
             )
-        text = profile_of(name, timed, measured, connection, other=other, lowest=watch.lowest)
+        text = profile_of(name, timed, measured, connection, other=other, spread=watch.spread)
         write_profile(path, text, replace=True)
         echo(f"{path}: as with {other.version}; from round to round within ×/÷ {other.unsteady:.2f}")
     for line in watch.warnings():

@@ -169,7 +169,7 @@ def calibrate(
         suite=suite,
         method="process" if processes else "rate",
         processes=tuple(sorted({name_of(one) for one in processes})),
-        server_s=_measured(times_s, max(SPREAD, speed.lowest), BUSY_SPREAD if beside else 1.0),
+        server_s=_measured(times_s, max(SPREAD, speed.spread), BUSY_SPREAD if beside else 1.0),
         rounds=len(times_s),
         handshakes=handshakes,
         full_speed=speed.share if speed.loops_s else None,

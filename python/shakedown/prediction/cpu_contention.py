@@ -138,6 +138,11 @@ class Watch:
         """The greatest factor by which figures are of a lower speed than the full one; 1 where none is."""
         return max((one.lowest for one in self._speeds), default=1.0)
 
+    @property
+    def spread(self) -> float:
+        """By what factor figures of that speed may be off."""
+        return max((one.spread for one in self._speeds), default=1.0)
+
     def warnings(self) -> list[str]:
         """What makes figures of this time doubtful, a line each."""
         steal, found = self.steal, []

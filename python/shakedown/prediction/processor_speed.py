@@ -95,6 +95,14 @@ class Speed:
         factor = ordered[(9 * len(ordered)) // 10] / self.full_s if ordered and self.full_s else 1.0
         return factor if factor > TOLERANCE else 1.0
 
+    @property
+    def spread(self) -> float:
+        """By what factor figures of that speed may be too high: work may slow down more than the loop, by 1.15
+        to 1.26 in handshakes with public-key operations where the loop took 1.14 times as long. The square
+        covers that.
+        """
+        return self.lowest**2
+
     def sample(self) -> float:
         """The loop's time now."""
         return self.note(statistics.fmean(loop_s() for _ in range(FLANK)))

@@ -164,12 +164,12 @@ def profile_of(
     connection: dict[str, float] | None,
     *,
     other: OtherOpenssl | None = None,
-    lowest: float = 1.0,
+    spread: float = 1.0,
 ) -> str:
     """The profile of this machine, as TOML: primitives as in handshakes where some measured one has them.
 
-    With `other`, it is that of another OpenSSL on this machine. `lowest` is the factor by which the processor
-    was slower than at full speed during some of the measurements: the figures are no surer than that.
+    With `other`, it is that of another OpenSSL on this machine. `spread` is the factor by which
+    figures may be off because the processor was slower than at full speed while they were measured.
     """
     from shakedown import native
     from shakedown.schema import builtins
@@ -206,7 +206,7 @@ def profile_of(
         build=build,
         date=datetime.now(tz=UTC).date().isoformat(),
         source=tuple(source),
-        spread=max(max(OTHER_SPREAD, other.unsteady) if other else DEFAULT_SPREAD, lowest),
+        spread=max(max(OTHER_SPREAD, other.unsteady) if other else DEFAULT_SPREAD, spread),
         core=_core(architecture),
         implementation={
             "curves": "assembler",
