@@ -97,9 +97,9 @@ class Speed:
 
     @property
     def spread(self) -> float:
-        """By what factor figures of that speed may be too high: work may slow down more than the loop, by 1.15
-        to 1.26 in handshakes with public-key operations where the loop took 1.14 times as long. The square
-        covers that.
+        """By what factor figures of that speed may be too high: the square, as work slows more than loops.
+
+        Handshakes with public-key operations took 1.15 to 1.26 times as long where the loop took 1.14.
         """
         return self.lowest**2
 

@@ -46,12 +46,12 @@ trampoline!(
         passphrase_callback: *const c_void,
         passphrase_argument: *mut c_void,
     ) -> c_int,
-    |work| {
+    |slot, work| {
         // Several decoders may be tried; the one that reads the key has it loaded before it returns.
         keymgmt::take_loaded();
         let primitive = |_: &c_int| {
             let parameters = keymgmt::take_loaded()?;
-            Some(SLOTS.description(SLOT)?.primitive(Operation::Import, parameters).interned())
+            Some(SLOTS.description(slot)?.primitive(Operation::Import, parameters).interned())
         };
         stopwatch::time(0, Entry::Complete, primitive, work)
     }

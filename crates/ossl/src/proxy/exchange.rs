@@ -42,8 +42,8 @@ macro_rules! init {
             $name,
             $place,
             (context: *mut c_void, key: *mut c_void, params: *const OSSL_PARAM) -> c_int,
-            |work| {
-                begin(context, SLOTS.description(SLOT), $operation, key);
+            |slot, work| {
+                begin(context, SLOTS.description(slot), $operation, key);
                 work()
             }
         );
@@ -53,7 +53,7 @@ macro_rules! init {
 /// A copy of a context works on the same.
 macro_rules! duplicating {
     ($name:ident, $place:literal) => {
-        trampoline!($name, $place, (context: *mut c_void) -> *mut c_void, |work| {
+        trampoline!($name, $place, (context: *mut c_void) -> *mut c_void, |slot, work| {
             let copy = work();
             contexts::duplicate(context, copy);
             copy
@@ -94,7 +94,7 @@ pub mod agreement {
         derive,
         1,
         (context: *mut c_void, secret: *mut u8, length: *mut size_t, size: size_t) -> c_int,
-        |work| run(context, secret, work)
+        |slot, work| run(context, secret, work)
     );
     forgetting!(freectx, 2);
     duplicating!(dupctx, 3);
@@ -143,7 +143,7 @@ pub mod kem {
             secret: *mut u8,
             secret_length: *mut size_t,
         ) -> c_int,
-        |work| run(context, out, work)
+        |slot, work| run(context, out, work)
     );
     trampoline!(
         decapsulate,
@@ -155,7 +155,7 @@ pub mod kem {
             input: *const u8,
             length: size_t,
         ) -> c_int,
-        |work| run(context, out, work)
+        |slot, work| run(context, out, work)
     );
     forgetting!(freectx, 4);
     duplicating!(dupctx, 5);
@@ -198,7 +198,7 @@ pub mod transport {
                     input: *const u8,
                     length: size_t,
                 ) -> c_int,
-                |work| {
+                |slot, work| {
                     let $run = || run(context, out, work);
                     $body
                 }

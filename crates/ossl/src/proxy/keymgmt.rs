@@ -61,8 +61,8 @@ pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
     )
 }
 
-fn named<const SLOT: usize>(operation: Operation, key: *mut c_void) -> Option<&'static Primitive> {
-    let keys = SLOTS.description(SLOT)?;
+fn named(slot: usize, operation: Operation, key: *mut c_void) -> Option<&'static Primitive> {
+    let keys = SLOTS.description(slot)?;
     // SAFETY: the slot's functions work on keys of the slot's family.
     let parameters = unsafe { names::parameters(keys.family, key) }?;
     Some(keys.names.primitive(operation, parameters).interned())
@@ -77,7 +77,7 @@ trampoline!(
     gen_init,
     GEN_INIT,
     (provider: *mut c_void, selection: c_int, params: *const OSSL_PARAM) -> *mut c_void,
-    |work| {
+    |slot, work| {
         let context = work();
         // One that makes a key pair, not just parameters. What kind of pair, the pair itself will say.
         if selection & ffi::OSSL_KEYMGMT_SELECT_KEYPAIR != 0 {
@@ -91,8 +91,8 @@ trampoline!(
     generate,
     GEN,
     (context: *mut c_void, callback: *const c_void, argument: *mut c_void) -> *mut c_void,
-    |work| if contexts::is_known(context) {
-        let primitive = |key: &*mut c_void| named::<SLOT>(Operation::Keygen, *key);
+    |slot, work| if contexts::is_known(context) {
+        let primitive = |key: &*mut c_void| named(slot, Operation::Keygen, *key);
         stopwatch::time(0, Entry::Complete, primitive, work)
     } else {
         work()
@@ -102,19 +102,19 @@ trampoline!(
     import_key,
     IMPORT,
     (key: *mut c_void, selection: c_int, params: *const OSSL_PARAM) -> c_int,
-    |work| if selection & ffi::OSSL_KEYMGMT_SELECT_PUBLIC_KEY == 0 {
+    |slot, work| if selection & ffi::OSSL_KEYMGMT_SELECT_PUBLIC_KEY == 0 {
         work()
     } else {
-        stopwatch::time(0, Entry::Complete, |_| named::<SLOT>(Operation::Import, key), work)
+        stopwatch::time(0, Entry::Complete, |_| named(slot, Operation::Import, key), work)
     }
 );
 // A TLS key share reaches its key as the parameter `encoded-pub-key`.
-trampoline!(set_params, SET_PARAMS, (key: *mut c_void, params: *const OSSL_PARAM) -> c_int, |work| {
+trampoline!(set_params, SET_PARAMS, (key: *mut c_void, params: *const OSSL_PARAM) -> c_int, |slot, work| {
     // SAFETY: the core hands over a list that ends as it should.
     let encoded = !params.is_null()
         && unsafe { !(*params).key.is_null() && CStr::from_ptr((*params).key) == c"encoded-pub-key" };
     if encoded {
-        stopwatch::time(0, Entry::Complete, |_| named::<SLOT>(Operation::Import, key), work)
+        stopwatch::time(0, Entry::Complete, |_| named(slot, Operation::Import, key), work)
     } else {
         work()
     }
@@ -124,8 +124,8 @@ trampoline!(
     validate,
     VALIDATE,
     (key: *const c_void, selection: c_int, kind: c_int) -> c_int,
-    |work| {
-        let primitive = |_: &c_int| named::<SLOT>(Operation::Import, key.cast_mut());
+    |slot, work| {
+        let primitive = |_: &c_int| named(slot, Operation::Import, key.cast_mut());
         stopwatch::time(0, Entry::Partial, primitive, work)
     }
 );
@@ -136,10 +136,10 @@ pub fn take_loaded() -> Option<&'static str> {
 }
 
 // A decoder hands its key over by reference; here it first becomes one that can be asked what it is.
-trampoline!(load, LOAD, (reference: *const c_void, size: size_t) -> *mut c_void, |work| {
+trampoline!(load, LOAD, (reference: *const c_void, size: size_t) -> *mut c_void, |slot, work| {
     let key = work();
     if stopwatch::is_recording() {
-        LOADED.set(named::<SLOT>(Operation::Import, key).map(|primitive| primitive.parameters));
+        LOADED.set(named(slot, Operation::Import, key).map(|primitive| primitive.parameters));
     }
     key
 });

@@ -87,13 +87,8 @@ pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
 }
 
 /// Notes what a context is initialised for. A null key repeats the initialisation with the key it has.
-fn begin<const SLOT: usize>(
-    context: *mut c_void,
-    key: *mut c_void,
-    operation: Operation,
-    digest: *const c_char,
-) {
-    let primitive = match SLOTS.description(SLOT) {
+fn begin(slot: usize, context: *mut c_void, key: *mut c_void, operation: Operation, digest: *const c_char) {
+    let primitive = match SLOTS.description(slot) {
         Some(Scheme::Signature(names, family)) if !key.is_null() => {
             // SAFETY: the slot's functions take keys of the slot's family.
             let parameters = unsafe { names::parameters(*family, key) };
@@ -114,8 +109,8 @@ fn begin<const SLOT: usize>(
     contexts::remember(context, primitive);
 }
 
-fn is_mac<const SLOT: usize>() -> bool {
-    !matches!(SLOTS.description(SLOT), Some(Scheme::Signature(..)))
+fn is_mac(slot: usize) -> bool {
+    !matches!(SLOTS.description(slot), Some(Scheme::Signature(..)))
 }
 
 macro_rules! plain_init {
@@ -124,8 +119,8 @@ macro_rules! plain_init {
             $name,
             $place,
             (context: *mut c_void, key: *mut c_void, params: *const OSSL_PARAM) -> c_int,
-            |work| {
-                begin::<SLOT>(context, key, $operation, std::ptr::null());
+            |slot, work| {
+                begin(slot, context, key, $operation, std::ptr::null());
                 stopwatch::accumulate(context, work)
             }
         );
@@ -139,9 +134,9 @@ plain_init!(verify_message_init, VERIFY_MESSAGE_INIT, Operation::Verify);
 plain_init!(verify_recover_init, VERIFY_RECOVER_INIT, Operation::Verify);
 
 /// Work on a context before it is finished: a MAC's is entered as it is done, a signature's when it completes.
-fn advance<const SLOT: usize, T>(context: *mut c_void, bytes: usize, work: impl FnOnce() -> T) -> T {
+fn advance<T>(slot: usize, context: *mut c_void, bytes: usize, work: impl FnOnce() -> T) -> T {
     let primitive = |_: &T| contexts::recall(context);
-    match (is_mac::<SLOT>(), bytes) {
+    match (is_mac(slot), bytes) {
         (true, 1..=MAX_KEPT_BYTES) => stopwatch::count_bytes(bytes, primitive, work),
         (true, _) => stopwatch::time(bytes, Entry::Partial, primitive, work),
         (false, _) => stopwatch::accumulate(context, work),
@@ -159,9 +154,9 @@ macro_rules! digest_init {
                 key: *mut c_void,
                 params: *const OSSL_PARAM,
             ) -> c_int,
-            |work| {
-                begin::<SLOT>(context, key, $operation, digest);
-                advance::<SLOT, _>(context, 0, work)
+            |slot, work| {
+                begin(slot, context, key, $operation, digest);
+                advance(slot, context, 0, work)
             }
         );
     };
@@ -176,7 +171,7 @@ macro_rules! update {
             $name,
             $place,
             (context: *mut c_void, data: *const u8, length: size_t) -> c_int,
-            |work| advance::<SLOT, _>(context, length, work)
+            |slot, work| advance(slot, context, length, work)
         );
     };
 }
@@ -185,12 +180,12 @@ update!(digest_sign_update, DIGEST_SIGN_UPDATE);
 update!(digest_verify_update, DIGEST_VERIFY_UPDATE);
 
 /// Ends a MAC or a signature.
-fn finish<const SLOT: usize>(context: *mut c_void, bytes: size_t, work: impl FnOnce() -> c_int) -> c_int {
-    if is_mac::<SLOT>() {
+fn finish(slot: usize, context: *mut c_void, bytes: size_t, work: impl FnOnce() -> c_int) -> c_int {
+    if is_mac(slot) {
         return stopwatch::time(bytes, Entry::Complete, |_| contexts::recall(context), work);
     }
     let work = || stopwatch::complete(context, work);
-    match SLOTS.description(SLOT) {
+    match SLOTS.description(slot) {
         // Whether it draws for its blinding depends on the key's history.
         Some(Scheme::Signature(_, Family::Rsa)) => random::apart(work),
         _ => work(),
@@ -210,7 +205,7 @@ macro_rules! signing {
                 size: size_t
                 $(, $argument: $type)*
             ) -> c_int,
-            |work| if signature.is_null() { work() } else { finish::<SLOT>(context, $bytes, work) }
+            |slot, work| if signature.is_null() { work() } else { finish(slot, context, $bytes, work) }
         );
     };
 }
@@ -225,7 +220,7 @@ macro_rules! verifying {
             $name,
             $place,
             (context: *mut c_void, signature: *const u8, length: size_t $(, $argument: $type)*) -> c_int,
-            |work| finish::<SLOT>(context, $bytes, work)
+            |slot, work| finish(slot, context, $bytes, work)
         );
     };
 }
@@ -235,8 +230,8 @@ verifying!(digest_verify, DIGEST_VERIFY, (data: *const u8, data_length: size_t),
 verifying!(digest_verify_final, DIGEST_VERIFY_FINAL, (), 0);
 
 // libssl finishes on a copy, so that the running hash can go on.
-trampoline!(dupctx, DUPCTX, (context: *mut c_void) -> *mut c_void, |work| {
-    let copy = advance::<SLOT, _>(context, 0, work);
+trampoline!(dupctx, DUPCTX, (context: *mut c_void) -> *mut c_void, |slot, work| {
+    let copy = advance(slot, context, 0, work);
     contexts::duplicate(context, copy);
     copy
 });

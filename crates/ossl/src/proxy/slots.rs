@@ -137,15 +137,25 @@ pub(super) use instances;
 
 /// A trampoline: it stands in for the function at a place of `SLOTS` and has `work` call that function.
 ///
-/// `trampoline!(name, PLACE, (arguments) -> result, |work| body)`; `SLOT` is the slot, in the body too.
+/// `trampoline!(name, PLACE, (arguments) -> result, |slot, work| body)`. An instance says which slot it is, and no more: all
+/// jump to one body, which is compiled once and takes the room of one in the processor's caches. The slot is the last
+/// argument, so that the others stay where the caller put them.
 macro_rules! trampoline {
-    ($name:ident, $place:expr, ($($argument:ident: $type:ty),* $(,)?) -> $result:ty, |$work:ident| $body:expr) => {
+    (
+        $name:ident, $place:expr, ($($argument:ident: $type:ty),* $(,)?) -> $result:ty,
+        |$slot:ident, $work:ident| $body:expr
+    ) => {
         unsafe extern "C" fn $name<const SLOT: usize>($($argument: $type),*) -> $result {
-            type Function = unsafe extern "C" fn($($type),*) -> $result;
-            // SAFETY: this stands in for a function of the place's type, so the slot's algorithm has it; the arguments
-            // are its caller's, handed on.
-            let $work = || unsafe { SLOTS.original::<Function>(SLOT, $place)($($argument),*) };
-            $body
+            #[inline(never)]
+            unsafe extern "C" fn any_slot($($argument: $type,)* $slot: usize) -> $result {
+                type Function = unsafe extern "C" fn($($type),*) -> $result;
+                // SAFETY: this stands in for a function of the place's type, so the slot's algorithm has it; the
+                // arguments are its caller's, handed on.
+                let $work = || unsafe { SLOTS.original::<Function>($slot, $place)($($argument),*) };
+                $body
+            }
+            // SAFETY: the arguments are the caller's.
+            unsafe { any_slot($($argument,)* SLOT) }
         }
     };
 }
@@ -154,7 +164,7 @@ pub(super) use trampoline;
 /// A trampoline that forgets the context which is about to be freed.
 macro_rules! forgetting {
     ($name:ident, $place:expr) => {
-        crate::proxy::slots::trampoline!($name, $place, (context: *mut libc::c_void) -> (), |work| {
+        crate::proxy::slots::trampoline!($name, $place, (context: *mut libc::c_void) -> (), |slot, work| {
             crate::proxy::contexts::forget(context);
             work()
         });

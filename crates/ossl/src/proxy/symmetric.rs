@@ -28,8 +28,8 @@ pub mod digest {
         )
     }
 
-    trampoline!(update, 0, (context: *mut c_void, data: *const u8, length: size_t) -> c_int, |work| {
-        let primitive = |_: &c_int| Some(SLOTS.primitive(SLOT));
+    trampoline!(update, 0, (context: *mut c_void, data: *const u8, length: size_t) -> c_int, |slot, work| {
+        let primitive = |_: &c_int| Some(SLOTS.primitive(slot));
         if length <= MAX_KEPT_BYTES {
             stopwatch::count_bytes(length, primitive, work)
         } else {
@@ -40,7 +40,7 @@ pub mod digest {
         finish,
         1,
         (context: *mut c_void, out: *mut u8, length: *mut size_t, size: size_t) -> c_int,
-        |work| stopwatch::time(0, Entry::Complete, |_| Some(SLOTS.primitive(SLOT)), work)
+        |slot, work| stopwatch::time(0, Entry::Complete, |_| Some(SLOTS.primitive(slot)), work)
     );
     trampoline!(
         complete,
@@ -53,7 +53,7 @@ pub mod digest {
             out_length: *mut size_t,
             size: size_t,
         ) -> c_int,
-        |work| stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(SLOT)), work)
+        |slot, work| stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(slot)), work)
     );
 }
 
@@ -97,10 +97,10 @@ pub mod cipher {
                     params: *const OSSL_PARAM,
                 ) -> c_int,
                 // A record's nonce is copied in less time than a clock is read; a key has to be expanded.
-                |work| if key.is_null() {
+                |slot, work| if key.is_null() {
                     work()
                 } else {
-                    stopwatch::time(0, Entry::Partial, |_| Some(SLOTS.primitive(SLOT)), work)
+                    stopwatch::time(0, Entry::Partial, |_| Some(SLOTS.primitive(slot)), work)
                 }
             );
         };
@@ -120,10 +120,10 @@ pub mod cipher {
             length: size_t,
         ) -> c_int,
         // Additional data comes with no output: a record's header, less work than reading a clock.
-        |work| if out.is_null() {
+        |slot, work| if out.is_null() {
             work()
         } else {
-            stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(SLOT)), work)
+            stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(slot)), work)
         }
     );
     trampoline!(
@@ -137,7 +137,7 @@ pub mod cipher {
             data: *const u8,
             length: size_t,
         ) -> c_int,
-        |work| stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(SLOT)), work)
+        |slot, work| stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(slot)), work)
     );
 }
 
@@ -173,8 +173,8 @@ pub mod mac {
     }
 
     /// HMAC learns its hash from parameters, here or at initialisation.
-    fn learn<const SLOT: usize>(context: *mut c_void, params: *const OSSL_PARAM) {
-        if !matches!(SLOTS.description(SLOT), Some(Scheme::Hmac)) {
+    fn learn(slot: usize, context: *mut c_void, params: *const OSSL_PARAM) {
+        if !matches!(SLOTS.description(slot), Some(Scheme::Hmac)) {
             return;
         }
         // SAFETY: the core hands over a list that ends as it should.
@@ -186,8 +186,8 @@ pub mod mac {
     /// HMAC over an unnamed hash.
     static UNNAMED: Primitive = Primitive::new(Operation::Mac, "hmac", "");
 
-    fn primitive<const SLOT: usize>(context: *mut c_void) -> Option<&'static Primitive> {
-        match SLOTS.description(SLOT)? {
+    fn primitive(slot: usize, context: *mut c_void) -> Option<&'static Primitive> {
+        match SLOTS.description(slot)? {
             Scheme::Hmac => Some(contexts::recall(context).unwrap_or(&UNNAMED)),
             Scheme::Named(primitive) => Some(primitive),
         }
@@ -197,39 +197,39 @@ pub mod mac {
         init,
         0,
         (context: *mut c_void, key: *const u8, length: size_t, params: *const OSSL_PARAM) -> c_int,
-        |work| {
-            learn::<SLOT>(context, params);
-            stopwatch::time(0, Entry::Partial, |_| primitive::<SLOT>(context), work)
+        |slot, work| {
+            learn(slot, context, params);
+            stopwatch::time(0, Entry::Partial, |_| primitive(slot, context), work)
         }
     );
     trampoline!(
         set_ctx_params,
         4,
         (context: *mut c_void, params: *const OSSL_PARAM) -> c_int,
-        |work| {
-            learn::<SLOT>(context, params);
+        |slot, work| {
+            learn(slot, context, params);
             work()
         }
     );
-    trampoline!(update, 1, (context: *mut c_void, data: *const u8, length: size_t) -> c_int, |work| {
+    trampoline!(update, 1, (context: *mut c_void, data: *const u8, length: size_t) -> c_int, |slot, work| {
         if length <= MAX_KEPT_BYTES {
-            stopwatch::count_bytes(length, |_| primitive::<SLOT>(context), work)
+            stopwatch::count_bytes(length, |_| primitive(slot, context), work)
         } else {
-            stopwatch::time(length, Entry::Partial, |_| primitive::<SLOT>(context), work)
+            stopwatch::time(length, Entry::Partial, |_| primitive(slot, context), work)
         }
     });
     trampoline!(
         finish,
         2,
         (context: *mut c_void, out: *mut u8, length: *mut size_t, size: size_t) -> c_int,
-        |work| if out.is_null() {
+        |slot, work| if out.is_null() {
             work()
         } else {
-            stopwatch::time(0, Entry::Complete, |_| primitive::<SLOT>(context), work)
+            stopwatch::time(0, Entry::Complete, |_| primitive(slot, context), work)
         }
     );
-    trampoline!(dupctx, 3, (context: *mut c_void) -> *mut c_void, |work| {
-        let copy = stopwatch::time(0, Entry::Partial, |_| primitive::<SLOT>(context), work);
+    trampoline!(dupctx, 3, (context: *mut c_void) -> *mut c_void, |slot, work| {
+        let copy = stopwatch::time(0, Entry::Partial, |_| primitive(slot, context), work);
         contexts::duplicate(context, copy);
         copy
     });
@@ -255,9 +255,9 @@ pub mod kdf {
         derive,
         0,
         (context: *mut c_void, key: *mut u8, length: size_t, params: *const OSSL_PARAM) -> c_int,
-        |work| {
+        |slot, work| {
             let primitive = |_: &c_int| {
-                let construction = *SLOTS.description(SLOT)?;
+                let construction = *SLOTS.description(slot)?;
                 // SAFETY: the core hands over a list that ends as it should.
                 let digest = unsafe { names::text_param(params, c"digest") }.unwrap_or(b"unnamed");
                 Some(names::over_digest(construction, digest))
