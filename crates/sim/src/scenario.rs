@@ -1,4 +1,4 @@
-//! What is simulated, as plain data.
+//! The description of a simulation, as plain data.
 
 use crate::access::CellSpec;
 use crate::handshake::{HandshakeError, PricedHandshake};
@@ -18,30 +18,29 @@ pub enum ArrivalSpec {
         /// Clients a second.
         per_s: f64,
     },
-    /// At equal distances.
+    /// At equal intervals.
     Deterministic {
         /// Clients a second.
         per_s: f64,
     },
-    /// Several at once, the bursts independent of each other.
+    /// In bursts that are independent of each other.
     Bursts {
         /// Bursts a second.
         per_s: f64,
         /// Clients a burst.
         size: u32,
     },
-    /// All within a time, each anywhere in it; 0: all at once.
+    /// All within a period, each at a random time of it; 0: all at once.
     Storm {
-        /// The time.
+        /// The period.
         within_s: f64,
     },
-    /// Independent of each other, at a rate that changes: on straight lines between points of a curve, from the first to
-    /// the last.
+    /// Independent of each other, at a rate that is interpolated linearly between the points of a curve.
     Curve {
-        /// (Seconds from the start, clients a second), the seconds rising from 0.
+        /// Pairs of seconds from the start (ascending, from 0) and clients per second.
         points: Vec<(f64, f64)>,
     },
-    /// At given times, in rising order; as many clients as there are times.
+    /// One client at each of the given times, which are in ascending order.
     Times {
         /// Seconds from the start.
         at_s: Vec<f64>,
@@ -52,17 +51,17 @@ pub enum ArrivalSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetrySpec {
-    /// Attempts in all.
+    /// Attempts, the first included.
     pub attempts: u32,
     /// The first pause.
     pub delay_s: f64,
-    /// What each pause is of the one before.
+    /// The ratio of each pause to the one before.
     #[serde(default = "one")]
     pub factor: f64,
     /// The longest pause.
     #[serde(default = "hour")]
     pub maximum_s: f64,
-    /// The share of a pause that is drawn: 0 for none, 1 for anything from nothing to all of it.
+    /// The random share of a pause: with 0 the pause is fixed, with 1 it is uniform between zero and its full length.
     #[serde(default)]
     pub jitter: f64,
 }
@@ -82,7 +81,7 @@ pub enum Discipline {
     /// First come, first served; a job keeps its worker.
     #[default]
     Fifo,
-    /// All at once, each with an equal share of the workers, but never more than one.
+    /// Processor sharing: all jobs at once, each with an equal share of the workers, but at most one worker.
     Ps,
 }
 
@@ -90,25 +89,25 @@ pub enum Discipline {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flush {
-    /// A flight at a time, when its last message is made.
+    /// Each flight, when its last message has been generated.
     #[default]
     Flight,
-    /// Each message when it is made.
+    /// Each message, when it has been generated.
     Message,
 }
 
-/// Which server a connection goes to, where there are several. What balances them costs no time.
+/// How connections are distributed over several servers. The load balancer itself takes no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
     /// The next in turn.
     #[default]
     RoundRobin,
-    /// The one with the fewest connections that are under way; of several, the next in turn.
+    /// The one with the fewest open connections; among equals, the next in turn.
     LeastConnections,
-    /// Always the same for a client, as good as random among clients.
+    /// By a hash of the client's number: always the same for one client, uniform over all clients.
     Hash,
-    /// That of the client's cell; cells are dealt out to servers in turn.
+    /// The server of the client's cell; cells are assigned to servers in turn.
     Cell,
 }
 
@@ -122,11 +121,11 @@ pub struct Part {
     pub of: u32,
 }
 
-/// The server, or several alike.
+/// One server, or several identical ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSpec {
-    /// Servers; what follows is of each.
+    /// The number of servers; `workers` and the limits apply to each.
     pub servers: u32,
     /// Which of them a connection goes to.
     pub balance: Balance,
@@ -134,24 +133,24 @@ pub struct ServerSpec {
     pub workers: u32,
     /// Order of service.
     pub discipline: Discipline,
-    /// Handshakes that it works on at once; `None`: any number.
+    /// Limit of handshakes in progress; `None`: no limit.
     pub max_handshakes: Option<u32>,
-    /// Connections that wait to be accepted meanwhile (datagrams: none do); `None`: any number.
+    /// Limit of connections that wait to be accepted (not over datagrams); `None`: no limit.
     pub accept_queue: Option<u32>,
-    /// Connections that it begins in a time; `None`: any number.
+    /// Limit of the rate at which connections are accepted; `None`: no limit.
     pub admission: Option<AdmissionSpec>,
     /// When servers start and stop; `None`: their number is fixed.
     pub scaling: Option<ScalingSpec>,
 }
 
 impl ServerSpec {
-    /// Servers at most.
+    /// The maximum number of servers.
     #[must_use]
     pub fn most_servers(&self) -> u32 {
         self.scaling.map_or(self.servers, |scaling| scaling.max_servers)
     }
 
-    /// Processors of all servers that there may be.
+    /// The processors of the maximum number of servers.
     #[must_use]
     pub fn all_workers(&self) -> u32 {
         self.most_servers() * self.workers
@@ -173,21 +172,22 @@ impl Default for ServerSpec {
     }
 }
 
-/// How well the figures of a steady load are to be known.
+/// The required precision of the figures of a steady load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrecisionSpec {
     /// Half the width of each figure's 95 % interval, as a share of the figure.
     pub relative: f64,
-    /// Runs are made longer until then, as long as all together stay within so many events; the first is run in any case.
+    /// Limit of the events of all runs together. Runs are prolonged until the precision is reached, within this limit;
+    /// the first run is always completed.
     pub max_events: u64,
 }
 
-/// A kind of client: what it speaks, and over what.
+/// A kind of client: its handshakes and its network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassSpec {
-    /// How many of the clients are of this kind, against the others' weights.
+    /// The share of this kind among the clients, relative to the weights of the other kinds.
     #[serde(default = "one")]
     pub weight: f64,
     /// Its full handshake.
@@ -198,12 +198,13 @@ pub struct ClassSpec {
     /// The share of clients that resume.
     #[serde(default)]
     pub resumption: f64,
-    /// The shares from these times on, in seconds; `resumption` is then their mean over all clients.
+    /// Shares that change with time: pairs of a time in seconds and the share from then on. `resumption` is then their
+    /// mean over all clients.
     #[serde(default)]
     pub resumption_steps: Vec<(f64, f64)>,
     /// Its network.
     pub bearer: BearerSpec,
-    /// The cells that it shares; `None`: each client has a link of its own.
+    /// The cells that its clients share; `None`: each client has its own link.
     #[serde(default)]
     pub cell: Option<CellSpec>,
     /// The server's work on a record that a client sends after its handshake.
@@ -220,7 +221,7 @@ pub struct Scenario {
     /// How many clients; `None`: as many as arrive in `duration_s`, or as there are times.
     #[serde(default)]
     pub clients: Option<u64>,
-    /// How long clients arrive; `None`: until all have.
+    /// The duration of arrivals; `None`: until all clients have arrived.
     #[serde(default)]
     pub duration_s: Option<f64>,
     /// When they arrive.
@@ -228,25 +229,25 @@ pub struct Scenario {
     /// The server.
     #[serde(default)]
     pub server: ServerSpec,
-    /// How both hosts do TCP.
+    /// The TCP settings of both hosts.
     #[serde(default)]
     pub tcp: TcpConfig,
     /// When a side sends what it has made.
     #[serde(default)]
     pub flush: Flush,
-    /// How long an attempt may take until the client is ready; `None`: as long as its transport bears.
+    /// Timeout of an attempt, until the client is ready; `None`: the transport's own timeout.
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// Whether clients try again; `None`: they don't.
+    /// When clients retry; `None`: never.
     #[serde(default)]
     pub retry: Option<RetrySpec>,
-    /// Clients at the start that load the server but are not counted, so that it is found as others find it.
+    /// The first clients, which load the server but are not counted, so that the counted clients find a steady state.
     #[serde(default)]
     pub warmup_clients: u64,
     /// What clients send after their handshakes; `None`: nothing.
     #[serde(default)]
     pub records: Option<RecordsSpec>,
-    /// How well the figures are to be known, of arrivals at a rate; `None`: as the clients given come to.
+    /// The required precision, for arrivals at a rate; `None`: the number of clients is fixed.
     #[serde(default)]
     pub precision: Option<PrecisionSpec>,
     /// Intervals of a time series; 0: none.
@@ -254,7 +255,7 @@ pub struct Scenario {
     pub series_s: f64,
     /// The seed.
     pub seed: u64,
-    /// How often all of it is simulated, each time with numbers of its own.
+    /// The number of simulations, each with its own random numbers.
     #[serde(default = "once")]
     pub replications: u32,
     /// The number of the first replication, where a run is split.
@@ -262,11 +263,11 @@ pub struct Scenario {
     pub first_replication: u32,
 }
 
-/// Clients of a replication at most.
+/// The maximum number of clients of a replication.
 pub const MAX_CLIENTS: u64 = 1_000_000_000_000;
 
 impl Scenario {
-    /// How many clients arrive at most.
+    /// The maximum number of clients that arrive.
     #[must_use]
     pub fn client_limit(&self) -> u64 {
         self.clients.unwrap_or(match &self.arrivals {
@@ -278,7 +279,7 @@ impl Scenario {
     /// A part of each of its replications.
     ///
     /// # Errors
-    /// [`ScenarioError::Part`] where there is none such.
+    /// [`ScenarioError::Part`] if there is no such part.
     pub fn part(&self, number: u32, of: u32) -> Result<Part, ScenarioError> {
         let parts = self.parts();
         if number >= of || of > parts {
@@ -287,9 +288,9 @@ impl Scenario {
         Ok(Part { number, of })
     }
 
-    /// Into how many parts it can be cut: as many as there are servers whose clients and cells meet no others, 1 where
-    /// there are none such. Parts merge to the whole, whose most clients in flight are then those at the ends of the
-    /// series' intervals, for no part knows when others had theirs.
+    /// The number of parts into which it can be divided: the number of servers, if servers share neither clients nor
+    /// cells, else 1. The outcomes of all parts merge to that of the whole. The merged peak of clients in flight is
+    /// taken at the ends of the series' intervals, because a part does not know the times of the other parts' peaks.
     #[must_use]
     pub fn parts(&self) -> u32 {
         let meets_others = match self.server.balance {
@@ -298,30 +299,30 @@ impl Scenario {
             Balance::Cell => false,
         };
         let is_steady = self.arrivals.rate_per_s().is_some();
-        // When a run with records ends, and with them the load, all clients together decide.
+        // The end of a run with records depends on all clients together.
         let is_one = meets_others || is_steady || self.series_s <= 0.0 || self.records.is_some();
         if is_one { 1 } else { self.server.servers }
     }
 
-    /// How many clients a curve brings on average.
+    /// The mean number of clients of a curve.
     fn mean_clients(points: &[(f64, f64)]) -> f64 {
         points.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0).sum()
     }
 
-    /// Clients a second that the servers let in at most, where arrivals have a rate.
+    /// The maximum rate of admitted clients, if arrivals have a rate.
     #[must_use]
     pub fn admitted_per_s(&self) -> Option<f64> {
         Some(self.arrivals.rate_per_s()?.min(self.let_in_per_s()))
     }
 
-    /// Clients a second that the servers let in at most, however many come.
+    /// The maximum rate of admitted clients, for any rate of arrivals.
     #[must_use]
     pub(crate) fn let_in_per_s(&self) -> f64 {
         let admission = self.server.admission.map(|one| one.per_s * f64::from(self.server.most_servers()));
         admission.unwrap_or(f64::INFINITY)
     }
 
-    /// How many clients a replication has, roughly where only a duration is given.
+    /// The number of clients of a replication; an estimate if only a duration is given.
     #[must_use]
     pub fn expected_clients(&self) -> u64 {
         let limit = self.client_limit();
@@ -334,7 +335,7 @@ impl Scenario {
 }
 
 impl ArrivalSpec {
-    /// Clients a second, where there is a rate.
+    /// Clients per second, if arrivals have a rate.
     #[must_use]
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
@@ -344,7 +345,7 @@ impl ArrivalSpec {
         }
     }
 
-    /// Clients a second at the start; 0 where there is no rate.
+    /// Clients per second at the start; 0 if arrivals have no rate.
     #[must_use]
     pub fn first_per_s(&self) -> f64 {
         match self {
@@ -353,7 +354,7 @@ impl ArrivalSpec {
         }
     }
 
-    /// Seconds from the start until the last client comes, where that is fixed; else 0.
+    /// Seconds from the start until the last client arrives, if this is fixed; else 0.
     #[must_use]
     pub fn span_s(&self) -> f64 {
         match self {
@@ -369,7 +370,7 @@ fn once() -> u32 {
     1
 }
 
-/// Why a scenario makes no sense.
+/// Why a scenario is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
     #[error("{key} is {value}; accepted: {accepted}")]

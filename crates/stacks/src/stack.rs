@@ -1,4 +1,4 @@
-//! What an implementation of protocols must offer to be run here.
+//! The interface that every protocol implementation provides.
 
 use crate::settings::Settings;
 use shakedown_certs::CertsError;
@@ -13,14 +13,14 @@ use std::time::Duration;
 /// Lines of a key log, shared with their writer.
 pub type KeyLog = Arc<Mutex<Vec<String>>>;
 
-/// Where a server keeps the sessions that clients may resume by their ID, in place of a cache of its stack's own. It has
-/// the last word on each: a session that it does not give is not resumed.
+/// A store of the sessions that clients may resume by their ID, used instead of the stack's own cache. A session that
+/// the store does not return is not resumed.
 pub trait SessionCache: Send + Sync {
-    /// A handshake has made a session; `session` is as the stack writes it. In TLS 1.3 a resumption makes one too:
-    /// `made_unix_s` is the time of the full handshake behind it, in seconds since 1970.
+    /// Stores a session of a completed handshake; `session` is the stack's encoding. In TLS 1.3 a resumption also
+    /// creates a session: `made_unix_s` is the time of the original full handshake, in seconds since 1970.
     fn put(&self, id: &[u8], session: Vec<u8>, made_unix_s: i64);
 
-    /// A client offers a session: as it was put, where it is to be resumed.
+    /// The stored session that a client offers; `None` if it must not be resumed.
     fn get(&self, id: &[u8]) -> Option<Vec<u8>>;
 }
 
@@ -30,7 +30,7 @@ impl std::fmt::Debug for dyn SessionCache {
     }
 }
 
-/// Why a stack does not run a suite, without the suite's name.
+/// The reason why a stack does not run a suite. It does not contain the suite's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Reason(pub String);
@@ -41,7 +41,7 @@ impl Reason {
     }
 }
 
-/// No stack here runs a suite, or not the one that was asked for, though the suite's name is sound.
+/// The suite's name is valid, but no stack runs the suite, or the requested stack does not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{suite}: {reason}")]
 pub struct Unsupported {
@@ -84,15 +84,15 @@ pub enum SetupError {
     CertificateForm { stack: &'static str, suite: String },
 }
 
-/// What both sides present, with the private keys. A client takes its own and trusts the server's root, and the other
-/// way round.
+/// The certificates that both sides present, with their private keys. A client presents its own and trusts the server's
+/// root; a server presents its own and trusts the client's root.
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
-    /// The server's, where the key exchange has certificates.
+    /// The server's, if the key exchange has certificates.
     pub server: Option<AnyIdentity>,
-    /// The client's, where the server asks for one.
+    /// The client's, if the server requests one.
     pub client: Option<AnyIdentity>,
-    /// The server's uncertified key as PKCS #8, where the key exchange has one (`rsa_anon`).
+    /// The server's uncertified key as PKCS #8, if the key exchange has one (`rsa_anon`).
     pub temporary_key: Option<Vec<u8>>,
 }
 
@@ -108,46 +108,46 @@ impl Identities {
 /// Whom a server's connections come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exposure {
-    /// This program's own clients, in memory: exactly the named suite is run, however weak.
+    /// Clients of this program, in memory: exactly the named suite is negotiated, even if it is weak.
     #[default]
     Laboratory,
-    /// Peers on a socket: the stack's own rules against weak algorithms apply, except those that the suite
-    /// itself violates; certificates are checked by today's clock; suites that resume sessions issue them on every
-    /// connection.
+    /// Peers on a socket. The stack's rules against weak algorithms apply, except those that the suite itself violates.
+    /// Certificates are validated at the present time. Suites that resume sessions issue them on every connection.
     Network,
 }
 
-/// What a stack is told to make one side of a suite. What only one stack has a use for is told to that stack when it
-/// enters the registry.
+/// The parameters from which a stack creates one side of a suite. Parameters of a single stack are passed when this
+/// stack is registered.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What to negotiate, and nothing else.
+    /// The only suite to negotiate.
     pub suite: Suite,
-    /// What both sides present.
+    /// The certificates of both sides.
     pub identities: Identities,
-    /// Time at which certificates must be valid, in seconds since 1970-01-01 00:00 UTC: when the driver's time is 0.
+    /// Time at which certificates must be valid, in seconds since 1970-01-01 00:00 UTC; the driver's time 0 corresponds
+    /// to it.
     pub now_unix_s: i64,
     /// Tickets that the server issues after full handshakes.
     pub tickets: u32,
-    /// Times primitives and reports messages to the recorder; without it the stack runs unobserved.
+    /// Whether primitives are timed and messages are reported to the recorder.
     pub instrumented: bool,
     /// Whom a server's connections come from.
     pub exposure: Exposure,
-    /// How long a handshake may take over datagrams, where the caller has no limit; `None`: the stack's own.
+    /// Limit of a handshake over datagrams, if the caller has none; `None`: the stack's own limit.
     pub handshake_timeout: Option<Duration>,
     /// The largest datagram that endpoints make.
     pub largest_datagram_bytes: usize,
     /// Where the client logs secrets for captures.
     pub key_log: Option<KeyLog>,
-    /// What carries the handshake; within EAP there are no middleboxes to be compatible with.
+    /// The carrier of the handshake; inside EAP, TLS 1.3 omits its compatibility with middleboxes.
     pub carrier: Carrier,
-    /// Where a server keeps sessions; `None`: with itself. In stacks that can; in TLS 1.3 tickets are then short, and name
-    /// sessions.
+    /// The store of a server's sessions, for stacks that support one; `None`: the stack's own cache. With a store,
+    /// tickets of TLS 1.3 are short, because they only name sessions.
     pub session_cache: Option<Arc<dyn SessionCache>>,
 }
 
 impl Setup {
-    /// Refuses a session cache on behalf of a stack that cannot use one.
+    /// Returns an error if a session store was given to a stack that does not support one.
     pub fn without_session_cache(&self, stack: &'static str) -> Result<(), SetupError> {
         match &self.session_cache {
             None => Ok(()),
@@ -164,7 +164,7 @@ impl Setup {
 pub trait Stack: Send + Sync {
     fn id(&self) -> StackId;
 
-    /// Whether it can be one side of a suite.
+    /// Whether it can run one side of a suite.
     fn supports(&self, suite: &Suite, side: Side) -> Result<(), Reason>;
 
     /// Whether its endpoints draw all randomness from `shakedown_ossl::random`, so that a seed determines their bytes.
@@ -172,13 +172,13 @@ pub trait Stack: Send + Sync {
         true
     }
 
-    /// Makes the state that clients of a suite share.
+    /// Creates the state that all clients of a suite share.
     fn client(&self, setup: &Setup) -> Result<Arc<dyn Connector>, SetupError>;
 
-    /// Makes the state that a server's connections share.
+    /// Creates the state that all connections of a server share.
     fn server(&self, setup: &Setup) -> Result<Arc<dyn Acceptor>, SetupError>;
 
-    /// Makes what a server shares that negotiates whichever of several suites its clients want.
+    /// Creates the state of a server of several suites, from which its clients choose.
     fn server_of(&self, setups: &[Setup]) -> Result<Arc<dyn Acceptor>, SetupError> {
         match setups {
             [setup] => self.server(setup),
@@ -191,8 +191,7 @@ pub trait Stack: Send + Sync {
         }
     }
 
-    /// What a side presents in this stack where the user supplied nothing: X.509 from the store, unless the stack has
-    /// a form of its own.
+    /// The generated certificates of a side: X.509 from the store, unless the stack has another form.
     fn generate(
         &self,
         suite: &Suite,
@@ -205,69 +204,68 @@ pub trait Stack: Send + Sync {
     }
 }
 
-/// Makes clients of one suite.
+/// Creates clients of one suite.
 pub trait Connector: Send + Sync {
-    /// A client that has done nothing yet, resuming `session` if there is one.
+    /// A new client, which resumes `session` if there is one.
     ///
     /// # Errors
-    /// [`SetupError`] where the stack refuses; [`SetupError::ForeignSession`] for a session of another stack;
-    /// [`SetupError::SpentSession`] where it resumes no more often.
+    /// [`SetupError`] if the stack refuses; [`SetupError::ForeignSession`] for a session of another stack;
+    /// [`SetupError::SpentSession`] if the session can no longer be resumed.
     fn connect(&self, session: Option<&Session>) -> Result<Box<dyn Endpoint>, SetupError>;
 }
 
-/// Makes a server's ends of connections.
+/// Creates the server's endpoints.
 pub trait Acceptor: Send + Sync {
-    /// A server's end that has done nothing yet, for a stream or for one peer's datagrams. In suites that resume a
-    /// session it issues no ticket.
+    /// A new endpoint, for a stream or for one peer's datagrams. In suites that resume a session it issues no ticket.
     fn accept(&self) -> Result<Box<dyn Endpoint>, SetupError>;
 
-    /// One that leaves its client a session to resume: for the full handshake before a resumption.
+    /// A new endpoint that issues a session: for the full handshake before a resumption.
     fn accept_issuing(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         self.accept()
     }
 
-    /// A server of many peers over datagrams; `None` where the protocol runs on streams.
+    /// A server of many peers over datagrams; `None` if the protocol runs over streams.
     fn listen(&self, limits: ListenLimits) -> Option<Box<dyn Listener>> {
         let _ = limits;
         None
     }
 }
 
-/// How much a listener holds.
+/// The limits of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenLimits {
-    /// Handshakes in progress; beyond, the oldest is forgotten.
+    /// Handshakes in progress; when the limit is reached, the oldest is dropped.
     pub handshakes: usize,
-    /// Connections; beyond, the one that was silent longest is dropped.
+    /// Connections; when the limit is reached, the one that was idle longest is dropped.
     pub connections: usize,
-    /// How long a connection may be silent.
+    /// How long a connection may be idle.
     pub idle: Duration,
 }
 
-/// A server of many peers over datagrams, driven as an [`Endpoint`] is. It holds no more for peers that have proved
-/// nothing than its stack's limits say.
+/// A server of many peers over datagrams, driven like an [`Endpoint`]. Its state for unauthenticated peers is within
+/// its stack's limits.
 pub trait Listener: Send {
-    /// Takes a datagram from `peer`.
+    /// Processes a datagram from `peer`.
     fn handle_input(&mut self, now: Time, peer: SocketAddr, bytes: &[u8]);
 
-    /// The time of [`poll_timeout`](Self::poll_timeout) has come. Too early does no harm.
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come. A call before this time has no effect.
     fn handle_timeout(&mut self, now: Time);
 
-    /// Takes application data for a peer, one datagram a call.
+    /// Queues application data for a peer, one datagram per call.
     ///
     /// # Errors
-    /// [`WriteError`]; nothing has been taken then.
+    /// [`WriteError`]; then no data was queued.
     fn write(&mut self, now: Time, peer: SocketAddr, data: &[u8]) -> Result<(), WriteError>;
 
-    /// Tells a peer that this is the end.
+    /// Closes the connection to a peer and notifies it.
     fn close(&mut self, now: Time, peer: SocketAddr);
 
     /// Appends the next datagram to `buffer` and returns its receiver; `None` if there is nothing to send.
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<SocketAddr>;
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called, if ever.
+    /// The time at which to call [`handle_timeout`](Self::handle_timeout); `None`: never.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// The next thing that happened, and with whom.
+    /// The next event, and its peer.
     fn poll_event(&mut self) -> Option<(SocketAddr, Event)>;
 }

@@ -1,4 +1,4 @@
-//! The sans-IO face of a protocol stack.
+//! The sans-IO interface of a protocol stack.
 
 use crate::suite::{Cipher, Group, KeyExchange, Protocol, Suite};
 use serde::{Deserialize, Serialize};
@@ -42,21 +42,20 @@ impl fmt::Display for Side {
     }
 }
 
-/// Time of a driver: since an epoch of its own, virtual or real. It never goes backwards.
+/// Time since the driver's epoch, virtual or real. It never decreases.
 pub type Time = std::time::Duration;
 
 /// What carries the endpoint's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// An ordered, reliable stream of bytes; chunk boundaries mean nothing.
+    /// An ordered, reliable stream of bytes; the boundaries of chunks have no meaning.
     Stream,
     /// Datagrams, which may be lost, doubled and reordered; each unit is one.
     Datagram,
 }
 
-/// The largest datagram that an endpoint makes unless it is told another size: what an Ethernet frame carries of UDP
-/// over IPv6.
+/// Default size of the largest datagram that an endpoint sends: the payload of UDP over IPv6 in an Ethernet frame.
 pub const DEFAULT_LARGEST_DATAGRAM_BYTES: usize = 1500 - 40 - 8;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,31 +78,31 @@ fn alert_text(alert: &Option<String>) -> String {
 pub enum CloseReason {
     Local,
     Peer,
-    /// The transport ended without a word from the peer.
+    /// The transport ended, and the peer had not closed the connection.
     Truncated,
-    /// Something went wrong; the peer has been told where the protocol has an alert for it.
+    /// The connection failed. If the protocol has an alert for the failure, it was sent to the peer.
     Failed(Failure),
 }
 
-/// What a finished handshake came to, as the stack itself reports it.
+/// The result of a completed handshake, as the stack reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Negotiated {
     pub protocol: Protocol,
-    /// How the secret was agreed on; `None` where the stack cannot tell.
+    /// `None` if the stack does not report it.
     pub key_exchange: Option<KeyExchange>,
-    /// How records are protected; `None` where suite names have no word for it.
+    /// `None` if suite names have no word for the cipher.
     pub cipher: Option<Cipher>,
     pub cipher_suite: &'static str,
-    /// The group of the exchange; `None` where there was none or the stack does not tell.
+    /// `None` if the exchange has no group or the stack does not report it.
     pub group: Option<Group>,
-    /// An earlier session was resumed. A pre-shared key that was not negotiated before is no session.
+    /// An earlier session was resumed. An external pre-shared key is not a session.
     pub resumed: bool,
     /// The server used a client certificate that it held beforehand (WTLS).
     pub optimized: bool,
 }
 
 impl Negotiated {
-    /// What differs from the suite that was asked for, in one line; `None` where this is that suite.
+    /// The first difference from the requested suite, in one line; `None` if there is none.
     pub fn difference(&self, suite: &Suite) -> Option<String> {
         use crate::suite::Mode;
         let asked = |wanted: &str, got: &str| Some(format!("asked for {wanted}, got {got}"));
@@ -138,8 +137,8 @@ pub enum Event {
     /// The handshake is over; application data can be sent. At most once.
     Established(Box<Negotiated>),
     Data(Vec<u8>),
-    /// A datagram was refused before anything authenticated its sender. Over a network the handshake goes on, as anyone
-    /// may have sent it; what ends a handshake is [`Event::Closed`].
+    /// A datagram from an unauthenticated sender was rejected. Over a network the handshake continues, because anyone
+    /// may have sent the datagram. Only [`Event::Closed`] ends a handshake.
     Rejected(Failure),
     /// The connection is over. Nothing else follows.
     Closed(CloseReason),
@@ -167,7 +166,7 @@ pub enum ExportError {
     Refused { side: Side, reason: String },
 }
 
-/// What a later connection of the same stack can resume. Opaque to everybody else.
+/// A session that a later connection of the same stack can resume. Opaque to all other code.
 #[derive(Clone)]
 pub struct Session(Arc<dyn Any + Send + Sync>);
 
@@ -177,7 +176,7 @@ impl Session {
         Self(Arc::new(session))
     }
 
-    /// The stack's own session; `None` where another stack made it.
+    /// The stack's own session; `None` if it belongs to another stack.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
@@ -191,28 +190,28 @@ impl fmt::Debug for Session {
 
 /// One end of one connection: bytes and times go in, bytes, events and the next deadline come out.
 ///
-/// Whatever happens outside goes in by [`handle_input`](Self::handle_input),
-/// [`handle_timeout`](Self::handle_timeout), [`handle_close`](Self::handle_close), [`write`](Self::write) and
-/// [`close`](Self::close). After any of them, and once at the beginning, the driver takes all that there is:
+/// The driver calls [`handle_input`](Self::handle_input), [`handle_timeout`](Self::handle_timeout),
+/// [`handle_close`](Self::handle_close), [`write`](Self::write) and [`close`](Self::close). After each call, and once
+/// at the beginning, it collects all output:
 ///
-/// 1. [`poll_transmit`](Self::poll_transmit) until it says that there is nothing more. A client's first call builds
-///    its first flight;
+/// 1. [`poll_transmit`](Self::poll_transmit) until it returns false. A client's first call builds its first flight;
 /// 2. [`poll_event`](Self::poll_event) until it is empty: `Established` once, `Data` after it, `Closed` last;
 /// 3. [`poll_timeout`](Self::poll_timeout): when to call `handle_timeout` if nothing else happens first.
 ///
-/// After `Closed` the endpoint may still have an alert to transmit; nothing else is asked of it. An endpoint opens no
-/// socket, reads no clock for the protocol and does not sleep. Times passed in never go backwards. The largest datagram
-/// is reported by the endpoint's constructor.
+/// After `Closed` the endpoint may still have an alert to transmit; the driver calls nothing else. An endpoint opens no
+/// socket, reads no clock for the protocol and does not sleep. The times that the driver passes never decrease. The
+/// size of the largest datagram is an argument of the endpoint's constructor.
 pub trait Endpoint: Send {
     fn side(&self) -> Side;
 
-    /// What carries its bytes.
+    /// The transport of its bytes.
     fn transport(&self) -> Transport;
 
-    /// Takes what arrived: a chunk of the stream, or one datagram.
+    /// Processes received bytes: a chunk of the stream, or one datagram.
     fn handle_input(&mut self, now: Time, bytes: &[u8]);
 
-    /// The time of [`poll_timeout`](Self::poll_timeout) has come: sends again, or gives up. Too early does no harm.
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come: the endpoint retransmits, or fails. A call before
+    /// this time has no effect.
     fn handle_timeout(&mut self, now: Time) {
         let _ = now;
     }
@@ -220,42 +219,42 @@ pub trait Endpoint: Send {
     /// The transport has ended: nothing more will arrive, and nothing can be sent.
     fn handle_close(&mut self, now: Time);
 
-    /// Takes application data; over datagrams each call makes one.
+    /// Queues application data; over datagrams each call queues one datagram.
     ///
     /// # Errors
-    /// [`WriteError`]; nothing has been taken then.
+    /// [`WriteError`]; then no data was queued.
     fn write(&mut self, now: Time, data: &[u8]) -> Result<(), WriteError>;
 
-    /// Tells the peer that this is the end.
+    /// Closes the connection and notifies the peer.
     fn close(&mut self, now: Time);
 
     /// Appends the next unit to send to `buffer`: all pending bytes of a stream, or one datagram.
-    /// False: there is nothing to send, and the buffer is as it was.
+    /// Returns false if there is nothing to send; the buffer is then unchanged.
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool;
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called, if ever.
+    /// The time at which to call [`handle_timeout`](Self::handle_timeout); `None`: never.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// The next thing that happened.
+    /// The next event.
     fn poll_event(&mut self) -> Option<Event>;
 
-    /// The state it is in, in the stack's own words; for error messages.
+    /// The current state, as the stack names it; for error messages.
     fn state(&self) -> String;
 
-    /// The session that a later connection can resume, as far as this one has made one.
+    /// The session that a later connection can resume, if this connection has established one.
     fn session(&self) -> Option<Session> {
         None
     }
 
-    /// The chain that the peer presented as DER, leaf first; empty where it presented none, or in another form.
+    /// The peer's X.509 chain as DER, leaf first; empty if the peer presented none, or certificates of another form.
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
         Vec::new()
     }
 
     /// Fills `output` with a secret that only the two ends of this connection can derive (RFC 5705, RFC 8446
-    /// section 7.5). Up to TLS 1.2 no context is another one than an empty context.
+    /// section 7.5). Up to TLS 1.2, a missing context and an empty one give different secrets.
     fn export_keying_material(
         &self,
         output: &mut [u8],

@@ -1,9 +1,9 @@
-//! A thread that serves streams: one poll, one table of connections, and a bound on everything that peers can make it
-//! hold or do.
+//! A thread that serves streams: one poll, one table of connections, and a limit for all state and work that peers can
+//! cause.
 //!
-//! Readiness is reported once (epoll's edge trigger), so a connection stays in the queue until it waits again. A turn of
-//! the loop accepts a few connections and processes a few; then it checks sockets and deadlines again. Only the poll
-//! blocks.
+//! Readiness is reported once (epoll's edge trigger), so a connection stays in the queue until it would block. Each
+//! iteration of the loop accepts and processes a limited number of connections, then checks sockets and deadlines
+//! again. Only the poll blocks.
 
 use super::config::Config;
 use super::connection::{Connection, Tools, Turn};
@@ -28,32 +28,34 @@ const WAKER: Token = Token(1);
 /// Tokens of connections begin here.
 const FIRST: usize = 2;
 
-/// Readiness taken from the system at once.
+/// Events read from the system at once.
 const EVENTS: usize = 1_024;
-/// Connections accepted in a turn of the loop, and connections that work in it.
+/// Connections accepted, and connections processed, in one iteration of the loop.
 const ACCEPTS_PER_TURN: usize = 16;
 const TURNS_PER_TURN: usize = 64;
-/// One connection in N must be a handshake in progress for the oldest to be given up when the table is full.
+/// When the table is full, the oldest handshake in progress is dropped only if at least one connection in N is a
+/// handshake in progress.
 const HANDSHAKES_SHARE: usize = 4;
 /// Bytes read at once.
 const INPUT_BYTES: usize = 32 * 1024;
-/// After a burst of at least so many connections, when one in N of them is left, free memory goes back to the system.
+/// After a burst of at least `BURST` connections, free memory is returned to the system when 1 / `BURST_SHARE` of them
+/// are left.
 const BURST: usize = 256;
 const BURST_SHARE: usize = 4;
-/// How long accepting pauses for want of descriptors or memory, if no connection ends meanwhile.
+/// How long accepting pauses when there are no descriptors or no memory, unless a connection ends earlier.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What a server's owner asks of its workers.
+/// The shutdown request to a server's workers; 0: none.
 #[derive(Debug, Default)]
 pub struct Orders(AtomicU8);
 
 impl Orders {
-    /// Go on, stop in good order, or stop at once.
+    /// Stop accepting, and wait for open connections.
     pub const DRAIN: u8 = 1;
-    /// At once.
+    /// Close all connections immediately.
     pub const STOP: u8 = 2;
 
-    /// Asks for more; orders are not taken back.
+    /// Raises the request; it is never lowered.
     pub fn give(&self, order: u8) {
         self.0.fetch_max(order, Ordering::SeqCst);
     }
@@ -64,7 +66,7 @@ impl Orders {
 }
 
 pub struct Parts {
-    /// Where time begins.
+    /// The time that counts as 0.
     pub epoch: Instant,
     pub config: Arc<Config>,
     pub acceptor: Arc<dyn Acceptor>,
@@ -88,9 +90,9 @@ pub struct Worker {
     accept: Accept,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// When the remaining connections are closed.
+    /// When the remaining connections are closed, after a shutdown request.
     drain_until: Option<Duration>,
-    /// Connections that were open at once since memory was given back.
+    /// The most connections open at once since memory was last returned to the system.
     most_connections: usize,
 }
 
@@ -101,11 +103,11 @@ enum Accept {
     Wait,
     /// There may be.
     Ready,
-    /// There may be, but there is no room until a connection ends, or this time comes.
+    /// There may be, but the table is full until a connection ends; checked again at this time.
     Paused(Duration),
 }
 
-/// Connections by number; numbers are used again.
+/// Connections by number; numbers are reused.
 #[derive(Default)]
 struct Slots {
     slots: Vec<Option<Box<Connection>>>,
@@ -129,7 +131,7 @@ impl Slots {
         self.slots[key] = Some(Box::new(connection));
     }
 
-    /// Gives a number back, with the connection that had it.
+    /// Frees a number, and returns its connection.
     fn remove(&mut self, key: usize) -> Option<Box<Connection>> {
         let connection = self.slots.get_mut(key)?.take();
         self.free.push(key);
@@ -147,7 +149,7 @@ impl Slots {
 }
 
 impl Worker {
-    /// A worker of a listening socket, and what wakes it.
+    /// A worker of a listening socket, and its waker.
     pub fn new(parts: Parts, mut listener: TcpListener) -> io::Result<(Self, Waker)> {
         let poll = Poll::new()?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
@@ -232,7 +234,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Gives memory back to the system when a burst is over: the allocator would keep what it held.
+    /// Returns memory to the system after a burst; the allocator itself would keep it.
     fn release_memory(&mut self) {
         let open = self.connections.len();
         self.most_connections = self.most_connections.max(open);
@@ -265,7 +267,7 @@ impl Worker {
         }
     }
 
-    /// Begins to stop where that is asked.
+    /// Begins the shutdown if it was requested.
     fn obey(&mut self) {
         if self.parts.orders.get() < Orders::DRAIN || self.drain_until.is_some() {
             return;
@@ -332,8 +334,8 @@ impl Worker {
         self.accept = Accept::Paused(self.parts.epoch.elapsed() + PAUSE);
     }
 
-    /// Gives up the oldest handshake in progress where such are what fills the table. False where others do: then
-    /// those in progress shall have their time.
+    /// Drops the oldest handshake in progress if these are a large part of the table. Returns false otherwise: then the
+    /// few handshakes in progress may continue.
     fn make_room(&mut self) -> bool {
         if self.handshakes.len() < self.connections.len().div_ceil(HANDSHAKES_SHARE) {
             return false;
@@ -375,7 +377,7 @@ impl Worker {
         self.parts.tally.handshaking.add();
     }
 
-    /// Lets a connection work, and keeps what became of it.
+    /// Processes a connection and records the result.
     fn turn(&mut self, key: usize) {
         self.with(key, |connection, tools| {
             connection.queued = false;
@@ -425,7 +427,7 @@ impl Worker {
         }
     }
 
-    /// Ends connections whose time is over.
+    /// Ends connections whose deadline has passed.
     fn expire(&mut self) {
         let now = self.parts.epoch.elapsed();
         while let Some(entry) = self.timers.pop(now) {
@@ -440,7 +442,7 @@ impl Worker {
                 self.parts.tally.idle_closed.add(1);
                 self.close(entry.1);
             } else {
-                // The peer reads nothing of a response, does not complete its request, or does not close its side.
+                // The peer does not read a response, complete its request, or close its side.
                 if connection.is_established() {
                     self.parts.tally.idle_closed.add(1);
                 }

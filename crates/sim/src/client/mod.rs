@@ -1,4 +1,5 @@
-//! A client, its connection and the server's end of it: what each side has done of the handshake, and what is on its way.
+//! A client, its connection and the server's end of it: the progress of each side in the handshake, and the packets in
+//! flight.
 
 mod delivery;
 mod parcel;
@@ -18,7 +19,7 @@ use crate::stages::Stage;
 use crate::tcp::{IP_BYTES, Jiffies, State, Tcp};
 use shakedown_link::{Direction, Distribution, Ns, Path, Purpose, Stream};
 
-/// What a client of the simulation draws numbers for.
+/// The purposes of a client's random numbers.
 pub(crate) const SERVICE: [Purpose; 2] = [Purpose(101), Purpose(102)];
 pub(crate) const CLOCK: Purpose = Purpose(103);
 pub(crate) const KIND: Purpose = Purpose(104);
@@ -28,26 +29,26 @@ pub(crate) const REPLICATION: Purpose = Purpose(107);
 pub(crate) const BALANCE: Purpose = Purpose(110);
 pub(crate) const EARLIER: Purpose = Purpose(111);
 
-/// A time that does not come.
+/// The time of an event that never happens.
 pub(crate) const NEVER: Ns = Ns::MAX;
 
-/// A side's way through the handshake.
+/// A side's progress in the handshake.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress {
-    /// Messages made or processed, those in work included.
+    /// Messages generated or processed, including the one in work.
     pub at: u16,
-    /// Messages up to here were sent, as far as they are its own.
+    /// Its own messages up to this one were sent.
     pub flushed: u16,
-    /// It is at work.
+    /// It is processing.
     pub busy: bool,
     /// Processor time so far.
     pub cpu: Ns,
-    /// What its work is drawn from, where any is.
+    /// The random numbers of its work, if its work has a spread.
     stream: Option<Stream>,
 }
 
 impl Progress {
-    /// As of a client that has yet to begin.
+    /// Resets it for a new client.
     #[inline]
     pub fn renew(&mut self) {
         (self.at, self.flushed, self.busy) = (0, 0, false);
@@ -63,7 +64,7 @@ impl Progress {
     }
 }
 
-/// What carries the connection.
+/// The transport of the connection.
 #[derive(Debug)]
 pub(crate) enum Transport {
     None,
@@ -72,18 +73,18 @@ pub(crate) enum Transport {
     Ideal,
 }
 
-/// Whether the server's application knows of the connection.
+/// Whether the server's application has accepted the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accepted {
     No,
     /// It waits in the accept queue.
     Waiting,
     Yes,
-    /// The server is through with it.
+    /// The server has finished it.
     Over,
 }
 
-/// One client, from its arrival until it is ready and the server through, or until it gives up.
+/// One client, from its arrival until it is ready and the server has finished, or until it gives up.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub slot: u32,
@@ -94,31 +95,31 @@ pub(crate) struct Client {
     pub is_active: bool,
     pub generation: u32,
     pub attempt: u32,
-    /// What it waited for when that was last noted.
+    /// The stage that was last counted.
     pub noted: Option<Stage>,
-    /// The server answers this attempt by an alert.
+    /// The server answers this attempt with an alert.
     pub refused: bool,
     pub planned: Ns,
-    /// When the attempt ends for want of time, or [`NEVER`].
+    /// When the attempt times out, or [`NEVER`].
     pub gives_up: Ns,
     /// When the next attempt begins, or [`NEVER`].
     pub resumes_at: Ns,
     pub connected: Option<Ns>,
     pub ready: Option<Ns>,
-    /// The end of what the client's processor is at, or [`NEVER`].
+    /// When the client's processor finishes its current work, or [`NEVER`].
     pub computes_until: Ns,
-    /// The server that its attempt has come to, if it has.
+    /// The server that its attempt has reached.
     pub server: Option<u32>,
     pub job: Option<JobId>,
     pub accepted: Accepted,
     /// Time that its jobs waited for a worker.
     pub waited: Ns,
-    /// When something comes to the server and to the client, or [`NEVER`]. This and what follows stands in the path and in
-    /// the transport too, which are far away in memory where many are in flight.
+    /// When the next packet arrives at the server and at the client, or [`NEVER`]. This field and the next two repeat
+    /// state of the path and the transport, which are often not in the processor's cache.
     arrives: [Ns; 2],
-    /// When the transport of the client and of the server wants to act, or [`NEVER`].
+    /// The next deadline of the client's and of the server's transport, or [`NEVER`].
     timers: [Ns; 2],
-    /// Bytes that have come to the client and to the server; datagrams are not counted.
+    /// Bytes received by the client and by the server; datagrams are not counted.
     come: [u32; 2],
     /// The sides, the client's first.
     pub sides: [Progress; 2],
@@ -171,7 +172,7 @@ impl Client {
         }
     }
 
-    /// As a client that has yet to begin, in the place of one that is gone. Its path and its class are set apart.
+    /// Resets it for a new client in the same slot. Its path and its class are set separately.
     #[inline]
     pub fn renew(&mut self, number: u64, now: Ns) {
         self.number = number;
@@ -179,7 +180,7 @@ impl Client {
         self.attempt = 0;
         self.planned = now;
         self.ready = None;
-        // The previous client in this place left an attempt behind, and this client's may begin later.
+        // The previous client in this slot left a connected attempt, and this client's first attempt may begin later.
         self.connected = None;
         self.computes_until = NEVER;
         self.gives_up = NEVER;
@@ -219,7 +220,7 @@ impl Client {
         }
     }
 
-    /// What an attempt begins with where there is a transport.
+    /// Opens the transport of an attempt.
     fn open(&mut self, now: Ns, plan: &Plan, segment_bytes: u32, shared: &mut Shared<'_>) {
         self.transport = match plan.transport {
             TransportKind::Ideal => Transport::Ideal,
@@ -247,33 +248,33 @@ impl Client {
         }
     }
 
-    /// A path for all of its attempts.
+    /// Sets the path for all of its attempts.
     pub fn takes_path(&mut self, path: Option<Box<Path<Parcel>>>) {
         self.path = path;
         self.member = Member::default();
         self.arrives = [NEVER; 2];
     }
 
-    /// Its place in its cell, if it has one.
+    /// Its membership of a cell, if it has one.
     pub fn at<'a>(&self, classes: &'a [Class]) -> Option<At<'a>> {
         let of = classes[usize::from(self.class)].cell.as_ref()?;
         Some(At { cell: self.cell?, of, number: self.number, slot: self.slot })
     }
 
-    /// It leaves its path.
+    /// Releases its path.
     pub fn leaves_path(&mut self) -> Option<Box<Path<Parcel>>> {
         self.arrives = [NEVER; 2];
         self.path.take()
     }
 
-    /// It leaves what carried its attempt.
+    /// Releases the transport of its attempt.
     pub fn hangs_up(&mut self) -> Transport {
         self.timers = [NEVER; 2];
         self.come = [0; 2];
         std::mem::replace(&mut self.transport, Transport::None)
     }
 
-    /// An end of the transport may have changed.
+    /// Copies the deadline and the received bytes of an end of the transport.
     #[inline]
     fn look_at_end(&mut self, own: usize) {
         match &self.transport {
@@ -286,7 +287,7 @@ impl Client {
         }
     }
 
-    /// True where the server's system has a connection that its application could accept.
+    /// Whether the server's system has a connection that its application can accept.
     pub fn is_acceptable<const NETWORK: bool>(&self) -> bool {
         if self.accepted != Accepted::No {
             return false;
@@ -302,7 +303,7 @@ impl Client {
         }
     }
 
-    /// What it waits for; `None` where it is ready or gone.
+    /// The stage in which it waits; `None` if it is ready or inactive.
     pub fn stage(&self) -> Option<Stage> {
         if !self.is_active || self.ready.is_some() {
             None
@@ -317,13 +318,13 @@ impl Client {
         }
     }
 
-    /// When its own patience, processor or transport wants to act next, or [`NEVER`].
+    /// The next event of its timeout, processor or transport, or [`NEVER`].
     #[inline]
     pub fn timer(&self) -> Ns {
         self.timers[0].min(self.timers[1]).min(self.gives_up).min(self.computes_until)
     }
 
-    /// When anything of it wants to act next, or [`NEVER`].
+    /// Its next event of any kind, or [`NEVER`].
     #[inline]
     pub fn next<const NETWORK: bool>(&self) -> Ns {
         if !NETWORK {
@@ -332,7 +333,7 @@ impl Client {
         self.timer().min(self.resumes_at).min(self.arrives[0]).min(self.arrives[1])
     }
 
-    /// Reads a little of everything, as [`Path::touch`] does.
+    /// Reads a part of each structure to load it into the cache, as [`Path::touch`] does.
     #[inline]
     pub fn touch(&self) -> u64 {
         let path = self.path.as_ref().map_or(0, |path| path.touch());
@@ -343,13 +344,13 @@ impl Client {
         path ^ ends ^ self.planned.0 ^ self.computes_until.0 ^ self.sides[0].cpu.0 ^ self.sides[1].cpu.0
     }
 
-    /// True where both sides are through.
+    /// Whether both sides have finished.
     pub fn is_over(&self, plan: &Plan) -> bool {
         let all = plan.steps.len();
         self.sides.iter().all(|progress| usize::from(progress.at) == all && !progress.busy)
     }
 
-    /// Segments that TCP sent again.
+    /// Segments that TCP retransmitted.
     pub fn retransmissions(&self) -> u64 {
         match &self.transport {
             Transport::Stream(ends) => ends.iter().map(|end| u64::from(end.retransmissions())).sum(),
