@@ -1,7 +1,7 @@
-"""Scenarios: frozen, hashable descriptions of what a figure is about, for all kinds of figures.
+"""Scenarios: frozen, hashable descriptions of the inputs of a figure, for all kinds of figures.
 
-A handshake's identity, where its sides run, over which bearer, under which load, with which options.
-An experiment is a list of them.
+A scenario contains a handshake's identity, its devices, bearer, load and options. An experiment is a list of
+them.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ WITH_CHAIN = {"chain": ("key", "ca"), "client_chain": ("client_key", "client_ca"
 class Options(Object, frozen=True, kw_only=True):
     """The options of `measure`, defined once.
 
-    The command line, experiment files and the Python API read it; a new option is a line here, and what the
-    core does with it.
+    The command line, experiment files and the Python API derive their options from it. A new option is a
+    field here, and its implementation in the core.
     """
 
     repeat: Annotated[int, option("Handshakes per suite.", metavar="N", ge=1, le=MAX_REPEAT)] = DEFAULT_REPEAT
@@ -182,7 +182,7 @@ class Options(Object, frozen=True, kw_only=True):
         return f"Options({', '.join(f'{key}={value!r}' for key, value in given.items())})"
 
     def given(self) -> dict[str, Any]:
-        """Those that differ from their defaults."""
+        """The options that differ from their defaults."""
         return {
             field.name: value
             for field in msgspec.structs.fields(self)
@@ -191,16 +191,16 @@ class Options(Object, frozen=True, kw_only=True):
 
     @property
     def user_supplied(self) -> tuple[Side, ...]:
-        """Sides with certificates of the user's."""
+        """Sides with user-supplied certificates."""
         return tuple(side for side in SIDES if getattr(self, "chain" if side == "server" else "client_chain"))
 
     def files(self) -> tuple[Path, ...]:
-        """The files that it names, of both sides."""
+        """The files of both sides that it names."""
         named = (self.chain, self.key, self.ca, self.client_chain, self.client_key, self.client_ca)
         return tuple(Path(one) for one in named if one is not None)
 
     def unpaired(self) -> tuple[str, str] | None:
-        """An option that needs a chain, and the missing chain; None if all fit."""
+        """An option that needs a chain, and the missing chain; None if there is none."""
         for chain, others in WITH_CHAIN.items():
             for other in others:
                 if getattr(self, other) and not getattr(self, chain):
@@ -208,7 +208,7 @@ class Options(Object, frozen=True, kw_only=True):
         return None
 
     def issuing(self, suite: str) -> Options:
-        """The same for a suite, with the tickets of TLS 1.3 that the server's software issues."""
+        """The options for a suite, with the number of TLS 1.3 tickets that the server's software issues."""
         from shakedown.profiles.registry import load_software
         from shakedown.profiles.software import DEFAULT_SOFTWARE
 
@@ -219,9 +219,9 @@ class Options(Object, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, tickets=tickets)
 
     def checked(self) -> Options:
-        """The same, once they go together, with the verification time that they ask for.
+        """The validated options, with the verification time.
 
-        User-supplied certificates are for the world as it is, not for the laboratory's fixed day. Raises
+        User-supplied certificates are validated at the present time, generated ones on a fixed day. Raises
         `InputError`.
         """
         alone = self.unpaired()
@@ -233,9 +233,9 @@ class Options(Object, frozen=True, kw_only=True):
 
 
 class HandshakeId(Object, frozen=True, kw_only=True):
-    """The identity under which anything is measured, kept, compared, cached.
+    """The identity under which handshakes are measured, stored, compared and cached.
 
-    A stack is None where the suite's usual one is meant, or where it is unknown.
+    A stack is None for the suite's usual one, or if it is unknown.
     """
 
     suite: str
@@ -249,10 +249,10 @@ DEFAULT_PERCENTILE = 99.0
 
 
 class Load(Object, frozen=True, kw_only=True):
-    """An arrival process: rates at which handshakes arrive at the server (one a figure), and its workers.
+    """Rates at which handshakes arrive at the server (one per figure), and the server's workers.
 
-    With `within_s`, the workers that each rate needs are computed: `percentile` per cent of the handshakes
-    are ready within that time. `battery_j` is the energy of a client's battery; None: that of its profile.
+    With `within_s`, the number of workers is computed with which `percentile` per cent of the handshakes are
+    ready within that time. `battery_j` is the energy of a client's battery; None: that of its profile.
     """
 
     rates_per_s: tuple[float, ...] = (0.0,)
@@ -263,7 +263,7 @@ class Load(Object, frozen=True, kw_only=True):
 
 
 class ClientKind(Object, frozen=True, kw_only=True):
-    """A kind of client of a mixture; what is None is as the fleet or its place has it."""
+    """A kind of client of a mixture; None stands for the value of the fleet or its place."""
 
     suite: str
     weight: float = 1.0
@@ -280,17 +280,16 @@ class Mix(Object, frozen=True, kw_only=True):
 
 
 class Fleet(Object, frozen=True, kw_only=True):
-    """Many clients of a server in virtual time: arrivals, timeouts, retries, and service.
+    """A fleet of clients in virtual time: arrivals, timeouts, retries, and service.
 
-    `arrivals` is as `shakedown.simulation.arrivals` reads it. What is None has a default that goes with it.
+    The syntax of `arrivals` is documented in `shakedown.simulation.arrivals`. None stands for a default.
     `retry`: pauses between attempts, as `shakedown.simulation.retry` reads them. `servers`: how many, each
     with the workers and limits; `balance`: which of them a connection goes to. `admission`: connections that
     each begins in a time, as `shakedown.simulation.admission` reads it; `autoscale`: when servers start and
     stop, as `shakedown.simulation.autoscaling` reads it. `sessions`: their lifetime and the time between a
     client's connections, as `shakedown.simulation.sessions` reads it, from which `resumption` follows.
     `records`: what clients send after their handshakes, as `shakedown.simulation.records` reads it.
-    `precision` and `max_events`:
-    how long a steady load is simulated, where `clients` does not say it.
+    `precision` and `max_events`: how long a steady load is simulated, where `clients` does not say it.
     `endpoints`: protocol stacks run in virtual time instead of a replay. `mix`: clients of several kinds
     instead of one. `cells`: over which the clients are spread; None: each client has its own link.
     `clients_per_cell`: how many of them share one, from which `cells` follows.
@@ -455,10 +454,10 @@ class Fleet(Object, frozen=True, kw_only=True):
 class Live(Object, frozen=True, kw_only=True):
     """A load on a real server on this machine's loopback.
 
-    `rate_per_s` None: the rate at which the measured work gives the workers' `utilisation`; meaningless in a
-    closed loop. `compare`: also modelled and simulated figures, and with `endpoints` those of protocol
-    stacks in virtual time. `trace_count`: handshakes that are sampled on both sides in a load
-    of their own, and in one for each device of `emulate_device`.
+    `rate_per_s` None: the rate at which the measured work results in `utilisation`; not used in a closed
+    loop. `compare`: also modelled and simulated figures, and with `endpoints` those of protocol stacks in
+    virtual time. `trace_count`: handshakes that are sampled on both sides in a load of their own, and in one
+    for each device of `emulate_device`.
     """
 
     rate_per_s: (
@@ -538,9 +537,8 @@ class CaptureFile(Object, frozen=True, kw_only=True):
 
 
 class Scenario(Object, frozen=True, kw_only=True):
-    """What a figure is about. Fields that a kind of figure does not use are None.
-
-    `asked` is specific to the kind: a `Fleet`, a `Live` load.
+    """The inputs of a figure. Fields that a kind of figure does not use are None. `asked` is specific to the
+    kind: a `Fleet`, a `Live` load.
     """
 
     kind: Kind
@@ -556,12 +554,12 @@ class Scenario(Object, frozen=True, kw_only=True):
 
     @property
     def seed(self) -> int | None:
-        """Of what is random and not cryptographic."""
+        """The seed of non-cryptographic random numbers."""
         return self.options.seed
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """Its name in output."""
         from pathlib import Path
 
         if self.capture is not None and self.handshake is None:
@@ -572,7 +570,7 @@ class Scenario(Object, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Twelve hexadecimal digits that no other scenario has; passwords are no part of it."""
+        """A digest of twelve hexadecimal digits, without passwords."""
         plain = msgspec.structs.replace(
             self, options=msgspec.structs.replace(self.options, password=None, client_password=None)
         )
@@ -580,8 +578,8 @@ class Scenario(Object, frozen=True, kw_only=True):
 
 
 class Fleets(Object, frozen=True, kw_only=True):
-    """What an experiment simulates in each of its places: a fleet for each arrival process, of each handshake
-    and of each mixture.
+    """The fleets that an experiment simulates in each of its places: one for each arrival process, and each
+    handshake or mixture.
     """
 
     fleets: tuple[Fleet, ...] = ()
@@ -590,7 +588,7 @@ class Fleets(Object, frozen=True, kw_only=True):
 
 
 class Places(Object, frozen=True, kw_only=True):
-    """Where an experiment estimates its handshakes; empty where it asks for no estimates."""
+    """The places in which an experiment estimates its handshakes; empty if it requests no estimates."""
 
     devices: tuple[str, ...] = ()
     server_device: str | None = None
@@ -607,7 +605,7 @@ class Places(Object, frozen=True, kw_only=True):
     def scenarios(
         self, handshake: HandshakeId, *, capture: CaptureFile | None = None, connection: int | None = None
     ) -> Iterator[Scenario]:
-        """The places of one handshake, each with all rates; what is not given is as everywhere."""
+        """The places of one handshake, each with all rates; other options have their defaults."""
         for device in self.devices or (DEFAULT_DEVICE,):
             for bearer in self.bearers or (DEFAULT_BEARER,):
                 yield Scenario(

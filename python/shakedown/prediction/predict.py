@@ -1,8 +1,8 @@
-"""What a handshake costs elsewhere: the question behind ``predict``.
+"""``predict``: the cost of a handshake on other devices, over other networks and at a load.
 
-A recorded handshake gets its costs on two devices, is sent over a bearer and queued at the server: by the
-``default`` model (the cost model; the network's model, as distributions; M/G/c per handshake), or by
-one of the literature, each a module of `shakedown.prediction.literature`.
+The processing times of a recorded handshake are estimated for two devices. The handshake is then sent over a
+bearer, and queued at the server. The ``default`` model uses the cost model, a replay over the network, and an
+M/G/c queue of handshakes. The other models are modules of `shakedown.prediction.literature`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from shakedown.schema.arguments import checked, profile_name
 from shakedown.schema.predictions import Prediction
 
 INTERVAL = 0.9
-"""The share of handshakes, and of what the figures allow, that ranges hold."""
+"""The share of handshakes, and of the possible values of uncertain figures, that a range contains."""
 
 Row = dict[str, Any]
 
@@ -61,10 +61,10 @@ def predict_rows(
     battery_j: float | None = None,
     from_idle: bool = False,
 ) -> list[Row]:
-    """Predict handshakes: one row a suite, place and rate, as `shakedown.schema.predictions.Prediction` says.
+    """Predict handshakes: one row per suite, place and rate (`shakedown.schema.predictions.Prediction`).
 
-    A suite that cannot be predicted has a row that says why (``FailedPrediction``), where others can; alone,
-    it is an error.
+    A suite that cannot be predicted has a row with the reason (``FailedPrediction``). If no suite can be
+    predicted, the first error is raised.
 
     Args:
         suites: a suite's name, or a list of names and patterns.
@@ -72,19 +72,19 @@ def predict_rows(
         rate_per_s: handshakes per second that arrive at the server, in every model; one rate, or several.
         model: one of ``MODELS``.
         server_workers: the server's workers (default model only).
-        traces: where recorded handshakes come from: a file of ``measure --json`` or ``inspect --traces-out``;
-            default: the shipped library.
-        server_software: what the server runs, a profile's name or path, which decides on its tickets and
-            writes; default: openssl, or what a file of traces recorded.
-        scale_from: device whose figures replace those of one without primitives, scaled by the clock.
+        traces: the recorded handshakes: a file of ``measure --json`` or ``inspect --traces-out``; default:
+            the shipped library.
+        server_software: the server's software (a profile's name or path), which determines tickets and the
+            size of writes; default: openssl, or the software recorded in a file of traces.
+        scale_from: device whose figures, scaled by the clock rate, are used for a device without primitives.
         carrier: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
         fragment_bytes: TLS bytes in an EAP packet; default 1398.
         radius_hop_s: round trip between access point and RADIUS server; default 5 ms, assumed.
-        from_idle: the radio begins idle: its set-up comes first, in time and energy.
-        battery_j: what the client's battery holds; default: what its profile says.
+        from_idle: the radio is idle at first, so time and energy include its set-up.
+        battery_j: energy of the client's battery; default: its profile's.
 
     Raises:
-        InputError: naming what was wrong and what is accepted.
+        InputError: for invalid arguments.
     """
     inside_eap = _carrier(carrier, fragment_bytes, radius_hop_s, model)
     check_model(model, server_workers)
@@ -132,7 +132,7 @@ def predict_rows(
 
 
 def _resumed(suite: str, library: TraceLibrary) -> str | None:
-    """The suite by which clients of one resume, where they do and the library has it."""
+    """The suite with which clients of a suite resume; None if there is none, or none in the library."""
     try:
         resumed = resumed_of(suite)
     except InputError:
@@ -141,7 +141,7 @@ def _resumed(suite: str, library: TraceLibrary) -> str | None:
 
 
 def _saved(pair: Sequence[Scenario], rate_per_s: float, workers: int) -> Row:
-    """How much less energy the handshake itself takes the client where it resumes a session."""
+    """The energy that the client saves in the handshake itself if it resumes a session."""
     spent = []
     for found in pair:
         wait = wait_range(found, "default", rate_per_s, workers)
@@ -150,7 +150,7 @@ def _saved(pair: Sequence[Scenario], rate_per_s: float, workers: int) -> Row:
     basis, missing = weakest((full.basis, again.basis)), dict.fromkeys((*full.missing, *again.missing))
     if not (full.known and again.known):
         return most(None, basis, list(missing))
-    # What is assumed of powers and work is wrong in both alike.
+    # Assumed powers and work have the same error in both.
     apart = [here - there for here, there in zip(full.handshake, again.handshake, strict=True)]
     return bounds(Range(min(apart), apart[1], max(apart)), basis, list(missing), known=True)
 
@@ -164,7 +164,7 @@ def with_battery(found: Scenario, battery_j: float) -> Scenario:
 def _carrier(
     carrier: str, fragment_bytes: int | None, radius_hop_s: float | None, model: str
 ) -> Carried | None:
-    """How EAP carries handshakes, None where they are bare. Raises `InputError`."""
+    """The parameters of EAP; None for handshakes without EAP. Raises `InputError`."""
     if carrier not in ("bare", "eap"):
         raise InputError(f'carrier "{carrier}"; accepted: bare, eap')
     if carrier == "bare":
@@ -183,7 +183,9 @@ def each(
     one: Callable[[str], tuple[Scenario, Row]],
     place: Mapping[str, Any],
 ) -> list[tuple[Scenario | None, Row]]:
-    """Run something for every suite; one that fails becomes a row with its error, unless all do."""
+    """Call a function for every suite. A failed suite gets a row with its error; if all fail, the first error
+    is raised.
+    """
     found: list[tuple[Scenario | None, Row]] = []
     errors: list[ShakedownError] = []
     for suite in suites:
@@ -200,15 +202,15 @@ def each(
 
 
 def _of_one_suite(error: Exception) -> bool:
-    """Whether an error is about one suite alone, so that the others may go on."""
+    """Whether an error concerns one suite only, so that the others can be computed."""
     from shakedown import native
 
     return isinstance(error, InputError) or native.is_failure(error)
 
 
 def compare(rows: Sequence[tuple[Scenario | None, Row]]) -> None:
-    """Fill ``ratio_to_first``: client and server work against the first suite's, shared guesses
-    cancelling.
+    """Fill ``ratio_to_first``: the work of both sides divided by the first suite's. Errors of shared
+    assumptions cancel out.
     """
     first: Scenario | None = None
     for found, one in rows:
@@ -236,7 +238,7 @@ def row(one: Scenario, model: str, rate_per_s: float, workers: int) -> Row:
 
 
 def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) -> list[Row]:
-    """A row of ``predict`` for each rate; what does not depend on the rate is found once, and shared."""
+    """A row of ``predict`` for each rate; figures that do not depend on the rate are computed once."""
     done = one.unloaded(model)[1]
     rates = np.asarray(rates_per_s, dtype=np.float64)
     waits = one.wait_s(model, rates, workers).tolist()
@@ -251,7 +253,8 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         "model": model,
         "client_s": bounds(one.client.whole, known_basis([one.client]), one.client.missing),
         "server_s": bounds(one.server.whole, known_basis([one.server]), one.server.missing),
-        # Both sides may work at once, on messages of one flight: then their work is longer than the rest.
+        # Both sides may work at the same time on messages of one flight, so the sum of their work can exceed
+        # the total.
         "transmission_s": max(0.0, done.mean - one.work_s),
         "extrapolated": [*one.client.figures, *one.server.figures],
         "workers": workers,
@@ -288,12 +291,12 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
 
 
 def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wait: Range | None) -> Row:
-    """Ready and done with the queue's wait; none without a steady state."""
+    """Ready and done, including the wait in the queue; None without a steady state."""
     if wait is None:
         return {"ready_s": None, "done_s": None}
     queue = one.wait(rate_per_s, workers) if model == "default" else None
     delay = queue or Distribution.exactly(wait.mean)
-    # Without the wait's spread nothing is to be added up, and all points are kept.
+    # If the wait has no spread, no sum is needed, and all points are kept.
     ready, done = one.unloaded(model)
     points = one.few_points(model) if len(delay.values_s) > 1 else (ready, done)
     last = points[1].plus(delay)
@@ -324,7 +327,7 @@ def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float]
 
 
 def _energy(one: Scenario, done_s: float | None) -> Row:
-    """The client's energy where a handshake takes so long."""
+    """The client's energy for a handshake of this duration."""
     energy = one.energy(done_s)
     parts = {
         "processor": energy.processor,
@@ -414,7 +417,7 @@ def _interval_s(one: Scenario, model: str, wait: Range, ready: Distribution) -> 
 
 
 def check_model(model: str, workers: int) -> None:
-    """Raise `InputError` for an unknown model, or workers that a model does not have."""
+    """Raise `InputError` for an unknown model, or for several workers in a model that has one."""
     if model not in MODELS:
         raise InputError(
             f'unknown model "{model}"; accepted: {", ".join(MODELS)}{did_you_mean(model, MODELS)}'

@@ -1,5 +1,5 @@
-"""A recorded handshake between two devices over a bearer, estimated once for any rate, number of workers
-and model.
+"""A recorded handshake between two devices over a bearer, estimated once for all rates, numbers of workers
+and models.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ MODELS = ("default", *LITERATURE)
 _WAIT_SHARES = 1.0 - np.concatenate([np.linspace(1.0, 0.1, 46)[1:], np.geomspace(0.1, 1e-6, 60)[1:]])
 _WORK_BINS = 48
 _PROTECTION_BYTES = 64
-"""What protection adds to a datagram, at most."""
+"""The most bytes that record protection adds to a datagram."""
 
 
 class Work(NamedTuple):
-    """What both sides' work costs."""
+    """The costs of both sides' work."""
 
     client: Price
     server: Price
@@ -51,8 +51,8 @@ class Work(NamedTuple):
 class Scenario:
     """A recorded handshake between two devices over a bearer, estimated.
 
-    `from_idle`: the radio is set up first. `server_scale`: the device whose figures stand in for the
-    server's, by the clock.
+    `from_idle`: the radio is set up first. `server_scale`: the device whose figures, scaled by the clock
+    rate, replace the server's.
     """
 
     trace: Trace
@@ -67,29 +67,31 @@ class Scenario:
 
     @property
     def software(self) -> str | None:
-        """The server's software; None: the recorded server's, which is not known."""
+        """The server's software; None: that of the recorded server, which is unknown."""
         return None if self.trace.software is None else self.trace.software.name
 
     @property
     def unused_s(self) -> float | None:
-        """What the recorded client's unused key share would add here; None: it had none, or no figure."""
+        """The cost of the recorded client's unused key share on this device; None: there was none, or it has
+        no figure.
+        """
         known = [call_figure(self.device, one.triple).mean_s for one in self.trace.unused]
         return math.fsum(one for one in known if one) if known and all(known) else None
 
     @property
     def basis(self) -> Basis:
-        """The basis of the two costs: the weakest that matters to their sum."""
+        """The basis of the two costs: the weakest one that contributes noticeably to their sum."""
         return basis_of([self.client, self.server])
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What work of both sides has no cost."""
+        """The work of both sides without a cost figure."""
         return (*self.client.missing, *self.server.missing)
 
     @cached_property
     def work(self) -> Work:
-        """Both sides' work as times are computed from it: of a side whose work has parts without a cost, the
-        least that the others take.
+        """Both sides' work, from which times are computed. If parts of a side's work have no cost figure, its
+        lower bound is used.
         """
         return Work(*(one.at_low() if one.without_cost else one for one in (self.client, self.server)))
 
@@ -109,17 +111,17 @@ class Scenario:
 
     @property
     def work_s(self) -> float:
-        """Mean work of both sides, the connection's left out."""
+        """Mean work of both sides, without that on the TCP connection."""
         return math.fsum(one.total.mean for one in self.work)
 
     @cached_property
     def service_s(self) -> Range:
-        """A server worker's time for one handshake: the handshake's, and the connection's."""
+        """A server worker's time for one handshake, including its TCP connection."""
         return self.work.server.with_connection
 
     @property
     def service_sd_s(self) -> float:
-        """Its deviation from handshake to handshake, the connection's included."""
+        """The standard deviation of this time between handshakes."""
         server = self.work.server
         apart_s = 0.0 if server.connection is None else server.connection_sd_s
         return math.hypot(server.sd_s, apart_s)
@@ -130,19 +132,19 @@ class Scenario:
         return spread_service(mean_s, self.service_sd_s * scale)
 
     def transmission(self, model: str) -> Distribution:
-        """Time on the network under a model, both sides' work left out."""
+        """Time on the network in a model, without both sides' work."""
         if model == "default":
             return self.exchange.done.shifted(-min(self.work_s, self.exchange.done.mean))
         return load_model(model).transmission(self)
 
     def unloaded(self, model: str = "default") -> tuple[Distribution, Distribution]:
-        """Ready and done without a queue, the spread of the devices' own work included."""
+        """Ready and done without a queue, including the spread of the devices' work."""
         if model not in self._unloaded:
             self._unloaded[model] = self._without_queue(model)
         return self._unloaded[model]
 
     def few_points(self, model: str = "default") -> tuple[Distribution, Distribution]:
-        """The same in few points, to which many waits are added."""
+        """The same with few points, so that adding many waits is fast."""
         if model not in self._few_points:
             ready, done = self.unloaded(model)
             fewer = ready.compact()
@@ -151,7 +153,7 @@ class Scenario:
 
     @cached_property
     def _unloaded(self) -> dict[str, tuple[Distribution, Distribution]]:
-        """What was found, by the model: rates share it."""
+        """The results by model, which all rates share."""
         return {}
 
     @cached_property
@@ -187,7 +189,7 @@ class Scenario:
 
     @property
     def handshake_bytes(self) -> LinkBytes:
-        """Its messages, record headers included; inside EAP those that TLS has there."""
+        """The bytes of its messages, with record headers; inside EAP, of those that TLS sends there."""
         if self.eap is None:
             return LinkBytes(self.trace.size_bytes("client"), self.trace.size_bytes("server"))
         flights = eap.flights_of(self.trace, self.eap.ticket_bytes)
@@ -196,8 +198,8 @@ class Scenario:
 
     @cached_property
     def link_bytes(self) -> LinkBytes | None:
-        """What the handshake puts on the link; None where none gets through, of which literature's models
-        know nothing.
+        """The bytes that the handshake sends over the link; None if no handshake succeeds (models of the
+        literature do not compute this).
         """
         try:
             return self.exchange.link_bytes
@@ -225,7 +227,9 @@ def waits_s(rates_per_s: Floats, mean_s: float, sd_s: float, workers: int) -> Fl
 
 @lru_cache(maxsize=64)
 def _waits_s(rates_per_s: tuple[float, ...], mean_s: float, sd_s: float, workers: int) -> Floats:
-    """Mean waits at a server, independent of clients' devices and bearers; cached, so not to be changed."""
+    """Mean waits at a server, which do not depend on the clients' devices and bearers. The array is cached
+    and read-only.
+    """
     found = queueing.mgc_wait_s(np.array(rates_per_s), mean_s, sd_s, workers)
     found.flags.writeable = False
     return found
@@ -233,14 +237,14 @@ def _waits_s(rates_per_s: tuple[float, ...], mean_s: float, sd_s: float, workers
 
 @lru_cache(maxsize=MAX_RATES)
 def _wait(rate_per_s: float, mean_s: float, sd_s: float, workers: int) -> Distribution | None:
-    """The wait at a server, independent of its clients' devices and bearers."""
+    """The wait at a server, which does not depend on its clients' devices and bearers."""
     found = mgc_wait(rate_per_s, spread_service(mean_s, sd_s), workers)
     return None if found is None else wait_distribution(found)
 
 
 def wait_distribution(found: Wait) -> Distribution:
-    """A wait on a lattice as a distribution of few points: no wait, then equal shares of the rest,
-    finer at its end.
+    """A wait on a lattice as a distribution of few points: zero, then equal shares of the rest, and smaller
+    shares at its upper end.
 
     The mean of each share is kept.
     """
@@ -258,8 +262,8 @@ def wait_distribution(found: Wait) -> Distribution:
 
 
 def work_spread(*deviations_s: float) -> Distribution:
-    """How much longer or shorter than its mean a handshake's own work is: centred, skewed as rejection
-    loops are.
+    """The deviation of a handshake's work from its mean: centred, and skewed like the time of a rejection
+    loop.
     """
     deviation_s = math.hypot(*deviations_s)
     if deviation_s <= 0.0:
@@ -270,7 +274,9 @@ def work_spread(*deviations_s: float) -> Distribution:
 
 @lru_cache(maxsize=64)
 def _priced(trace: Same[Trace], side: Side, device: Same[Device], scale: Same[Device | None]) -> Price:
-    """A side's cost, independent of the bearer and the other side; cached, must not be changed."""
+    """A side's cost, which does not depend on the bearer and the other side. It is cached and must not be
+    modified.
+    """
     return price(trace.thing, side, device.thing, scale.thing)
 
 
@@ -285,7 +291,7 @@ def scenario(
     inside_eap: Carried | None = None,
     from_idle: bool = False,
 ) -> Scenario:
-    """Load and estimate one scenario, bare or inside EAP, where no TCP connection costs anything.
+    """Load and estimate one scenario, with TCP or inside EAP, where the cost of a TCP connection is omitted.
 
     Raises:
         InputError: for unknown names, bad files, or devices without primitives.
@@ -304,7 +310,7 @@ def scenario(
             f"{suite}: was recorded inside EAP, and is estimated there alone; accepted with it: over eap"
         )
     if inside_eap is not None and not trace.inside_eap:
-        trace = trace.served_by(load_software("none"))  # EAP servers issue tickets only where set up to
+        trace = trace.served_by(load_software("none"))  # EAP servers issue tickets only if configured
     prices = [
         _priced(Same(trace), "client", Same(client), Same(None if client.priced else scale)),
         _priced(Same(trace), "server", Same(server), Same(None if server.priced else scale)),

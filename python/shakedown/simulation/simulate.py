@@ -48,20 +48,21 @@ def simulate(
     pool: Pool | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Simulated | FailedSimulation]:
-    """Simulate a fleet of each suite: one row a suite. The same seed gives the same rows.
+    """Simulate a fleet of each suite, one row per suite. The same seed gives the same rows.
 
-    A suite that cannot be simulated has a row that says why, where others can; alone, it is an error.
+    A suite that cannot be simulated has a row with the reason. If no suite can be simulated, the first error
+    is raised.
 
     Args:
         suites: suite names.
-        fleet: when clients arrive, how many, how patient, how they are served.
-        site: where they are, and the server.
-        endpoints: run protocol engines of these stacks, with real cryptography, instead of replaying.
-        pool: where pieces of the fleets are simulated; None: in this process.
-        progress: called with the clients done, of how many, and of which suite.
+        fleet: arrivals, number, timeouts and service of the clients.
+        site: their devices and bearer, and the server.
+        endpoints: run the protocol engines of these stacks, with real cryptography, instead of a replay.
+        pool: the processes that simulate pieces of the fleets; None: this process.
+        progress: called with the number of completed clients, the number of all clients, and the suite.
 
     Raises:
-        InputError: naming what was wrong and what is accepted.
+        InputError: for invalid arguments.
     """
     settled = settle(fleet if endpoints is None else endpoints.fleet(fleet))
     works: list[Work[dict[str, Any]]] = []
@@ -96,20 +97,20 @@ def _labelled(progress: Callable[[int, int, str], None], label: str) -> Progress
 
 
 ENDPOINT_CLIENTS = 1000
-"""As many as a second or so of real cryptography serves."""
+"""About a second of real cryptography."""
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """Whose protocol engines run in virtual time; None: the suite's usual ones."""
+    """The stacks whose protocol engines run in virtual time; None: the suite's usual ones."""
 
     client: str | None = None
     server: str | None = None
 
     def fleet(self, fleet: Fleet) -> Fleet:
-        """A fleet that engines can be asked to be: a smaller one, unless its size was given.
+        """The fleet for protocol engines: a smaller one, unless its size was given.
 
-        Raises `InputError` for what only a replay has.
+        Raises `InputError` for options that only a replay supports.
         """
         for name, given, accepted in (
             ("resumption", fleet.resumption > 0.0, "0, or a suite that resumes"),
@@ -132,7 +133,7 @@ class Stacks:
 
 @dataclass(frozen=True)
 class Job:
-    """A simulation, ready to be run here or elsewhere: plain data in, a row out."""
+    """A simulation as plain data, which can run in this process or in another one."""
 
     priced: Priced
     resumed: Priced | None
@@ -146,7 +147,7 @@ class Job:
         return Client(self.priced, self.resumed)
 
     def spec(self) -> dict[str, Any]:
-        """What the core reads."""
+        """The core's description of it."""
         clients = [self.client]
         width_s = series_width_s(clients, self.settled, self.workers)
         return simulation_spec(clients, self.settled, workers=self.workers, seed=self.seed, series_s=width_s)
@@ -167,7 +168,7 @@ def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = N
 
 
 def compared(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Engines and replay side by side, as a row has them."""
+    """The comparison of engines and replay in a row."""
     engines, replayed = found["report"]["handshake_s"], found["replayed"]["handshake_s"]
     known = engines["mean"] and replayed["mean"]
     return {
@@ -184,7 +185,7 @@ def compared(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None = None) -> Simulated:
-    """The core's report as a row; `engines` is what the core says of endpoints."""
+    """The core's report as a row; `engines` is the core's report of protocol engines."""
     priced, settled = job.priced, job.settled
     found: dict[str, Any] = {
         "suite": priced.trace.suite,
@@ -204,7 +205,7 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
 
 
 def stands_on(client: Client, settled: Settled) -> dict[str, Any]:
-    """What the work of a kind of client stands on, and what of it has no cost."""
+    """The basis of the costs of a kind of client, and its work without a cost figure."""
     sides = [*client.sides(), *after_handshake(client, settled)]
     without_cost = {tuple(one.items()): one for side in sides for one in side.without_cost}
     return {
@@ -215,7 +216,7 @@ def stands_on(client: Client, settled: Settled) -> dict[str, Any]:
 
 
 def after_handshake(client: Client, settled: Settled) -> list[Price]:
-    """All that a client sends after its handshake, as one more piece of the server's work."""
+    """The server's work on all data that a client sends after its handshake."""
     price = client.record(settled)
     return [] if price is None or settled.records is None else [price.repeated(settled.records.count)]
 
@@ -223,12 +224,13 @@ def after_handshake(client: Client, settled: Settled) -> list[Price]:
 def figures(
     report: Mapping[str, Any], settled: Settled, clients: Sequence[Client], *, workers: int, seed: int
 ) -> dict[str, Any]:
-    """What is said of any fleet, of one kind of clients or of several."""
+    """The figures of any fleet, with one kind of client or several."""
     fleet, arrivals = settled.fleet, settled.arrivals
     records = [price for one in clients for price in after_handshake(one, settled)]
     servers = missing_of([*(side for one in clients for side in one.sides("server")), *records])
     everything = missing_of([*(side for one in clients for side in one.sides()), *records])
-    # When a client's next flight comes depends on its own work: later, it may wait for more or for less.
+    # The arrival of a client's next flight depends on the client's work. A later flight may wait longer or
+    # less long.
     clients_missing = len(everything) > len(servers)
     limits = (fleet.max_handshakes, fleet.accept_queue, fleet.admission)
     limited = any(one is not None for one in limits)
@@ -246,7 +248,8 @@ def figures(
         "connect_s": spread(report["connect_s"], servers if limited else ()),
         "queue_wait_s": spread(report["client_wait_s"], everything, bounded=not clients_missing),
         "job_wait_s": spread(report["queue_wait_s"], everything, bounded=not clients_missing),
-        # At a given rate the server's work alone decides; of clients that come once, also how long all take.
+        # At a given rate the utilisation depends on the server's work only; in a storm also on how long all
+        # clients need.
         "utilisation": simulated(report["utilisation"], basis, servers if arrivals.steady else everything),
         "offered": None if report["offered"] is None else simulated(report["offered"], basis, servers),
         "unstable": report["unstable"] or (None if servers and report["offered"] is not None else False),
@@ -292,7 +295,7 @@ def figures(
 
 
 def _admission(settled: Settled, found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What each server's bucket is, and what became of connections; None without one."""
+    """The token bucket of each server, and the counts of connections; None without one."""
     one = settled.admission
     if one is None or found is None:
         return None
@@ -306,7 +309,7 @@ def _sent(
     report: Mapping[str, Any],
     missing: Sequence[str],
 ) -> dict[str, Any]:
-    """What clients sent after their handshakes, and what of the workers' time it took."""
+    """The data that clients sent after their handshakes, and the workers' time for it."""
     found = report["records"]
     prices = [(client.weight, price) for client in clients if (price := client.record(settled)) is not None]
     parts = [price for _, price in prices]
@@ -327,14 +330,14 @@ def _sent(
 
 
 def _access(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What happened in cells, as a row has it; None without any."""
+    """The accesses to cells; None without cells."""
     if found is None:
         return None
     return {**found, "attempts": spread(found["attempts"]), "delay_s": spread(found["delay_s"])}
 
 
 def _own_links(settled: Settled, clients: Sequence[Client]) -> bool:
-    """Whether clients that come at once share nothing, though their bearer is a shared medium."""
+    """Whether clients of a storm have their own links, although their bearer is a shared medium."""
     return (
         settled.fleet.cells is None
         and not settled.arrivals.steady
@@ -343,13 +346,13 @@ def _own_links(settled: Settled, clients: Sequence[Client]) -> bool:
 
 
 def missing_of(sides: Iterable[Price]) -> list[str]:
-    """What work of any has no cost."""
+    """The work of all sides without a cost figure."""
     return list(dict.fromkeys(one for side in sides for one in side.missing))
 
 
 def _energies(clients: Sequence[Client]) -> tuple[list[str], bool, dict[str, Any]]:
-    """What the handshake's energy lacks, whether that is little, and what waking and tail add on average over
-    the kinds.
+    """The unknown parts of the handshake's energy, whether these are negligible, and the energy of waking and
+    tail, as a mean over the kinds.
     """
     whole = math.fsum(one.weight for one in clients)
     found = [(one.weight / whole, one.full.energy(one.full.unloaded()[1].mean)) for one in clients]
@@ -366,8 +369,8 @@ def _energies(clients: Sequence[Client]) -> tuple[list[str], bool, dict[str, Any
 
 
 def spread(found: Mapping[str, Any], missing: Sequence[str] = (), *, bounded: bool = True) -> dict[str, Any]:
-    """A distribution of the core's report as a row has it; `bounded`: what is missing makes it a lower
-    bound, and not unknown.
+    """A distribution of the core's report as a row has it. `bounded`: missing work makes it a lower bound,
+    not unknown.
     """
     known = bounded or not missing
     row = {name: found[name] if known or name == "n" else None for name in _SPREAD}
@@ -375,7 +378,9 @@ def spread(found: Mapping[str, Any], missing: Sequence[str] = (), *, bounded: bo
 
 
 def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
-    """The same by formulas; None where they say nothing: for arrivals that are not Poisson, or mixtures."""
+    """The same figures by formulas; None if no formula applies, as for mixtures and arrivals that are not
+    Poisson.
+    """
     rate = arrivals.rate_per_s
     if arrivals.kind != "poisson" or rate is None or job.resumed is not None:
         return None
@@ -401,9 +406,9 @@ def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
 
 
 def jobs(one: Priced) -> list[tuple[float, float]]:
-    """The server's jobs in a handshake, as mean and second moment of the time that each takes.
+    """The mean and second moment of the time of each of the server's jobs in a handshake.
 
-    A job begins with a flight of the client's, and ends with the answer.
+    A job begins when a flight of the client arrives and ends with the server's answer.
     """
     found: list[list[float]] = []
     before = None
@@ -432,7 +437,7 @@ def moments(work: Mapping[str, Any]) -> tuple[float, float]:
 def flights_wait_s(one: Priced, rate_per_s: float) -> float | None:
     """Mean of all waits of a handshake where its jobs arrive independently: n λ Σ E[S²] / (2 (1 - ρ)).
 
-    Exact in the limit of round trips that are long beside the queue's memory.
+    Exact in the limit of long round trips, compared with the correlation time of the queue.
     """
     work = [job for job in jobs(one) if job[0] > 0.0]
     busy = rate_per_s * math.fsum(mean_s for mean_s, _ in work)

@@ -1,11 +1,11 @@
-"""Kinds of figures: one module each, and this registry. A new kind is a module here, and its line in `KINDS`.
+"""The registry of kinds of figures. Each kind is a module here and a line in `KINDS`.
 
-A module defines how its figures are computed (`run` converts a scenario to the object that is printed, `rows`
-that object to rows of the table), and whatever else of `Kind` is not as that has it: the experiment's table
-that it reads, its scenarios of an experiment, how they look on a terminal. Its quantities are in
-`results/quantities.csv`. In the report they look as the module of its name in `reporting/html` has it
-(`sections`, and `answer` and `findings` where there are any). Terminal and report query the table, and
-nothing else; runner, command line and reference ask this registry.
+A module defines how its figures are computed: `run` converts a scenario to the object that is printed, and
+`rows` converts that object to rows of the table. It may also replace any other method of `Kind`, such as its
+table of an experiment's file, its scenarios, and its tables on a terminal. Its quantities are in
+`results/quantities.csv`. The module of the same name in `reporting/html` defines its part of the report
+(`sections`; `answer` and `findings` are optional). Terminal and report read only the table. Runner, command
+line and reference use this registry.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KINDS = (
     "simulated",
     "live",
 )
-"""In the order in which an experiment runs them; a later kind sees what the earlier ones found."""
+"""In the order in which an experiment runs them; a later kind can use the results of earlier ones."""
 
 
 Source = tuple["HandshakeId", "CaptureFile | None", "int | None"]
@@ -64,10 +64,10 @@ class Run:
     measurements: dict[HandshakeId, Measurement] = field(default_factory=dict)
     queued: set[Source] = field(default_factory=set)
     place: str = ""
-    """Which of how many places of a handshake is next, for progress."""
+    """The number of the next place, and of all places of a handshake, for progress."""
 
     def keep(self, scenario: Scenario, found: Any) -> list[str]:  # noqa: ANN401 - an object of the schema
-        """Keeps what later kinds need; returns what a user should know of it."""
+        """Keeps the results that later kinds need; returns notes for the user."""
         from shakedown.schema.measured import Measurement
 
         module = kind(scenario.kind)
@@ -85,33 +85,34 @@ class Run:
 
 
 class Kind:
-    """A kind's module, with what it leaves out."""
+    """A kind's module, with defaults for the methods that it does not define."""
 
     TABLE: Table | None = None
-    """The experiment's table of this name; None where it has none."""
+    """The kind's table of an experiment's file; None if it has none."""
 
     run: Callable[[Scenario, Run], Any]
-    """Makes a scenario's figures: the object that is printed. Raises `ShakedownError`, and the core's errors.
+    """Computes a scenario's figures: the object that is printed. Raises `ShakedownError`, and the core's
+    errors.
     """
 
     rows: Callable[[Scenario, Any], pl.DataFrame]
-    """What `run` returned as rows of the table."""
+    """Converts the result of `run` to rows of the table."""
 
     def __init__(self, name: str) -> None:
-        """Raises `ImportError` where there is no such kind."""
+        """Raises `ImportError` if there is no such kind."""
         vars(self).update(vars(import_module(f"{__name__}.{name}")))
         self.name = name
 
     def planned(self, experiment: Experiment) -> Iterable[Planned]:
-        """The parts of the table that a run means to write, as far as that is known beforehand."""
+        """The parts of the table that a run will write, as far as they are known in advance."""
         return (Planned(kind=self.name, about=one.label) for one in experiment.of(self.name))
 
     def needs(self, experiment: Experiment) -> Collection[Need]:
-        """What it looks at of what earlier kinds found; of what no kind needs nothing is kept."""
+        """The results of earlier kinds that it uses; results that no kind uses are not kept."""
         return ()
 
     def profiles(self, experiment: Experiment) -> Iterable[str]:
-        """Further devices and bearers on which its figures depend, besides the experiment's places."""
+        """Other devices and bearers on which its figures depend, besides the experiment's places."""
         return ()
 
     def scenarios(self, run: Run) -> Iterable[Sequence[Scenario]]:
@@ -119,15 +120,15 @@ class Kind:
         return ((one,) for one in run.experiment.of(self.name))
 
     def printed(self, found: Any) -> Iterable[Object]:  # noqa: ANN401 - what `run` returned
-        """What `run --json` prints of it."""
+        """The objects that `run --json` prints."""
         return (found,)
 
     def traces(self, scenario: Scenario, found: Any) -> dict[Source, Trace]:  # noqa: ANN401 - as above
-        """What of it can be estimated."""
+        """The traces that can be estimated."""
         return {}
 
     def notes(self, found: Any) -> list[str]:  # noqa: ANN401 - as above
-        """What a user should know of it, one line each."""
+        """Notes for the user, one line each."""
         return []
 
     def terminal(self, results: Results, width: int) -> Iterable[str]:
@@ -139,7 +140,7 @@ class Kind:
         return import_module(f"shakedown.reporting.html.{self.name}")
 
     def sections(self, results: Results) -> Iterable[Section]:
-        """Parts of the report; none where the results have no such figures."""
+        """Sections of the report; none if the results have no such figures."""
         return cast("Iterable[Section]", self._page.sections(results))
 
     def answer(self, results: Results) -> tuple[list[Sentence], list[Sentence]]:
@@ -154,18 +155,18 @@ class Spreading(Protocol):
     """A kind whose figures do not depend on the machine that computes them."""
 
     def job(self, scenario: Scenario, run: Run) -> Callable[[], Any]:
-        """What makes a scenario's figures, as something that can be pickled and called elsewhere."""
+        """A picklable function that computes a scenario's figures, possibly in another process."""
 
     def take(self, scenario: Scenario, found: Any, run: Run) -> Any:  # noqa: ANN401 - what the job returned
-        """What of a job's figures goes into the results; called in the order of the scenarios."""
+        """Converts a job's result to the result of `run`; called in the order of the scenarios."""
 
 
 @runtime_checkable
 class Together(Protocol):
-    """A kind that has very many scenarios, whose rows are made together."""
+    """A kind with very many scenarios, whose rows are computed together."""
 
     def table(self, made: Sequence[tuple[Scenario, Any]]) -> pl.DataFrame:
-        """Their rows, one scenario's after the other's."""
+        """Their rows, in the order of the scenarios."""
 
 
 def kind(name: str) -> Kind:
@@ -187,7 +188,7 @@ def tables() -> dict[str, Table]:
 
 
 def counted(experiment: Experiment) -> list[tuple[int, str]]:
-    """How many of what the kinds' own tables ask for."""
+    """The counts of what the kinds' tables request, each with its name."""
     return [
         one
         for name, table in tables().items()
