@@ -17,7 +17,7 @@ import fakecore
 
 ROOT = Path(__file__).parent.parent
 
-PATIENCE_S = 600.0
+TIMEOUT_S = 600.0
 """After which a command hangs; a busy machine makes any of them many times slower."""
 
 HOME = tempfile.TemporaryDirectory(prefix="shakedown-tests-")
@@ -75,7 +75,7 @@ def shakedown() -> Callable[..., subprocess.CompletedProcess[str]]:
             [sys.executable, "-m", "shakedown", *map(str, arguments)],
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=TIMEOUT_S,
             env=environment,
             **options,
         )

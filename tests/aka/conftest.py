@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from aka.nodes import PATIENCE_S, Process
+from aka.nodes import TIMEOUT_S, Process
 
 
 @pytest.fixture(scope="session")
 def made_site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("aka") / "site"
     command = (sys.executable, "-m", "shakedown", "aka", "provision", str(folder), "--subscribers", "2")
-    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
+    subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
     return folder
 
 

@@ -12,7 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
-PATIENCE_S = 300.0
+TIMEOUT_S = 300.0
 """After which something hangs; a busy machine makes anything many times slower."""
 
 
@@ -32,7 +32,7 @@ class Process:
 
     def stop(self) -> str:
         self.child.send_signal(signal.SIGTERM)
-        printed, complaints = self.child.communicate(timeout=PATIENCE_S)
+        printed, complaints = self.child.communicate(timeout=TIMEOUT_S)
         assert (self.child.returncode, complaints) == (0, "")
         return printed
 
@@ -92,13 +92,13 @@ class Access:
                         else:
                             del other[ready]
                             sink.shutdown(socket.SHUT_WR)
-            # Before the next connection is taken: whoever waits for an end restarts what that one meets.
+            # Before the next connection is accepted: a caller that waits for the end restarts its server.
             self.is_there.clear()
             self.ended.release()
 
     def attach_ended(self) -> None:
         """Waits until an attach is over, for both; the next one waits for `go_on`."""
-        assert self.ended.acquire(timeout=PATIENCE_S)
+        assert self.ended.acquire(timeout=TIMEOUT_S)
 
     def go_on(self) -> None:
         """The SGSN is there."""

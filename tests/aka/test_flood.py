@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from aka.nodes import PATIENCE_S, sgsn
+from aka.nodes import TIMEOUT_S, sgsn
 from runs import printed
 
 FIRST = 400
@@ -42,7 +42,7 @@ class Flood(threading.Thread):
     def connect(self) -> None:
         one = socket.socket()
         one.bind((next(self.hosts), 0))
-        one.settimeout(PATIENCE_S)
+        one.settimeout(TIMEOUT_S)
         one.connect(self.to)
         self.open.append(one)
         self.connected += 1
@@ -108,7 +108,7 @@ def test_mobiles_attach_while_one_host_names_a_silent_sgsn(shakedown, site, hss,
         def flood() -> None:
             while not over.wait(0.0005):
                 one = closing.enter_context(socket.socket())
-                one.settimeout(PATIENCE_S)
+                one.settimeout(TIMEOUT_S)
                 with contextlib.suppress(OSError):  # turned away
                     one.bind(("127.0.0.2", 0))
                     one.connect((host, int(port)))
@@ -126,7 +126,7 @@ def test_mobiles_attach_while_one_host_names_a_silent_sgsn(shakedown, site, hss,
         thread = threading.Thread(target=flood, daemon=True)
         thread.start()
         try:
-            assert ready.wait(PATIENCE_S)
+            assert ready.wait(TIMEOUT_S)
             done = shakedown(
                 *("aka", "mobile", "--sgsn", node.addresses[0], "--card", site / "card-0.json", "--json"),
                 *("--attaches", "3", "--timeout", "300s"),
@@ -152,10 +152,10 @@ def test_who_says_no_first_message_is_hung_up_on_and_counted(site, hss, processe
     host, port = processes[-1].addresses[0].rsplit(":", 1)
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(said)
-        assert closed_after(connection, PATIENCE_S)
+        assert closed_after(connection, TIMEOUT_S)
     (did,) = json.loads(processes[-1].stop())
     assert did["connections"] == {"turned_away": 0, "displaced": 0, "silent": 1}
-    # Nobody asked to attach, so nobody was rejected.
+    # There was no attach request, so none was rejected.
     assert did["rejected"] == {}
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import shakedown
-from aka.nodes import PATIENCE_S, Access, Process, free_port, sgsn
+from aka.nodes import TIMEOUT_S, Access, Process, free_port, sgsn
 from runs import COMMAND, printed, running
 from shakedown.schema.aka import LiveAttaches, SgsnSummary
 from shakedown.schema.base import decode
@@ -122,7 +122,7 @@ def test_sessions_and_their_counts_survive_an_sgsn_that_is_killed(shakedown, sit
                 processes.append(sgsn(site, hss, "sgsn-1", *options, listen=address))
                 access.go_on()
             access.attach_ended()
-            told, complaints = mobile.communicate(timeout=PATIENCE_S)
+            told, complaints = mobile.communicate(timeout=TIMEOUT_S)
     assert mobile.returncode == 0, complaints
     (found,) = json.loads(told)
     # Full, resumed, and then the count that was kept says no.
@@ -137,7 +137,7 @@ def test_an_attach_under_way_can_be_interrupted(site, accepts):
         network.bind(("127.0.0.1", 0))
         network.listen(8 if accepts else 0)
         if not accepts:
-            # Its backlog is full: whoever comes now waits.
+            # Its backlog is full: the next connection waits.
             for _ in range(4):
                 waiting = open_sockets.enter_context(socket.socket())
                 waiting.setblocking(False)
@@ -146,20 +146,20 @@ def test_an_attach_under_way_can_be_interrupted(site, accepts):
         command = (*COMMAND, "aka", "mobile", "--sgsn", address, "--timeout", "600s")
         with running((*command, "--card", str(site / "card-0.json"))) as mobile:
             if accepts:
-                network.settimeout(PATIENCE_S)
+                network.settimeout(TIMEOUT_S)
                 connection = open_sockets.enter_context(network.accept()[0])
                 assert connection.recv(1) == b"\x01"
             else:
                 wait_for_connecting(mobile.pid)
             mobile.send_signal(signal.SIGINT)
-            told, complaints = mobile.communicate(timeout=PATIENCE_S)
+            told, complaints = mobile.communicate(timeout=TIMEOUT_S)
     assert (mobile.returncode, told) == (130, ""), complaints
     assert "Traceback" not in complaints
 
 
 def wait_for_connecting(process: int) -> None:
     """Until a process has a TCP connection in the state SYN-SENT."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + TIMEOUT_S
     while time.monotonic() < until:
         inodes = set()
         for path in Path(f"/proc/{process}/fd").iterdir():
@@ -170,13 +170,13 @@ def wait_for_connecting(process: int) -> None:
             if fields[3] == "02" and fields[9] in inodes:
                 return
         time.sleep(0.05)
-    raise AssertionError("nobody connects")
+    raise AssertionError("no client connects")
 
 
 def test_who_is_not_there_or_not_wanted_is_said_in_a_line(shakedown, site, hss, processes):
-    nobody = shakedown("aka", "mobile", "--sgsn", f"127.0.0.1:{free_port()}", "--card", site / "card-0.json")
-    assert nobody.returncode == 1
-    assert "1 of 1 attaches failed; the first: 127.0.0.1" in nobody.stderr
+    refused = shakedown("aka", "mobile", "--sgsn", f"127.0.0.1:{free_port()}", "--card", site / "card-0.json")
+    assert refused.returncode == 1
+    assert "1 of 1 attaches failed; the first: 127.0.0.1" in refused.stderr
     register = site / "hss-20201.json"
     text = json.loads(register.read_text())
     text["barred"] = [IMSI]

@@ -91,7 +91,7 @@ def test_an_empty_folder_is_filled_as_it_is(shakedown, tmp_path):
 
 
 def test_a_network_may_serve_its_own_subscribers(shakedown, tmp_path, processes):
-    """Home and serving network are one: nobody roams, and nobody asks for a cross-certificate."""
+    """Home and serving network are one: there is no roaming, and no cross-certificate is requested."""
     site = tmp_path / "home"
     made = shakedown("aka", "provision", site, "--serving", "20201")
     assert made.returncode == 0, made.stderr

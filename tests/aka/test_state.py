@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from aka.nodes import PATIENCE_S, Access, sgsn
+from aka.nodes import TIMEOUT_S, Access, sgsn
 from shakedown.errors import InputError
 from shakedown.files.write import SPECIAL
 from shakedown.live.eap_sessions import EapSessions
@@ -208,7 +208,7 @@ def not_resumed(site, hss, processes, tmp_path, change: Callable[[Path], None]) 
             processes.append(sgsn(site, hss, "sgsn-1", "--state", str(state), listen=address))
             access.go_on()
             access.attach_ended()
-            printed, _ = mobile.communicate(timeout=PATIENCE_S)
+            printed, _ = mobile.communicate(timeout=TIMEOUT_S)
         finally:
             mobile.kill()
             mobile.communicate()

@@ -112,7 +112,7 @@ def test_wtls_certificates_are_made_and_shown(shakedown, tmp_path):
         assert entry["certificates"][0]["kind"] == "WTLS"
     raw = (tmp_path / "chain.wtls").read_bytes()
     assert entries[1]["bytes_sent"] == len(raw)
-    # Security levels are OpenSSL's; nobody validates WTLS certificates by them.
+    # Security levels are OpenSSL's and do not apply to WTLS certificates.
     told = shakedown(
         "certs", "show", tmp_path / "chain.wtls", "--side", "client", "--ca", tmp_path / "ca.pem"
     )

@@ -163,7 +163,7 @@ def test_what_it_is_not_made_for(inputs, tmp_path, monkeypatch, capfd, name, par
         out, err = capfd.readouterr()
         accepted = (0, 1, 2) if name.split()[0] in FAILS_HERE else (0, 2)
         faults = [word for word in ("internal error", "Traceback", "os error") if word in err]
-        # A full disk is nobody's wrong input.
+        # A full disk is not invalid input.
         if status not in accepted and "no space left on device" not in err:
             faults.append(f"status {status}")
         if not all(one.isprintable() or one == "\n" for one in out + err):

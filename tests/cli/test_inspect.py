@@ -197,7 +197,7 @@ def test_interrupted_the_array_is_closed(capture, tmp_path):
             while told.stat().st_size < 10_000 and time.monotonic() < deadline:
                 time.sleep(0.05)
             reader.send_signal(signal.SIGINT)
-            # Whoever waits for bytes looks around once some come.
+            # A reader that waits for bytes checks for the signal when bytes arrive.
             while reader.poll() is None and time.monotonic() < deadline:
                 try:
                     file.write(some[FILE_HEADER_BYTES:])

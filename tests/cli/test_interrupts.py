@@ -189,8 +189,8 @@ def test_a_cluster_that_begins_works_or_ends_hears_ctrl_c(tmp_path, seed):
             os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=300)
         # multiprocessing's resource tracker ends when its parent has.
-        patience_s = time.monotonic() + 300.0
-        while (left := of_group(process.pid)) and time.monotonic() < patience_s:
+        deadline_s = time.monotonic() + 300.0
+        while (left := of_group(process.pid)) and time.monotonic() < deadline_s:
             time.sleep(0.05)
     finally:
         with suppress(ProcessLookupError):

@@ -116,7 +116,7 @@ class FreeRadius:
 
 
 def free_port() -> int:
-    """A UDP port that nobody uses now."""
+    """A free UDP port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]

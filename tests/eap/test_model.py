@@ -102,10 +102,10 @@ def test_freeradius_gives_up_after_fifty_rounds(peer, shakedown, tmp_path):
     with freeradius(
         tmp_path / "radius", site.server, site.client / "ca.pem", fragment=100 + 4, cache=False
     ) as radius:
-        for fragment, passes, patience in ((100, True, "60s"), (30, False, "3s")):
+        for fragment, passes, timeout in ((100, True, "60s"), (30, False, "3s")):
             done = shakedown(
                 "eap", "peer", "--server", radius.address, "--secret", SECRET, "--suite", suite,
-                *site.peer(), "--fragment", str(fragment), "--timeout", patience, "--json",
+                *site.peer(), "--fragment", str(fragment), "--timeout", timeout, "--json",
             )  # fmt: skip
             (found,) = json.loads(done.stdout)
             assert (found["completed"] == 1) == passes, found

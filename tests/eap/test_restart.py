@@ -36,7 +36,7 @@ def stopped(running: subprocess.Popen[str]) -> int:
 
 
 def test_no_authentication_is_lost_over_a_restart():
-    """Peers send requests again that nobody answered, and the server ends what it has begun."""
+    """Peers retransmit unanswered requests, and the server completes the authentications in progress."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

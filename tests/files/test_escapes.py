@@ -114,7 +114,7 @@ def _printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_servers_under_load(certificate, capsys):
-    """A server whose certificate is nobody's, as every handshake finds."""
+    """A server with an untrusted certificate, so every handshake fails."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = ["openssl", "s_server", "-accept", f"127.0.0.1:{port}", "-quiet", "-naccept", "1000"]

@@ -143,7 +143,7 @@ def test_a_full_disk_is_one_line_and_leaves_what_was_there(tmp_path, monkeypatch
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ShakedownError, match="x: cannot be written: no space left on device") as told:
         write(path, "theirs", replace=True)
-    assert told.value.exit_status == 1, "nobody's input is wrong"
+    assert told.value.exit_status == 1, "the input is valid"
     with pytest.raises(OSError, match="No space left"):
         write_durably(path, b"theirs", replace=True)
     assert path.read_text() == "mine"

@@ -271,7 +271,7 @@ def test_neighbours_work_and_leave():
 
 @pytest.mark.parametrize("which", ["shared(min(os.sched_getaffinity(0)))", "busy_neighbours()"])
 def test_neighbours_end_with_a_parent_that_is_killed(which):
-    """Such a parent ends nobody; neighbours would hold the processors for ever."""
+    """Such a parent cannot end its children; they would occupy the processors for ever."""
     script = f"""
 import multiprocessing, os, signal
 from shakedown.prediction.cpu_contention import busy_neighbours, shared

@@ -174,8 +174,8 @@ def test_delays_that_vary_add_up():
 def test_packets_apart_draw_their_own_delays_and_none_overtakes():
     delay = {"kind": "uniform", "minimum_s": 0.0, "maximum_s": 1.0}
     fast = path(1e9, 1e9, 0.0, traversal_up=delay, traversal_down=delay)
-    patient = dataclasses.replace(DTLS, initial_s=60.0)
-    done = times([("client", 100, 0.0), ("server", 3 * 1400, 0.0)], fast, patient).done
+    slow_timer = dataclasses.replace(DTLS, initial_s=60.0)
+    done = times([("client", 100, 0.0), ("server", 3 * 1400, 0.0)], fast, slow_timer).done
     draws = np.random.default_rng(2).random((100_000, 4))
     latest = draws[:, 0] + draws[:, 1:].max(axis=1)  # the last of three cannot pass the others
     assert done.mean == pytest.approx(latest.mean(), rel=0.01)

@@ -48,7 +48,7 @@ def test_results_of_another_version_are_replaced_if_asked(tmp_path, goes_on):
 
 
 def left_over(path: Path) -> None:
-    """A draft that nobody holds."""
+    """A draft without a lock."""
     draft_of(path).write_text("half")
 
 

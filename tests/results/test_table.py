@@ -105,7 +105,7 @@ def test_two_stacks_of_one_suite_stay_apart():
 
 
 def test_the_table_is_tidy(folder):
-    """A question that nobody foresaw is one expression."""
+    """A new query is one expression."""
     table = load_results(folder).table
     spent = table.filter(quantity="operation.time", statistic="mean", operation="sign").select(
         "suite", "value"

@@ -244,7 +244,7 @@ def test_a_file_tells_how_many_come(tmp_path):
         settle(Fleet(arrivals="file:times.txt", replications=3), tmp_path)
 
 
-def test_a_storm_with_backoff_has_patience_and_tries_again():
+def test_a_storm_with_backoff_has_a_timeout_and_retries():
     plain, backoff = (settle(Fleet(arrivals=f"storm:10s{more}")) for more in ("", "+backoff"))
     assert (plain.retry, plain.timeout_s, plain.warmup) == (None, None, 0)
     assert backoff.timeout_s == 30.0

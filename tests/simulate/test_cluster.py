@@ -1,4 +1,4 @@
-"""Experiments on a Dask cluster: the serial run's figures, byte for byte, whoever is lost on the way."""
+"""Experiments on a Dask cluster: the serial run's figures, byte for byte, even if workers are lost."""
 
 from __future__ import annotations
 
@@ -362,9 +362,9 @@ def interrupt_when(begun: Iterable[Path], noted: threading.Event | None = None) 
 
 
 def wait_for(path: Path) -> None:
-    patience_s = time.monotonic() + 300.0
+    deadline_s = time.monotonic() + 300.0
     while not path.exists():
-        assert time.monotonic() < patience_s
+        assert time.monotonic() < deadline_s
         time.sleep(0.02)
 
 
@@ -515,7 +515,7 @@ def test_generators_whose_scheduler_is_lost_say_so_in_one_line(tmp_path):
                 with pytest.raises(ShakedownError, match=r"the scheduler tcp://.* was lost, and the load's"):
                     generators.results([until_stopped(tmp_path / "begun", 1, tmp_path / "ended")])
             thread.join()
-            # Nobody is left who could stop it.
+            # No process is left that could stop it.
             wait_for(tmp_path / "ended")
 
 

@@ -84,7 +84,7 @@ def test_more_than_the_workers_can_do_is_simulated_and_flagged(shakedown):
     assert "no steady state" in done.stdout
 
 
-def test_impatient_clients_come_again_and_load_the_server_more(shakedown):
+def test_clients_that_time_out_retry_and_increase_the_load(shakedown):
     command = ("simulate", SUITE, "--arrivals", "storm:0.1s", "--clients", "4000", "--json")
     (calm,) = printed(shakedown(*command))
     (hasty,) = printed(shakedown(*command, "--timeout", "0.3s", "--retries", "2"))

@@ -23,7 +23,7 @@ fn inspect_among_others(talk: &Talk) -> (Vec<u8>, Vec<Connection>, Summary) {
     (capture, told, summary)
 }
 
-/// One connection with every message, of which tshark finds at least so many packets, all in one stream.
+/// One connection with every message, of which tshark finds at least N packets, all in one stream.
 fn assert_whole(talk: &Talk, what: &str, packets: usize) {
     let (capture, told, summary) = inspect_among_others(talk);
     assert_eq!((told.len(), summary.other_flows), (1, 1), "{what}");

@@ -87,7 +87,7 @@ impl Stream {
         -ln(self.uniform())
     }
 
-    /// As many exponential variates of mean 1, as so many calls of [`exponential`](Self::exponential) would give: logarithms
+    /// N exponential variates of mean 1, the same as N calls of [`exponential`](Self::exponential) return: logarithms
     /// that do not wait for each other.
     #[inline]
     pub fn exponentials(&mut self, variates: &mut [f64]) {

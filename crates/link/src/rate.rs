@@ -16,7 +16,7 @@ impl RateValue {
         (rate.is_finite() && millibits_per_s > 0 && rate < 9e15).then_some(Self { millibits_per_s })
     }
 
-    /// How long so many bytes take, rounded down to nanoseconds.
+    /// The transmission time of N bytes, rounded down to nanoseconds.
     pub fn time_of(self, bytes: u32) -> Ns {
         let work = u128::from(bytes) * 8 * u128::from(PER_BIT);
         Ns(u64::try_from(work / u128::from(self.millibits_per_s)).unwrap_or(u64::MAX))
@@ -163,7 +163,7 @@ impl<L> Rate<L> {
         }
     }
 
-    /// Sends a unit from that time on that nobody receives.
+    /// Sends a unit, from that time on, that is not delivered.
     pub fn spend(&mut self, at: Ns, bytes: u32) {
         self.hold_until(at);
         let start = self.free_at;

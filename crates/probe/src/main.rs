@@ -170,7 +170,7 @@ impl Line {
     }
 
     fn say(&mut self, done: usize, total: usize, name: &str) {
-        // A second list begins anew.
+        // A second list starts again at 0.
         let begun = self.shown.is_some_and(|shown| done >= shown);
         let due = !begun || self.shown.is_none_or(|shown| done >= shown + if self.terminal { 1 } else { 10 });
         if self.quiet || !due {

@@ -153,7 +153,7 @@ impl Options {
     }
 }
 
-/// `Unsupported` where the suite has no use for certificates that are sound, `InvalidOption` where they are not.
+/// `Unsupported` if the certificates are valid but the suite does not use them, `InvalidOption` if they are invalid.
 fn certificates_refused(error: CertsError) -> PyErr {
     match error {
         CertsError::Suite(_) | CertsError::NoUse { .. } | CertsError::WrongKind { .. } => {

@@ -92,10 +92,10 @@ impl Server {
     }
 
     /// Waits at most so long; true once the server is over.
-    fn wait(&self, py: Python<'_>, patience_s: f64) -> PyResult<bool> {
-        let patience = Duration::try_from_secs_f64(patience_s)
-            .map_err(|error| InvalidOption::new_err(format!("a time of {patience_s} s: {error}")))?;
-        self.with(py, |server| server.wait(patience)).map_err(to_python)
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| InvalidOption::new_err(format!("a time of {timeout_s} s: {error}")))?;
+        self.with(py, |server| server.wait(timeout)).map_err(to_python)
     }
 
     /// The ways of messages through the queue since they were taken last: for each, six unsigned numbers of 64 bits, the

@@ -136,7 +136,7 @@ pub fn simulate_piece(
     }
 }
 
-/// The first of a scenario's replications, how many they are, and into how many parts each is cut for so many threads.
+/// The first of a scenario's replications, their number, and the number of parts of each for N threads.
 #[pyfunction]
 pub fn simulate_pieces(spec: &str, threads: usize) -> PyResult<(u32, u32, u32)> {
     let simulation = checked(read(spec)?)?;
@@ -144,7 +144,7 @@ pub fn simulate_pieces(spec: &str, threads: usize) -> PyResult<(u32, u32, u32)> 
     Ok((scenario.first_replication, scenario.replications, simulation.parts(threads)))
 }
 
-/// The scenario to simulate after an outcome of `spec`, with so many events in all so far; `None` where that is precise
+/// The scenario to simulate after an outcome of `spec`, with the number of all events so far; `None` if that is precise
 /// enough, or the events that are left do not last for more.
 #[pyfunction]
 pub fn simulate_longer(spec: &str, outcome: &str, spent: u64) -> PyResult<Option<String>> {

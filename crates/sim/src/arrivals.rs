@@ -34,7 +34,7 @@ impl<'a> Arrivals<'a> {
         Self::of(&scenario.arrivals, scenario.client_limit(), until, stream)
     }
 
-    /// Those of a process: so many clients at most, up to a time.
+    /// The arrivals of a process: at most N clients, up to a time.
     pub(crate) fn of(spec: &'a ArrivalSpec, clients: u64, until: Ns, stream: Stream) -> Self {
         Self {
             spec,

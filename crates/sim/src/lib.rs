@@ -121,7 +121,7 @@ impl Simulation {
         fleet::offered(&self.scenario, &self.setup).map(|offered| (offered * 1e9 + 0.5) as u64)
     }
 
-    /// Into how many parts each replication is cut for so many threads: enough to keep them busy, and few enough clients
+    /// The number of parts of each replication for N threads: enough parts to use all threads, and few enough clients
     /// each to be held in memory together. What comes out does not depend on it.
     #[must_use]
     pub fn parts(&self, threads: usize) -> u32 {
@@ -163,7 +163,7 @@ impl Simulation {
         all.end().ok()?
     }
 
-    /// Replications and parts of them, for so many threads.
+    /// Replications and their parts, for N threads.
     pub(crate) fn pieces(&self, threads: usize) -> u32 {
         self.scenario.replications * self.parts(threads)
     }

@@ -55,7 +55,7 @@ impl Histogram {
         self.record_times(value, 1);
     }
 
-    /// Counts a value that came so many times; not 0.
+    /// Counts a value N times; N is not 0.
     #[inline]
     fn record_times(&mut self, value: u64, times: u64) {
         let place = bucket(value);
@@ -388,7 +388,7 @@ pub struct ClassInterval {
 pub const MAX_INTERVALS: usize = 10_000;
 
 impl Series {
-    /// Of so many classes and intervals so wide; none where the width is 0.
+    /// For N classes and intervals of this width; none if the width is 0.
     #[must_use]
     pub fn new(width: Ns, classes: usize) -> Self {
         Self { width, intervals: Vec::new(), classes: vec![Vec::new(); classes] }
@@ -430,7 +430,7 @@ impl Series {
         })
     }
 
-    /// Adds to each interval of a span how long there was of what: so many at work, waiting.
+    /// Adds the numbers at work and waiting, times their duration, to each interval of a span.
     #[inline]
     pub fn hold(&mut self, span: (Ns, Ns), busy: u64, waiting: u64) {
         for (number, length) in Self::parts(self.width, span) {

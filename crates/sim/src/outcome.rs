@@ -23,7 +23,7 @@ pub enum Cause {
     Transport,
     /// The server had forgotten the connection.
     Reset,
-    /// The server refused it: it begins only so many in a time.
+    /// The server refused it, because it limits the rate of new connections.
     Refused,
     /// Something was lost and is not sent again.
     Lost,

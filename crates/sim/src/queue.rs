@@ -148,7 +148,7 @@ impl EventQueue {
         self.live == 0
     }
 
-    /// Who is next as things stand, the first first: those that are sorted, up to so many.
+    /// The next events in order, as far as they are sorted, at most N.
     pub fn upcoming(&self, most: usize) -> impl Iterator<Item = Entity> + '_ {
         self.near.iter().rev().take(most).map(|(_, entity)| *entity)
     }

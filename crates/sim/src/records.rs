@@ -1,8 +1,8 @@
 //! Records after the handshake: what clients send then, and what that takes of the server.
 //!
-//! A client that is ready sends a record every interval, so many in all, and closes its connection with the last. Each record is
-//! a job of the client's server, in the same queue as handshakes. Records take the server's processor and nothing else: they
-//! cross no link and no cell, and cost the client nothing.
+//! A client that is ready sends a fixed number of records at equal intervals, and closes its connection with the last.
+//! Each record is a job of the client's server, in the same queue as handshakes. Records take the server's processor
+//! and nothing else: they cross no link and no cell, and cost the client nothing.
 
 use crate::checked::check;
 use crate::metrics::{Histogram, Summary};

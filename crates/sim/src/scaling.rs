@@ -21,7 +21,7 @@ pub struct ScalingSpec {
     pub interval_s: f64,
     /// Servers start from this utilisation on …
     pub up: f64,
-    /// … or from so many waiting jobs a server; `None`: however many wait.
+    /// … or from this number of waiting jobs per server; `None`: waiting jobs do not matter.
     #[serde(default)]
     pub up_waiting: Option<f64>,
     /// Servers that start, or stop, at once.

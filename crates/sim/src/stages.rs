@@ -27,7 +27,7 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Of so many classes, without clients.
+    /// Counts for N classes, without clients.
     #[must_use]
     pub fn of(classes: usize) -> Self {
         Self { classes: vec![(Ns::ZERO, [0; STAGES]); classes] }

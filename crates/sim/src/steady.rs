@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
-/// A warm-up of so many relaxation times leaves less than 1 % of what the empty server at the start makes of a mean.
+/// The warm-up in relaxation times. It reduces the bias of a mean, caused by the empty server at the start, to less
+/// than 1 %.
 const WARMUP_MEMORIES: u64 = 5;
-/// A replication counts clients of so many relaxation times.
+/// The counted part of a replication, in relaxation times.
 const COUNTED_MEMORIES: u64 = 20;
 /// A wait counts as known where its margin is small beside the time that it is a part of.
 const SMALL_WAIT: f64 = 0.01;
@@ -162,8 +163,8 @@ impl Simulation {
         Some(found)
     }
 
-    /// What is simulated next, after an outcome and with so many events in all so far; `None` where no other run is
-    /// needed, or the events that are left do not last for one that would tell more.
+    /// The next run after an outcome and the number of all events so far; `None` if no other run is needed, or the
+    /// events that are left do not last for one that would tell more.
     #[must_use]
     pub fn longer(&self, found: &Outcome, spent: u64) -> Option<Scenario> {
         let left = self.scenario.precision?.max_events.saturating_sub(spent);

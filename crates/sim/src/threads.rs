@@ -11,7 +11,8 @@ use std::time::Duration;
 const BREATH: Duration = Duration::from_millis(20);
 
 impl Simulation {
-    /// Runs all replications on so many threads at most, once. Outcomes merge exactly, so it is that of [`run`](Self::run).
+    /// Runs all replications once, on at most N threads. Outcomes merge exactly, so the result equals that of
+    /// [`run`](Self::run).
     ///
     /// `progress`, called on this thread, is told of clients over all replications; `None` where it breaks the run off.
     pub(crate) fn run_once_on(

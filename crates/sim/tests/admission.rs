@@ -6,8 +6,8 @@ use common::{bearer, class, constant, instant, message, run, scenario, service, 
 use shakedown_sim::outcome::Cause;
 use shakedown_sim::{AdmissionSpec, ArrivalSpec, Outcome, Refusal, RetrySpec, Scenario, Sender, Simulation};
 
-/// M/D/1 with room for so many customers: the share of those that come who are lost, and the wait of the others in
-/// services, from the chain embedded at departures (Gross and Harris, 5.1.8).
+/// M/D/1 with room for N customers: the share of arrivals that is lost, and the wait of the others in services, from
+/// the chain embedded at departures (Gross and Harris, 5.1.8).
 fn m_d_1_k(load: f64, room: usize) -> (f64, f64) {
     let arrivals = |n: usize| (1..=n).fold((-load).exp(), |share, k| share * load / k as f64);
     let mut left = vec![1.0 / room as f64; room];
@@ -30,8 +30,8 @@ fn m_d_1_k(load: f64, room: usize) -> (f64, f64) {
     (lost, waiting / (load * (1.0 - lost)))
 }
 
-/// A bucket whose tokens come as fast as the server serves has the server's queue with so many places: what is admitted,
-/// and what that waits, are those of M/D/1/K.
+/// A bucket whose token rate is the service rate is like a queue of the server with N places: what is admitted, and
+/// what that waits, are those of M/D/1/K.
 #[test]
 fn a_bucket_lets_in_as_many_as_a_queue_with_as_many_places() {
     let token_s = 0.01;

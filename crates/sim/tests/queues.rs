@@ -242,7 +242,7 @@ fn more_than_the_server_can_do_is_simulated_and_flagged() {
     let outcome = run(scenario(vec![class(service(time), instant())], 1000, arrivals));
     let report = outcome.report();
     assert!(report.unstable && report.offered == Some(2.0));
-    // The k-th waits for k times half a service: nobody is lost, and the last waits longest.
+    // The k-th waits for k times half a service: no client fails, and the last waits longest.
     assert_eq!(report.completed, 1000);
     assert!((report.queue_wait_s.max.expect("values") - 999.0 * 0.005).abs() < 1e-6);
     assert!((report.utilisation - 1.0).abs() < 0.003, "{}", report.utilisation);

@@ -96,8 +96,8 @@ fn interval(values: &[f64]) -> (f64, f64) {
     (mean, 3.883 * (variance / n).sqrt())
 }
 
-/// Pollaczek–Khinchine for two kinds of jobs: records come from so many connections that they are as good as Poisson's, and of
-/// other times than the handshakes at hand. Both kinds wait λ Σ E[S²] / (2 (1 - ρ)).
+/// Pollaczek–Khinchine for two kinds of jobs: records come from many connections, so their arrivals are almost Poisson,
+/// and of other times than the handshakes at hand. Both kinds wait λ Σ E[S²] / (2 (1 - ρ)).
 #[test]
 fn handshakes_and_records_wait_as_pollaczek_and_khinchine_have_it() {
     for (per_s, load) in [(10.0, 0.3), (20.0, 0.6), (26.0, 0.78)] {

@@ -268,7 +268,7 @@ fn a_flush_per_message_lets_the_peer_work_meanwhile() {
 }
 
 #[test]
-fn impatient_clients_that_try_again_amplify_an_overload() {
+fn retries_after_timeouts_amplify_an_overload() {
     let storm = |retry: Option<RetrySpec>, timeout_s: f64| {
         let mut handshake = flights(TransportKind::Stream);
         handshake.messages[1].generate = constant(0.02);
@@ -278,18 +278,18 @@ fn impatient_clients_that_try_again_amplify_an_overload() {
         scenario.retry = retry;
         run(scenario).report()
     };
-    let patient = storm(None, 60.0);
-    assert_eq!((patient.completed, patient.failed.len()), (500, 0));
+    let long = storm(None, 60.0);
+    assert_eq!((long.completed, long.failed.len()), (500, 0));
     // Ten seconds of work for the server; who waits two and gives up leaves it half done.
-    let impatient = storm(None, 2.0);
-    assert!(impatient.completed < 250 && impatient.failed[&Cause::Timeout] == 500 - impatient.completed);
-    // Work for clients that are gone comes first, so whoever tries again at once finds the server two seconds behind for
-    // ever: the overload feeds itself, and the server works for nobody.
+    let short = storm(None, 2.0);
+    assert!(short.completed < 250 && short.failed[&Cause::Timeout] == 500 - short.completed);
+    // The server first processes messages of abandoned attempts. Clients that retry immediately therefore always find a
+    // queue of two seconds: the overload sustains itself, and no attempt succeeds.
     let stubborn =
         storm(Some(RetrySpec { attempts: 20, delay_s: 0.1, factor: 1.0, maximum_s: 1.0, jitter: 0.0 }), 2.0);
     assert!(stubborn.attempts > 5000, "{} attempts", stubborn.attempts);
     assert!(stubborn.completed < 300, "{} completed", stubborn.completed);
-    assert!(stubborn.server_cpu_s.mean > patient.server_cpu_s.mean.map(|mean| 5.0 * mean));
+    assert!(stubborn.server_cpu_s.mean > long.server_cpu_s.mean.map(|mean| 5.0 * mean));
     let polite = RetrySpec { attempts: 20, delay_s: 8.0, factor: 2.0, maximum_s: 60.0, jitter: 1.0 };
     let backed_off = storm(Some(polite), 2.0);
     assert_eq!(backed_off.completed, 500);

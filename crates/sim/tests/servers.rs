@@ -1,5 +1,5 @@
-//! Several servers behind a balancer, against theory: a random split is so many M/M/1, turns make Erlang arrivals at each,
-//! and the fewest connections is the shortest queue.
+//! Several servers behind a balancer, against theory: a random split gives independent M/M/1 queues, round robin gives
+//! Erlang arrivals at each, and the fewest connections is the shortest queue.
 
 mod common;
 

@@ -33,7 +33,8 @@ pub struct Pair {
 /// Sets a suite up on the stacks that the settings choose: credentials, contexts, and the session to resume.
 ///
 /// # Errors
-/// [`SetupError`], of which [`SetupError::Unsupported`] and [`SetupError::UnknownStack`] are the user's to mend.
+/// [`SetupError`], of which [`SetupError::Unsupported`] and [`SetupError::UnknownStack`] are errors of the user's
+/// input.
 pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> {
     if settings.carrier == Carrier::Eap {
         crate::carried::check(suite)?;

@@ -118,7 +118,7 @@ fn a_stack_sends_alike_to_either_peer() {
                 let names = |list: &[(MessageName, u32)]| list.iter().map(|row| row.0).collect::<Vec<_>>();
                 assert_eq!(names(&one), names(&other), "{name}, {own}");
                 for (a, b) in one.iter().zip(&other) {
-                    // What a server answers depends on what the client offered; a client's hello on nobody.
+                    // A server's answer depends on the client's offer; a client's hello does not depend on the server.
                     let depends = matches!(
                         a.0,
                         MessageName::ServerHello

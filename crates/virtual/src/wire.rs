@@ -26,7 +26,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// On both sides of a bearer. Without a buffer of so many bytes, what is sent at once is written at once.
+    /// The settings of both sides of a bearer. Without a write size, everything that is sent at once is one write.
     #[must_use]
     pub fn of(bearer: &BearerSpec, tcp: TcpConfig, write_bytes: Option<u32>, server_clock: Jiffies) -> Self {
         Self {

@@ -276,7 +276,7 @@ fn a_client_does_not_offer_a_session_that_is_over_or_of_another_policy() {
     assert_eq!(mode(base(), START + Duration::from_secs(24 * 60 * 60 + 1)), HandshakeMode::Full);
     let mut named = base();
     named.server_name = Some("server.test".to_owned());
-    assert_eq!(mode(named, START), HandshakeMode::Full, "nobody has looked at the name");
+    assert_eq!(mode(named, START), HandshakeMode::Full, "the name was not verified");
     let mut distrustful = base();
     distrustful.anchors.pop();
     assert_eq!(mode(distrustful, START), HandshakeMode::Full);

@@ -126,8 +126,8 @@ fn a_flood_of_beginners_is_bounded_and_keeps_no_client_out() {
     assert_eq!(listener.poll_timeout(), None);
 }
 
-/// Lets a client and the listener talk until nobody has anything to say. One datagram of the client
-/// is answered at a time.
+/// Delivers datagrams between a client and the listener until neither side sends. One datagram of the client is
+/// answered at a time.
 fn converse(
     listener: &mut Listener<u32, OpenSsl>,
     environment: &mut Environment,

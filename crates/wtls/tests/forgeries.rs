@@ -37,7 +37,7 @@ fn other_hello(config: &Arc<ClientConfig<OpenSsl>>, seed: u64) -> Vec<u8> {
     client.poll_transmit().unwrap()
 }
 
-/// What has the form of a client's second flight. It was made with nobody's keys.
+/// Bytes with the form of a client's second flight, made without any connection's keys.
 fn forged_flight(exchange: &[u8]) -> Vec<u8> {
     let finished = [7; 40];
     [

@@ -179,7 +179,7 @@ fn a_flood_of_anonymous_hellos_costs_keys_at_the_budgets_rate() {
     // A client that comes back gets in: its turn comes like everybody's.
     server.now += Duration::from_secs(1);
     assert_eq!(server.connect(9_999, &client, 9_999), 0);
-    // Certificates cost no key, so nobody waits for one.
+    // Certificates need no new key, so no client waits for one.
     let (client, config) = long_chain();
     let mut server = Server::new(&config, Limits { operations: NOTHING, ..Limits::default() });
     assert_eq!(server.connect(7, &client, 1), 0);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use support::*;
 use zeroize::Zeroizing;
 
-/// Counts hash compressions: what a record costs whoever watches the time.
+/// Counts hash compressions: the work that an attacker can observe by timing.
 struct Counting {
     compressions: Cell<usize>,
 }

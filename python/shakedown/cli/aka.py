@@ -272,8 +272,8 @@ _first_message = click.option(
 )
 
 
-def _patience(first_message_s: float) -> float:
-    """A time for the first message that lets anybody say anything."""
+def _first_message_timeout(first_message_s: float) -> float:
+    """A timeout above zero for the first message."""
     if first_message_s <= 0.0:
         raise InputError("--first-message: 0; accepted: a time above 0")
     return first_message_s
@@ -309,7 +309,7 @@ def hss(listen: str, register: Path, first_message_s: float) -> None:
         aka.hss(
             listen,
             register,
-            first_message_s=_patience(first_message_s),
+            first_message_s=_first_message_timeout(first_message_s),
             listening=lambda address: announce(f"HSS on {address}"),
             stopped=stopped,
         )
@@ -383,7 +383,7 @@ def sgsn(
         "file": node,
         "homes": _named(homes, "--hss"),
         "neighbours": _named(neighbours, "--neighbour"),
-        "first_message_s": _patience(first_message_s),
+        "first_message_s": _first_message_timeout(first_message_s),
         **policy,
     }
     kept = None if state is None else SgsnState(state)

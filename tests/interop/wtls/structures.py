@@ -27,7 +27,7 @@ def family(suite: int) -> Family:
 
 @dataclass(frozen=True)
 class Identifier:
-    """Who: a name, a key's hash or nobody."""
+    """An identifier: a name, a key's hash, or null."""
 
     kind: Literal["null", "text", "binary", "key_hash_sha", "x509_name"]
     character_set: int | None
@@ -82,7 +82,7 @@ def ec_parameters(reader: Reader) -> ECParameters:
         field = PrimeField(int.from_bytes(reader.v8(1)))
     else:
         m = reader.u16()
-        count = {2: 1, 3: 3}[reader.choice(2, 3)]  # nobody uses the other two kinds of basis
+        count = {2: 1, 3: 3}[reader.choice(2, 3)]  # the other two kinds of basis are not used
         exponents = tuple(reader.u16() for _ in range(count))
         if list(exponents) != sorted(set(exponents)) or not 0 < exponents[0] <= exponents[-1] < m:
             raise reader.fail(f"x^{m} with the exponents {exponents}")

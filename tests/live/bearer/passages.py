@@ -27,7 +27,7 @@ SHORT_BYTES = 52
 TRAIN = 40
 """Packets of a train: what the queue of a profile without its spread has room for."""
 HEADERS_BYTES = 28
-PATIENCE_S = 300.0
+TIMEOUT_S = 300.0
 
 
 def send(end: socket.socket, kind: int, payload_bytes: int, to: tuple[str, int] | None = None) -> None:
@@ -72,7 +72,7 @@ def probe(port: int, rounds: int, trains: int, train_bytes: int) -> dict[str, li
         found[f"{what} down"].append((at_ns - int.from_bytes(data[9:17], "big")) * 1e-9)
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
-        end.settimeout(PATIENCE_S)
+        end.settimeout(TIMEOUT_S)
         end.connect((GATEWAY, port))
         for _ in range(rounds):
             send(end, ord("p"), SHORT_BYTES - HEADERS_BYTES)

@@ -237,7 +237,7 @@ time.sleep(1000)
 
 
 def _runs(process: str) -> bool:
-    """Whether a process is there; one that ended and that nobody asked after does not run."""
+    """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
@@ -305,7 +305,7 @@ def test_a_check_draws_what_profiles_say_and_measures_no_less(tmp_path: Path) ->
         for figure in without["figures"]:
             assert figure["long_run"] == pytest.approx(figure["profile"], rel=1e-6), (name, figure)
             if figure["figure"] == "one_way_s":
-                # Whoever waits behind a packet that was late takes longer.
+                # Packets behind a late packet take longer.
                 assert figure["measured"] >= figure["drawn"] >= figure["profile"] * (1.0 - 1e-6)
             if figure["figure"] == "loss":
                 # Nothing is, but where so much came late at once that the queue was full.

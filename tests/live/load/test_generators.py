@@ -86,9 +86,9 @@ def is_pending(process: int, number: int) -> bool:
 
 
 def wait_until(there: Callable[[], object]) -> None:
-    patience_s = time.monotonic() + 300.0
+    deadline_s = time.monotonic() + 300.0
     while not there():
-        assert time.monotonic() < patience_s
+        assert time.monotonic() < deadline_s
         time.sleep(0.02)
 
 

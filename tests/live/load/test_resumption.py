@@ -168,7 +168,7 @@ def test_the_certificate_is_checked_where_there_is_something_to_check_it_against
 
 @contextmanager
 def offers_cut_off(port: int) -> Iterator[int]:
-    """A relay to a port of this machine that breaks off whoever offers a TLS 1.3 session; its own port.
+    """A relay to a local port that closes connections which offer a TLS 1.3 session; returns its own port.
 
     A ClientHello that ends with the pre_shared_key extension has its binder at the very end: 32 or 48 bytes
     behind their length.

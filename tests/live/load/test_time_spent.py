@@ -181,7 +181,7 @@ def test_both_sides_of_our_own(load, tmp_path, suite):
     # Public-key operations are cryptography on the side that does them.
     for side in ("client", "server"):
         assert sum(step[side]["cryptography_us"] for step in spent["steps"]) > 0.0
-    # Whoever waits, waits for the other's work at least.
+    # Each side waits at least for the other side's work.
     hello = next(step for step in spent["steps"] if step["name"] == "ServerHello")
     worked = spent["steps"][0]["server"]
     assert hello["client"]["waited_us"] > worked["cryptography_us"] + worked["other_us"]

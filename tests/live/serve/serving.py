@@ -22,8 +22,8 @@ from shakedown.schema.base import decode
 from shakedown.schema.serving import Serving
 
 SUITE = "tls1.3/x25519/p256/server"
-PATIENCE_S = 120.0
-"""After which nobody answers any more; a busy machine may take long."""
+TIMEOUT_S = 120.0
+"""Timeout of an answer; a busy machine may need long."""
 LISTENING = re.compile(r"listening on (?P<host>[^ ]+):(?P<port>\d+) \((?P<about>[^)]*)\)(?P<rest>.*)")
 
 
@@ -120,7 +120,7 @@ ANY = client_context()
 def connect(
     server: Running, context: ssl.SSLContext | None = None, session: ssl.SSLSession | None = None
 ) -> ssl.SSLSocket:
-    plain = socket.create_connection(server.address, timeout=PATIENCE_S)
+    plain = socket.create_connection(server.address, timeout=TIMEOUT_S)
     # Else a request waits for the acknowledgement of the handshake's last flight.
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return (context or ANY).wrap_socket(plain, session=session)

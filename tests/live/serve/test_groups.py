@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from live.serve.serving import PATIENCE_S, Running, serving
+from live.serve.serving import TIMEOUT_S, Running, serving
 
 GROUPS = {"x25519": "X25519", "x448": "X448", "p256": "P-256", "p384": "P-384", "p521": "P-521"}
 CURVES = {
@@ -22,7 +22,7 @@ CURVES = {
 def negotiated(server: Running, offered: list[str]) -> str | None:
     """The group in which a client that offers these exchanged keys; None where it was refused."""
     command = ["openssl", "s_client", "-connect", server.target, "-tls1_2", "-groups", ":".join(offered)]
-    done = subprocess.run(command, input=b"", capture_output=True, check=False, timeout=PATIENCE_S)
+    done = subprocess.run(command, input=b"", capture_output=True, check=False, timeout=TIMEOUT_S)
     output = done.stdout.decode(errors="replace")
     found = re.search(r"(?:Server|Peer) Temp Key: (?:ECDH, )?([\w-]+)", output)
     if found is None or "Cipher is (NONE)" in output:
@@ -51,6 +51,6 @@ def test_clients_that_prefer_their_certificates_curve_exchange_keys_in_the_suite
     with serving("tls1.2/ecdhe_ecdsa+x25519/p256/mutual") as server:
         # Without a certificate it is refused, but not before keys were exchanged.
         command = ["openssl", "s_client", "-connect", server.target, "-tls1_2", "-groups", "P-256:X25519"]
-        done = subprocess.run(command, input=b"", capture_output=True, check=False, timeout=PATIENCE_S)
+        done = subprocess.run(command, input=b"", capture_output=True, check=False, timeout=TIMEOUT_S)
         assert b"Server Temp Key: X25519" in done.stdout, done.stderr
         assert negotiated(server, ["P-256"]) is None

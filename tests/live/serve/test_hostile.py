@@ -10,7 +10,7 @@ import threading
 import time
 from contextlib import ExitStack, suppress
 
-from live.serve.serving import PATIENCE_S, SUITE, ask, client_context, connect, descriptors, serving
+from live.serve.serving import SUITE, TIMEOUT_S, ask, client_context, connect, descriptors, serving
 
 PAYLOAD = ("--payload", 5)
 FLOOD = 10_000
@@ -34,7 +34,7 @@ class HalfClient:
 
 def closed_by_peer(stream: socket.socket) -> bool:
     """Whether the peer ends the connection, whatever it says before."""
-    stream.settimeout(PATIENCE_S)
+    stream.settimeout(TIMEOUT_S)
     try:
         while stream.recv(65536):
             pass
@@ -64,7 +64,7 @@ def cut_off_while_trickling(stream: socket.socket, data: bytes) -> bool:
 def test_a_handshake_that_trickles_is_cut_off():
     # An honest client, which comes afterwards, has as long: more than a busy machine takes for it.
     with serving(SUITE, "--handshake-timeout", "8s", *PAYLOAD) as server:
-        with socket.create_connection(server.address, timeout=PATIENCE_S) as stream:
+        with socket.create_connection(server.address, timeout=TIMEOUT_S) as stream:
             assert cut_off_while_trickling(stream, HalfClient().flight()[:-1])
         assert ask(server).endswith(b".....")
         counted = server.stop()
@@ -89,7 +89,7 @@ def test_an_answer_that_nobody_takes_is_cut_off_and_held_in_bounded_memory():
             for _ in range(20):
                 streams.enter_context(connect(server)).sendall(ask_head)
             # All are given up in time: the last thing that they took was long ago.
-            deadline_s = time.monotonic() + PATIENCE_S
+            deadline_s = time.monotonic() + TIMEOUT_S
             while not server_is_idle(server):
                 most_kib = max(most_kib, server.resident_kib())
                 assert time.monotonic() < deadline_s
@@ -195,7 +195,7 @@ def test_disconnects_at_every_byte_of_a_handshake():
         length = 0
         while True:
             client = HalfClient()
-            with socket.create_connection(server.address, timeout=PATIENCE_S) as stream:
+            with socket.create_connection(server.address, timeout=TIMEOUT_S) as stream:
                 stream.sendall(client.flight())
                 finished = b""
                 while not finished:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from live.serve.serving import PATIENCE_S, Running, ask, serving
+from live.serve.serving import TIMEOUT_S, Running, ask, serving
 from live.serve.test_hostile import descriptors
 
 PEERS = 3_000
@@ -28,7 +28,7 @@ def hello(announced: int, sent: int) -> bytes:
 
 def settled_kib(server: Running, below: int) -> int:
     """Resident memory once it is below a limit, or after a generous time."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + TIMEOUT_S
     while (held := server.resident_kib()) >= below and time.monotonic() < until:
         time.sleep(0.1)
     return held
@@ -41,7 +41,7 @@ def test_unfinished_hellos_are_held_in_bounded_memory_and_given_back(suite: str,
         before_kib = server.resident_kib()
         with ExitStack() as streams:
             for _ in range(PEERS):
-                stream = streams.enter_context(socket.create_connection(server.address, PATIENCE_S))
+                stream = streams.enter_context(socket.create_connection(server.address, TIMEOUT_S))
                 with suppress(OSError):
                     stream.sendall(hello(announced, announced - 100))
             # A usual client is served beside them, after all of them were accepted.
@@ -76,7 +76,7 @@ def hello_without_share() -> bytes:
 
 def test_a_second_hello_is_limited_as_the_first_is():
     with serving(SUITES[0]) as server:
-        with socket.create_connection(server.address, PATIENCE_S) as stream:
+        with socket.create_connection(server.address, TIMEOUT_S) as stream:
             stream.sendall(hello_without_share())
             # A HelloRetryRequest is a ServerHello with a random of its own.
             assert stream.recv(4_096)[11:15] == bytes.fromhex("cf21ad74")

@@ -18,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from live.load.servers import make_certificate
 from live.serve.serving import (
-    PATIENCE_S,
     SUITE,
+    TIMEOUT_S,
     ask,
     client_context,
     command,
@@ -151,7 +151,7 @@ def test_generated_roots_can_be_written(tmp_path: Path):
     root = tmp_path / "root.pem"
     with serving(SUITE, "--ca-out", root) as server:
         context = ssl.create_default_context(cafile=str(root))
-        plain = socket.create_connection(server.address, timeout=PATIENCE_S)
+        plain = socket.create_connection(server.address, timeout=TIMEOUT_S)
         with context.wrap_socket(plain, server_hostname="server.shakedown.test") as stream:
             assert stream.version() == "TLSv1.3"
 
@@ -164,13 +164,13 @@ def test_metrics_in_the_format_of_prometheus():
             connect(server, client_context(maximum_version=VERSION.TLSv1_2))
         url = re.search(r"http://\S+", server.rest)[0]
         # The client has its alert before the server has counted the failure.
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         page = ""
         while "protocol_version" not in page and time.monotonic() < deadline:
-            page = urllib.request.urlopen(url, timeout=PATIENCE_S).read().decode()
-        assert urllib.request.urlopen(f"{url}?target=any", timeout=PATIENCE_S).status == 200
+            page = urllib.request.urlopen(url, timeout=TIMEOUT_S).read().decode()
+        assert urllib.request.urlopen(f"{url}?target=any", timeout=TIMEOUT_S).status == 200
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(url.replace("/metrics", "/else"), timeout=PATIENCE_S)
+            urllib.request.urlopen(url.replace("/metrics", "/else"), timeout=TIMEOUT_S)
     figures = dict(line.rsplit(" ", 1) for line in page.splitlines() if line and not line.startswith("#"))
     assert figures['shakedown_handshakes_total{outcome="full"}'] == "3"
     assert figures['shakedown_handshakes_failed_total{cause="protocol_version"}'] == "1"

@@ -192,7 +192,7 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
             let next = [self.wire.next(), action].into_iter().flatten().min();
             let Some(next) = next.filter(|next| *next <= give_up) else {
                 self.runner.now = give_up;
-                self.fail("timeout", "the mobile's patience ended".into());
+                self.fail("timeout", "the mobile's timeout expired".into());
                 break;
             };
             self.runner.now = self.runner.now.max(next);

@@ -185,7 +185,7 @@ fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
         let (keys, remark) = curves(Wtls, "163k", "160p");
         assert_eq!(keys, "sect163k1@163k");
         assert!(remark.contains("160p"), "{remark}");
-        // Not so many zeros, once in 16,000 signatures.
+        // Without leading zeros, which occur once in 16,000 signatures.
         assert_eq!(curves(Wtls, "233k", "224p").0, "sect233k1@224p");
     }
     assert_eq!(found(Wtls, &curve_key("256p"), &curve_key("256p")), ("p256@256p".to_owned(), String::new()));

@@ -171,7 +171,7 @@ impl Bearer {
         bearer
     }
 
-    /// The probability that of a path's first units, so many from the client and so many to it, none is lost.
+    /// The probability that none of a path's first units is lost, for the numbers of units from and to the client.
     pub fn survival(&self, units: [u32; 2]) -> f64 {
         self.up.loss.survival(units[0]) * self.down.loss.survival(units[1])
     }

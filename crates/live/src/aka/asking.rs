@@ -17,13 +17,13 @@ pub(super) const MAX_UNPROVED: usize = 32;
 
 /// Questions that are under way.
 pub(super) struct Asking {
-    patience: Duration,
+    timeout: Duration,
     unproved: Mutex<HashMap<SocketAddr, usize>>,
 }
 
 impl Default for Asking {
     fn default() -> Self {
-        Self { patience: MAX_ANSWER, unproved: Mutex::default() }
+        Self { timeout: MAX_ANSWER, unproved: Mutex::default() }
     }
 }
 
@@ -59,9 +59,9 @@ impl Asking {
         is_over: &dyn Fn() -> bool,
     ) -> Option<Answer> {
         let _counted = if is_unproved(query) { Some(self.count(address)?) } else { None };
-        let until = Instant::now() + self.patience;
+        let until = Instant::now() + self.timeout;
         let mut step = || if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        let mut stream = connect(address, self.patience, &mut step).ok()?;
+        let mut stream = connect(address, self.timeout, &mut step).ok()?;
         ready(&stream, POLL_INTERVAL).then_some(())?;
         stream.write_all(&query.to_bytes()).ok()?;
         let (mut frames, mut buffer) = (Frames::default(), [0; 4096]);
@@ -101,7 +101,7 @@ mod tests {
         let mute = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = mute.local_addr().unwrap();
         // They end because they are stopped, and not because their time is over.
-        let asking = Asking { patience: Duration::from_secs(600), ..Asking::default() };
+        let asking = Asking { timeout: Duration::from_secs(600), ..Asking::default() };
         let over = AtomicBool::new(false);
         let is_over = || over.load(Ordering::Relaxed);
         let context = Query::Context { ptmsi: 1 };

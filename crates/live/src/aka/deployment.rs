@@ -34,7 +34,7 @@ const ABROAD: &str = "20801";
 const NODES: [&str; 2] = ["sgsn-1", "sgsn-2"];
 
 impl Deployment {
-    /// Two SGSNs of one network, under a policy, and so many subscribers of the same network or, roaming, of another.
+    /// Two SGSNs of one network, with a policy, and N subscribers of the same network or, roaming, of another.
     pub fn new(suite: &Suite, mobiles: usize, roaming: bool, policy: Policy) -> Result<Self, AkaError> {
         let suite = suite_of(suite)?;
         let settings = Settings { instrumented: false, ..Settings::default() };

@@ -95,7 +95,7 @@ pub(super) fn settings() -> Settings {
 fn answer_all(link: &Link<'_>, answer: &dyn Fn(&Query) -> Option<Answer>) {
     let mut stream = link.stream();
     let (mut frames, mut buffer) = (Frames::default(), [0; 4096]);
-    let (mut until, mut asked) = (Instant::now() + link.patience, false);
+    let (mut until, mut asked) = (Instant::now() + link.timeout, false);
     loop {
         let Some(length) = read(stream, &mut buffer) else { return };
         frames.push(&buffer[..length]);
@@ -105,7 +105,7 @@ fn answer_all(link: &Link<'_>, answer: &dyn Fn(&Query) -> Option<Answer>) {
                 return;
             }
             link.raise(Standing::Asked);
-            (until, asked) = (Instant::now() + link.patience, true);
+            (until, asked) = (Instant::now() + link.timeout, true);
         }
         if Instant::now() > until {
             if !asked {
@@ -255,7 +255,7 @@ impl Serving<'_> {
         let mut stream = link.stream();
         let mut attach = Attach::default();
         let mut buffer = vec![0; 16_384];
-        let first_message = Instant::now() + link.patience;
+        let first_message = Instant::now() + link.timeout;
         let mut until = Instant::now() + MAX_ATTACH;
         let mut standing = Standing::Silent;
         let (mut hello, mut answered) = (None, false);

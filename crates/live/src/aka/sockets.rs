@@ -115,7 +115,7 @@ pub struct Link<'a> {
     number: u64,
     table: &'a Connections,
     /// For the first message.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// Serves a connection until it ends.
@@ -171,8 +171,8 @@ impl Port {
             let work = move || {
                 // All of it: of its fields alone the closure would take copies.
                 let place = place;
-                let patience = self.limits.first_message;
-                let link = Link { connection, number: place.number, table: &place.port.table, patience };
+                let timeout = self.limits.first_message;
+                let link = Link { connection, number: place.number, table: &place.port.table, timeout };
                 if ready(link.stream(), PULSE) {
                     // A panic in one connection must not affect others: the panic is printed, and the node continues.
                     let _ = catch_unwind(AssertUnwindSafe(|| serve(&link)));
@@ -433,11 +433,11 @@ mod tests {
         listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
         listener.listen(0).unwrap();
         let address = listener.local_addr().unwrap().as_socket().unwrap();
-        let patience = Duration::from_secs(600);
+        let timeout = Duration::from_secs(600);
         let mut open = Vec::new();
         let mut looks = 0;
         let stopped = loop {
-            let found = connect(address, patience, &mut || {
+            let found = connect(address, timeout, &mut || {
                 looks += 1;
                 if looks > 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
@@ -449,7 +449,7 @@ mod tests {
         };
         assert!(stopped.is_none(), "{stopped:?}");
         drop(listener);
-        let refused = connect(address, patience, &mut || ControlFlow::Continue(())).unwrap_err().unwrap();
+        let refused = connect(address, timeout, &mut || ControlFlow::Continue(())).unwrap_err().unwrap();
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     }
 }

@@ -60,7 +60,7 @@ impl Sample {
     }
 }
 
-/// Which starts are sampled: so many, spread evenly over the run.
+/// The sampled starts: N of them, distributed evenly over the run.
 pub struct Sampling {
     wanted: usize,
     taken: usize,

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
 /// How long an address of this machine has to accept a connection.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A server's address, and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ fn answering(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     if addresses.len() < 2 || !addresses.iter().copied().all(is_own) {
         return None;
     }
-    addresses.iter().copied().find(|address| TcpStream::connect_timeout(address, PATIENCE).is_ok())
+    addresses.iter().copied().find(|address| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok())
 }
 
 /// True for this machine's addresses: loopback, and those that a socket can be bound to. One can be bound to a group's

@@ -45,7 +45,7 @@ pub struct Config {
     pub sample: u64,
     /// Times how long messages of handshakes wait to be taken up, and what they and the wait for them cost.
     pub queue_times: bool,
-    /// Keeps so many messages' ways through the queue, one by one, for each worker; they are [taken](super::Server::take_passages).
+    /// Each worker records the queue times of at most N messages; [`super::Server::take_passages`] returns them.
     pub max_passages: usize,
 }
 

@@ -206,9 +206,9 @@ impl Server {
     ///
     /// # Errors
     /// [`ServeError::System`] or [`ServeError::Worker`] where a worker ended by itself; the others are told to stop.
-    pub fn wait(&mut self, patience: Duration) -> Result<bool, ServeError> {
+    pub fn wait(&mut self, timeout: Duration) -> Result<bool, ServeError> {
         const STEP: Duration = Duration::from_millis(10);
-        let until = Instant::now() + patience;
+        let until = Instant::now() + timeout;
         loop {
             let mut place = 0;
             while place < self.workers.len() {

@@ -258,7 +258,7 @@ pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Tally {
-    /// A worker that keeps up to so many messages' ways through its queue.
+    /// A worker that records the queue times of at most N messages.
     pub fn keeping(max_passages: usize) -> Self {
         Self { max_passages, ..Self::default() }
     }

@@ -114,7 +114,7 @@ impl Known {
         self.resumed += 1;
         prop_assert!(!self.refused.contains(&answered), "its age was not known, and now it is young");
         let Some((count, last)) = self.sessions.get_mut(&answered) else {
-            return Err(TestCaseError::fail("a session that nobody made was resumed"));
+            return Err(TestCaseError::fail("a session that was never established was resumed"));
         };
         *count += 1;
         prop_assert!(*count <= policy.max_resumptions, "resumed {count} times");

@@ -1,4 +1,4 @@
-//! Sessions: resumed as often as they may be, in one place only, and by nobody but their mobile.
+//! Sessions: resumed as often as allowed, at one SGSN only, and only by their own mobile.
 
 use crate::lab::{Seen, answer, attach, attach_among, deployment, replay, untouched};
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     /// Counted from the hellos on the wire, over both SGSNs: whatever mobiles do, no session is resumed more often or
-    /// later than it may be, nobody fails to attach, and no identity is ever in the clear.
+    /// later than allowed, no mobile fails to attach, and no permanent identity is sent unencrypted.
     #[test]
     fn no_session_is_resumed_beyond_a_threshold(
         max_resumptions in 0..4_u32,
@@ -71,7 +71,7 @@ proptest! {
                     prop_assert!(!answered.is_empty());
                     if offered == answered {
                         let Some((count, last)) = sessions.get_mut(&answered) else {
-                            return Err(TestCaseError::fail("a session that nobody made was resumed"));
+                            return Err(TestCaseError::fail("a session that was never established was resumed"));
                         };
                         *count += 1;
                         prop_assert!(*count <= max_resumptions, "resumed {count} times");
@@ -132,7 +132,7 @@ fn a_session_goes_with_its_mobile_to_the_next_sgsn_and_is_gone_at_the_last() {
     let imsi = deployment.cards[0].imsi.clone();
     let hss = deployment.homes.values().next().unwrap();
     assert_eq!(hss.subscribed(&imsi).unwrap().location.as_ref().unwrap().1.as_str(), "sgsn-2");
-    // Without its temporary identity the mobile leads nobody to where its session is now.
+    // Without its temporary identity the mobile does not name the SGSN that has its session.
     deployment.forget(0, true, false);
     let back = attach(&mut deployment, 0, 0, now, untouched);
     assert!(back.attached());
@@ -185,7 +185,7 @@ fn a_session_is_in_one_place_only_whatever_becomes_of_the_way_there() {
     let mut deployment = deployment(1, Policy { max_resumptions: 3, max_age: Duration::from_secs(100) });
     let now = Duration::from_secs(1);
     assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
-    // The old SGSN is asked, and does not let it go: nobody attaches by a session that is still elsewhere.
+    // The old SGSN is queried and does not release the session, so the session is not resumed at the new one.
     let seen = attach_among(&mut deployment, 0, 1, now, untouched, &mut |query| {
         matches!(query, Query::Claim { .. }).then_some(Err(Unanswered::Silent))
     });
@@ -259,7 +259,7 @@ fn a_clock_that_is_set_back_makes_no_session_younger() {
     // Refused when the clock was behind, in an attach that came to nothing, and offered again when it has caught up.
     let overheard = first_words(&deployment, 0, at_s(1101));
     replay(&mut deployment, &overheard, 0, at_s(500));
-    assert!(!resumes(&mut deployment, 1102), "nobody knows how old it is");
+    assert!(!resumes(&mut deployment, 1102), "its age is unknown");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn a_connection_that_ends_after_the_attach_was_no_rejection() {
     }
     assert!(attach.is_attached());
     let mut alert = Vec::new();
-    // A record that nobody can read ends the connection, as an alert does.
+    // A record that cannot be decrypted ends the connection, as an alert does.
     Message::Tls([&[21, 3, 3, 0, 32][..], &[9; 32]].concat()).put(&mut alert);
     attach.handle_input(&mut deployment.nodes[0], now, &alert);
     assert!(attach.is_over());

@@ -37,7 +37,7 @@ fn networks_without_an_agreement_are_refused_whatever_they_certify() {
     let home = deployment.cards[0].home.clone();
     let root = deployment.cards[0].root.clone();
 
-    // It says who it is, and nobody knows it.
+    // It sends its identity, which no network knows.
     let place =
         deployment.add(foreign(&stranger, &stranger, stranger.network(), stranger.root().unwrap())).unwrap();
     let seen = attach(&mut deployment, place, 0, now, untouched);
@@ -56,7 +56,8 @@ fn networks_without_an_agreement_are_refused_whatever_they_certify() {
     let line = format!("{:?}", seen.sgsn);
     assert!(line.contains("network 31099 is no partner"), "{line}");
 
-    // It says that it is a partner; its subscribers' authority is certified by nobody whom the SGSN trusts.
+    // It claims to be a partner; the authority of its subscribers is not certified by any authority that the SGSN
+    // trusts.
     let place = deployment.add(foreign(&stranger, &stranger, &home, root.clone())).unwrap();
     let seen = attach(&mut deployment, place, 0, now, untouched);
     assert_eq!(seen.cause(), Some(Cause::Handshake), "{seen:?}");

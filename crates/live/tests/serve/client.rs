@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long anything may take before the test fails.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Client {
@@ -83,7 +83,7 @@ impl Client {
         flight
     }
 
-    /// A handshake, a request, an answer of so many bytes.
+    /// A handshake, a request, and an answer of N bytes.
     pub fn connect(
         &self,
         server: SocketAddr,
@@ -98,7 +98,7 @@ impl Client {
         let mut negotiated = None;
         let mut answer = Vec::new();
         while answer.len() < answer_bytes || negotiated.is_none() {
-            assert!(start.elapsed() < PATIENCE, "no answer; the client is in state {}", client.state());
+            assert!(start.elapsed() < TIMEOUT, "no answer; the client is in state {}", client.state());
             let now = start.elapsed();
             let mut unit = Vec::new();
             while client.poll_transmit(now, &mut unit) {

@@ -50,7 +50,7 @@ fn pieces(bytes: &[u8]) -> der::Result<Vec<Piece<'_>>> {
 
 /// The parts of a certificate, which sum to its length, and its extensions one by one.
 ///
-/// `None` where it is not DER, which OpenSSL is more patient about.
+/// `None` if it is not DER, which OpenSSL tolerates.
 pub(super) fn parts(certificate: &[u8]) -> Option<(Vec<Part>, Vec<Extension>)> {
     walk(certificate).ok().flatten()
 }

@@ -166,7 +166,7 @@ impl CellOf {
             .map_or(Ns::ZERO, |silence| silence.after(airtime))
     }
 
-    /// True where a client's own queue holds so many bytes.
+    /// Whether a client's own queue can hold N bytes.
     pub(super) fn holds(&self, direction: Direction, bytes: u64) -> bool {
         bytes <= self.queue_bytes[usize::from(direction == Direction::Down)]
     }

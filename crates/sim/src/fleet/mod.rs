@@ -39,7 +39,7 @@ const SCALING: u32 = 1;
 const RECORDS: u32 = 2;
 const FIRST_SHARING: u32 = 3;
 
-/// From so many clients in flight on they do not fit a processor's cache, and most of a turn is waiting for memory.
+/// With more clients in flight than this, they do not fit into a processor's cache, and a turn mostly waits for memory.
 const MANY: u64 = 500;
 /// Clients whose memory is waited for together.
 const TOGETHER: usize = 16;

@@ -22,7 +22,7 @@ pub(super) struct Recorders {
 }
 
 impl Recorders {
-    /// Of so many classes.
+    /// For N classes.
     pub fn of(classes: usize) -> Self {
         Self { ready: std::iter::repeat_with(Recorder::default).take(classes).collect(), ..Self::default() }
     }

@@ -34,7 +34,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.settle(now, slot, plan, next);
     }
 
-    /// The first of what is due: the next attempt, something that arrives, the end of work, the end of patience, a timer.
+    /// The first due event: the next attempt, an arriving packet, the end of work, the timeout, a timer.
     #[inline]
     fn happen(&mut self, now: Ns, slot: u32, plan: &Plan) {
         let client = &mut self.clients[slot as usize];

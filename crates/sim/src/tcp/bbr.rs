@@ -181,7 +181,7 @@ impl Bbr {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Segments leave for the first time, in one packet of so many bytes; nothing was under way before `first`.
+    /// Segments are sent for the first time, in one packet of N bytes; nothing was in flight before `first`.
     pub fn sent(&mut self, now: Ns, ends: impl Iterator<Item = u32>, bytes: u32, first: bool) {
         let at = now.max(self.next_send);
         if first {
@@ -197,7 +197,7 @@ impl Bbr {
         self.spend(now, bytes);
     }
 
-    /// Segments leave once more, in one packet of so many bytes.
+    /// Segments are retransmitted, in one packet of N bytes.
     pub fn resent(&mut self, now: Ns, index: usize, count: usize, bytes: u32) {
         let at = now.max(self.next_send);
         for place in index..index + count {

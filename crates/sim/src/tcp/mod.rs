@@ -382,7 +382,7 @@ impl Tcp {
         }
     }
 
-    /// A packet has arrived; one of several segments that was cut, as so many.
+    /// A packet has arrived; a super-packet that was divided counts as its segments.
     pub fn receive(&mut self, now: Ns, packet: &Packet, config: &TcpConfig, out: &mut Vec<Packet>) {
         if packet.more > 0 && self.super_packets == SuperPackets::Cut {
             for segment in packet.cut(self.segment_bytes) {

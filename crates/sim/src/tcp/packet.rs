@@ -103,7 +103,7 @@ impl Packet {
         1 + u32::from(self.more)
     }
 
-    /// Its segments, of up to so many bytes.
+    /// Its segments, of at most N bytes.
     pub(super) fn cut(&self, segment_bytes: u32) -> impl Iterator<Item = Self> + '_ {
         (0..self.segments()).map(move |index| {
             let before = index * segment_bytes;

@@ -90,7 +90,7 @@ impl Tcp {
         wait_us
     }
 
-    /// The time for stragglers is over.
+    /// The reordering timeout has expired.
     pub(super) fn reordering_timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         let before = self.in_flight();
         let mut news = News::default();

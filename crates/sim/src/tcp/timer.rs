@@ -21,7 +21,7 @@ const WIDER_BITS: u32 = 3;
 const LEVELS: u32 = 8;
 
 impl Jiffies {
-    /// A clock of so many jiffies a second, which began `phase` before time 0.
+    /// A clock with N jiffies per second, which started `phase` before time 0.
     #[must_use]
     pub fn new(hz: u32, phase: Ns) -> Self {
         Self { tick: 1_000_000_000 / u64::from(hz.max(1)), phase: phase.0 }
@@ -34,21 +34,21 @@ impl Jiffies {
         now.0.saturating_add(self.phase) / self.tick
     }
 
-    /// Whole jiffies that last at least so many microseconds.
+    /// The smallest number of whole jiffies that last at least N microseconds.
     #[inline]
     #[must_use]
     pub fn of_us(self, microseconds: u64) -> u64 {
         microseconds.saturating_mul(1_000).div_ceil(self.tick)
     }
 
-    /// How long so many jiffies last, in microseconds.
+    /// The duration of N jiffies in microseconds.
     #[inline]
     #[must_use]
     pub fn as_us(self, jiffies: u64) -> u64 {
         jiffies.saturating_mul(self.tick) / 1_000
     }
 
-    /// When a timer set now to so many jiffies goes off.
+    /// When a timer that is set now to N jiffies expires.
     #[must_use]
     pub fn fires(self, now: Ns, jiffies: u64) -> Ns {
         let expires = self.at(now) + jiffies;

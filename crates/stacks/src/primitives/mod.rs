@@ -105,7 +105,7 @@ fn matches(primitive: &Primitive, filter: &[String]) -> bool {
 /// Times primitives. `progress` is told every so often, and may stop the work.
 ///
 /// # Errors
-/// [`Failure`]; [`Failure::NoMatch`] and [`Failure::Seconds`] are the user's to mend.
+/// [`Failure`]; [`Failure::NoMatch`] and [`Failure::Seconds`] are errors of the user's input.
 pub fn time(
     options: &Options,
     progress: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,

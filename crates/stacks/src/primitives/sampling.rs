@@ -9,11 +9,11 @@ use shakedown_trace::{Counter, Primitive, Recording};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Rounds before the first that counts.
+/// Rounds that are not counted.
 const WARM_UP: usize = 3;
-/// Rounds that are made whatever they cost, unless that is more than [`PATIENCE`] times what was granted.
+/// The minimum number of rounds, unless they take more than [`MAX_OVERRUN`] times the budget.
 const MIN_ROUNDS: usize = 25;
-const PATIENCE: u32 = 6;
+const MAX_OVERRUN: u32 = 6;
 /// Rounds after which an workload may be done before its time is up: when every median is known to within
 /// [`GOOD_ENOUGH`] of itself. A signature by rejection goes on for the sake of its tail.
 const ENOUGH: usize = 300;
@@ -141,9 +141,9 @@ impl Readings {
                 return Err(Failure::Interrupted);
             }
             let spent = start.elapsed();
-            let patient = spent >= budget * PATIENCE && rounds >= 3;
+            let exhausted = spent >= budget * MAX_OVERRUN && rounds >= 3;
             let planned = spent >= budget && readings.few.rounds() >= MIN_ROUNDS;
-            if patient || planned || (rounds % 100 == 0 && readings.good_enough()) {
+            if exhausted || planned || (rounds % 100 == 0 && readings.good_enough()) {
                 return Ok(readings);
             }
         }

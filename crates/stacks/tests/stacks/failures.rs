@@ -247,7 +247,7 @@ fn garbled_flights() {
                     Side::Server => (meddled(pair.client, |_| ()), meddled(pair.server, flip)),
                 };
                 match run(&mut client, &mut server) {
-                    // A place beyond what the side sends, or bits that nobody reads in the clear (a session ID).
+                    // A position beyond the side's last byte, or unencrypted bits that the peer ignores (a session ID).
                     Ok(handshake) => {
                         let sent = match from {
                             Side::Client => handshake.transferred.client_to_server,

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Kills the foreign side when the test ends, however it ends.
 struct Foreign(Child);
@@ -41,7 +41,7 @@ fn openssl(arguments: &[&str]) -> Foreign {
 /// Drives an endpoint over a socket until it is established and nothing is left to send: what it negotiated, its half
 /// trace, and the bytes that were sent and received.
 fn drive(endpoint: Box<dyn Endpoint>, mut socket: TcpStream) -> (Negotiated, HalfTrace, [u64; 2]) {
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut endpoint = Recorded::new(endpoint, Recording::new(Counter::NANOSECONDS));
     let (mut output, mut input) = (Vec::new(), [0; 16 * 1024]);
     let (mut sent, mut received) = (0, 0);
@@ -221,7 +221,7 @@ fn foreign_server(options: &[&str]) -> (Foreign, TcpStream) {
         let address = format!("127.0.0.1:{port}");
         let mut server = openssl(&[&["s_server", "-accept", &address], options].concat());
         let start = Instant::now();
-        while start.elapsed() < PATIENCE && server.0.try_wait().unwrap().is_none() {
+        while start.elapsed() < TIMEOUT && server.0.try_wait().unwrap().is_none() {
             if let Ok(socket) = TcpStream::connect(&address) {
                 return (server, socket);
             }

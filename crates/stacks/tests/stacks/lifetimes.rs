@@ -282,7 +282,7 @@ fn what_is_kept_elsewhere_and_bears_no_time_of_its_own_is_not_resumed() {
         let (_, session) = site.meet(None).unwrap();
         for der in kept.sessions.lock().unwrap().values_mut() {
             let written = SslSession::from_der(der).unwrap();
-            // SAFETY: the session is live and nobody else's.
+            // SAFETY: the session is live and no other code uses it.
             unsafe {
                 SSL_SESSION_set1_ticket_appdata(
                     foreign_types::ForeignType::as_ptr(&written),

@@ -116,7 +116,7 @@ const UP_TO_TLS_1_2: &[Row] = &[
         "sign dsa1024, verify dsa1024, verify dsa1024, verify dsa512, verify rsa1024, derive dh1024, keygen dh1024",
         "sign dsa1024, verify dsa1024, verify dsa1024, verify dsa512, verify rsa1024, derive dh1024, keygen dh1024",
     ),
-    // Nobody signs.
+    // Neither side signs.
     ("ssl3", "dh_anon+dh1024", "derive dh1024, keygen dh1024", "derive dh1024, keygen dh1024"),
     ("ssl3", "dh_anon+dh512", "derive dh512, keygen dh512", "derive dh512, keygen dh512"),
     ("ssl3", "psk", "", ""),

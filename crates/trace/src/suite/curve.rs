@@ -100,7 +100,7 @@ impl Curve {
         self.row().name
     }
 
-    /// Name under `wtls` (`163k`); `None` where WTLS has no use for the curve.
+    /// Name under `wtls` (`163k`); `None` if WTLS does not use the curve.
     pub fn wtls_name(self) -> Option<&'static str> {
         self.row().wtls_name
     }

@@ -157,9 +157,9 @@ fn the_same_seed_gives_the_same_bytes() {
     }
 }
 
-/// Who loses patience comes again, and the server works for who has gone all the same.
+/// Clients that time out retry, and the server still processes the messages of abandoned attempts.
 #[test]
-fn impatience_loads_a_server_as_it_does_in_a_replay() {
+fn timeouts_load_a_server_as_in_a_replay() {
     let subject = openssl("tls1.3/x25519/rsa2048/server");
     let mut scenario = scenario(subject.priced(), path(1e7, 1e7, 20.0), 120);
     scenario.arrivals = ArrivalSpec::Storm { within_s: 0.2 };

@@ -52,7 +52,7 @@ fn what_a_hello_offers_beyond_what_is_known_does_no_harm() {
     let hello = chosen(hello_answered(&configs, |hello| {
         hello.session_id = codec::Codec::from_bytes("session id", &[4, 1, 2, 3, 4]).unwrap();
     }));
-    assert_ne!(hello.session_id.as_bytes(), [1, 2, 3, 4], "a session that nobody knows is a new one");
+    assert_ne!(hello.session_id.as_bytes(), [1, 2, 3, 4], "an unknown session ID starts a new session");
     let hello = chosen(hello_answered(&configs, |hello| {
         hello.cipher_suites = vec![hello.cipher_suites[0]; 127];
         hello.compression_methods = vec![0; 255];

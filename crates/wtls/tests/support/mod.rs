@@ -235,7 +235,7 @@ pub fn certified_pair(
     (client, server)
 }
 
-/// Configurations for a key exchange that authenticates nobody.
+/// Configurations for an anonymous key exchange.
 pub fn anonymous_pair(offer: KeyExchangeId) -> (ClientConfig<OpenSsl>, ServerConfig<OpenSsl>) {
     let suite = offer.known_suite().unwrap();
     let mut server = ServerConfig::new(vec![suite]);
@@ -296,7 +296,7 @@ impl Pair {
         }
     }
 
-    /// Runs until nobody has anything to send. Every datagram arrives.
+    /// Runs until neither side sends. Every datagram arrives.
     pub fn run(&mut self) -> &mut Self {
         for _ in 0..100 {
             let mut quiet = true;

@@ -67,7 +67,7 @@ impl Network {
         self.server_events.extend(events.map(|found| (found.connection, found.event)));
     }
 
-    /// Gives a datagram to the server or the client, whoever sent it.
+    /// Delivers a datagram to the server or the client, independent of its sender.
     pub fn deliver(&mut self, to_server: bool, datagram: &[u8]) {
         if to_server {
             self.listener.handle_input(&mut self.server_environment.cx(self.now), CLIENT, datagram);

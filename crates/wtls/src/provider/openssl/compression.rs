@@ -62,7 +62,7 @@ impl Decompressor {
     }
 }
 
-/// A curve modulo a prime that is 3 modulo 4, of so many words.
+/// A curve modulo a prime that is 3 modulo 4, with N words.
 struct Modular<const N: usize> {
     field: Field<N>,
     a: Number<N>,
