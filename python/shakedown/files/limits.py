@@ -37,13 +37,6 @@ MAX_MIXES = 100
 """Kinds of clients in a mixture."""
 MAX_WORKERS = 100_000
 MAX_CAPTURES = 1_000
-MAX_LIVE_STARTS = 10_000_000
-MAX_LIVE_CLIENTS = 100_000
-MAX_LIVE_WORKERS = 256
-MAX_LIVE_S = 3600
-MAX_LIVE_TRACES = 10_000
-"""A load of an experiment on a server of its own: connections, clients, the server's threads, seconds."""
-MAX_REPEAT = 1_000_000
 MAX_FRAGMENT_BYTES = 3000
 """Of TLS in an EAP packet that fits a RADIUS packet."""
 MAX_TICKETS = 16

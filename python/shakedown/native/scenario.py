@@ -10,24 +10,12 @@ import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from shakedown.errors import InputError
-from shakedown.files.limits import (
-    MAX_FRAGMENT_BYTES,
-    MAX_LIVE_CLIENTS,
-    MAX_LIVE_S,
-    MAX_LIVE_STARTS,
-    MAX_LIVE_TRACES,
-    MAX_LIVE_WORKERS,
-    MAX_REPEAT,
-    MAX_TICKETS,
-    MAX_UNIX_S,
-)
-from shakedown.schema.base import MAX_NUMBER, SIDES, Carrier, Kind, Object, Side
-from shakedown.schema.options import option
+from shakedown.schema.base import SIDES, Carrier, Kind, Object, Side
 
 DEFAULT_REPEAT = 30
 DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
@@ -40,142 +28,28 @@ class Options(Object, frozen=True, kw_only=True):
     """The options of `measure`, defined once.
 
     The command line, experiment files and the Python API derive their options from it. A new option is a
-    field here, and its implementation in the core.
+    field here, a line of `schema/options.csv`, and its implementation in the core.
     """
 
-    repeat: Annotated[int, option("Handshakes per suite.", metavar="N", ge=1, le=MAX_REPEAT)] = DEFAULT_REPEAT
-    seed: (
-        Annotated[
-            int, option("Seed of the non-cryptographic random numbers.", metavar="N", ge=0, le=MAX_NUMBER)
-        ]
-        | None
-    ) = None
-    counter: (
-        Annotated[
-            Literal["instructions"],
-            option(
-                "Also count instructions, by valgrind: the same count in every run (seed 1 without --seed)."
-            ),
-        ]
-        | None
-    ) = None
-    now: (
-        Annotated[
-            int,
-            option(
-                "Verification time of certificates.  [default: a fixed day; today for user-supplied ones]",
-                form="time",
-                ge=0,
-                le=MAX_UNIX_S,
-            ),
-        ]
-        | None
-    ) = None
-    tickets: (
-        Annotated[
-            int,
-            option(
-                "Tickets that the server issues.  [default: its software's in TLS 1.3, else 0]",
-                metavar="N",
-                ge=0,
-                le=MAX_TICKETS,
-            ),
-        ]
-        | None
-    ) = None
-    server_software: (
-        Annotated[
-            str,
-            option(
-                "Software of the server: its tickets.  [default: openssl, which issues two]",
-                form="server software",
-                metavar="NAME|FILE.toml",
-            ),
-        ]
-        | None
-    ) = None
-    carrier: (
-        Annotated[
-            Literal["bare", "eap"],
-            option("Transport: none (bare), or fragments of EAP-TLS.  [default: bare]"),
-        ]
-        | None
-    ) = None
-    fragment: (
-        Annotated[
-            int,
-            option(
-                "TLS bytes in an EAP packet.  [default: 1398]",
-                metavar="BYTES",
-                ge=1,
-                le=MAX_FRAGMENT_BYTES,
-            ),
-        ]
-        | None
-    ) = None
-    profile: (
-        Annotated[
-            str,
-            option(
-                'Certificate profile; "certs profiles" lists the shipped ones.',
-                form="name or file",
-                metavar="NAME|FILE.toml",
-            ),
-        ]
-        | None
-    ) = None
-    certificate_form: (
-        Annotated[
-            Literal["wtls", "x509"],
-            option(
-                "WTLS: form of generated certificates.  [default: wtls]",
-                table="wtls",
-            ),
-        ]
-        | None
-    ) = None
-    private_curves: Annotated[
-        bool,
-        option(
-            "WTLS: private numbers for curves without a number (else sent in full).",
-            table="wtls",
-        ),
-    ] = False
-    chain: (
-        Annotated[
-            str, option("The server's chain, leaf first.  [default: generated]", table="server", form="file")
-        ]
-        | None
-    ) = None
-    key: (
-        Annotated[
-            str, option("The server's private key, if not in the same file.", table="server", form="file")
-        ]
-        | None
-    ) = None
-    ca: (
-        Annotated[
-            str,
-            option("The root that clients trust, if not at the chain's end.", table="server", form="file"),
-        ]
-        | None
-    ) = None
-    client_chain: (
-        Annotated[str, option("The client's chain, in mutual suites.", table="client", form="file")] | None
-    ) = None
-    client_key: (
-        Annotated[
-            str, option("The client's private key, if not in the same file.", table="client", form="file")
-        ]
-        | None
-    ) = None
-    client_ca: Annotated[str, option("The root that servers trust.", table="client", form="file")] | None = (
-        None
-    )
-    password: Annotated[str, option("Password of these files.", form="secret")] | None = None
-    client_password: (
-        Annotated[str, option("Password of the client's files, where it is another.", form="secret")] | None
-    ) = None
+    repeat: int = DEFAULT_REPEAT
+    seed: int | None = None
+    counter: Literal["instructions"] | None = None
+    now: int | None = None
+    tickets: int | None = None
+    server_software: str | None = None
+    carrier: Literal["bare", "eap"] | None = None
+    fragment: int | None = None
+    profile: str | None = None
+    certificate_form: Literal["wtls", "x509"] | None = None
+    private_curves: bool = False
+    chain: str | None = None
+    key: str | None = None
+    ca: str | None = None
+    client_chain: str | None = None
+    client_key: str | None = None
+    client_ca: str | None = None
+    password: str | None = None
+    client_password: str | None = None
 
     def __repr__(self) -> str:
         given = {key: "…" if "password" in key else value for key, value in self.given().items()}
@@ -296,159 +170,28 @@ class Fleet(Object, frozen=True, kw_only=True):
     """
 
     arrivals: str
-    clients: (
-        Annotated[
-            int,
-            option(
-                "Clients that are counted.",
-                metavar="N",
-                default="at a rate as the precision needs; storm: 10,000; file: all",
-            ),
-        ]
-        | None
-    ) = None
-    timeout_s: (
-        Annotated[
-            float,
-            option(
-                "Timeout of one attempt.",
-                form="duration",
-                default="the transport's; with retries 30s",
-            ),
-        ]
-        | None
-    ) = None
-    retries: (
-        Annotated[int, option("Attempts after the first.", metavar="N", default="0; 10 with +backoff")] | None
-    ) = None
-    retry: (
-        Annotated[
-            str,
-            option(
-                "Pauses between attempts: base=1s,factor=2,max=60s,jitter=full.",
-                metavar="SPEC",
-                default="1s, constant",
-            ),
-        ]
-        | None
-    ) = None
-    precision: (
-        Annotated[
-            float,
-            option(
-                "At a rate: relative half-width of each figure's 95 % interval.",
-                form="share",
-                metavar="SHARE",
-                default="5%",
-            ),
-        ]
-        | None
-    ) = None
-    max_events: (
-        Annotated[
-            int,
-            option("Limit of events; figures that need more are marked.", metavar="N", default="100,000,000"),
-        ]
-        | None
-    ) = None
-    servers: Annotated[int, option("Identical servers behind a load balancer.", metavar="N")] = 1
-    balance: Annotated[
-        Literal["round-robin", "least-connections", "hash", "cell"],
-        option("How the balancer selects a server."),
-    ] = "round-robin"
-    resumption: Annotated[
-        float,
-        option("Share of clients that resume a session.", form="share", metavar="SHARE", ge=0.0, le=1.0),
-    ] = 0.0
-    sessions: (
-        Annotated[
-            str,
-            option(
-                "In place of a share: lifetime=2h,interval=1h,away=30min of returning clients.",
-                metavar="SPEC",
-                default="none",
-            ),
-        ]
-        | None
-    ) = None
-    records: (
-        Annotated[
-            str,
-            option(
-                "Data that each client sends after its handshake: rate=100B/s,for=10min,size=512B.",
-                metavar="SPEC",
-                default="none",
-            ),
-        ]
-        | None
-    ) = None
-    from_idle: Annotated[bool, option("Radios are idle at first and have to be set up.")] = False
-    discipline: Annotated[
-        Literal["fifo", "ps"],
-        option("Order of service: first come, first served, or processor sharing."),
-    ] = "fifo"
-    max_handshakes: (
-        Annotated[int, option("Limit of handshakes in progress at the server.", metavar="N", default="any")]
-        | None
-    ) = None
-    accept_queue: (
-        Annotated[int, option("Limit of connections that wait for a worker.", metavar="N", default="any")]
-        | None
-    ) = None
-    admission: (
-        Annotated[
-            str,
-            option(
-                "Token bucket of each server: rate=100/s,burst=20,refuse=reset (or alert, silence).",
-                metavar="SPEC",
-                default="any number of connections",
-            ),
-        ]
-        | None
-    ) = None
-    autoscale: (
-        Annotated[
-            str,
-            option(
-                "Servers start and stop: max=10,up=80%,down=30%,queue=5,step=1,interval=15s,startup=60s,"
-                "cooldown=5min.",
-                metavar="SPEC",
-                default="their number is fixed",
-            ),
-        ]
-        | None
-    ) = None
-    replications: (
-        Annotated[
-            int,
-            option(
-                "Runs that share the clients; several give intervals.",
-                metavar="N",
-                default="25 at a rate; 10 with clients",
-            ),
-        ]
-        | None
-    ) = None
+    clients: int | None = None
+    timeout_s: float | None = None
+    retries: int | None = None
+    retry: str | None = None
+    precision: float | None = None
+    max_events: int | None = None
+    servers: int = 1
+    balance: Literal["round-robin", "least-connections", "hash", "cell"] = "round-robin"
+    resumption: float = 0.0
+    sessions: str | None = None
+    records: str | None = None
+    from_idle: bool = False
+    discipline: Literal["fifo", "ps"] = "fifo"
+    max_handshakes: int | None = None
+    accept_queue: int | None = None
+    admission: str | None = None
+    autoscale: str | None = None
+    replications: int | None = None
     endpoints: bool = False
     mix: Mix | None = None
-    cells: (
-        Annotated[
-            int,
-            option("Cells that clients share.", metavar="N", default="each client has its own link"),
-        ]
-        | None
-    ) = None
-    clients_per_cell: (
-        Annotated[
-            int,
-            option(
-                "Limit of clients in a cell; sets the number of cells.",
-                metavar="N",
-                default="clients divided by cells",
-            ),
-        ]
-        | None
-    ) = None
+    cells: int | None = None
+    clients_per_cell: int | None = None
 
 
 class Live(Object, frozen=True, kw_only=True):
@@ -460,73 +203,19 @@ class Live(Object, frozen=True, kw_only=True):
     for each device of `emulate_device`.
     """
 
-    rate_per_s: (
-        Annotated[
-            float,
-            option('new connections per second: `"100/s"`', form="rate", default="each of `rates`"),
-        ]
-        | None
-    ) = None
-    utilisation: Annotated[
-        float,
-        option(
-            "without any rate: the workers' utilisation by the measured work of the handshake",
-            form="share",
-            ge=0.01,
-            le=1.0,
-        ),
-    ] = 0.3
-    arrivals: Annotated[
-        Literal["poisson", "deterministic", "closed"],
-        option(
-            '`"poisson"`, `"deterministic"`, or `"closed"`: a client\'s next begins when its last is over'
-        ),
-    ] = "poisson"
-    duration_s: Annotated[
-        float,
-        option(
-            'how long connections are started: `"10s"`', form="duration", default="10 s", gt=0, le=MAX_LIVE_S
-        ),
-    ] = 10.0
-    count: (
-        Annotated[int, option("limit of connections", default="any number", ge=1, le=MAX_LIVE_STARTS)] | None
-    ) = None
-    clients: Annotated[int, option("clients, each with a session of its own", ge=1, le=MAX_LIVE_CLIENTS)] = 16
-    resumption: Annotated[
-        float,
-        option(
-            "share of the connections that resume",
-            form="share",
-            default="0; all in suites that resume",
-            ge=0.0,
-            le=1.0,
-        ),
-    ] = 0.0
-    timeout_s: Annotated[
-        float,
-        option("timeout of a connection", form="duration", default="10 s", gt=0, le=MAX_LIVE_S),
-    ] = 10.0
-    workers: Annotated[
-        int,
-        option("the server's threads", default="the experiment's `workers`", ge=1, le=MAX_LIVE_WORKERS),
-    ] = 1
-    compare: Annotated[bool, option("`true`: also the modelled and simulated figures")] = False
-    endpoints: Annotated[bool, option("`true`: with `compare`, also the protocol stacks in virtual time")] = (
-        False
-    )
-    trace_count: Annotated[
-        int,
-        option(
-            "handshakes sampled on both sides, in a separate load without a queue",
-            default="none",
-            ge=1,
-            le=MAX_LIVE_TRACES,
-        ),
-    ] = 0
-    emulate_device: Annotated[
-        tuple[str, ...],
-        option("a device, or an array of devices, for which the client is slowed down"),
-    ] = ()
+    rate_per_s: float | None = None
+    utilisation: float = 0.3
+    arrivals: Literal["poisson", "deterministic", "closed"] = "poisson"
+    duration_s: float = 10.0
+    count: int | None = None
+    clients: int = 16
+    resumption: float = 0.0
+    timeout_s: float = 10.0
+    workers: int = 1
+    compare: bool = False
+    endpoints: bool = False
+    trace_count: int = 0
+    emulate_device: tuple[str, ...] = ()
 
 
 class CaptureFile(Object, frozen=True, kw_only=True):
