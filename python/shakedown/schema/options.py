@@ -104,9 +104,8 @@ def declared(kind: type[Object]) -> Iterator[Declared]:
             for name, column in (("gt", "above"), ("ge", "least"), ("le", "most"))
             if line[column]
         }
-        given = next(
-            (one for one in get_args(field.type) if get_args(field.type)[-1] is NoneType), field.type
-        )
+        args = get_args(field.type)
+        given = args[0] if NoneType in args else field.type
         bounded = Annotated[given, msgspec.Meta(**bounds)] if bounds else given  # type: ignore[arg-type]
         yield Declared(
             field.name,
