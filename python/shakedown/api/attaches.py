@@ -9,7 +9,8 @@ from shakedown.errors import InputError
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.library import opened
 from shakedown.schema.aka import AttachRun, LiveAttaches
-from shakedown.schema.arguments import check_fields, checked, profile_name, several
+from shakedown.schema.arguments import checked, profile_name, several
+from shakedown.schema.options import options_of
 from shakedown.simulation.attaches import DEFAULT_SUITE, Attaching, simulate_attaches
 from shakedown.simulation.attaches import attach_live as attached
 
@@ -33,10 +34,9 @@ def attach(
     `moves`, `background_per_s`, `workers`, `max_resumptions`, `max_age_s`, `seed` and others. Raises
     `InputError`.
     """
-    check_fields(attaching, Attaching)
     return simulate_attaches(
         DEFAULT_SUITE if suite is None else suite,
-        Attaching(**attaching),  # type: ignore[arg-type]  # checked when it is used
+        options_of(Attaching, attaching),
         device=profile_name(device),
         server_device=profile_name(server_device),
         bearer=profile_name(bearer),

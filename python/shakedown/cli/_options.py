@@ -205,7 +205,7 @@ def _option(one: Declared) -> click.Option:
     if isinstance(inner, types.BoolType):
         more |= {"is_flag": True, "metavar": None}
         if default is True:
-            name, more = f"no-{name}", more | {"flag_value": False, "default": True}
+            name, more = one.name or f"no-{name}", more | {"flag_value": False, "default": True}
         else:
             more["default"] = None
     elif isinstance(inner, types.VarTupleType):
@@ -215,7 +215,7 @@ def _option(one: Declared) -> click.Option:
     elif one.form == "secret":
         more |= {"envvar": "SHAKEDOWN_PASSWORD", "show_envvar": True}
     elif isinstance(inner, types.FloatType) and one.form == "duration":
-        more["type"] = Duration(inner.le)
+        more["type"] = Duration(inner.le, least_s=inner.ge)
     elif one.form:
         more["type"] = {"time": Time, "share": Share, "rate": Rate}[one.form]()
     elif isinstance(inner, types.FloatType):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Group, Whole
+from shakedown.cli._options import FILE, Group, Whole, command_of
 from shakedown.cli._output import (
     announce,
     echo,
@@ -20,7 +19,7 @@ from shakedown.cli._output import (
     rows_options,
     until_stopped,
 )
-from shakedown.cli._scenario import Duration, Rate, bearer_option, scale_from_option, traces_option
+from shakedown.cli._scenario import Duration, bearer_option, scale_from_option, traces_option
 from shakedown.errors import InputError, ShakedownError
 from shakedown.reporting.terminal.figures import no_figure
 
@@ -53,89 +52,15 @@ _suite = click.option(
 )
 
 
-def _policy(function: Callable[..., object]) -> Callable[..., object]:
-    """The two thresholds of resumption."""
-    for option in (
-        click.option(
-            "--max-age",
-            "max_age_s",
-            type=Duration(),
-            default="1h",
-            show_default=True,
-            help="Longest time between two uses of a session.",
-        ),
-        click.option(
-            "--max-resumptions",
-            type=Whole(0, 2**32 - 1),
-            default=10,
-            show_default=True,
-            help="Limit of resumptions per session.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-@command.command("run", epilog="Example: shakedown aka run --attaches 10")
+@command.command(
+    "run",
+    epilog="Example: shakedown aka run --attaches 10",
+    cls=command_of("simulation.attaches.Attaching", before="traces"),
+)
 @_suite
 @bearer_option
-@click.option("--attaches", type=int, default=50, show_default=True, help="Attaches, one after the other.")
 @click.option("--device", default="phone", show_default=True, help="Device of the mobiles.")
 @click.option("--server-device", default="server", show_default=True, help="Device of the SGSNs.")
-@click.option(
-    "--server-workers", "workers", type=int, default=1, show_default=True, help="Processors of an SGSN."
-)
-@click.option("--mobiles", type=int, default=1, show_default=True, help="Mobiles, which attach in turn.")
-@click.option(
-    "--gap",
-    "gap_s",
-    type=Duration(),
-    default="60s",
-    show_default=True,
-    help="Mean of the exponential time between attaches.",
-)
-@click.option("--at-home", is_flag=True, help="Mobiles belong to the serving network.  [default: they roam]")
-@click.option(
-    "--moves",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Share of the attaches that go to the other SGSN.",
-)
-@click.option(
-    "--background",
-    "background_per_s",
-    type=Rate(),
-    default="0",
-    show_default=True,
-    help="Full handshakes of other mobiles on the SGSNs' processors, at exponential gaps: 5/s.",
-)
-@_policy
-@click.option(
-    "--core-round-trip",
-    "core_round_trip_s",
-    type=Duration(),
-    default="40ms",
-    show_default=True,
-    help="Round-trip time between an SGSN and another node; assumed.",
-)
-@click.option(
-    "--preparation",
-    "preparation_s",
-    type=Duration(),
-    default="0s",
-    show_default=True,
-    help="A mobile's work between connection and handshake (reading certificates); assumed.",
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=Duration(),
-    default="120s",
-    show_default=True,
-    help="Timeout of one attach.",
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
 @traces_option
 @scale_from_option
 @click.option("--samples", is_flag=True, help="With --json: print the times of each attach.")
@@ -144,10 +69,8 @@ def _policy(function: Callable[..., object]) -> Callable[..., object]:
 def run(
     suite: str,
     bearer: str,
-    attaches: int,
     device: str,
     server_device: str,
-    at_home: bool,
     traces: Path | None,
     scale_from: str | None,
     samples: bool,
@@ -161,10 +84,11 @@ def run(
     figures. If no attach was completed, the exit status is 1.
     """
     from shakedown.prediction.library import open_library
+    from shakedown.schema.options import options_of
     from shakedown.simulation.attaches import Attaching, simulate_attaches
 
-    asked = Attaching(attaches=attaches, roaming=not at_home, **given)
-    with progress_bar(max(attaches, 1), "attaching") as update:
+    asked = options_of(Attaching, given)
+    with progress_bar(asked.attaches, "attaching") as update:
         found = simulate_attaches(
             suite,
             asked,
@@ -349,7 +273,21 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
     type=FILE,
     help="File for sessions and subscribers (SQLite).  [default: memory]",
 )
-@_policy
+@click.option(
+    "--max-age",
+    "max_age_s",
+    type=Duration(),
+    default="1h",
+    show_default=True,
+    help="Longest time between two uses of a session.",
+)
+@click.option(
+    "--max-resumptions",
+    type=Whole(0, 2**32 - 1),
+    default=10,
+    show_default=True,
+    help="Limit of resumptions per session.",
+)
 @_first_message
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON when the SGSN stops.")
 def sgsn(

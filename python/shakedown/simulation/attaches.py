@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
-from shakedown.errors import InputError
 from shakedown.native import aka, least_values
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.library import TraceLibrary, open_library
@@ -19,75 +18,30 @@ from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.prediction.scenario import scenario as price_scenario
 from shakedown.prediction.spec import bearer_spec
 from shakedown.schema.aka import AttachRun, LiveAttaches
-from shakedown.schema.base import MAX_NUMBER, Side, convert
+from shakedown.schema.base import Object, Side, convert
 from shakedown.simulation.spec import priced_spec
 
 DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
-MAX_ATTACHES = 1_000_000
-MAX_MOBILES = 10_000
-MAX_WORKERS = 10_000
-MAX_RATE_PER_S = 1e6
-MAX_SECONDS = 1e9
 
 _TIMES = ("nrt_s", "rpt_s", "tht_s", "tst_s", "scrt_s", "attach_s")
 
 
-@dataclass(frozen=True)
-class Attaching:
-    """Who attaches how often, under which policy.
-
-    Attributes:
-        attaches: one after the other, of `mobiles` in turn.
-        gap_s: mean of the exponential time between two.
-        roaming: the mobiles are of another network than serves them.
-        moves: share of the attaches that go to the other SGSN.
-        background_per_s: others' full handshakes on the SGSNs' processors.
-        workers: how many of those there are.
-        max_resumptions, max_age_s: the two thresholds of resumption.
-        core_round_trip_s: a question of an SGSN to another node, answer included; assumed.
-        preparation_s: what a mobile does before the handshake, once it is connected; assumed.
-        timeout_s: after which a mobile gives up.
-        seed: random seed.
-    """
+class Attaching(Object, frozen=True, kw_only=True):
+    """Attaches of mobiles to two SGSNs, and the policy of resumption (see `schema/options.csv`)."""
 
     attaches: int = 50
+    workers: int = 1
     mobiles: int = 1
     gap_s: float = 60.0
     roaming: bool = True
     moves: float = 0.0
     background_per_s: float = 0.0
-    workers: int = 1
-    max_resumptions: int = 10
     max_age_s: float = 3600.0
+    max_resumptions: int = 10
     core_round_trip_s: float = 0.04
     preparation_s: float = 0.0
     timeout_s: float = 120.0
     seed: int = 1
-
-    def check(self) -> None:
-        """Raises `InputError` for what cannot be asked for."""
-        whole = (
-            ("attaches", self.attaches, 1, MAX_ATTACHES),
-            ("mobiles", self.mobiles, 1, MAX_MOBILES),
-            ("workers", self.workers, 1, MAX_WORKERS),
-            ("resumptions", self.max_resumptions, 0, 2**32 - 1),
-            ("seed", self.seed, 0, MAX_NUMBER),
-        )
-        for what, value, least, most in whole:
-            if not least <= value <= most:
-                raise InputError(f"{what} is {value}; accepted: a whole number from {least} to {most:,}")
-        real = (
-            ("moves", self.moves, 1.0),
-            ("background", self.background_per_s, MAX_RATE_PER_S),
-            ("gap", self.gap_s, MAX_SECONDS),
-            ("age", self.max_age_s, MAX_SECONDS),
-            ("core round trip", self.core_round_trip_s, MAX_SECONDS),
-            ("preparation", self.preparation_s, MAX_SECONDS),
-            ("timeout", self.timeout_s, MAX_SECONDS),
-        )
-        for what, number, limit in real:
-            if not (math.isfinite(number) and 0.0 <= number <= limit):
-                raise InputError(f"{what} is {number:g}; accepted: from 0 to {limit:g}")
 
 
 def simulate_attaches(
@@ -106,7 +60,7 @@ def simulate_attaches(
 
     Args:
         suite: what is negotiated; mutual, and with chains of two levels, whatever its short name says.
-        attaching: who, how often, under which policy.
+        attaching: number and times of the attaches, and the policy of resumption.
         device, server_device, bearer: profile names or paths.
         traces: where recorded handshakes come from; default: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
@@ -117,14 +71,13 @@ def simulate_attaches(
         InputError: naming what was wrong and what is accepted.
     """
     asked = attaching or Attaching()
-    asked.check()
     library = traces or open_library()
     names = aka.suites(suite)
     full, resumed = (
         price_scenario(name, device, server_device, bearer, traces=library, scale_from=scale_from)
         for name in names
     )
-    given = asdict(asked)
+    given = structs.asdict(asked)
     preparation = {"kind": "constant", "s": given.pop("preparation_s")}
     plan = given | {
         "bearer": bearer_spec(full.bearer, from_idle=False),
