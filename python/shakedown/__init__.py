@@ -64,12 +64,13 @@ _HOMES = {
     "results.folder": ("Results", "load_results"),
     "experiments.runner": ("run_experiment",),
 }
-"""Where each name lives."""
+"""The module of each name."""
 
 _WITH_MODULES = ("schema", "profiles", "profiles.importers", "experiments.file", "reporting.charts")
-"""Packages that load modules of their own, while a thread may ask for one of these modules: Python locks a
-package and a module in the order that each thread comes to them, and gives up where two orders meet. So
-these are complete before anything else is loaded."""
+"""Packages that import their own modules at first use. If two threads import such a package and one of its
+modules in different orders, Python's import locks deadlock. Therefore these packages are imported before
+anything else.
+"""
 
 _LOADING = RLock()
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Runs the command line and exits; Ctrl-C is heard from the beginning."""
+    """Runs the command line and exits; Ctrl-C is handled from the beginning."""
     try:
         from shakedown.cli import main as run
     except KeyboardInterrupt:

@@ -28,7 +28,7 @@ Finding = tuple[State, str]
 
 
 def diagnose() -> list[Diagnosis]:
-    """Looks at each thing once; takes a second, in which the processors are watched."""
+    """Performs each check once; takes a second, in which the load of the processors is observed."""
     checks: tuple[tuple[str, Callable[[], Finding], str], ...] = (
         ("core", _core, "everything except reading existing files"),
         ("key store", _key_store, "measure, serve, certs: they store keys and certificates there"),
@@ -120,7 +120,7 @@ def _frequency() -> Finding:
     spread = max(clocks) / min(clocks) - 1
     text = f"{min(clocks):,.0f} to {max(clocks):,.0f} MHz" if spread > 0.001 else f"{clocks[0]:,.0f} MHz"
     if governor is None:
-        # A guest sees the nominal clock, whatever its host does.
+        # A guest sees the nominal clock rate, not the actual one.
         return ("unknown" if spread <= 0.001 else "degraded"), f"{text}; changes are not visible here"
     steady = governor == "performance" and spread <= MAX_FREQUENCY_SPREAD
     return ("ok" if steady else "degraded"), f"{text}, governor {governor}"

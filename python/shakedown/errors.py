@@ -1,4 +1,4 @@
-"""Errors that a person can act on: each is one clear line."""
+"""Errors for users: each is one line."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ MIN_PART, MAX_HOLDING = 3, 3
 
 
 class ShakedownError(Exception):
-    """Something went wrong that is not a defect of this program; `str()` is one clear line."""
+    """A failure that is not a defect of this program; `str()` is one line."""
 
     exit_status = 1
 
 
 class InputError(ShakedownError):
-    """What the user gave is wrong: the line names it, says where it is and what is accepted."""
+    """Invalid input: the line names it, its place, and what is accepted."""
 
     exit_status = 2
 
 
 class NoUseError(InputError):
-    """What the user gave is sound, but the suite has no use for it."""
+    """The input is valid, but the suite does not use it."""
 
 
 def without_name(reason: str, name: str) -> str:
@@ -82,7 +82,9 @@ _OF_NAMES = frozenset(
 
 
 def os_failure(line: str, error: OSError) -> ShakedownError:
-    """What a command ends with: wrong input where the name is at fault, else a failure, as of a full disk."""
+    """The error of a command for an operating system's error: invalid input if the file's name is the cause,
+    else a failure such as a full disk.
+    """
     return InputError(line) if error.errno in _OF_NAMES else ShakedownError(line)
 
 

@@ -1,11 +1,10 @@
 """Every command that prints figures, as a function: what `shakedown.measure`, `shakedown.predict` … are.
 
-They take and return the objects of `shakedown.schema`, which show themselves in a few lines; what goes wrong
-raises `ShakedownError`, wrong input `InputError`. Each loads what it needs when it is called.
+They accept and return objects of `shakedown.schema`, which print as a few lines. Errors are of class
+`ShakedownError`, those of invalid input `InputError`. Each function imports its modules when it is called.
 
-One or several: a name or path alone is one; a list is several, and names in it may be patterns. What a
-function returns of several is `Rows`, a list that displays itself as a table; `measure` and `simulate_mix`
-return the object itself for one given alone.
+Functions accept one name or path, or a list of names, paths and patterns. They return `Rows`, a list that is
+displayed as a table; given one name, `measure` and `simulate_mix` return one object.
 """
 
 from __future__ import annotations

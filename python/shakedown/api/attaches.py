@@ -60,7 +60,8 @@ def attach_live(
     samples: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> LiveAttaches:
-    """Attaches to SGSNs on sockets (ADDR:PORT, in turn), each time with what the last attach left.
+    """Attaches to SGSNs over sockets (ADDR:PORT, in turn); each attach uses the identity and session of the
+    previous one.
 
     `card` is what `aka provision` wrote; `serving` the network of the SGSNs; `data` is sent under the derived
     keys, and the SGSN returns it. Failed attaches are counted by cause. Raises `InputError`.

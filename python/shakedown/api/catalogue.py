@@ -1,4 +1,4 @@
-"""What can be named: suites, stacks, devices and bearers."""
+"""The lists of suites, stacks, devices and bearers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from shakedown.schema.catalogue import StackEntry, SuiteEntry
 
 @checked
 def suites(*words: str, all: bool = False) -> Rows[SuiteEntry]:
-    """Suites that can be run, whose names hold all of the words or match those that are patterns; with `all`,
-    those that cannot too.
+    """The suites that can run on this machine and whose names contain all words or match the patterns; with
+    `all`, also suites that cannot run.
     """
     listed = native.suites(all=all)
     patterns, plain = [word for word in words if is_pattern(word)], [w for w in words if not is_pattern(w)]
@@ -45,22 +45,22 @@ def stacks() -> Rows[StackEntry]:
 
 
 def all_in(words: Iterable[str], text: str) -> bool:
-    """Whether a text holds every word."""
+    """Whether a text contains every word."""
     return not [word for word in words if word not in text]
 
 
 @checked
 def devices(*names: str | Path) -> Rows[Device]:
-    """Device profiles: those of these names, patterns, paths or parts of names and titles; without any, all
-    that there are.
+    """The device profiles with these names, patterns, paths, or parts of names and titles; without arguments,
+    all.
     """
     return Rows(_profiles(names, existing_device_names(), load_device))
 
 
 @checked
 def bearers(*names: str | Path) -> Rows[Bearer]:
-    """Bearer profiles: those of these names, patterns, paths or parts of names and titles; without any,
-    all that there are.
+    """The bearer profiles with these names, patterns, paths, or parts of names and titles; without arguments,
+    all.
     """
     return Rows(_profiles(names, bearer_names(), load_bearer))
 

@@ -23,10 +23,10 @@ def compare_live(
     endpoints: bool = False,
     folder: str | Path | None = None,
 ) -> Rows[LiveRun]:
-    """Lays handshakes modelled, simulated and live side by side, as `validate --live` does.
+    """Compares modelled, simulated and live handshakes, as `validate --live` does.
 
-    Each suite is measured in memory, then served to a load on this machine's loopback. What fails is left
-    out.
+    Each suite is measured in memory, then served to a load on this machine's loopback. Suites that fail are
+    omitted.
 
     Args:
         experiment: read already, or its file.

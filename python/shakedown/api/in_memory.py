@@ -1,4 +1,4 @@
-"""Handshakes in memory, measured or captured, and the primitives in them."""
+"""Measured and captured handshakes in memory, and the timing of primitives."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def measure_one(
     link: str = "open",
     progress: Callable[[int], None] | None = None,
 ) -> Measurement:
-    """As `measure`, of a handshake that is checked and named already."""
+    """`measure` for a validated handshake."""
     for size in transfer_bytes:
         if not 1 <= size <= 1 << 30:
             raise InputError(f"a transfer of {size} bytes; accepted: from 1 to {1 << 30:,}")
@@ -171,7 +171,7 @@ def write_capture(
     *,
     replace: bool,
 ) -> None:
-    """As `capture`, of handshakes that are checked and named already."""
+    """`capture` for validated handshakes."""
     if len({one.suite.split("/", 1)[0] for one in handshakes}) == 1:
         options = options.issuing(handshakes[0].suite)  # the core takes one number of tickets for all
     check_free(path, replace)
@@ -180,7 +180,7 @@ def write_capture(
         check_free(Path(keylog), accepted=NEW_KEY_LOG)
         targets.append((Path(keylog), False))
     check_distinct([target for target, _ in targets], options.files())
-    # The core writes into a folder of its own; what comes out takes its name once it is whole.
+    # The core writes into a temporary folder; complete files are then renamed.
     with tempfile.TemporaryDirectory(prefix="shakedown-") as folder:
         drafts = [Path(folder) / f"{number}{target.suffix}" for number, (target, _) in enumerate(targets)]
         keys = drafts[1] if len(drafts) > 1 else None

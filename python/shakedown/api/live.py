@@ -17,11 +17,11 @@ from shakedown.schema.eap import Authentications
 def serve(
     suites: str | Sequence[str], listen: str = "127.0.0.1:0", *, stack: str | None = None, **settings: object
 ) -> Server:
-    """Starts a server of `suites`: as a context manager it stops in good order at the end of the block.
+    """Starts a server of `suites`. As a context manager it shuts down gracefully at the end of the block.
 
     Args:
         suites: what it serves at one address.
-        listen: `HOST:PORT`; port 0 is any that is free, which `Server.address` then names.
+        listen: `HOST:PORT`; with port 0 a free port is chosen, see `Server.address`.
         stack: which implementation serves.
         settings: as `shakedown.native.serving.start` takes them.
 

@@ -1,4 +1,4 @@
-"""Functions of suites: what they return of one, and of a list."""
+"""The return values of functions of suites, for one suite and for a list."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OneOrRows(Protocol[P, T]):
 
 
 class RowsOf(Protocol[P, T, U]):
-    """A function that returns rows; of a list, suites that have no figures are rows of another type."""
+    """A function that returns rows; in a list, suites without figures are rows of another type."""
 
     @overload
     def __call__(self, suites: str, /, *args: P.args, **kwargs: P.kwargs) -> Rows[T]: ...
@@ -50,7 +50,7 @@ def one_or_rows(function: OfSuites[P, T]) -> OneOrRows[P, T]:
 
 
 def rows_of(kind: type[T], failed: type[U]) -> Callable[[OfSuites[P, Any]], RowsOf[P, T, U]]:
-    """Makes a function's rows objects of the schema; those with an error are objects of their own."""
+    """Converts a function's rows to objects of the schema; rows with an error have their own type."""
 
     def decorated(function: OfSuites[P, Any]) -> RowsOf[P, T, U]:
         @wraps(function)

@@ -25,14 +25,14 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Report and compare": ("report", "compare", "check", "reproduce", "validate"),
     "On the network": ("serve", "load", "bearer", "eap", "aka"),
 }
-"""Where each command stands in the help; those that have no module yet do not exist."""
+"""The groups of commands in the help."""
 
 MAX_LINE = 2_000
 """Characters of an error line."""
 
 TRACEBACK_VARIABLE = "SHAKEDOWN_TRACEBACK"
 COMPLETION_VARIABLE = "_SHAKEDOWN_COMPLETE"
-"""Set by shells that ask what could come next on the command line."""
+"""Set by shells that request completions."""
 
 COMES_AGAIN_S = 0.05
 
@@ -40,7 +40,7 @@ STATUS_FAILURE, STATUS_WRONG_INPUT, STATUS_INTERRUPTED, STATUS_BROKEN_PIPE = 1, 
 
 
 class Commands(click.Group):
-    """A group whose commands are modules beside this one, imported when asked for."""
+    """A group whose commands are modules of this package, imported at first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         here = {path.stem for path in Path(__file__).parent.glob("[a-z]*.py")}
@@ -94,7 +94,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
 
 
 def _supported(openssl: str) -> str:
-    """Until when a version of OpenSSL is supported, in words; empty where that is not listed."""
+    """The end of support of a version of OpenSSL, in words; empty if it is not listed."""
     import tomllib
     from importlib.resources import files
 
@@ -141,21 +141,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.unraisablehook = _not_lost
     try:
         status = exit_status(arguments)
-        # All has been said and done: Ctrl-C while the interpreter takes itself apart needs no more words.
+        # The command has finished: Ctrl-C during the interpreter's shutdown prints nothing.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:
-        # Another one, while the first was being told.
+        # A second Ctrl-C, while the first was handled.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         status = STATUS_INTERRUPTED
     sys.exit(status)
 
 
 def _not_lost(ignored: sys.UnraisableHookArgs) -> None:
-    """Ctrl-C that comes where Python ignores what is raised, as at an object's end, comes again soon."""
+    """Raises Ctrl-C again if Python ignored it, as in a destructor."""
     if ignored.exc_type is KeyboardInterrupt:
         import threading
 
-        # A moment later, from outside: the next call may be one that only a signal in its middle ends.
+        # Sent again after a short time, because the next call may be one that only a signal can interrupt.
         again = threading.Timer(
             COMES_AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
         )
@@ -196,7 +196,7 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
 
 
 def _with_example(error: click.UsageError, words: Sequence[str]) -> str:
-    """What is wrong with the arguments; where it does not say what is accepted, with the help's example."""
+    """The error of the arguments. If it does not state what is accepted, the help's example is added."""
     line = error.format_message().removesuffix(".")
     example = (_command(words).epilog or "").partition("Example: ")[2]
     if not example or "accepted" in line or "did you mean" in line.lower():
@@ -227,7 +227,7 @@ def _command(words: Sequence[str]) -> click.Command:
 
 
 def _without_command(context: click.Context | None) -> str:
-    """What a group of commands needs: one of them."""
+    """The error for a group without a subcommand."""
     group = context.command if context is not None else None
     if context is None or not isinstance(group, click.Group):
         return "arguments are missing"
@@ -236,7 +236,7 @@ def _without_command(context: click.Context | None) -> str:
 
 
 def _finish(status: int) -> int:
-    """What was printed before an early end must get out, too."""
+    """Flushes what was printed before an early end."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -255,10 +255,10 @@ def _fail(message: str, status: int, error: BaseException | None = None) -> int:
         traceback.print_exception(error)
     if message.lower().startswith("error: "):
         message = message[len("error: ") :]
-    # Spaces only: what else could end a line or move the cursor is shown, not obeyed.
+    # Line ends become spaces; other control characters are printed visibly.
     line = _bounded(visible(" ".join(without_codes(message).split(" ")).strip()))
     try:
-        # Here, for packages that load modules of their own have to be complete before anything else.
+        # Imported here, because these packages must be complete before anything else is imported.
         from shakedown.cli._output import note
 
         note(f"error: {line[:1].lower() + line[1:] if _is_sentence(line) else line}")
@@ -269,7 +269,7 @@ def _fail(message: str, status: int, error: BaseException | None = None) -> int:
 
 
 def _bounded(line: str) -> str:
-    """A line with its middle left out where what it repeats is endless: its end says what is accepted."""
+    """Shortens the middle of a long line; its end states what is accepted."""
     if len(line) <= MAX_LINE:
         return line
     half = MAX_LINE // 2
@@ -277,7 +277,7 @@ def _bounded(line: str) -> str:
 
 
 def _is_sentence(line: str) -> bool:
-    """True where the first word is capitalised as a sentence's is, not an acronym or a name."""
+    """Whether the first word is capitalised only because it begins a sentence."""
     first = line.split(" ", 1)[0]
     return first.isalpha() and first[1:].islower()
 
@@ -306,7 +306,7 @@ def _fail_unforeseen(error: Exception) -> int:
 
 
 def _discard_output() -> None:
-    """After a broken pipe or a full disk: nothing more can be written, and nothing more complains."""
+    """After a broken pipe or a full disk: discards further output without further errors."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAX_SHORT_HELP = 200
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-"""A file's path; what is a folder is none."""
+"""A file's path; a folder is refused."""
 
 
 class Suites(click.ParamType[str]):
@@ -38,7 +38,7 @@ class Suites(click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:
-        """Suites that begin so, as far as the next slash."""
+        """Completions of a suite's name, up to the next slash."""
         from shakedown import native
 
         names = [one.suite for one in native.suites() if one.suite.startswith(incomplete)]
@@ -112,7 +112,7 @@ class Group(click.Group):
     """A group whose help describes its commands in full."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists them, with lines folded where click cuts them."""
+        """Lists the commands; long lines are folded, not cut."""
         known = [self.commands[name] for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(
@@ -135,7 +135,7 @@ class Whole(click.IntRange):
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers; `nan` compares with none of its ends, and would pass as in range."""
+    """A range of numbers that also refuses `nan`."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = float(super().convert(cast("float", value), param, ctx))
@@ -166,7 +166,8 @@ def _unix_s(text: str) -> int:
 def command_of(options: str, *, before: str, without: Collection[str] = ()) -> type[click.Command]:
     """A command with the options that a struct declares, `MODULE.STRUCT`, before one of its other options.
 
-    They are made when the command is used: the program's help, which loads every command, need not wait.
+    They are created when the command is used, so that the program's help, which loads all commands, stays
+    fast.
     """
 
     class Command(click.Command):
@@ -268,7 +269,7 @@ def cluster_of(
     scheduler_cert: Path | None,
     scheduler_key: Path | None,
 ) -> AbstractContextManager[Client | None]:
-    """The cluster that was asked for; None for this process. Raises `InputError`."""
+    """The requested cluster; None for this process. Raises `InputError`."""
     from shakedown.experiments.cluster import Credentials, connected, local
 
     if processes is not None and scheduler is not None:

@@ -1,6 +1,5 @@
-"""How commands print: JSON, tables, lines, progress. All that reaches a terminal goes through here.
-
-Names and notes come from files that others wrote: whatever is printed is made visible first.
+"""How commands print: JSON, tables, lines, progress. All output to a terminal passes through this module.
+Names and notes may come from foreign files, so control characters are printed visibly.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def print_rows(
     title: str = "",
     notes: Notes = (),
 ) -> None:
-    """Rows as one table for people, or as CSV for programs."""
+    """Prints rows as a table or as CSV."""
     if selection.csv:
         _print_csv(columns, rows, selection)
         return
@@ -141,7 +140,7 @@ def print_estimates(
 
 
 def print_failures(rows: Iterable[Mapping[str, Any]], *, to_error: bool) -> None:
-    """A line for each suite that has no figures, and why; among data it stands on standard error."""
+    """A line with the reason for each suite without figures; `to_error`: on standard error."""
     for line in dict.fromkeys(f"{row['suite']}: {row['error']}" for row in rows if "error" in row):
         (note if to_error else echo)(line)
 
@@ -167,7 +166,7 @@ def _csv_value(value: object) -> object:
 
 
 def print_json(objects: Sequence[object]) -> None:
-    """One JSON array on standard output; figures that are not numbers would be a defect, so they raise."""
+    """Prints one JSON array on standard output; `nan` and infinity raise an error."""
     from shakedown.schema.base import encode_pretty
 
     click.echo(json_safe(encode_pretty(list(objects))))
@@ -193,7 +192,7 @@ class JsonArray:
 
 
 def raw_json(text: str) -> None:
-    """JSON that is ready, as it is."""
+    """Prints encoded JSON unchanged."""
     sys.stdout.write(json_safe(text))
 
 
@@ -235,7 +234,7 @@ class _StopError(Exception):
 
 @contextmanager
 def until_stopped() -> Iterator[None]:
-    """SIGTERM and Ctrl-C end what is inside, as they are meant to."""
+    """SIGTERM and Ctrl-C end the block, which is its normal end."""
     import signal
 
     def stop(_signal: int, _frame: object) -> None:
@@ -252,7 +251,7 @@ def until_stopped() -> Iterator[None]:
 
 @contextmanager
 def stopped_like_interrupted() -> Iterator[None]:
-    """SIGTERM does as Ctrl-C does: what is inside keeps what it has found so far."""
+    """SIGTERM is handled like Ctrl-C: the block keeps its results so far."""
     import signal
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -273,7 +272,7 @@ def show_results(results: Results) -> None:
     from shakedown.experiments.figure_kinds import KINDS, kind
     from shakedown.reporting.terminal.listing import screen_width
 
-    # Captures are run first, and shown last: measured figures are what most experiments are for.
+    # Captures are processed first and printed last, because most experiments are about measured figures.
     for name in sorted(KINDS, key=lambda name: name == "captured"):
         for line in kind(name).terminal(results, screen_width()):
             echo(line)

@@ -54,7 +54,7 @@ class Duration(click.ParamType[float]):
 
 
 class Charge(click.ParamType[float]):
-    """What a battery holds, in joules."""
+    """The energy of a battery, in joules."""
 
     name = "charge"
 
@@ -127,7 +127,7 @@ _device_option = click.option(
 def scenario_options(command: F) -> F:
     """Adds the options that say where a handshake runs: devices, bearer, hosts, workers, traces.
 
-    What changes a bearer becomes part of its name, so that a saved row says it, too.
+    Options that modify a bearer become part of its name, so that saved rows contain them.
     """
 
     @wraps(command)
@@ -149,7 +149,7 @@ def scenario_options(command: F) -> F:
 
 
 def note_without_setup(bearers: Iterable[str]) -> None:
-    """Notes where a client that begins idle is no other than a connected one."""
+    """Prints a note if `--from-idle` has no effect, because the bearer has no set-up."""
     from shakedown.profiles import load_bearer
 
     for bearer in dict.fromkeys(bearers):

@@ -22,7 +22,7 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Runs:
-    """The results of a condition: one run, or several of the same experiment."""
+    """The results of a condition: one run of an experiment, or several."""
 
     label: str
     results: tuple[Results, ...]

@@ -22,7 +22,7 @@ _FORM = re.compile(r"\s*([a-z]+)(?:\.([a-z]+))?\s*>\s*(\d+(?:\.\d*)?)\s*%\s*")
 
 @dataclass(frozen=True)
 class Gate:
-    """By how much more than before a figure may be before a comparison fails."""
+    """The limit of a figure's increase, above which a comparison fails."""
 
     text: str
     level: Level
@@ -63,8 +63,8 @@ def gate(text: str) -> Gate:
 
 
 def failures(gates: Sequence[Gate], rows: Sequence[Compared]) -> list[str]:
-    """What fails, a line a figure. A gate fails, too, for a handshake of `before` of which it could compare
-    nothing: a suite that is gone keeps no limit.
+    """The failures, one line per figure. A gate also fails for a handshake of `before` without any comparable
+    figure, such as one that is missing in `after`.
     """
     from shakedown.reporting.columns.comparison import compared_row, percent
 

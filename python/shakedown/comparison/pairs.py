@@ -1,8 +1,9 @@
 """Two conditions measured in interleaved pairs.
 
-A block is a process of each condition, which measure in turn: rounds of ABBA and BAAB, so that a machine that
-drifts evenly changes neither, and the median of a block's rounds, so that a disturbed round changes nothing.
-Each block has processes of its own: how a process happens to lie in memory is part of what varies.
+A block has one process for each condition, which measure alternately. The rounds have the orders ABBA and
+BAAB, so a linear drift of the machine cancels out. A block's figure is the median of its rounds, so one
+disturbed round has no effect. Each block has new processes, because the memory layout of a process affects
+its times.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class Condition:
 
     @contextmanager
     def worker(self, request: str) -> Iterator[Callable[[], list[Measurement]]]:
-        """A process of it; each call measures once more. Raises `ShakedownError` with its own line."""
+        """A process of a condition; each call measures once. Raises `ShakedownError` with the process's
+        error.
+        """
         command = [
             *self.program,
             "measure",

@@ -1,4 +1,5 @@
-"""How two conditions are compared: one interval of the change a figure, by ranks, with no reading removed.
+"""The comparison of two conditions: one interval of the change for each figure, by ranks, without removing
+readings.
 
 Figures are logarithms of times, so a shift is a ratio. The estimate is Hodges and Lehmann's: the median of
 all means of two differences (pairs), or of all differences (groups). Its interval holds the shifts that the
@@ -28,7 +29,7 @@ class Shift:
     upper: float
 
     def widened(self, by: float) -> Shift:
-        """With so much more on both ends."""
+        """The interval, widened at both ends."""
         return Shift(self.estimate, self.lower - by, self.upper + by)
 
 
@@ -48,12 +49,12 @@ def unpaired(before: Sequence[float], after: Sequence[float], level: float) -> S
 
 
 def min_pairs(level: float) -> int:
-    """How many pairs bound a shift at this level."""
+    """The number of pairs that is needed for an interval at this level."""
     return next(n for n in range(2, 1100) if 2.0**-n <= (1 - level) / 2)
 
 
 def min_group(level: float) -> int:
-    """How large two groups of one size have to be to bound a shift at this level."""
+    """The size of two equal groups that is needed for an interval at this level."""
     return next(n for n in range(2, 600) if 1 / math.comb(2 * n, n) <= (1 - level) / 2)
 
 

@@ -35,7 +35,7 @@ AHEAD = 4
 """Jobs in progress per worker thread, so that no thread waits for work."""
 
 HELD = 1000
-"""Works that are taken up before the first of them is done, whose results are kept meanwhile."""
+"""Limit of works in progress, whose results are kept until the first one is complete."""
 
 LARGE_BYTES = 1 << 14
 """An argument of a job that is longer is sent to each worker once."""
@@ -103,7 +103,7 @@ class Cluster:
             self._common.clear()
 
     def submit(self, job: Job[Any]) -> Any:  # noqa: ANN401 - a future
-        """Sends a job; a large argument of a `partial`, in several jobs the same, goes to a worker once."""
+        """Submits a job; a large argument that several jobs share is sent to each worker once."""
         call = job if isinstance(job, partial) else partial(job)
         given = [self._sent_once(argument) for argument in call.args]
         return self.client.submit(
@@ -123,7 +123,7 @@ class Cluster:
         return self._common[id(argument)][1]
 
     def result(self, future: Any) -> Any:  # noqa: ANN401 - a future, and a job's result
-        """What a job that is done returned. Raises `TimeoutError` where it was lost with its worker."""
+        """The result of a completed job. Raises `TimeoutError` if it was lost with its worker."""
         try:
             return result_of(future, WORKERS_LOOKED_FOR_S)
         except ShakedownError:
@@ -153,7 +153,7 @@ class _Round:
 
 
 class _Going:
-    """Works on their way through a cluster: taken up in order, and ended in any."""
+    """The works in progress on a cluster: started in order, completed in any order."""
 
     def __init__(self, pool: Cluster, works: Iterable[Work[Any]]) -> None:
         self.pool, self.source, self.begun = pool, iter(works), 0
@@ -300,7 +300,7 @@ def do_job(
 
     if _known_fingerprint(profiles) != ours:
         raise OtherWorkerError(str(_known_fingerprint(profiles)))
-    # There are as many workers as processors: one that took all would take them from the others.
+    # There is one worker per processor, so each uses one thread.
     virtual_time.use_threads(1)
     try:
         return job(*given, **keywords)
@@ -308,7 +308,7 @@ def do_job(
         status = native.exit_status(error)
         if status is None:
             raise
-        # The core's own classes are not found again where this is unpacked.
+        # The core's classes cannot be unpickled in another process.
         raise (InputError if status == InputError.exit_status else ShakedownError)(str(error)) from None
 
 
@@ -369,7 +369,7 @@ def _fingerprint(profiles: list[str]) -> dict[str, str]:
 
 @cache
 def _known_fingerprint(profiles: tuple[str, ...]) -> dict[str, str]:
-    """This process's, made once: it goes with every job."""
+    """The fingerprint of this process, computed once and sent with every job."""
     return fingerprint(profiles)
 
 
@@ -592,12 +592,12 @@ def _begin(begin: Callable[[], Any], begun: list[Undisturbed]) -> Any:  # noqa: 
             while not begun[-1].is_over(LOOK_EVERY_S) and not signals:
                 pass
         if signals:
-            # Broken off in its middle it would leave processes that complain.
+            # An interrupted start would leave processes that print errors.
             raise KeyboardInterrupt
         try:
             return begun[-1].result()
         except (RuntimeError, OSError) as error:
-            # One that was killed, for want of memory perhaps, while it started.
+            # A process that was killed while it started, perhaps because memory was exhausted.
             if not tries_left:
                 raise ShakedownError(f"worker processes could not be started: {error}") from None
     raise AssertionError

@@ -34,7 +34,9 @@ STOPPED: set[str] = set()
 
 T = TypeVar("T")
 GeneratorJob = Callable[[Callable[[], None]], T]
-"""Told what to call now and then: it raises `KeyboardInterrupt` once the job is to end with what it has."""
+"""A job. Its argument is a function to be called regularly, which raises `KeyboardInterrupt` when the job
+must end with its results so far.
+"""
 
 
 class Generators:
@@ -85,7 +87,7 @@ class Generators:
                 self._stop(run)
                 found = self._found_soon(futures)
             except BaseException:
-                # A generator whose results are not awaited must not go on loading.
+                # A generator whose results are not awaited must stop its load.
                 self._stop(run)
                 raise
             finally:
@@ -128,7 +130,7 @@ class Generators:
         return [one for one in found if one is not None]
 
     def _stop(self, run: str) -> None:
-        """Tells all workers; one that does not listen is not waited for."""
+        """Sends the stop signal to all workers, without waiting for unresponsive ones."""
         told = Undisturbed(partial(self.client.run, _stop, run, workers=self.workers, on_error="ignore"))
         told.is_over(LOOK_EVERY_S)
 

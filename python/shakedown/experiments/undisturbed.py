@@ -1,4 +1,4 @@
-"""Work that Ctrl-C and SIGTERM neither reach nor leave half done: clusters of processes begin and end so."""
+"""Work that Ctrl-C and SIGTERM do not interrupt, such as the start and end of a cluster of processes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def to_the_end(work: Callable[[], Any], others: Container[int | None], *, hurry:
     """Does work; Ctrl-C is raised only once it is done. It, or hurry, kills the processes that are not
     others', for which it may wait.
 
-    Half done it would be begun anew by Dask, when the program ends, while a thread is still at it.
+    If it were interrupted, Dask would start it again at the end of the program while a thread still executes
+    it.
     """
     with noted() as signals:
         doing = Undisturbed(work)

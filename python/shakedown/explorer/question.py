@@ -1,4 +1,4 @@
-"""What the page asks: one flat set of controls, read from an address, written as a command or as Python."""
+"""The controls of the page: read from the address, and written as a command or as Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's server: loopback only, one secret in the address, nothing but reading.
+"""The page's server: read-only, on loopback, with a secret in the address.
 
 The standard library's server is enough for one person on one machine. Every request must carry the secret
 (so another user of the machine gets nothing) and name this host (so a page of another site gets nothing by

@@ -1,7 +1,7 @@
 """How much is read: sizes, depths and counts, each with its line of error.
 
-What a file is for decides how long it may be. Nothing here is a limit of the machine: the numbers are far
-above all sensible use, and far below what would take the memory away.
+The limit of a file's size depends on its purpose. The limits are far above normal use, and far below the size
+that would exhaust memory.
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ MAX_UNIX_S = 253_402_300_799
 
 
 def read_bytes(path: Path, max_bytes: int, what: str = "file") -> bytes:
-    """All of a file that is no longer than it may be. Raises `InputError`.
-
-    Devices and pipes are read like files, so that what never ends is refused once it is too long.
+    """The content of a file of limited size. Raises `InputError`. Devices and pipes are read like files, so
+    an endless one is refused when it exceeds the limit.
     """
     return b"".join(read_lines(path, max_bytes, what))
 

@@ -1,8 +1,8 @@
-"""Files that a page is made of, and which of them are still as they were written.
+"""The files of a report's page, and whether they are unchanged.
 
 `.PAGE.files.json` beside a page lists what was written for it, the page and its figures, by digest. It is
-written before they are, so that whatever ends a report leaves nothing that the next one does not know, and
-nothing that somebody else wrote or changed is ever replaced or removed.
+written before the files. So after an interrupted report, the next one knows all files that the report wrote,
+and never replaces or removes files that others wrote or changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Foreign text made safe to print: what a terminal or a browser would obey is shown instead.
+"""Foreign text made safe to print: control characters are printed visibly.
 
 Names and notes come from files that others wrote. Control characters, terminal escapes, bidirectional
 overrides and undecodable bytes are printed as `\\x1b`, `\\u202e` …; everything else stays as it is.

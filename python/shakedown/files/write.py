@@ -1,8 +1,9 @@
-"""Writing files: all of it or nothing, even if the power goes, and nothing replaced unasked.
+"""Writing files: completely or not at all, even after a power failure, and without replacing files unless
+requested.
 
 A file grows in a draft beside its final name, `.NAME.shakedown-draft`, is flushed to the disk and renamed.
-The draft is locked while its writer lives: a second writer of the same file is refused, and what a killed
-writer left is removed by the next. A name that exists is refused unless its replacement was asked for; a
+The draft is locked while its writer runs: a second writer of the same file is refused, and the next writer
+removes the draft of a killed one. A name that exists is refused unless its replacement was asked for; a
 symbolic link is a name that exists, and is never followed. A replacement has no more permissions than the
 file that it replaces. A log that others read while it grows has its name from the start, and is new then.
 """
@@ -38,7 +39,7 @@ def check_free(path: Path, replace: bool = False, accepted: str = FORCE) -> None
 
 
 def check_distinct(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Refuses what would be written in the place of what is read, or of something else that is written.
+    """Refuses an output that is also an input or another output.
 
     Links are followed and hard links known, so that no spelling of a name passes. Names that are None, and
     devices and pipes, are not ours. Raises `InputError`.
@@ -167,7 +168,7 @@ class Draft:
             os.fchmod(handle, mode)
 
     def abandon(self) -> None:
-        """Leaves nothing behind. Has no effect on a file that has its name."""
+        """Removes the draft; has no effect after the rename."""
         if not self._file.closed:
             try:
                 # Its name is free for the next writer before its lock is.

@@ -1,8 +1,6 @@
-"""What a running server takes for a connection, measured from outside: behind `capacity --calibrate`.
-
-Clients here shake hands with it in a closed loop, one round after the other. Where the server's processes are
-on this machine, what the kernel books to their threads is its work, whatever the clients take. Where they are
-not, the rate at which it stops to follow more clients is, with the workers that it has.
+"""`capacity --calibrate`: the cost of a connection at a running server. Clients perform handshakes in a
+closed loop, in several rounds. If the server's processes run on this machine, the cost is their CPU time.
+Otherwise it follows from the rate that more clients no longer increase, and the number of workers.
 """
 
 from __future__ import annotations
@@ -40,7 +38,9 @@ MAX_GROWTH = 1.1
 MAX_CLIENT_LOAD = 0.8
 """Share of a processor beyond which clients here, which have one, and not the server set the rate."""
 MAX_SLEEPS = 0.5
-"""A server that sleeps more often by connection is woken for its messages, which is counted as its work."""
+"""A server that sleeps more often per connection than this is woken for its messages, which increases its CPU
+time.
+"""
 PAUSE_S, MAX_OTHERS = 0.3, 0.05
 """A pause before the rounds, and the share of it that a server may be at work without them."""
 MAX_ENDED, TICKS_S = 1.1, 0.05
@@ -202,7 +202,7 @@ def at_full_speed(timed: Sequence[Timed[float]], speed: Speed, wanted: int) -> l
 
 
 def _measured(times_s: Sequence[float], spread: float, beside: float) -> MeasuredTime:
-    """The middle of the rounds, with all of them in its range, and what it may differ at another time.
+    """The median of the rounds; its range contains all rounds and the usual variation of a machine over time.
 
     Other programs that work all along leave no round without them: the machine alone may be `beside` times as
     fast, which the loops cannot tell.

@@ -1,4 +1,4 @@
-"""Sessions of `eap serve` in SQLite, so that peers resume them after its end, whichever way it comes.
+"""Sessions of `eap serve` in SQLite, so that peers can resume them after a restart or crash.
 
 A session holds the secrets that peer and server share, and the peer's certificate. A server of the same
 suite, certificate and roots gives it to a peer that offers its ID, for a day from the full authentication; a

@@ -1,4 +1,4 @@
-"""An SGSN's sessions and subscribers in SQLite, so that they survive its end, whichever way it comes.
+"""An SGSN's sessions and subscribers in SQLite, so that they survive a restart or crash.
 
 Each change is one transaction, on the disk before it returns: a resumption that was granted is never
 forgotten, else a session could be resumed more often than it may be. The core calls it from its threads, one

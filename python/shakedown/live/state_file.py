@@ -60,7 +60,7 @@ class StateFile:
             raise InputError(f"{path}: {error}") from error
 
     def _keep_to_owner(self) -> None:
-        """Makes the file, or takes from others what they may do with it where it is ours or empty.
+        """Creates the file, or removes other users' permissions if it is ours or empty.
 
         A reader of the secrets of sessions can resume them: only the owner may read the file. That holds
         before SQLite first writes, for it makes the files beside it (`-journal`, `-wal`) as open as this one.
@@ -86,7 +86,7 @@ class StateFile:
 
     def _open(self) -> None:
         database = self._database
-        # Two servers of one file would each count in their own time.
+        # Two servers of one file would count resumptions independently.
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
         database.execute("BEGIN EXCLUSIVE")
         application = database.execute("PRAGMA application_id").fetchone()[0]

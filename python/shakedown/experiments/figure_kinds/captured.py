@@ -1,7 +1,6 @@
-"""Captured: seen on a wire, between two parties that this program did not run.
-
-What is kept of a capture is bounded, however long it is: the first connections in full, every connection in
-the counts of its kind, and of each suite the first connection that makes a trace, which is estimated.
+"""Captured handshakes between two programs. The memory for a capture is limited: the first connections are
+kept in full, all connections are counted by kind, and for each suite the first connection with a complete
+trace is estimated.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ _KIND = ("suite", "protocol", "cipher", "resumed", "complete")
 
 
 class _Kept:
-    """What is kept while connections go by."""
+    """The data that is kept while connections are read."""
 
     def __init__(self) -> None:
         self.connections: list[KeptConnection] = []
@@ -169,7 +168,7 @@ class _Kept:
 
 
 def _connection_of(index: int, trace: CapturedTrace) -> Connection:
-    """What a trace still knows of its connection."""
+    """A connection as far as a trace contains it."""
     from shakedown.schema import captured as schema
 
     nothing = schema.Undecrypted(bytes=0, records=0, from_s=None, to_s=None)

@@ -1,4 +1,4 @@
-"""Objects that never were on disk, as results: what `measure` returns, what a file of JSON holds."""
+"""Results that are not in a results folder: objects that `measure` returns, and files of JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def results_of(
     manifest: Manifest | None = None,
     captures: Iterable[Capture] = (),
 ) -> Results:
-    """Measurements and captures that never were on disk, as results."""
+    """Measurements and captures as results, without a results folder."""
     tables = []
     for one in measurements:
         identity = HandshakeId(

@@ -39,7 +39,7 @@ SLOW_TIMEOUT_S = 120.0
 UNLOADED_SHARE = 0.25
 """Its time, as a share of the load's."""
 MIN_LIVE_S = 0.4
-"""The least time that a suite's load takes where it is compared: with less it says nothing."""
+"""The shortest load of a suite that is compared; a shorter one is too imprecise."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _rounded(rate_per_s: float) -> float:
 
 
 def _formula_wait_s(live: Live, rate_per_s: float, server: Serving) -> float | None:
-    """Pollaczek and Khinchine's wait: every worker has connections, and so a queue, of its own."""
+    """The Pollaczek–Khinchine wait; every worker has its own connections and queue."""
     from shakedown.models.queueing import mg1_wait_s
 
     busy = server.busy_s
@@ -349,7 +349,7 @@ def _load_run(
 
 
 def _cores(workers: int) -> tuple[list[int], list[int]]:
-    """Cores of the server and of the generator, where there are two or more; none are: wherever."""
+    """The cores of the server and of the generator, if there are at least two; empty: any core."""
     there = processors()
     own = min(workers, len(there) - 1)
     return (there[:own], there[own:]) if len(there) > 1 else ([], [])

@@ -1,9 +1,9 @@
 """A live load compared with the model and the simulation.
 
 Both start from the times that the handshake took in memory on this machine, add what a TCP connection costs
-here where `devices measure` has found that, and carry it over the bearer `loopback`; neither knows anything
-of the live run but the rate that it achieved. Simulated are a replay of the recording and, where asked for,
-the protocol engines themselves in virtual time, whose work is estimated with the same times.
+here where `devices measure` has found that, and carry it over the bearer `loopback`; they use only one figure
+of the live run, its achieved rate. Simulated are a replay of the recording and, where asked for, the protocol
+engines themselves in virtual time, whose work is estimated with the same times.
 """
 
 from __future__ import annotations

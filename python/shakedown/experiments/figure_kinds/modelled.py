@@ -112,7 +112,9 @@ def source_of(scenario: Scenario) -> Source:
 
 
 def take(scenario: Scenario, found: Modelled, run: Run) -> Modelled:
-    """A queue is the same in all places of a handshake: it stands with the first that has a cost."""
+    """The queue is the same in all places of a handshake, so it is saved with the first place that has a
+    cost.
+    """
     source = source_of(scenario)
     if found.without_cost is not None:
         return found
@@ -179,7 +181,7 @@ def recorded_on(
     inside_eap = carried(fragment_bytes, None) if trace.inside_eap else None
     if inside_eap is not None and (full := trace.suite.removesuffix("/resumed")) != trace.suite:
         known[full] = open_library()[full]
-    # A library is asked for suites by name and nothing else.
+    # Only the names of suites are looked up in a library.
     traces = cast("TraceLibrary", known)
     device, server, bearer = scenario.device, scenario.server_device, scenario.bearer
     assert device is not None

@@ -14,8 +14,8 @@ A table for each side names the user's certificates, and captures are inspected 
     chain = "gateway.pem"
     key = "gateway.key"
 
-Every complaint is one line: file, line, key, what was found, what is accepted. What several kinds of figures
-need is read here; a kind's own table is read by the kind, which declares it (`table.py`).
+Every error is one line: file, line, key, what was found, what is accepted. Keys that several kinds of figures
+need are read here; each kind declares and reads its own table (`table.py`).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def read_experiment(path: str | Path, tables: Mapping[str, Table]) -> Experiment
     options = read_options(document)
     captures = read_captures(document)
     files = read_side_files(document)
-    # User-supplied certificates are for the world as it is, not for the laboratory's fixed day.
+    # User-supplied certificates are validated at the present time, generated ones on a fixed day.
     today = int(time.time()) if options.now is None else options.now
     measured, notes = read_suites(document, files, today, options)
     found = Experiment(

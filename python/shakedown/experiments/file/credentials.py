@@ -1,8 +1,8 @@
 """User-supplied certificates in an experiment: which files, to which suites they go, and what they are.
 
-A suite that leaves its keys out takes the user's chain wherever it can; one that names keys takes it where
-they are the chain's keys, and keeps certificates generated for the named keys elsewhere. So one experiment
-compares a user's chain with others.
+A suite without key names uses the user's chain where possible. A suite with key names uses the chain if its
+keys are those; otherwise certificates with the named keys are generated. So one experiment can compare a
+user's chain with others.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class WrongChainError(InputError):
     """One side's files are invalid for every suite."""
 
     def __init__(self, side: Side, reason: str) -> None:
-        """Remembers whose they are."""
+        """Stores the side whose files are invalid."""
         super().__init__(reason)
         self.side = side
 

@@ -21,7 +21,7 @@ from shakedown.schema.units import parse_duration_s, parse_rate_per_s
 class Document:
     """A TOML file: its path, its text, and its tables. A key within a table is written `table.key`.
 
-    What cannot be taken raises `InputError`: file, line, key, what was found, what is accepted.
+    Invalid values raise `InputError` with file, line, key, what was found and what is accepted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,7 +35,7 @@ class Document:
         return InputError(visible(f"{where}: {what}"))
 
     def no_others(self, table: Mapping[str, Any], known: Collection[str], inside: str = "") -> None:
-        """Refuses keys that mean nothing."""
+        """Refuses unknown keys."""
         for key in table:
             if key not in known:
                 hint = did_you_mean(key, known) or f"; accepted: {', '.join(sorted(known))}"
@@ -70,7 +70,7 @@ class Document:
         return tuple(value)
 
     def different(self, key: str, written: Sequence[object], meant: Sequence[object]) -> None:
-        """Refuses an array of which two elements mean the same."""
+        """Refuses an array with two equivalent elements."""
         seen: set[object] = set()
         for item, meaning in zip(written, meant, strict=True):
             if meaning in seen:

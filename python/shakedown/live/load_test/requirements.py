@@ -1,8 +1,8 @@
-"""Thresholds on what a load comes to: `handshake.p99<2s`, `failed.share<1%`, `rate>250`.
+"""Thresholds for the figures of a load: `handshake.p99<2s`, `failed.share<1%`, `rate>250`.
 
-A failed connection counts as one that never ended: where more failed than a percentile leaves out, that
-percentile has no value. Of too few connections for a percentile, the longest time is compared instead.
-A threshold without a value to compare is not met.
+The time of a failed connection is infinite: if too many connections failed, a percentile has no value. Of too
+few connections for a percentile, the longest time is compared instead. A threshold without a value to compare
+is not met.
 """
 
 from __future__ import annotations
