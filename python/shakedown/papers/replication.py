@@ -1,11 +1,12 @@
-"""What was measured here for the reproductions: handshakes by suite, reduced to what the papers compare.
+"""The measurements of this machine for the reproductions: handshakes by suite, reduced to the figures that
+the papers compare.
 
-All times are µs of one thread's CPU time. Of each part of a handshake, a message made or handled, an
-operation, what lies outside messages, the least counts: whatever else a machine does only adds, and a part is
-short enough to be left alone by it now and then even where others work. A round's figures are the least of
-its repetitions, the whole's those of its rounds; a side's time is the sum of its parts. A primitive costs the
-same in every suite of a protocol that uses it in the same message, so the least of them all counts. Each
-round is kept too. Ratios are formed from figures of one run on one machine.
+All times are µs of one thread's CPU time. The figure of each part of a handshake (a message, an operation,
+the time outside messages) is its minimum: other work of the machine only adds time, and a part is so short
+that some repetitions are undisturbed. A round's figure is the minimum over its repetitions, the total's the
+minimum over the rounds; a side's time is the sum of its parts. A primitive has the same cost in all suites of
+a protocol that use it in the same message, so the minimum over these suites is used. Each round is kept too.
+Ratios are formed from figures of one run on one machine.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _KEPT_COMMON = ("prf",)
 
 @dataclass(frozen=True)
 class MessageCost:
-    """One message: bytes, and what it took to make and to handle."""
+    """One message: its bytes, and the times to generate and to process it."""
 
     sender: Side
     name: str
@@ -62,7 +63,7 @@ class OperationCost:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a suite's handshake cost here."""
+    """The cost of a suite's handshake on this machine."""
 
     suite: str
     client_us: float
@@ -140,7 +141,7 @@ class Bulk:
 
 @dataclass
 class Replication:
-    """All that was measured here, and why the rest was not."""
+    """All measurements of this machine, and the reasons for missing ones."""
 
     machine: str = ""
     date: str = ""
@@ -159,7 +160,7 @@ class Replication:
         return found if len(found) == len(suites) else None
 
     def why_not(self, suites: Sequence[str]) -> str:
-        """Why some suite of these is missing, in words for a row."""
+        """The reason why one of these suites is missing, for a row."""
         for suite in suites:
             if suite not in self.costs:
                 reason = self.missing.get(suite, "it was not measured in this run")
@@ -179,7 +180,7 @@ class Replication:
 
 
 def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replication:
-    """Several rounds as one: of each part the least."""
+    """The summary of several rounds: the minimum of each part."""
     whole = Replication(rounds[0].machine, rounds[0].date, missing=missing, rounds=list(rounds))
     costs = [_least([one.costs[suite] for one in rounds]) for suite in rounds[0].costs]
     whole.costs = {cost.suite: cost for cost in _pooled(costs)}
@@ -225,7 +226,9 @@ def _least(costs: Sequence[Cost]) -> Cost:
 
 
 def _pooled(costs: Sequence[Cost]) -> list[Cost]:
-    """The same, each public-key operation at its least in the same message of any suite of the protocol."""
+    """The costs, with each public-key operation at its minimum over the same message of all suites of the
+    protocol.
+    """
 
     def use(cost: Cost, one: OperationCost) -> tuple[str, ...]:
         message = "" if one.message is None else cost.messages[one.message].name
@@ -249,8 +252,8 @@ def _pooled(costs: Sequence[Cost]) -> list[Cost]:
 
 
 def with_operations(cost: Cost, operations: tuple[OperationCost, ...]) -> Cost:
-    """A cost with its public-key operations at other times, its messages and sides so much shorter or
-    longer.
+    """A cost with other times of its public-key operations; the times of messages and sides change
+    accordingly.
     """
     beyond: dict[tuple[Side, int | None], float] = {}
     for before, after in zip(cost.operations, operations, strict=True):
@@ -285,9 +288,7 @@ def messages_us(messages: Iterable[MessageCost], side: Side) -> float:
 
 
 def summarise(measured: Measurement) -> Cost:
-    """What a suite's measurement says: the least of each part over its repetitions, or medians where none are
-    kept.
-    """
+    """Reduces a measurement: the minimum of each part over its repetitions, or medians without these."""
     times = measured.handshake
     if not all(times.of(side).samples for side in SIDES):
         return _repetition(measured, None)
@@ -374,7 +375,7 @@ def measure(
     progress: Callable[[int, str], None] | None = None,
     kept: Callable[[Replication], None] | None = None,
 ) -> Replication:
-    """Measures suites here; one that cannot run is missing with the reason, and nothing else suffers.
+    """Measures suites on this machine; a suite that cannot run is listed as missing, with the reason.
 
     Args:
         suites: names of suites; each is measured once however often it is named.

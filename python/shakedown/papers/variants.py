@@ -1,11 +1,9 @@
-"""What else the figures measured here may be: halves of the rounds, and costs as another hour would have
-them.
-
-Two runs on one machine differ, be it quiet in one and loaded in the other. What differs is less the
-handshakes of a suite than whole kinds of work: multiplications of long numbers suffer otherwise from busy
-neighbours than tables in a cache. So the primitives keep their cost relative to each other within
-`PRIMITIVE_OFF`, whichever suite they are in, and what a side does besides within `COMMON_OFF`; a verdict on
-something measured holds only if it does for all these variants.
+"""Variants of the measured figures: halves of the rounds, and costs that another run could give. Two runs on
+one machine differ, for example if one of them runs beside other work. Mostly whole kinds of work differ
+together, because other work slows multiplications of long numbers less or more than table look-ups in a
+cache. So the primitives keep their cost relative to each other within `PRIMITIVE_OFF`, whichever suite they
+are in, and what a side does besides within `COMMON_OFF`; a verdict on something measured holds only if it
+does for all these variants.
 
 Both figures are the spread between repeated runs, quiet and loaded: the greatest 95th percentile of any two,
 the machine's pace taken out, rounded up to whole per cent; no verdict enters them.

@@ -1,4 +1,5 @@
-"""What one call costs on a device: its own figure, else an estimate of the cost model, else unknown.
+"""The cost of one call on a device: the device's own figure, else an estimate of the cost model, else
+unknown.
 
 How figures are estimated, and how often their ranges hold, is described in
 ``docs/reference/extrapolation.md``.
@@ -33,7 +34,7 @@ from shakedown.schema.base import Basis
 Thing = TypeVar("Thing", covariant=True)
 
 _OFFERED_APART = frozenset({"montgomery-curve", "edwards-curve"})
-"""Families of curves that an accelerator either has or has not: figures of P-256 do not predict them."""
+"""Families of curves that an accelerator may lack: figures of P-256 do not predict them."""
 _SYMMETRIC_WORDS = {
     "character": "kind",
     "operation": "mode",
@@ -96,7 +97,7 @@ def library_figure(device: Device, triple: Triple, figure: Figure, library: Libr
     times, spread = factor or library.other
     if base.time is None:
         return base
-    # All that is compared with one unit is wrong together where a processor favours either library.
+    # Figures that are compared with one unit share their error if a processor favours one library.
     cause = library.name if factor else f"{library.name}: {name}"
     return Figure(
         base.time.scaled(times, spread),
@@ -109,7 +110,7 @@ def library_figure(device: Device, triple: Triple, figure: Figure, library: Libr
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Same(Generic[Thing]):
-    """A thing as a cache key, the same as itself alone: profiles and traces are too large to be compared."""
+    """An object as a cache key, compared by identity, because profiles and traces are large."""
 
     thing: Thing
 
@@ -160,7 +161,7 @@ def _deviation_s(triple: Triple, mean_s: float, sd_s: float) -> float:
 def _estimated(device: Device, triple: Triple, found: Estimate) -> Figure:
     """An estimate as a figure: scaled from the device's own of the group, else assumed."""
     middle_s = math.exp(found.log_s)
-    # A device whose own figures are doubtful has doubtful ones estimated from them.
+    # Estimates from doubtful figures are doubtful, too.
     half = math.hypot(found.half, max(0.0, math.log(device.spread / DEFAULT_SPREAD)))
     base = found.base
     near = base is not None and group(base) == group(triple) and half <= math.log(WIDEST)

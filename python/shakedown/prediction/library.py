@@ -1,5 +1,4 @@
-"""Recorded handshakes: the library shipped with the package, the user's own, and files that a command is
-given.
+"""Recorded handshakes: the package's library, the user's own recordings, and files given to a command.
 
 A trace is one object of ``measure --json``. A library file holds one a line; its first line is an index
 (suite to byte offset and length), so that a single trace is read without the rest. A file without an index,
@@ -51,7 +50,7 @@ class TraceLibrary:
         canonical: Callable[[str], str] | None = None,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """Open the library; nothing is read before it is asked for."""
+        """Open the library; nothing is read before the first lookup."""
         self._path = path or SHIPPED
         self._given = path is not None
         self._software = software
@@ -200,7 +199,7 @@ def opened(
         return open_library(None if traces is None else Path(traces), server_software=server_software)
     if server_software is not None:
         raise InputError("server_software goes with traces of a file, or the shipped ones")
-    # A library is asked for suites by name and nothing else.
+    # Only the names of suites are looked up in a library.
     return cast(TraceLibrary, traces)
 
 
@@ -264,7 +263,7 @@ def write_library(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _read_index(line: bytes, path: Path) -> dict[str, tuple[int, int]]:
-    """The places of traces, from a library's first line."""
+    """The offsets of traces, from a library's first line."""
     found = _json(line, path, 1)
     index = found.get(INDEX_KEY) if isinstance(found, dict) else None
     if not isinstance(index, dict):
@@ -282,7 +281,7 @@ def _read_index(line: bytes, path: Path) -> dict[str, tuple[int, int]]:
 
 
 def _bytes_of(entry: Mapping[str, Any]) -> str:
-    """How many bytes a trace says that its handshake has."""
+    """The bytes of a trace's handshake."""
     found = entry.get("bytes")
     total = found.get("total") if isinstance(found, dict) else None
     return f"{total:,} bytes" if isinstance(total, int) else "no total of bytes"

@@ -1,4 +1,4 @@
-"""Handshakes in memory through another libssl than ours: what each side's calls take, by ctypes.
+"""Handshakes in memory through another libssl, called by ctypes: the time of each side's calls.
 
 For the library of a server that is not ours, which is another version or another build. A bio pair joins
 both sides; each call is timed, less what a call that does nothing takes. Between two readings of the clock
@@ -35,7 +35,7 @@ _KEYGENS = 300
 
 
 class LibraryError(InputError):
-    """A library that is not there, is no libssl, or does not make the handshake."""
+    """A library that is missing, is not libssl, or fails the handshake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Libssl:
         """Perform a handshake `count` times: the median microseconds of each side's calls.
 
         Raises:
-            LibraryError: where it does not come about, or is not resumed though it should.
+            LibraryError: if it fails, or is not resumed although it should be.
         """
         idle_us = self._idle_us()
         found: list[tuple[float, float]] = []
@@ -213,7 +213,7 @@ class Libssl:
         return took[ours], took[theirs], kept
 
     def _idle_us(self) -> float:
-        """What timing a call takes that does hardly anything."""
+        """The overhead of timing: the time of a call that does almost nothing."""
         context = self._must("SSL_CTX_new", self._must("TLS_server_method"))
         connection = self._must("SSL_new", context)
         times = []

@@ -22,7 +22,7 @@ from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer
 
 SEED = 1
-"""The same scenario has the same answer everywhere."""
+"""The seed: the same scenario has the same result on every machine."""
 
 MAX_REPLAYS = 32
 """Replays that are kept, because one is asked for by table and chart, and again at other rates."""
@@ -74,7 +74,7 @@ def exchange(
 
 
 def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
-    """Replays what the core's `Replay` says, over a bearer of a name. Raises `InputError`."""
+    """Runs a `Replay` of the core over a named bearer. Raises `InputError`."""
     try:
         found = _replayed(json.dumps({"seed": SEED, **spec}))
     except InputError as error:
@@ -91,7 +91,7 @@ def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
 
 @lru_cache(maxsize=MAX_REPLAYS)
 def _replayed(spec: str) -> Exchange | None:
-    """What a replay comes to, None where no handshake gets through; cached, so not to be changed."""
+    """The result of a replay; None if no handshake succeeds. It is cached and must not be modified."""
     found = virtual_time.replay(spec)
     if not found["ready"]["values_s"] or not found["done"]["values_s"]:
         return None

@@ -39,7 +39,7 @@ SPEED = (
     *("ecdhp224", "ecdhp256", "ecdhp384", "ecdhp521", "ecdhx25519", "ecdhx448"),
     *("ffdh2048", "ffdh3072", "-kem-algorithms", "-signature-algorithms"),
 )
-"""What `openssl speed` is asked for; what a version does not know, it skips."""
+"""The algorithms for `openssl speed`; a version skips those that it does not know."""
 
 
 class Handshake(NamedTuple):
@@ -79,12 +79,14 @@ MIN_ROUNDS, MAX_ROUNDS = 3, 12
 STEADY = 1.05
 """Rounds end where figures of rounds that count are within this factor of their medians."""
 PUBLIC_KEY_SHARE = 0.9
-"""A handshake of which public-key operations take more than this says little of the rest."""
+"""If public-key operations take a larger share of a handshake than this, the rest cannot be measured
+precisely.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherOpenssl:
-    """What another OpenSSL takes on this machine.
+    """The costs of another OpenSSL on this machine.
 
     Attributes:
         version: the library's.

@@ -1,7 +1,8 @@
-"""Pricing a recorded handshake on a device: its primitives, its stack's own work, and a TCP connection.
+"""The cost of a recorded handshake on a device: its primitives, its stack's own work, and a TCP connection.
 
-Each part stands on the device's own figure, on one scaled from its others, on an assumption, or on nothing:
-then it is named in `without_cost`, and the sum is a lower bound. Nothing unknown counts as zero.
+The basis of each part is the device's own figure, a figure scaled from its others, or an assumption. A part
+without any of these is listed in `without_cost`, and the sum is a lower bound. Nothing unknown counts as
+zero.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ WIDE_SHARE = 0.5
 
 @dataclass
 class Price:
-    """What one side's work costs on a device.
+    """The cost of one side's work on a device.
 
     Attributes:
         parts: seconds with their range by cause: parts of one cause are wrong together.
@@ -70,7 +71,7 @@ class Price:
 
     @property
     def whole(self) -> Range:
-        """The same, with what has no cost in its high end."""
+        """The same; its upper end includes the work without a cost figure."""
         total = self.total
         return total._replace(high=total.high + self.without_cost_high_s)
 
@@ -92,7 +93,7 @@ class Price:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What has no cost, in words: `server verify ecdsa p256`."""
+        """The work without a cost figure, in words: `server verify ecdsa p256`."""
         return tuple(
             dict.fromkeys(
                 " ".join(filter(None, (one["side"], one["operation"], one["algorithm"], one["parameters"])))
@@ -112,7 +113,7 @@ class Price:
         )
 
     def repeated(self, count: int) -> Price:
-        """So many times the same work, as it weighs in a sum: which of it has no cost stays the same."""
+        """N times the same work; the parts without a cost figure stay the same."""
         return replace(
             self,
             parts={cause: part.times(count) for cause, part in self.parts.items()},
@@ -288,7 +289,7 @@ class SidePricing:
             count = 0 if self._add(operation, part, count) else count
 
     def _settle_wide(self) -> None:
-        """Count symmetric work that is known only roughly where the total stays known, else name it."""
+        """Include roughly known symmetric work if the total stays known; otherwise list it as unknown."""
         rest_s = self.price.total.mean
         high_s = math.fsum(part.time.high for _, parts in self.wide for part in parts if part.wide)
         for operation, parts in self.wide:
@@ -463,7 +464,7 @@ class SidePricing:
 
 
 def _row(side: str, work: Triple, count: int) -> dict[str, Any]:
-    """What a row of an operation begins with."""
+    """The initial row of an operation."""
     operation, algorithm, parameters = work
     return {
         "side": side,
@@ -475,7 +476,7 @@ def _row(side: str, work: Triple, count: int) -> dict[str, Any]:
 
 
 def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
-    """Another device's cost, times the ratio of the clocks: every figure of it is a guess."""
+    """Another device's cost, scaled by the ratio of the clock rates: all of its figures are assumed."""
     ratio = scale_from.clock_hz / device.clock_hz
     whole = found.total.times(ratio).widened(CLOCK_SPREAD)
     method = f"clock: {scale_from.name}'s figures × {ratio:.4g}"

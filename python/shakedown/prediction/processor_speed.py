@@ -1,4 +1,4 @@
-"""Which measurements were made at the processor's full speed: only these count.
+"""Selection of the measurements that were made at the processor's full speed.
 
 A virtual processor is often one of two hardware threads of a core. While another guest uses the other thread,
 all work takes longer, for milliseconds or for minutes, by factors that differ: on the machine where this was
@@ -123,11 +123,11 @@ class Speed:
         return one.loop_s <= TOLERANCE * self.full_s
 
     def has(self, enough: int, some: Sequence[Timed[object]]) -> bool:
-        """Whether enough measurements count."""
+        """Whether enough measurements are at full speed."""
         return sum(map(self.is_full, some)) >= enough
 
     def counted(self, some: Sequence[Timed[T]], enough: int = 1, *, provisional: bool = False) -> list[T]:
-        """What measurements found that count; where they are not enough, those with the fastest loops.
+        """The results of the measurements at full speed; if these are too few, those with the fastest loops.
 
         A choice is `provisional` while more is measured, and then not remembered in `lowest`.
         """

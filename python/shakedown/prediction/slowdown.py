@@ -1,4 +1,4 @@
-"""How many times as long a device takes for a client's side of a handshake as this machine does."""
+"""The ratio of a device's time for the client's side of a handshake to this machine's time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPEAT = 30
 
 @dataclass(frozen=True)
 class Slowed:
-    """A client as slow as a device.
+    """The slowdown of clients that emulate a device.
 
     Attributes:
         factor: how many times as long as this machine in memory it takes.

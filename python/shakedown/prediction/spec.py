@@ -19,7 +19,9 @@ from shakedown.schema.base import Side, opposite
 from shakedown.schema.profiles import BearerEnergy
 
 WRITE_BYTES = 4096
-"""OpenSSL's buffer: full, it is handed to TCP; what is left of a record that is longer goes at once."""
+"""OpenSSL's write buffer. A full buffer is written to TCP; the rest of a longer record is written
+immediately.
+"""
 
 IP_BYTES = 20
 TCP_HEADERS_BYTES = IP_BYTES + 20 + 12
@@ -51,7 +53,7 @@ class Timers:
     fragment_bytes: int | None
 
     def slower(self, least_s: float) -> Timers:
-        """The same doubled until the first timeout is no shorter."""
+        """The timers, doubled until the first timeout is at least this long."""
         times = 2.0 ** max(0, math.ceil(math.log2(least_s / self.initial_s)))
         return replace(self, initial_s=self.initial_s * times, maximum_s=self.maximum_s * times)
 

@@ -23,7 +23,7 @@ from shakedown.profiles.overhead import MessageKey, MessageWork, handshake_kind
 
 DATA = Path(__file__).parent.parent / "data" / "overhead.json"
 SOFTWARE_SPREAD = 1.5
-"""How far a device's stack work may be off what its SHA-256 in software says of its speed."""
+"""The uncertainty of a device's stack work, estimated from its SHA-256 in software."""
 SMALL_NETWORK, SMALL_NETWORK_SPREAD = 0.1, 8.0
 """What a microcontroller's network stack needs of a server kernel's work on a connection; no
 measurement of it was published.
@@ -115,7 +115,7 @@ class StackWork:
 
     @property
     def cause(self) -> str:
-        """What is wrong together."""
+        """The cause: figures with the same cause share their error."""
         return f"{self.device.name}: assumed stack work"
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Recorded handshakes: what a trace holds, from any source, and reading one strictly.
+"""Recorded handshakes: the content of a trace from any source, and its strict reader.
 
 A trace is one object of ``measure --json``, or of ``inspect --traces-out``.
 """
@@ -47,7 +47,7 @@ class Operation(msgspec.Struct, frozen=True, rename={"calls": "count"}):
 
     @property
     def count(self) -> int:
-        """How many calls, one where it is not said."""
+        """The number of calls; one by default."""
         return 1 if self.calls is None else self.calls
 
     @property
@@ -62,7 +62,7 @@ class Operation(msgspec.Struct, frozen=True, rename={"calls": "count"}):
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """What of an object of ``measure --json`` is estimated."""
+    """The parts of an object of ``measure --json`` that are estimated."""
 
     suite: Text
     messages: Annotated[tuple[Message, ...], msgspec.Meta(min_length=1)]
@@ -80,7 +80,8 @@ class Flight:
 
 @dataclass(frozen=True)
 class Trace:
-    """What one handshake of a suite is made of; times of the machine that recorded it are left behind.
+    """The messages and operations of one handshake of a suite, without the times of the machine that recorded
+    it.
 
     `inside_eap`: it was recorded inside EAP-TLS, so that its hellos have no session IDs for middleboxes.
     `software`: the server's; None: that of the recorded server, which is not known.

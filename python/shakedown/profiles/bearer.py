@@ -1,4 +1,4 @@
-"""Bearer profiles: what a network does to a handshake's bytes.
+"""Bearer profiles: the properties of networks.
 
 The file format is described in ``docs/reference/bearer-profile.md``.
 """
@@ -41,7 +41,7 @@ ASPECTS = (
 
 
 RADIO_SPREAD = 1.5
-"""How far a radio's power may be off another module of its kind, where the profile does not say."""
+"""The default uncertainty of a radio's power, between modules of its kind."""
 
 
 MAX_LOSS = 0.9
@@ -309,7 +309,7 @@ _TOGETHER = (
     ("send_j_per_byte", "receive_j_per_byte"),
     ("tail_w", "tail_s"),
 )
-"""Keys of an energy of which one says nothing."""
+"""Keys of an energy that are only valid together."""
 
 
 def _energy(table: Table) -> BearerEnergy:

@@ -1,4 +1,4 @@
-"""What the clients of a cell share, and how they get in: the table `[cell]` of a bearer profile."""
+"""The table `[cell]` of a bearer profile: the shared medium of a cell, and the access to it."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def parse_cell(table: Table) -> Cell:
 
 
 def _one_of(names: Mapping[str, type[Any]], table: Table) -> Any:  # noqa: ANN401 - an instance of one
-    """What one of some sub-tables says; None without any."""
+    """The value of the given one of several sub-tables; None if none is given."""
     found = [name for name in names if name in table]
     if len(found) > 1:
         raise table.fail(f"[cell.{'] and [cell.'.join(found)}] at once; accepted: one of them")

@@ -19,7 +19,7 @@ __all__ = ["Cost", "Device", "Triple", "parse_device"]
 
 SCHEMA = 1
 SLOWEST_HZ, FASTEST_HZ = 1e3, 1e12
-"""No processor's clock is outside: one that is was written in another unit."""
+"""The plausible clock rates; a rate outside is probably in another unit."""
 DEFAULT_SPREAD = 1.1
 """How far, ×/÷, a published figure may be from what the same build does elsewhere, where nothing else is
 said: two benchmarks of one build on one core differ by so much."""
@@ -91,7 +91,7 @@ class Device:
 
     @property
     def power(self) -> DeviceEnergy:
-        """What it draws: by its profile, or as microcontrollers do; unknown of other processors."""
+        """Its power: from its profile, or assumed for microcontrollers; unknown for other processors."""
         usual = MICROCONTROLLER
         small = self.core.word_bits in (8, 32) and self.clock_hz <= FASTEST_MICROCONTROLLER_HZ
         if self.energy.active_w is not None or not small or usual.active_w is None:
@@ -110,7 +110,7 @@ class Device:
         return next((name for name in _LIBRARIES if name in text), "")
 
     def summary(self) -> dict[str, Any]:
-        """What ``devices --json`` says of the device, its primitives only counted."""
+        """The device as ``devices --json`` prints it, with the number of its primitives."""
         told = ("name", "title", "chip", "clock_hz", "library", "build", "date", "source", "note", "assumed")
         return {
             **{key: plain(getattr(self, key)) for key in told},
@@ -281,7 +281,7 @@ def _total(table: Table) -> DeviceTotal:
 
 
 def unknown_variant(device: Device, variant: str) -> str:
-    """What an error says of a variant that a board does not have."""
+    """The error for an unknown variant of a board."""
     names = variant_names(device)
     if not names:
         return f"device {device.name!r} has no variants; accepted: {device.name}"

@@ -1,4 +1,4 @@
-"""What a device profile says of work outside the primitives: a stack's own, and a TCP connection's."""
+"""Work outside the primitives in a device profile: a stack's own work, and that of a TCP connection."""
 
 from __future__ import annotations
 

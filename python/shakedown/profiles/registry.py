@@ -34,7 +34,7 @@ from shakedown.schema.units import parse_share
 THIS_MACHINE = "this-machine"
 Profile = TypeVar("Profile", Device, Bearer, ServerSoftware)
 MAX_LISTED = 12
-"""Names in an error; of more it says which command lists them."""
+"""Limit of names in an error; above it, the error names the command that lists them."""
 _PACKAGE = Path(__file__).parent
 
 

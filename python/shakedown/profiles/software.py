@@ -1,4 +1,4 @@
-"""Profiles of server software: what a server does in a handshake besides what the suite's name says.
+"""Profiles of server software: properties of a server's handshakes that the suite's name does not determine.
 
 The values are those that it has without settings. The tickets are those of TLS 1.3: in TLS 1.2 a server
 issues one where the client asks, which only clients of suites in mode ``ticket`` do.
@@ -73,7 +73,7 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.resumption_tickets if resumption else self.tickets
 
     def note(self, suite: str) -> str | None:
-        """What a user should know of a suite on this server, or None."""
+        """A note for the user on a suite with this server, or None."""
         if self.session_ids or "/resumed" not in suite or suite.startswith("tls1.3/"):
             return None
         return f"{suite}: {self.name} resumes no session by its ID unless it is set up to; by ticket it does"

@@ -1,4 +1,6 @@
-"""Reading a TOML table strictly: every key is known, typed and in range, or one line says what is wrong."""
+"""Strict reading of a TOML table: an unknown key, or a value of a wrong type or out of range, is an error of
+one line.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ from shakedown.errors import InputError, did_you_mean
 from shakedown.schema.base import Object, builtins
 
 LARGEST, LEAST = 1e18, 1e-18
-"""Sizes beyond which no figure of a profile is: sums and squares of what is between are numbers still."""
+"""Limits of a profile's figures, so that their sums and squares are finite."""
 
 
 class Table:
     """A TOML table being read; ``where`` names file and table in every complaint.
 
-    What is asked for is what is accepted: a key that nothing asked for is unknown.
+    Keys that are not read are unknown, and an error.
     """
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:

@@ -1,1 +1,1 @@
-"""How figures are shown: tables on a terminal, charts, and the page."""
+"""The output of figures: tables on a terminal, charts, and the report's page."""

@@ -1,1 +1,1 @@
-"""Results folders: written whole, read back checked."""
+"""Results folders: written completely, verified when read."""

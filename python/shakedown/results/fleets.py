@@ -1,4 +1,4 @@
-"""Questions to the tidy table about simulated fleets: one row a fleet, and their time series."""
+"""Queries of the tidy table for simulated fleets: one row per fleet, and their time series."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Results:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the run ended by itself, with all that it meant to write."""
+        """Whether the run ended normally and wrote everything that was planned."""
         return (self.folder is None or self.manifest.ended == "complete") and not self.missing
 
     @property

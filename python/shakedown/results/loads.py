@@ -1,4 +1,4 @@
-"""Questions to the tidy table about loads on real servers: one row a load."""
+"""Queries of the tidy table for loads on real servers: one row per load."""
 
 from __future__ import annotations
 

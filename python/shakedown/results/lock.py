@@ -1,4 +1,4 @@
-"""Who may write in a results folder: one process at a time, for as long as it holds the folder's lock."""
+"""The lock of a results folder: only the process that holds it may write."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FolderLock:
         return False
 
     def release(self) -> None:
-        """Lets others write there. A folder that was made for the lock and holds nothing is removed."""
+        """Releases the lock. An empty folder that was created for the lock is removed."""
         if self._handle is not None:
             if self._made:
                 with suppress(OSError):

@@ -1,7 +1,7 @@
 """The parts of a results folder as they were read and checked: compressed, and decoded where asked for.
 
-A table of millions of rows takes gigabytes; its parts, compressed, a hundredth of that. Questions are put to
-some parts at a time (`over_parts`), for no scenario has rows in two of them.
+A table of millions of rows takes gigabytes; its parts, compressed, a hundredth of that. Queries run over a
+few parts at a time (`over_parts`), because all rows of a scenario are in one part.
 """
 
 from __future__ import annotations

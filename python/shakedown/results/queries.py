@@ -1,4 +1,4 @@
-"""Questions to the tidy table: views with one row a handshake, message, operation, prediction, connection.
+"""Queries of the tidy table: views with one row per handshake, message, operation, prediction or connection.
 
 A view is a table itself, made of rows of the tidy one; nothing else is known of a figure.
 """

@@ -52,7 +52,7 @@ class Autoscaling:
 
 
 def parse_autoscaling(text: str, servers: int) -> Autoscaling:
-    """Reads what an option says, for so many servers at first. Raises `InputError`."""
+    """Reads the option, for this initial number of servers. Raises `InputError`."""
     found = read_keyed("autoscale", text, _READERS, ACCEPTED)
     if "max" not in found:
         raise InputError(f'autoscale "{text:.60}": max is missing; {ACCEPTED}')

@@ -42,7 +42,7 @@ NEAR = 0.95
 """How near to the formula's answer the search begins."""
 
 LOWEST = 1e-3
-"""Rates below this share of saturation are as good as none."""
+"""Rates below this share of saturation count as zero."""
 
 MAY_FAIL = 0.01
 """Share of clients that may fail where the promise is about a mean."""
@@ -160,7 +160,7 @@ class _Search:
         """The highest rate that keeps the promise, and the fleet at it."""
         if self.limit_per_s is None:
             return None, None
-        # Nearer to saturation no run of a bearable length tells what becomes of a promise.
+        # Nearer to saturation no run of acceptable length can decide whether the limit is met.
         low_per_s, high_per_s = LOWEST * self.limit_per_s, self.limit_per_s / STEP
         found: Simulated | None = None
         # The formula is seldom far off: begin on both sides of what it says.
@@ -185,7 +185,7 @@ class _Search:
                 high_per_s = middle
             else:
                 low_per_s, found = middle, tried
-        # What is answered is as precise as any steady load.
+        # The result has the precision of any steady load.
         while (found := self.keeps(low_per_s, PRECISION)) is None:
             low_per_s /= STEP
         return low_per_s, found

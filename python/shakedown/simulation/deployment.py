@@ -1,4 +1,4 @@
-"""Where a fleet is, and what serves it: what all simulations of one command share."""
+"""The devices, bearer and server that all simulations of a command share."""
 
 from __future__ import annotations
 

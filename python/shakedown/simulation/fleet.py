@@ -38,7 +38,7 @@ REPLICATIONS, REPLICATIONS_TO_PRECISION = 10, 25
 how many there are, for the more there are the better an interval's width is known."""
 
 LEAST_EACH = 100
-"""Fewer clients a replication would tell little of a steady state."""
+"""With fewer clients, a replication would hardly reach a steady state."""
 
 WARMUP = 0.25
 """Clients before those counted, as a share of them, so that a steady load is found as later ones find it."""
@@ -57,7 +57,7 @@ SERIES_INTERVALS = 120
 
 @dataclass(frozen=True)
 class Settled:
-    """A fleet with nothing left open.
+    """A validated fleet with all defaults filled in.
 
     Attributes:
         clients: those counted, over all replications.

@@ -1,7 +1,7 @@
-"""Is there memory for all clients that are under way at once?
+"""A check that memory suffices for all clients that are active at the same time.
 
-A simulation needs memory for clients that have come and are not through, not for those that are. In a storm,
-or where more comes than the workers can do, that is nearly all of them.
+A simulation needs memory only for clients that have arrived and not finished. In a storm, or if the server is
+overloaded, these are almost all clients.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which share of returning clients resumes: `lifetime=2h,interval=1h,away=30min`."""
+"""The share of returning clients that resume: `lifetime=2h,interval=1h,away=30min`."""
 
 from __future__ import annotations
 

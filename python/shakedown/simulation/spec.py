@@ -1,4 +1,4 @@
-"""What is simulated, as the core reads it: estimated handshakes, bearers, arrivals, server."""
+"""The core's description of a simulation: estimated handshakes, bearers, arrivals, server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmark readers share."""
+"""Common parts of the benchmark readers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ CURVE_NAMES = {
 
 @dataclass
 class Imported:
-    """What a reader found in benchmark output.
+    """The figures of benchmark output.
 
     Attributes:
         primitives: cost of each triple.

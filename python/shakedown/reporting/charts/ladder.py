@@ -1,4 +1,4 @@
-"""A captured handshake in time: a row for each message, and before it what the wait was made of."""
+"""A captured handshake over time: a row for each message, with the parts of the wait before it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Wait:
 
 
 def waits(messages: Sequence[Mapping[str, Any]]) -> Iterator[Wait]:
-    """What passed before each message: the network first, then its sender's work, then what neither explains.
+    """The parts of the wait before each message: the network, its sender's work, and the unexplained rest.
 
     The order within a wait is drawn, not captured: only the two sums are known.
     """
@@ -109,7 +109,7 @@ def ladder(messages: Sequence[Mapping[str, Any]], width: int) -> Definition:
     x, y = across(0, 1000 * whole_s), down(height)
     title = "ms since the connection began" + (", at the capture point" if wide else "")
     used = {what: look for what, look in _LOOKS.items() if any(bar["what"] == what for bar in bars)}
-    # A legend of nothing has no size, and the drawing none with it: without waits all causes are named.
+    # An empty legend would give the drawing no size, so without waits the legend has all causes.
     used = used or _LOOKS
     right = {"value": inner_px + end_px - 4}
     return {

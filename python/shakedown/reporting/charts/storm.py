@@ -1,4 +1,4 @@
-"""A storm of clients over time: who is still outside and why, and what cells and server do meanwhile."""
+"""A storm over time: the clients that are not yet ready, by cause, and the load of cells and server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CAUSES = {
     UNDER_WAY: STEPS["step3"].light,
     GONE: FILLS["common"].light,
 }
-"""Why a client is outside, from the area's bottom to its top, and the colour of it."""
+"""The causes why a client is not ready, from the bottom of the area to its top, and their colours."""
 
 _AREA_PX, _LABEL_PX, _LANE_PX, _GAP_PX = 62, 20, 26, 14
 
@@ -149,7 +149,7 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
 
     `arrive_s` is the time within which all arrive; it is shaded.
     """
-    # Who gives up is outside for longer than the last one who gets in.
+    # Clients that give up are not ready after the last one that becomes ready.
     gone_s = max((at_s for one in fleets for at_s, many in one.outside if many > 0.0), default=0.0)
     end_s = max(gone_s, arrive_s, *(one.recovery_s for one in fleets)) * 1.02 or 1.0
     stacks = [one.coarse().stacked() for one in fleets]

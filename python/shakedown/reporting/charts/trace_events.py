@@ -50,6 +50,8 @@ def chrome_trace(threads: Sequence[str], slices: Iterable[Slice], arrows: Iterab
 
 
 def _us(ns: int) -> float:
-    """µs that a reader who multiplies by 1,000 and truncates finds again: else slices overlap by 1 ns."""
+    """Microseconds that stay exact if a reader multiplies by 1,000 and truncates; otherwise slices overlap by
+    1 ns.
+    """
     value = ns / 1000
     return value if int(value * 1000) == ns else math.nextafter(value, math.inf)

@@ -1,6 +1,6 @@
 """Columns of figures, each declared once: tables on a terminal, CSV and the report's tables are made of them.
 
-A row maps keys to exact values; a column has the key under which its value stands, and the text for people.
+A row maps keys to exact values. A column has the key of its value, and the text that is printed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ELLIPSIS = "…"
 """Stands for parts of a name."""
 
 ALWAYS, OFTEN, USUAL, ROOM, WIDE, DATA = range(6)
-"""Ranks: columns that decide are always there, others as they fit, `OFTEN` first; `WIDE` on request, `DATA`
-in CSV alone.
+"""Ranks: `ALWAYS` columns are always printed, others if they fit, `OFTEN` first; `WIDE` ones on request, and
+`DATA` only in CSV.
 """
 
 
@@ -71,7 +71,7 @@ class Column:
     min_width: int = 0
 
     def cell(self, row: Row) -> str:
-        """What people read."""
+        """The heading."""
         return self.show(row.get(self.key)) if self.text is None else self.text(row)
 
 
@@ -161,7 +161,7 @@ class Shared:
     pattern: str = ""
     short: Mapping[str, str] = field(default_factory=dict)
     shortened: bool = False
-    """Whether some lack further parts, for want of room."""
+    """Whether parts of some names are omitted because there is no room."""
 
 
 def shared(names: Sequence[str]) -> Shared:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def kind_name(kind: Mapping[str, Any]) -> str:
-    """What connections of a kind spoke: suite, else protocol and cipher as far as they were visible."""
+    """The suite of connections of a kind, else protocol and cipher if they are visible."""
     if kind["suite"]:
         return str(kind["suite"])
     return " ".join(str(kind[name]) for name in ("protocol", "cipher") if kind[name]) or "unknown"
@@ -79,7 +79,7 @@ def waited(messages: Iterable[Row], key: str, side: str | None = None) -> float 
 
 
 def _state(connection: Connection) -> str:
-    """What is amiss, in a few words."""
+    """The problems, in a few words."""
     said = [] if connection.complete else ["incomplete"]
     fatal = [alert for alert in connection.alerts if alert.level == "fatal"]
     said += [f"{alert.sender}: {alert.description}" for alert in fatal]
@@ -124,7 +124,7 @@ def connection_title(connection: Connection) -> str:
 
 
 def remarks(connection: Connection) -> list[str]:
-    """What a reader should know besides the messages."""
+    """Notes on a connection."""
     said = [] if connection.complete else ["the handshake is not complete"]
     for side in SIDES:
         undecrypted = connection.encrypted.of(side)
@@ -144,7 +144,7 @@ def remarks(connection: Connection) -> list[str]:
 
 
 def summary_totals(summary: CaptureSummary) -> str:
-    """What the file held, besides the connections listed."""
+    """The content of the file, besides the listed connections."""
     return (
         f"{summary.packets:,} packets in {summary.duration_s:,.3f} s; connections with a handshake: "
         f"{summary.handshakes:,}, without: {summary.connections - summary.handshakes:,}, "

@@ -207,7 +207,7 @@ def repetitions(found: Measurement) -> int:
 
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:
-    """Why a spread is still wide."""
+    """The reason why an interval is still wide."""
     noisy = [row for row in rows if max(uncertainty(row, side) for side in SIDES) >= NOISY]
     if noisy:
         yield "±: 95 % interval of the mean; more repetitions or a quieter machine make it smaller"
@@ -242,7 +242,7 @@ MESSAGES = (
 
 
 def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -> list[dict[str, Any]]:
-    """A handshake as a sequence: its messages, what belongs to none, and the sum."""
+    """A handshake as a sequence: its messages, the time outside messages, and the sum."""
     public: dict[int | None, list[str]] = {}
     for one in operations:
         if one["class"] != "common":

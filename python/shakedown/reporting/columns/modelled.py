@@ -48,7 +48,7 @@ def _ready(row: Row) -> str:
     if row["ready_mean_s"] is None:
         return "no steady state"
     shown = _statistic(row, "ready", "mean")
-    # Of saved predictions only the whole is known to stand on something.
+    # For saved predictions only the basis of the total is known.
     return shown if "client_mark" in row or shown.startswith("≥") else marked(shown, row.get("basis"))
 
 
@@ -278,7 +278,7 @@ def prediction_title(rows: Sequence[Row]) -> str:
 
 
 def capacity_title(rows: Sequence[Row]) -> str:
-    """The promise that all capacities keep, and what they have in common."""
+    """The limit of all capacities, and their common parameters."""
     first = rows[0]
     share, needed = first["percentile"], first.get("asked_rate_per_s")
     promise = "the mean" if share is None else f"{share:.12g} % of handshakes"
@@ -295,7 +295,7 @@ def _per_second(value: float, digits: int) -> str:
 
 
 def unreachable(row: Row) -> bool:
-    """Whether no rate keeps the promise."""
+    """Whether no rate meets the limit."""
     return 0.0 in (row.get("rate_per_s"), row.get("rate_high_per_s"))
 
 
@@ -312,7 +312,7 @@ def _capacity(row: Row) -> str:
 def _by_formula(row: Row) -> str:
     rate_per_s, high_per_s = row["modelled_rate_per_s"], row.get("modelled_rate_high_per_s")
     if rate_per_s is None and high_per_s is None and row.get("limit_per_s"):
-        return NOTHING  # the formula knows of nothing after the handshake
+        return NOTHING  # the formula does not include data after the handshake
     return _capacity({**row, "rate_per_s": rate_per_s, "rate_basis": None, "rate_high_per_s": high_per_s})
 
 
@@ -387,7 +387,7 @@ def _calibrated(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """What keeps a promise from being kept at any rate, and what has no figure."""
+    """The reasons why no rate meets the limit, and the work without a figure."""
     for name, row in zip(subjects(rows), rows, strict=True):
         found = flat(row)
         if unreachable(found) and "unloaded_s" in row:

@@ -161,7 +161,7 @@ def _precision(one: Simulated | SimulatedMix) -> dict[str, Any]:
 
 
 def _of_load(row: dict[str, Any]) -> dict[str, Any]:
-    """Loads that go on have no recovery; the mean of a storm says little."""
+    """Loads at a rate have no recovery time; the mean of a storm is of little use."""
     if goes_on(row["rate_per_s"], row["arrivals"]):
         row |= {"recovery_s": None, "recovery_low_s": None}
     if row.get("energy_missing"):
@@ -170,7 +170,7 @@ def _of_load(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def shown(rows: Sequence[Row]) -> list[Column]:
-    """The columns that say something of these fleets: of storms when they are over, of loads the mean."""
+    """The columns for these fleets: the recovery time of storms, the mean of loads."""
     if all(goes_on(row["rate_per_s"], row["arrivals"]) for row in rows):
         hidden = {"recovery_s"}
     else:
@@ -281,7 +281,7 @@ def sent(found: Records, utilisation: float, remark: str = "") -> str:
 
 
 def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
-    """What is to be said of fleets beside their figures."""
+    """Notes on fleets."""
     plain = [builtins(row) for row in rows]
     yield from few_clients([flat(row) for row in plain], columns)
     names = subjects(plain)
@@ -325,7 +325,7 @@ def tried_again(row: Simulated | SimulatedMix, again: int) -> str:
 
 
 def _others(row: Simulated | SimulatedMix) -> str:
-    """What became of the clients of a storm that did not fail."""
+    """The outcome of clients of a storm that did not fail."""
     last = flat(builtins(row)).get("recovery_s")
     if goes_on(row.rate_per_s, row.arrivals) or last is None:
         return ""

@@ -1,4 +1,4 @@
-"""What the report says first of measured handshakes: the least and the most, and what stands out."""
+"""The first findings on measured handshakes: the fastest and the slowest, and notable differences."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _mutual(rows: Mapping[str, Row]) -> Sentence | None:
     )
     ratio = compared(one_way, mutual)
     more = f"{whole(rows[mutual]['bytes'] - rows[one_way]['bytes'])} more bytes are sent"
-    # It signs as well: less time than without is the machine's doing.
+    # It also signs, so a shorter time than without signatures is caused by the machine.
     if not ratio.is_shown or ratio.value < 1.0:
         return sentence(f"When the client must authenticate too ({{mutual}}), {more}.", mutual=mutual)
     return sentence(

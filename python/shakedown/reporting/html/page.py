@@ -1,4 +1,4 @@
-"""The page itself: sections into HTML, style and pictures inside it, nothing fetched."""
+"""The page: sections as HTML, with style and pictures embedded; nothing is loaded from the network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAST_PART = 6
 
 
 def build(results: Results, kinds: Sequence[ReportedKind]) -> list[Section]:
-    """The sections that have something to say about these results, from top to bottom."""
+    """The sections for these results, from top to bottom."""
     made = [section for kind in kinds for section in kind.sections(results)]
     made += certificates_section(results)
     place = {anchor: number for number, anchor in enumerate(PLACES)}

@@ -1,4 +1,4 @@
-"""What made the figures of a report, so that somebody else can make them again; and what is missing."""
+"""The provenance of a report's figures, so that they can be reproduced; and missing scenarios."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def provenance(results: Results) -> Section:
 
 
 def warning(results: Results) -> str:
-    """What stands on top of the page where a run did not write all that it meant to; else nothing."""
+    """The notice at the top of the page if a run is incomplete; else nothing."""
     if results.is_whole:
         return ""
     ended = {

@@ -1,6 +1,7 @@
 """Figures with their units, for people: one way for terminal, report and papers.
 
-All take and return what their names say; None is a dash. Three significant digits unless asked otherwise.
+Arguments and results are described by the functions' names; None is printed as a dash. Three significant
+digits unless asked otherwise.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable
 NOTHING, UNKNOWN = "–", "unknown"
 
 BASIS_MARKS = {"own": "", "scaled": "~", "assumed": "≈", "unknown": "≥"}
-"""What stands before a figure that is not all the device's own."""
+"""The marks before figures that are not only based on the device's own."""
 LEGEND = {
     "~": "~ scaled from other figures of the device",
     "≈": "≈ in part assumed",

@@ -1,4 +1,4 @@
-"""A load on a terminal: while it goes on, and what came of it."""
+"""A load on a terminal: its progress and its result."""
 
 from __future__ import annotations
 
