@@ -57,7 +57,7 @@ from tools.queue_waits import messages as messages_of
 from shakedown import native
 from shakedown.native import load_generator, serving
 from shakedown.native.processors import placed, processors
-from shakedown.native.serving import Passages
+from shakedown.native.serving import QueueTraces
 
 SUITES = ("tls1.3/x25519/rsa3072/server", "wtls/rsa/rsa3072/server")
 UTILISATIONS = (0.3, 0.5, 0.7, 0.8)
@@ -158,14 +158,14 @@ class Run:
     """A load, as the server's queue saw it.
 
     Attributes:
-        passages: of all messages but those by which the generator finds out whether the server is there.
+        traces: of all messages but those by which the generator finds out whether the server is there.
         taken_away: share of the time in which the server's thread was ready to run and did not, or the
             machine itself did not.
         most_late_s: of the generator's starts.
         client_work_s: what a handshake takes the generator's processor.
     """
 
-    passages: Passages
+    traces: QueueTraces
     taken_away: float
     failed: int
     most_late_s: float
@@ -197,7 +197,7 @@ class Bench:
 
     def load(self, rate_per_s: float, starts: int, seed: int) -> Run:
         """What the server's queue saw meanwhile."""
-        self.server.take_passages()
+        self.server.take_queue_traces()
         config = {
             "target": self.target,
             "arrivals": "poisson",
@@ -212,7 +212,7 @@ class Bench:
             outcome = load_generator.load(config, self.suite, {})
         taken_away = (_not_running_s() - before_s) / (time.monotonic() - began_s)
         return Run(
-            later(self.server.take_passages(), MESSAGES),
+            later(self.server.take_queue_traces(), MESSAGES),
             taken_away,
             outcome.failed_count,
             float(outcome.start_lateness_s.max or 0.0),
@@ -233,12 +233,12 @@ def check(
             workers=1,
             queue_times=True,
             max_handshakes=65_536,
-            max_passages=16 * max(starts, quiet),
+            max_queue_traces=16 * max(starts, quiet),
         )
     with server:
         bench = Bench(suite, server, set(cores[1:]) or set(cores))
         busy_s = _busy_s(bench.load(50.0, min(WARM_UP, quiet), 1))
-        between_s = pairs(bench.load(QUIET_UTILISATION / busy_s, quiet, 2).passages).between_s
+        between_s = pairs(bench.load(QUIET_UTILISATION / busy_s, quiet, 2).traces).between_s
         # What is much longer was other programs' doing.
         between_s = between_s[between_s <= MAX_BETWEEN * np.median(between_s)]
         for asked in utilisations:
@@ -253,13 +253,13 @@ def check(
 
 def _busy_s(run: Run) -> float:
     """What a handshake costs the worker, all in all."""
-    return float(handshakes_of(run.passages).service_s.mean())
+    return float(handshakes_of(run.traces).service_s.mean())
 
 
 def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, between_s: Floats) -> Result:
     """The runs' waits against the formula's, from their own services."""
-    by_message = [messages_of(run.passages) for run in runs]
-    by_handshake = [handshakes_of(run.passages) for run in runs]
+    by_message = [messages_of(run.traces) for run in runs]
+    by_handshake = [handshakes_of(run.traces) for run in runs]
     weights = [len(one.wait_s) for one in by_message]
 
     def mean(values: Sequence[float]) -> float:
@@ -273,7 +273,7 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
     utilisation = mean([one.utilisation for one in by_message])
     rate_per_s = mean([one.rate_per_s for one in by_handshake])
     client_work_s = mean([run.client_work_s for run in runs])
-    found = [pairs(run.passages) for run in runs]
+    found = [pairs(run.traces) for run in runs]
     ideal = Pairs(
         np.concatenate([one.first_s for one in found]),
         np.concatenate([one.second_s for one in found]),
@@ -283,15 +283,15 @@ def result(suite: str, asked: float, runs: Sequence[Run], discarded: int, betwee
         ByMessage(*imitated_s(ideal, rate_per_s, IMITATED, round(100 * asked), client_work_s=work_s))
         for work_s in (0.0, client_work_s)
     ]
-    heels = [close_behind(run.passages, client_work_s) for run in runs]
+    heels = [close_behind(run.traces, client_work_s) for run in runs]
     replayed = [
-        replayed_s(run.passages.arrived_s, one.service_s) for run, one in zip(runs, by_message, strict=True)
+        replayed_s(run.traces.arrived_s, one.service_s) for run, one in zip(runs, by_message, strict=True)
     ]
-    is_first = np.concatenate([run.passages.is_first for run in runs])
+    is_first = np.concatenate([run.traces.is_first for run in runs])
     again_s = np.concatenate(replayed)
     first_s = []
     for run, one, again in zip(runs, by_message, replayed, strict=True):
-        first = run.passages.is_first
+        first = run.traces.is_first
         parts_s = one.service_s[first], one.service_s[~first]
         first_s.append(first_wait_s(one.rate_per_s / MESSAGES, *parts_s, float(again[~first].mean())))
     counts = [len(one.wait_s) for one in by_handshake]

@@ -1,6 +1,6 @@
 """A server's waits from the ways of messages through its queue: counted, by formula, replayed, imitated.
 
-Everything here is arithmetic on `shakedown.native.serving.Passages` of one worker; times are in seconds.
+Everything here is arithmetic on `shakedown.native.serving.QueueTraces` of one worker; times are in seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shakedown.models.queueing import mg1_wait_s
-from shakedown.native.serving import Passages
+from shakedown.native.serving import QueueTraces
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,34 +64,34 @@ class Customers:
         return float(mg1_wait_s(self.rate_per_s, float(service_s.mean()), float((service_s**2).mean())))
 
 
-def services_s(passages: Passages) -> Floats:
+def services_s(traces: QueueTraces) -> Floats:
     """What the worker did for each message, and after it until the next: accepting, waking up, closing."""
-    served_s: Floats = passages.done_s - passages.taken_up_s
+    served_s: Floats = traces.done_s - traces.taken_up_s
     if len(served_s) < 2:
         return served_s
-    beside_s = np.clip(np.diff(passages.worked_s) - served_s[:-1], 0.0, None)
+    beside_s = np.clip(np.diff(traces.worked_s) - served_s[:-1], 0.0, None)
     return served_s + np.append(beside_s, beside_s.mean())
 
 
-def messages(passages: Passages) -> Customers:
-    wait_s = passages.taken_up_s - passages.arrived_s
-    rate_per_s = len(wait_s) / elapsed_s(passages)
-    return Customers(rate_per_s, wait_s, services_s(passages), wait_s[_found_no_queue(passages)])
+def messages(traces: QueueTraces) -> Customers:
+    wait_s = traces.taken_up_s - traces.arrived_s
+    rate_per_s = len(wait_s) / elapsed_s(traces)
+    return Customers(rate_per_s, wait_s, services_s(traces), wait_s[_found_no_queue(traces)])
 
 
-def handshakes(passages: Passages) -> Customers:
+def handshakes(traces: QueueTraces) -> Customers:
     """Each handshake a customer, which brings all of its work with its first message."""
-    numbers, places = np.unique(passages.handshake, return_inverse=True)
-    service_s = np.bincount(places, weights=services_s(passages), minlength=len(numbers))
-    first = passages.is_first
-    wait_s = passages.taken_up_s - passages.arrived_s
-    unqueued_s = wait_s[_found_no_queue(passages) & first]
-    return Customers(int(first.sum()) / elapsed_s(passages), wait_s[first], service_s, unqueued_s)
+    numbers, places = np.unique(traces.handshake, return_inverse=True)
+    service_s = np.bincount(places, weights=services_s(traces), minlength=len(numbers))
+    first = traces.is_first
+    wait_s = traces.taken_up_s - traces.arrived_s
+    unqueued_s = wait_s[_found_no_queue(traces) & first]
+    return Customers(int(first.sum()) / elapsed_s(traces), wait_s[first], service_s, unqueued_s)
 
 
-def _found_no_queue(passages: Passages) -> npt.NDArray[np.bool_]:
+def _found_no_queue(traces: QueueTraces) -> npt.NDArray[np.bool_]:
     """Which messages arrived when the one before them was done."""
-    return passages.arrived_s >= np.append(-np.inf, passages.done_s[:-1])
+    return traces.arrived_s >= np.append(-np.inf, traces.done_s[:-1])
 
 
 def replayed_s(arrived_s: Floats, service_s: Floats) -> Floats:
@@ -132,13 +132,13 @@ class Pairs:
     between_s: Floats
 
 
-def pairs(passages: Passages) -> Pairs:
+def pairs(traces: QueueTraces) -> Pairs:
     """Those handshakes whose two messages are both here."""
-    order = np.lexsort((passages.taken_up_s, passages.handshake))
-    same = passages.handshake[order][1:] == passages.handshake[order][:-1]
+    order = np.lexsort((traces.taken_up_s, traces.handshake))
+    same = traces.handshake[order][1:] == traces.handshake[order][:-1]
     one, other = order[:-1][same], order[1:][same]
-    service_s = services_s(passages)
-    between_s = np.clip(passages.arrived_s[other] - passages.done_s[one], 0.0, None)
+    service_s = services_s(traces)
+    between_s = np.clip(traces.arrived_s[other] - traces.done_s[one], 0.0, None)
     return Pairs(service_s[one], service_s[other], between_s)
 
 
@@ -180,26 +180,26 @@ def imitated_s(
     return (waited_s[_DUE] + waited_s[_STARTED]) / count, waited_s[_SECOND] / count
 
 
-def close_behind(passages: Passages, within_s: float) -> tuple[float, float]:
+def close_behind(traces: QueueTraces, within_s: float) -> tuple[float, float]:
     """Share of first messages that come within this time after a second message, and a Poisson process's.
 
     Clients that share a processor start no other while one of them makes its second message; those due
     meanwhile come right after it, and wait for all of the server's work for it.
     """
-    first_s = np.sort(passages.arrived_s[passages.is_first])
-    second_s = np.sort(passages.arrived_s[~passages.is_first])
+    first_s = np.sort(traces.arrived_s[traces.is_first])
+    second_s = np.sort(traces.arrived_s[~traces.is_first])
     before = np.searchsorted(second_s, first_s) - 1
     gaps_s = first_s - np.where(before >= 0, second_s[np.maximum(before, 0)], -np.inf)
-    rate_per_s = len(second_s) / elapsed_s(passages)
+    rate_per_s = len(second_s) / elapsed_s(traces)
     return float((gaps_s < within_s).mean()), 1.0 - math.exp(-rate_per_s * within_s)
 
 
-def later(passages: Passages, count: int) -> Passages:
+def later(traces: QueueTraces, count: int) -> QueueTraces:
     """All but the first messages."""
     fields = ("arrived_s", "taken_up_s", "done_s", "worked_s", "handshake", "is_first")
-    return replace(passages, **{name: getattr(passages, name)[count:] for name in fields})
+    return replace(traces, **{name: getattr(traces, name)[count:] for name in fields})
 
 
-def elapsed_s(passages: Passages) -> float:
+def elapsed_s(traces: QueueTraces) -> float:
     """From the first arrival to the last."""
-    return float(passages.arrived_s.max() - passages.arrived_s.min())
+    return float(traces.arrived_s.max() - traces.arrived_s.min())

@@ -57,7 +57,7 @@ def test_what_replaces_a_file_is_open_to_nobody_else(tmp_path, mode):
     with writing(path, replace=True) as file:
         file.write("new")
         # Nor is it while it grows.
-        assert file.beside.stat().st_mode & 0o077 & ~mode == 0
+        assert file.temp_path.stat().st_mode & 0o077 & ~mode == 0
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o7777 == mode
 

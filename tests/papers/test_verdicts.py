@@ -134,7 +134,7 @@ def test_a_cell_of_another_machine_keeps_its_interval_and_has_no_verdict():
         )
         for figure in (12.0, 11.0, 14.0)
     ]
-    found = verdicts.together_row(rows[0], rows[1:])
+    found = verdicts.combined_row(rows[0], rows[1:])
     assert (found.verdict, found.tolerance) == ("cannot be tested", None)
     assert (found.replication, found.difference, found.interval) == (12, -0.5, (11, 14))
     assert verdicts.OTHER_MACHINES in found.reason

@@ -139,7 +139,7 @@ fn refused(error: VirtualError) -> PyErr {
         VirtualError::Unsupported { .. }
         | VirtualError::Transport { .. }
         | VirtualError::OtherMessages { .. }
-        | VirtualError::Unpriced { .. } => InvalidOption::new_err(message),
+        | VirtualError::WithoutCost { .. } => InvalidOption::new_err(message),
         _ => CoreError::new_err(message),
     }
 }

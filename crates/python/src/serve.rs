@@ -100,9 +100,9 @@ impl Server {
 
     /// The ways of messages through the queue since they were taken last: for each, six unsigned numbers of 64 bits, the
     /// first byte the least: arrived, taken up, done, worked before (ns), number of the handshake, 1 where it is its first.
-    fn take_passages<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let passages = self.with(py, |server| server.take_passages());
-        let bytes: Vec<u8> = passages
+    fn take_queue_traces<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let traces = self.with(py, |server| server.take_queue_traces());
+        let bytes: Vec<u8> = traces
             .iter()
             .flat_map(|one| {
                 [

@@ -70,8 +70,8 @@ impl Client {
                     Transport::Stream => "a stream",
                     Transport::Datagram => "datagrams",
                 };
-                let (endpoints, priced) = (word(end.transport()), word(transport));
-                return Err(VirtualError::Transport { endpoints, priced });
+                let (endpoints, recorded) = (word(end.transport()), word(transport));
+                return Err(VirtualError::Transport { endpoints, recorded });
             }
         }
         self.attempt += 1;
@@ -155,8 +155,8 @@ impl Client {
             if party.calls > MAX_CALLS {
                 return Err(VirtualError::Runaway { client, side, calls: party.calls });
             }
-            if let Some(message) = party.unpriced() {
-                return Err(VirtualError::Unpriced { side, message });
+            if let Some(message) = party.without_cost() {
+                return Err(VirtualError::WithoutCost { side, message });
             }
             match &party.closed {
                 None => {}

@@ -34,7 +34,7 @@ fn price(message: &PricedMessage, side: Side) -> Result<Price, VirtualError> {
 pub(crate) struct Costs {
     prices: std::rc::Rc<[Price]>,
     charged: u128,
-    unpriced: Option<MessageName>,
+    without_cost: Option<MessageName>,
     stream: Stream,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Charge {
 impl Costs {
     /// Charges the costs in `prices`.
     pub fn new(prices: std::rc::Rc<[Price]>, stream: Stream) -> Self {
-        Self { prices, charged: 0, unpriced: None, stream }
+        Self { prices, charged: 0, without_cost: None, stream }
     }
 
     /// What the events of a call cost. A message that comes or goes again has been charged before.
@@ -69,7 +69,7 @@ impl Costs {
             let is_this = |price: &Price| price.is_own == is_own && price.name == name.as_str();
             let mut places = (0..prices.len()).filter(|place| is_this(&prices[*place])).peekable();
             if places.peek().is_none() && name.as_str() != CHANGE_CIPHER_SPEC {
-                self.unpriced.get_or_insert(*name);
+                self.without_cost.get_or_insert(*name);
             }
             if let Some(place) = places.find(|place| self.charged >> place & 1 == 0) {
                 self.charged |= 1 << place;
@@ -91,8 +91,8 @@ impl Costs {
     }
 
     /// A message that occurred and has no cost.
-    pub fn unpriced(&self) -> Option<MessageName> {
-        self.unpriced
+    pub fn without_cost(&self) -> Option<MessageName> {
+        self.without_cost
     }
 }
 
@@ -135,8 +135,8 @@ mod tests {
         let both = [Event::Sent(MessageName::Certificate, 10, 0), received(MessageName::Certificate)];
         assert_eq!(costs.charge(&both), Charge { takes: Ns::from_s(36), messages: 2 });
         assert_eq!(costs.missing(), None);
-        assert_eq!(costs.unpriced(), None);
+        assert_eq!(costs.without_cost(), None);
         assert_eq!(costs.charge(&[received(MessageName::Finished)]).takes, Ns::ZERO);
-        assert_eq!(costs.unpriced(), Some(MessageName::Finished));
+        assert_eq!(costs.without_cost(), Some(MessageName::Finished));
     }
 }

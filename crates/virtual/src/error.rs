@@ -17,20 +17,18 @@ pub enum VirtualError {
     Price { message: String, error: shakedown_link::DistributionError },
     #[error("endpoints cannot be made: {0}")]
     Endpoints(String),
-    #[error(
-        "the endpoints speak over {endpoints} and the priced handshake over {priced}; accepted: the same"
-    )]
-    Transport { endpoints: &'static str, priced: &'static str },
+    #[error("the endpoints use {endpoints} and the recorded handshake {recorded}; accepted: the same")]
+    Transport { endpoints: &'static str, recorded: &'static str },
     #[error("client {client}: {failure}")]
     Failed { client: u64, failure: Failure },
     #[error("client {client}: the {side} ended the connection before it was established")]
     Ended { client: u64, side: Side },
     #[error(
-        "the {side} finished its handshake without {message}, which has a price; accepted: the handshake that was priced"
+        "the {side} finished its handshake without {message}, which has a cost; accepted: the handshake that was estimated"
     )]
     OtherMessages { side: Side, message: String },
-    #[error("the {side} exchanged {message}, which has no price; accepted: the handshake that was priced")]
-    Unpriced { side: Side, message: MessageName },
+    #[error("the {side} exchanged {message}, which has no cost; accepted: the handshake that was estimated")]
+    WithoutCost { side: Side, message: MessageName },
     #[error("client {client}: the {side} never stops; it was called {calls} times")]
     Runaway { client: u64, side: Side, calls: u32 },
     #[error(transparent)]

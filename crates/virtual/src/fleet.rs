@@ -4,7 +4,7 @@ use crate::Maker;
 use crate::client::{ARRIVAL, BACKOFF, CLOCK, Client, Common};
 use crate::costs::{Charge, prices};
 use crate::error::VirtualError;
-use crate::wire::{Hosts, Parcel, Wire};
+use crate::wire::{Hosts, InFlight, Wire};
 use crate::workers::{Job, Workers};
 use shakedown_link::{Bearer, Ns, Stream};
 use shakedown_sim::access::{At, CellOf, Cells, Member};
@@ -54,7 +54,7 @@ pub(crate) struct Fleet<'a, 'b> {
     workers: Workers,
     /// What clients have to do with their cells, if there are any.
     cell: Option<&'a CellOf>,
-    cells: Cells<Parcel>,
+    cells: Cells<InFlight>,
     first_cell: u32,
     first_client: u32,
     timeout: Option<Ns>,

@@ -146,8 +146,8 @@ impl Party {
         self.established.and_then(|_| self.costs.missing())
     }
 
-    /// A message that it saw and that has no price.
-    pub fn unpriced(&self) -> Option<MessageName> {
-        self.costs.unpriced()
+    /// A message that it exchanged and that has no cost.
+    pub fn without_cost(&self) -> Option<MessageName> {
+        self.costs.without_cost()
     }
 }

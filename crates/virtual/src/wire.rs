@@ -43,7 +43,7 @@ impl Hosts {
 
 /// What is on its way. Links need the length alone, so nothing is copied, and fragments share what they are of.
 #[derive(Clone, Debug)]
-pub struct Parcel {
+pub struct InFlight {
     attempt: u32,
     body: Body,
 }
@@ -54,7 +54,7 @@ enum Body {
     Datagram(Rc<[u8]>),
 }
 
-impl Payload for Parcel {
+impl Payload for InFlight {
     fn is_super_packet(&self) -> bool {
         matches!(&self.body, Body::Segment(packet) if packet.is_super_packet())
     }
@@ -94,7 +94,7 @@ enum Carriage {
 
 /// A path and what is carried over it.
 pub struct Wire {
-    path: Path<Parcel>,
+    path: Path<InFlight>,
     carriage: Carriage,
     /// Parcels of earlier attempts are ignored.
     attempt: u32,
@@ -103,7 +103,7 @@ pub struct Wire {
     /// What it has carried.
     pub traffic: Traffic,
     /// What is to cross a cell before the path, where there is one.
-    contending: Option<Vec<(Direction, u32, Parcel)>>,
+    contending: Option<Vec<(Direction, u32, InFlight)>>,
 }
 
 fn direction(from: Side) -> Direction {
@@ -116,7 +116,7 @@ fn direction(from: Side) -> Direction {
 impl Wire {
     /// Nothing is connected yet.
     #[must_use]
-    pub fn new(path: Path<Parcel>) -> Self {
+    pub fn new(path: Path<InFlight>) -> Self {
         let traffic = Traffic::default();
         Self { path, carriage: Carriage::None, attempt: 0, out: Vec::new(), traffic, contending: None }
     }
@@ -127,7 +127,7 @@ impl Wire {
     }
 
     /// Gives what was sent to the cell of a client.
-    pub(crate) fn contend(&mut self, now: Ns, member: &mut Member, at: At<'_>, cells: &mut Cells<Parcel>) {
+    pub(crate) fn contend(&mut self, now: Ns, member: &mut Member, at: At<'_>, cells: &mut Cells<InFlight>) {
         for packet in self.contending.iter_mut().flat_map(|packets| packets.drain(..)) {
             if !member.send(now, at, packet, cells) {
                 self.traffic.dropped[Drop::QueueFull as usize] += 1;
@@ -136,7 +136,7 @@ impl Wire {
     }
 
     /// What a cell puts packets onto.
-    pub(crate) fn path(&mut self) -> &mut Path<Parcel> {
+    pub(crate) fn path(&mut self) -> &mut Path<InFlight> {
         &mut self.path
     }
 
@@ -170,12 +170,12 @@ impl Wire {
     fn offer(&mut self, now: Ns, from: Side, bytes: u32, body: Body) {
         self.traffic.packets += 1;
         self.traffic.bytes[from as usize] += u64::from(bytes);
-        let parcel = Parcel { attempt: self.attempt, body };
+        let in_flight = InFlight { attempt: self.attempt, body };
         if let Some(contending) = &mut self.contending {
-            contending.push((direction(from), bytes, parcel));
+            contending.push((direction(from), bytes, in_flight));
             return;
         }
-        if let Fate::Dropped(cause) = self.path.offer(direction(from), now, Unit::new(bytes, parcel)) {
+        if let Fate::Dropped(cause) = self.path.offer(direction(from), now, Unit::new(bytes, in_flight)) {
             self.traffic.dropped[cause as usize] += 1;
         }
     }
@@ -222,11 +222,11 @@ impl Wire {
     /// [`Cause::Reset`] where the server's TCP has refused the client's.
     pub fn deliver(&mut self, now: Ns, hosts: &Hosts) -> Result<bool, Cause> {
         let Some((_, direction, unit)) = self.path.take(now) else { return Ok(false) };
-        let Some(parcel) = unit.payload.filter(|parcel| parcel.attempt == self.attempt) else {
+        let Some(in_flight) = unit.payload.filter(|in_flight| in_flight.attempt == self.attempt) else {
             return Ok(true);
         };
         let to = if direction == Direction::Up { Side::Server } else { Side::Client };
-        match (&mut self.carriage, parcel.body) {
+        match (&mut self.carriage, in_flight.body) {
             (Carriage::Datagrams { arrived, .. }, Body::Datagram(unit)) => {
                 arrived[to as usize].push_back(unit)
             }

@@ -22,7 +22,7 @@ LOOK_EVERY_S = 0.2
 
 @click.command(
     "serve",
-    cls=command_of("schema.options.ServerOptions", before="chain", without=("max_passages",)),
+    cls=command_of("schema.options.ServerOptions", before="chain", without=("max_queue_traces",)),
     epilog="Example: shakedown serve tls1.3/x25519/p256/server --listen 127.0.0.1:8443",
 )
 @suites_argument

@@ -133,7 +133,7 @@ class Draft:
 
     def __init__(self, path: Path) -> None:
         """Makes the draft: a new file, unless its name is a device's, a pipe's or a socket's."""
-        self.path, self.beside = path, draft_of(path)
+        self.path, self.temp_path = path, draft_of(path)
         _refuse_special(path)
         there = _mode_of(path)
         # While it grows it is no more open than the file that it may replace.
@@ -153,10 +153,10 @@ class Draft:
             self._file.flush()
             os.fsync(self._file.fileno())
             if replace:
-                self.beside.replace(self.path)
+                self.temp_path.replace(self.path)
                 self._file.close()
             else:
-                _rename_exclusively(self.beside, self.path)
+                _rename_exclusively(self.temp_path, self.path)
         finally:
             self.abandon()
         flush_folder(self.path.parent)
@@ -172,7 +172,7 @@ class Draft:
         if not self._file.closed:
             try:
                 # Its name is free for the next writer before its lock is.
-                self.beside.unlink(missing_ok=True)
+                self.temp_path.unlink(missing_ok=True)
             finally:
                 with suppress(OSError):
                     self._file.close()
@@ -197,9 +197,9 @@ class Destination:
                 self._draft = Draft(path)
 
     @property
-    def beside(self) -> Path:
+    def temp_path(self) -> Path:
         """Where another writer adds to the file before it has its name, and goes on afterwards."""
-        return self.path if self._draft is None else self._draft.beside
+        return self.path if self._draft is None else self._draft.temp_path
 
     def write(self, content: bytes | str) -> None:
         """Adds to the file."""

@@ -88,7 +88,7 @@ def run_behind(
     capture = None if pcap is None else Destination(pcap, replace=replace)
     if capture is not None:
         # The core writes into the draft, which has its name once it is whole.
-        plan |= {"pcap": str(capture.beside), "replace": True}
+        plan |= {"pcap": str(capture.temp_path), "replace": True}
     try:
         with _one_line():
             answer = extension().bearer_run(plan)
@@ -97,7 +97,7 @@ def run_behind(
     except BearerError as error:
         if capture is None:
             raise
-        raise BearerError(str(error).replace(str(capture.beside), str(pcap)), error.exit_status) from error
+        raise BearerError(str(error).replace(str(capture.temp_path), str(pcap)), error.exit_status) from error
     finally:
         if capture is not None:
             capture.abandon()

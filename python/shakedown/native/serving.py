@@ -55,7 +55,7 @@ def _reason(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class Passages:
+class QueueTraces:
     """Messages of handshakes on their way through a server's queue, in the order in which they were taken up.
 
     Attributes:
@@ -116,13 +116,13 @@ class Server:
         """Waits for its end, at most so long; True once it is over."""
         return cast(bool, self._inner.wait(timeout_s))
 
-    def take_passages(self) -> Passages:
+    def take_queue_traces(self) -> QueueTraces:
         """The ways of messages through the queue that were kept since they were taken last."""
         import numpy as np
 
-        rows = np.frombuffer(self._inner.take_passages(), dtype="<u8").reshape(-1, 6).astype(np.int64)
+        rows = np.frombuffer(self._inner.take_queue_traces(), dtype="<u8").reshape(-1, 6).astype(np.int64)
         arrived_s, taken_up_s, done_s, worked_s = rows[:, :4].T * 1e-9
-        return Passages(arrived_s, taken_up_s, done_s, worked_s, rows[:, 4], rows[:, 5] == 1)
+        return QueueTraces(arrived_s, taken_up_s, done_s, worked_s, rows[:, 4], rows[:, 5] == 1)
 
     def summary(self) -> Serving:
         """What it has counted so far."""
@@ -193,7 +193,7 @@ def start(
     core = native.extension()
     log = None if traces_out is None else Destination(Path(traces_out), replace=replace)
     if log is not None:
-        request["traces_out"] = str(log.beside)
+        request["traces_out"] = str(log.temp_path)
     try:
         # A server without a reference is stopped at once.
         server = Server(core.Server(names, request, options=chosen))

@@ -110,7 +110,7 @@ def reproduce(
     rows += paper.cells(data)
     cells = [paper.measured_cells(data, one) for one in variants]
     rows += [
-        verdicts.together_row(
+        verdicts.combined_row(
             replace(row, kind="measured", depends_on=MEASURED_HERE), [one[number] for one in cells]
         )
         for number, row in enumerate(paper.measured_cells(data, replication))

@@ -39,7 +39,7 @@ def together(whole: Finding, others: Sequence[Finding]) -> Finding:
     return replace(whole, verdict=verdict, interval=_interval([one.replication for one in every]))
 
 
-def together_row(whole: Row, others: Sequence[Row]) -> Row:
+def combined_row(whole: Row, others: Sequence[Row]) -> Row:
     """The same of a cell's row; one without a verdict has its interval all the same."""
     if whole.kind != "measured":
         return whole

@@ -157,7 +157,7 @@ class ServerOptions(Object, frozen=True, kw_only=True):
     traces_out: str | None = None
     sample: int = 100
     queue_times: bool = False
-    max_passages: int | None = None
+    max_queue_traces: int | None = None
 
 
 class LoadOptions(Object, frozen=True, kw_only=True):

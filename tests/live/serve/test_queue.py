@@ -9,7 +9,7 @@ import pytest
 from tools import queue_check, queue_waits
 
 from live.serve.serving import serving
-from shakedown.native.serving import Passages
+from shakedown.native.serving import QueueTraces
 
 
 @pytest.mark.parametrize("suite", ["tls1.3/x25519/p256/server", "wtls/rsa/rsa1024/server"])
@@ -38,7 +38,7 @@ def test_a_queue_is_not_timed_unasked():
         assert server.stop()["queue"] is None
 
 
-def passages(arrived_s, service_s, *, handshake=None, delay_s=0.0, beside_s=0.0):
+def traces(arrived_s, service_s, *, handshake=None, delay_s=0.0, beside_s=0.0):
     """Ways through a server that serves in turn, wakes up in `delay_s` and works `beside_s` after each."""
     taken_up, done, worked, free_s, sum_s = [], [], [], -math.inf, 0.0
     for at_s, work_s in zip(arrived_s, service_s, strict=True):
@@ -49,21 +49,21 @@ def passages(arrived_s, service_s, *, handshake=None, delay_s=0.0, beside_s=0.0)
         sum_s += work_s + beside_s
     numbers = np.arange(len(taken_up)) if handshake is None else np.array(handshake)
     first = np.isin(np.arange(len(numbers)), np.unique(numbers, return_index=True)[1])
-    return Passages(*map(np.array, (arrived_s, taken_up, done, worked)), handshake=numbers, is_first=first)
+    return QueueTraces(*map(np.array, (arrived_s, taken_up, done, worked)), handshake=numbers, is_first=first)
 
 
 def test_a_replay_has_the_waits_of_a_server_that_never_sleeps():
     generator = np.random.default_rng(1)
     arrived_s = np.cumsum(generator.exponential(1.0, 500))
     service_s = generator.uniform(0.2, 1.4, 500)
-    found = passages(arrived_s, service_s)
+    found = traces(arrived_s, service_s)
     shuffled = generator.permutation(500)
     waits_s = queue_waits.replayed_s(arrived_s[shuffled], service_s[shuffled])
     assert waits_s == pytest.approx((found.taken_up_s - found.arrived_s)[shuffled], abs=1e-9)
 
 
 def test_what_is_done_beside_is_the_message_before_its():
-    found = passages([0.0, 10.0, 20.0], [1.0, 2.0, 3.0], beside_s=0.5)
+    found = traces([0.0, 10.0, 20.0], [1.0, 2.0, 3.0], beside_s=0.5)
     assert queue_waits.services_s(found) == pytest.approx([1.5, 2.5, 3.5])
 
 
@@ -74,7 +74,7 @@ def test_what_waking_up_adds_is_taken_off(utilisation):
     count = 200_000
     arrived_s = np.cumsum(generator.exponential(1.0 / utilisation, count))
     service_s = generator.exponential(1.0, count)
-    found = queue_waits.messages(passages(arrived_s, service_s, delay_s=0.4))
+    found = queue_waits.messages(traces(arrived_s, service_s, delay_s=0.4))
     # M/M/1: the wait is ρ / (1 - ρ) services.
     assert found.queued_s == pytest.approx(utilisation / (1.0 - utilisation), rel=0.05)
     assert found.formula_s == pytest.approx(utilisation / (1.0 - utilisation), rel=0.05)
@@ -82,7 +82,7 @@ def test_what_waking_up_adds_is_taken_off(utilisation):
 
 
 def test_messages_of_a_handshake_belong_together():
-    found = passages([0.0, 1.5, 5.0, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
+    found = traces([0.0, 1.5, 5.0, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
     customers = queue_waits.handshakes(found)
     assert customers.service_s == pytest.approx([1.5, 2.5, 0.5])
     assert customers.rate_per_s == pytest.approx(3 / 9.0)
@@ -140,7 +140,7 @@ def test_first_messages_that_a_shared_processor_holds_up_wait_behind_a_second_on
 
 def test_first_messages_at_the_heels_of_second_ones_are_counted():
     # Handshake 7 begins 0.1 after the second message of 4; 9 does not.
-    found = passages([0.0, 1.5, 1.6, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
+    found = traces([0.0, 1.5, 1.6, 6.5, 9.0], [0.5, 1.0, 0.5, 2.0, 0.5], handshake=[4, 4, 7, 7, 9])
     share, by_chance = queue_waits.close_behind(found, 0.2)
     assert share == pytest.approx(1 / 3)
     assert by_chance == pytest.approx(1 - math.exp(-0.2 * 2 / 9.0))

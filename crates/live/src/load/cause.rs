@@ -39,14 +39,14 @@ impl Causes {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum Activity {
     Connecting,
     Handshaking,
     /// Waiting for the server's first byte.
     Awaiting,
 }
 
-impl Doing {
+impl Activity {
     fn as_str(self) -> &'static str {
         match self {
             Self::Connecting => "connect",
@@ -57,8 +57,8 @@ impl Doing {
 }
 
 /// The connection took too long.
-pub fn timeout(doing: Doing) -> String {
-    format!("timeout: {}", doing.as_str())
+pub fn timeout(activity: Activity) -> String {
+    format!("timeout: {}", activity.as_str())
 }
 
 /// The descriptor table is full.
@@ -67,7 +67,7 @@ pub const NO_PORT: &str = "no local port left";
 /// It was due, but the most connections allowed were open until the run ended.
 pub const NOT_STARTED: &str = "not started";
 
-pub fn of_io(error: &Error, doing: Doing) -> String {
+pub fn of_io(error: &Error, activity: Activity) -> String {
     match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => return NO_DESCRIPTOR.into(),
         Some(libc::EADDRNOTAVAIL) => return NO_PORT.into(),
@@ -76,11 +76,11 @@ pub fn of_io(error: &Error, doing: Doing) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => "connection refused".into(),
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
-            format!("connection reset: {}", doing.as_str())
+            format!("connection reset: {}", activity.as_str())
         }
-        ErrorKind::TimedOut => timeout(doing),
+        ErrorKind::TimedOut => timeout(activity),
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => "unreachable".into(),
-        kind => format!("{kind}: {}", doing.as_str()),
+        kind => format!("{kind}: {}", activity.as_str()),
     }
 }
 
@@ -98,11 +98,11 @@ const NOT_TLS: [&str; 6] = [
 pub const CERTIFICATE: &str = "certificate verify failed";
 
 /// The end of a connection that should not have ended.
-pub fn of_close(reason: &CloseReason, doing: Doing) -> String {
+pub fn of_close(reason: &CloseReason, activity: Activity) -> String {
     match reason {
         CloseReason::Failed(failure) => of_failure(failure),
         CloseReason::Local | CloseReason::Peer | CloseReason::Truncated => {
-            format!("closed by the server: {}", doing.as_str())
+            format!("closed by the server: {}", activity.as_str())
         }
     }
 }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn errors_of_the_system_have_names() {
-        let of = |number| of_io(&Error::from_raw_os_error(number), Doing::Connecting);
+        let of = |number| of_io(&Error::from_raw_os_error(number), Activity::Connecting);
         assert_eq!(of(libc::ECONNREFUSED), "connection refused");
         assert_eq!(of(libc::EMFILE), NO_DESCRIPTOR);
         assert_eq!(of(libc::EADDRNOTAVAIL), NO_PORT);

@@ -1,6 +1,6 @@
 //! One connection: a socket, an endpoint, and the times that count.
 
-use super::cause::{self, Doing};
+use super::cause::{self, Activity};
 use super::engine::thread_cpu;
 use super::pace::Pace;
 use super::sampling::Sample;
@@ -136,11 +136,11 @@ impl Connection {
         }
     }
 
-    pub fn doing(&self) -> Doing {
+    pub fn activity(&self) -> Activity {
         match self.phase {
-            Phase::Connecting => Doing::Connecting,
-            Phase::Handshaking => Doing::Handshaking,
-            Phase::AwaitingByte | Phase::AwaitingSession | Phase::Done => Doing::Awaiting,
+            Phase::Connecting => Activity::Connecting,
+            Phase::Handshaking => Activity::Handshaking,
+            Phase::AwaitingByte | Phase::AwaitingSession | Phase::Done => Activity::Awaiting,
         }
     }
 
@@ -211,9 +211,9 @@ impl Connection {
     pub fn timed_out(&self) -> String {
         match &self.rejected {
             Some(failure) if self.phase == Phase::Handshaking => {
-                format!("{}; rejected: {}", cause::timeout(self.doing()), failure.reason)
+                format!("{}; rejected: {}", cause::timeout(self.activity()), failure.reason)
             }
-            _ => cause::timeout(self.doing()),
+            _ => cause::timeout(self.activity()),
         }
     }
 
@@ -281,7 +281,7 @@ impl Connection {
                 // Anyone may have sent it: the right datagram may still arrive.
                 Event::Rejected(failure) => self.rejected = Some(failure),
                 Event::Closed(_) if self.phase == Phase::Done => {}
-                Event::Closed(reason) => end = Some(End::Failed(cause::of_close(&reason, self.doing()))),
+                Event::Closed(reason) => end = Some(End::Failed(cause::of_close(&reason, self.activity()))),
             }
         }
         let now = clock();
@@ -367,7 +367,7 @@ impl Connection {
     }
 
     fn failed(&self, error: &std::io::Error) -> End {
-        End::Failed(cause::of_io(error, self.doing()))
+        End::Failed(cause::of_io(error, self.activity()))
     }
 }
 

@@ -285,7 +285,7 @@ impl<'a> Engine<'a> {
         let mut socket = match Socket::connect(self.target.transport, self.target.address) {
             Ok(socket) => socket,
             Err(error) => {
-                let cause = cause::of_io(&error, cause::Doing::Connecting);
+                let cause = cause::of_io(&error, cause::Activity::Connecting);
                 self.tally.failed.add(&cause, 1);
                 starts.ended(start.client, self.now(), true);
                 return Ok(());

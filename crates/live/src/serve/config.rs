@@ -45,8 +45,8 @@ pub struct Config {
     pub sample: u64,
     /// Times how long messages of handshakes wait to be taken up, and what they and the wait for them cost.
     pub queue_times: bool,
-    /// Each worker records the queue times of at most N messages; [`super::Server::take_passages`] returns them.
-    pub max_passages: usize,
+    /// Each worker records the queue times of at most N messages; [`super::Server::take_queue_traces`] returns them.
+    pub max_queue_traces: usize,
 }
 
 impl Config {
@@ -67,7 +67,7 @@ impl Config {
             traces: None,
             sample: 100,
             queue_times: false,
-            max_passages: 0,
+            max_queue_traces: 0,
         }
     }
 

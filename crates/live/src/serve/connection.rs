@@ -33,7 +33,7 @@ const MAX_LINGER_BYTES: usize = 256 * 1024;
 static PAYLOAD: [u8; CHUNK_BYTES] = [b'.'; CHUNK_BYTES];
 
 /// What a worker lends to the connection whose turn it is.
-pub struct Tools<'a> {
+pub struct WorkerContext<'a> {
     pub epoch: Instant,
     pub config: &'a Config,
     pub tally: &'a Tally,
@@ -44,7 +44,7 @@ pub struct Tools<'a> {
     pub draining: bool,
 }
 
-impl Tools<'_> {
+impl WorkerContext<'_> {
     fn now(&self) -> Time {
         self.epoch.elapsed()
     }
@@ -52,7 +52,7 @@ impl Tools<'_> {
 
 /// What becomes of a connection after its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum Progress {
     /// The connection waits for its socket or its deadline.
     Wait,
     /// It has more to do at once.
@@ -163,71 +163,71 @@ impl Connection {
         self.phase == Phase::Established
     }
 
-    pub fn turn(&mut self, tools: &mut Tools<'_>) -> Turn {
+    pub fn turn(&mut self, context: &mut WorkerContext<'_>) -> Progress {
         for _ in 0..STEPS_PER_TURN {
-            if !self.flush(tools) {
-                return Turn::Over;
+            if !self.flush(context) {
+                return Progress::Over;
             }
             if self.waiting_bytes() > 0 {
                 // Only the socket can help.
-                return Turn::Wait;
+                return Progress::Wait;
             }
             match self.phase {
                 Phase::Closing => {
                     self.endpoint = None;
                     if self.ending && !self.readable || self.stream.shutdown(Shutdown::Write).is_err() {
-                        return Turn::Over;
+                        return Progress::Over;
                     }
                     self.phase = Phase::Lingering;
-                    self.due = tools.now() + LINGER;
+                    self.due = context.now() + LINGER;
                 }
                 Phase::Lingering => {
-                    if !self.discard(tools) {
-                        return Turn::Over;
+                    if !self.discard(context) {
+                        return Progress::Over;
                     }
                     if !self.readable {
-                        return Turn::Wait;
+                        return Progress::Wait;
                     }
                 }
                 Phase::Handshaking | Phase::Established => {
-                    if self.speak(tools) {
+                    if self.speak(context) {
                         continue;
                     }
                     if !self.readable {
-                        return Turn::Wait;
+                        return Progress::Wait;
                     }
-                    if !self.listen(tools) {
-                        return Turn::Over;
+                    if !self.listen(context) {
+                        return Progress::Over;
                     }
                 }
             }
         }
-        Turn::Again
+        Progress::Again
     }
 
     /// The server is stopping: a connection between two requests ends, one that has not asked yet has little time left.
-    pub fn drain(&mut self, tools: &mut Tools<'_>) -> Turn {
+    pub fn drain(&mut self, context: &mut WorkerContext<'_>) -> Progress {
         if self.is_idle() && self.answered {
-            return self.close(tools);
+            return self.close(context);
         }
         if self.phase == Phase::Established && !self.answered {
-            self.due = self.due.min(tools.now() + FIRST_REQUEST);
+            self.due = self.due.min(context.now() + FIRST_REQUEST);
         }
-        Turn::Wait
+        Progress::Wait
     }
 
     /// Ends an established connection in good order, or any other at once.
-    pub fn close(&mut self, tools: &mut Tools<'_>) -> Turn {
+    pub fn close(&mut self, context: &mut WorkerContext<'_>) -> Progress {
         if self.phase != Phase::Established {
-            return Turn::Over;
+            return Progress::Over;
         }
-        let now = tools.now();
+        let now = context.now();
         if let Some(endpoint) = &mut self.endpoint {
             endpoint.close(now);
         }
-        self.transmit(tools);
-        self.begin_closing(tools);
-        self.turn(tools)
+        self.transmit(context);
+        self.begin_closing(context);
+        self.turn(context)
     }
 
     fn waiting_bytes(&self) -> usize {
@@ -235,18 +235,20 @@ impl Connection {
     }
 
     /// Hands waiting output to the socket. False where the connection is broken.
-    fn flush(&mut self, tools: &Tools<'_>) -> bool {
+    fn flush(&mut self, context: &WorkerContext<'_>) -> bool {
         while self.sent < self.waiting.len() {
             match self.stream.write(&self.waiting[self.sent..]) {
-                Ok(0) => return self.broken(tools),
+                Ok(0) => return self.broken(context),
                 Ok(taken) => {
                     self.sent += taken;
-                    tools.tally.sent_bytes.add(taken as u64);
-                    self.progress(tools);
+                    context.tally.sent_bytes.add(taken as u64);
+                    self.progress(context);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.watch_writable(tools),
-                Err(_) => return self.broken(tools),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return self.watch_writable(context);
+                }
+                Err(_) => return self.broken(context),
             }
         }
         if !self.waiting.is_empty() {
@@ -257,36 +259,36 @@ impl Connection {
         true
     }
 
-    fn watch_writable(&mut self, tools: &Tools<'_>) -> bool {
+    fn watch_writable(&mut self, context: &WorkerContext<'_>) -> bool {
         if !std::mem::replace(&mut self.watches_writable, true) {
             let interest = Interest::READABLE | Interest::WRITABLE;
-            return tools.registry.reregister(&mut self.stream, self.token, interest).is_ok();
+            return context.registry.reregister(&mut self.stream, self.token, interest).is_ok();
         }
         true
     }
 
     /// An established connection that gets on is not silent.
-    fn progress(&mut self, tools: &Tools<'_>) {
+    fn progress(&mut self, context: &WorkerContext<'_>) {
         if self.phase == Phase::Established {
-            self.due = tools.now() + tools.config.idle_timeout;
+            self.due = context.now() + context.config.idle_timeout;
         }
     }
 
     /// Sends what the endpoint has to send; what the socket does not take waits.
-    fn transmit(&mut self, tools: &mut Tools<'_>) {
-        let now = tools.now();
-        tools.output.clear();
+    fn transmit(&mut self, context: &mut WorkerContext<'_>) {
+        let now = context.now();
+        context.output.clear();
         if let Some(endpoint) = &mut self.endpoint {
-            while endpoint.poll_transmit(now, tools.output) {}
+            while endpoint.poll_transmit(now, context.output) {}
         }
-        self.send(tools);
+        self.send(context);
     }
 
-    /// Sends `tools.output`.
-    fn send(&mut self, tools: &mut Tools<'_>) {
+    /// Sends `context.output`.
+    fn send(&mut self, context: &mut WorkerContext<'_>) {
         let mut taken = 0;
-        while self.waiting.is_empty() && taken < tools.output.len() {
-            match self.stream.write(&tools.output[taken..]) {
+        while self.waiting.is_empty() && taken < context.output.len() {
+            match self.stream.write(&context.output[taken..]) {
                 Ok(0) => break,
                 Ok(bytes) => taken += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -294,30 +296,30 @@ impl Connection {
                 Err(_) => break,
             }
         }
-        tools.tally.sent_bytes.add(taken as u64);
+        context.tally.sent_bytes.add(taken as u64);
         if taken > 0 {
-            self.progress(tools);
+            self.progress(context);
         }
-        self.waiting.extend_from_slice(&tools.output[taken..]);
-        tools.output.clear();
+        self.waiting.extend_from_slice(&context.output[taken..]);
+        context.output.clear();
     }
 
     /// Produces the next piece of a response. False if there is none.
-    fn speak(&mut self, tools: &mut Tools<'_>) -> bool {
+    fn speak(&mut self, context: &mut WorkerContext<'_>) -> bool {
         if self.phase != Phase::Established {
             return false;
         }
         // Head and payload share a record, as from other servers.
         let mut head = Vec::new();
         if self.payload_left_bytes == 0 && !self.close_after {
-            let Some(answer) = self.exchange.answer(tools.config.payload_bytes, tools.draining) else {
+            let Some(answer) = self.exchange.answer(context.config.payload_bytes, context.draining) else {
                 return false;
             };
-            tools.tally.answers.add(1);
+            context.tally.answers.add(1);
             self.answered = true;
             self.payload_left_bytes = answer.payload_bytes;
             self.close_after = answer.close;
-            self.progress(tools);
+            self.progress(context);
             head = answer.head;
         }
         let mut made = 0;
@@ -327,10 +329,10 @@ impl Connection {
             let bytes = usize::try_from(self.payload_left_bytes.min(room as u64)).unwrap_or(room);
             let payload = &PAYLOAD[..bytes];
             let written = if head.is_empty() {
-                self.write(tools, payload)
+                self.write(context, payload)
             } else {
                 head.extend_from_slice(payload);
-                self.write(tools, &std::mem::take(&mut head))
+                self.write(context, &std::mem::take(&mut head))
             };
             if !written {
                 return true;
@@ -339,73 +341,73 @@ impl Connection {
             made += bytes;
         }
         if self.payload_left_bytes == 0 && self.close_after {
-            let now = tools.now();
+            let now = context.now();
             if let Some(endpoint) = &mut self.endpoint {
                 endpoint.close(now);
             }
-            self.transmit(tools);
-            self.begin_closing(tools);
+            self.transmit(context);
+            self.begin_closing(context);
             return true;
         }
-        self.transmit(tools);
+        self.transmit(context);
         true
     }
 
     /// Hands application data to the stack. False where it does not take it: the connection is then being closed.
-    fn write(&mut self, tools: &mut Tools<'_>, data: &[u8]) -> bool {
-        let now = tools.now();
+    fn write(&mut self, context: &mut WorkerContext<'_>, data: &[u8]) -> bool {
+        let now = context.now();
         let taken = self.endpoint.as_mut().is_some_and(|endpoint| endpoint.write(now, data).is_ok());
         if !taken {
-            self.transmit(tools);
-            self.begin_closing(tools);
+            self.transmit(context);
+            self.begin_closing(context);
         }
         taken
     }
 
     /// Reads once and lets the endpoint work. False where the connection is over.
-    fn listen(&mut self, tools: &mut Tools<'_>) -> bool {
-        if !tools.config.queue_times || self.phase != Phase::Handshaking {
-            let received = self.stream.read(tools.input);
-            return self.hear(tools, received);
+    fn listen(&mut self, context: &mut WorkerContext<'_>) -> bool {
+        if !context.config.queue_times || self.phase != Phase::Handshaking {
+            let received = self.stream.read(context.input);
+            return self.hear(context, received);
         }
         let begun = Instant::now();
-        let (received, waited) = match stamped::receive_chunk(&self.stream, tools.input) {
+        let (received, waited) = match stamped::receive_chunk(&self.stream, context.input) {
             Ok(received) => (Ok(received.bytes), received.waited.filter(|_| received.bytes > 0)),
             Err(error) => (Err(error), None),
         };
-        let goes_on = self.hear(tools, received);
+        let goes_on = self.hear(context, received);
         if let Some(waited) = waited {
-            let at = begun.duration_since(tools.epoch);
-            self.queued_times.message(self.place, at, waited, begun.elapsed(), tools.tally);
+            let at = begun.duration_since(context.epoch);
+            self.queued_times.message(self.place, at, waited, begun.elapsed(), context.tally);
             // The same bytes may hold the connection's end.
             if self.completed {
-                self.queued_times.handshake(tools.tally);
+                self.queued_times.handshake(context.tally);
             }
         }
         goes_on
     }
 
     /// Lets the endpoint work on what was read. False where the connection is over.
-    fn hear(&mut self, tools: &mut Tools<'_>, received: io::Result<usize>) -> bool {
+    fn hear(&mut self, context: &mut WorkerContext<'_>, received: io::Result<usize>) -> bool {
         match received {
             Ok(0) => {
-                let now = tools.now();
+                let now = context.now();
                 if let Some(endpoint) = &mut self.endpoint {
                     endpoint.handle_close(now);
                 }
-                self.collect(tools);
+                self.collect(context);
                 if self.phase == Phase::Handshaking {
-                    tools.tally.fail(cause::DISCONNECTED);
+                    context.tally.fail(cause::DISCONNECTED);
                 }
                 false
             }
             Ok(bytes) => {
-                tools.tally.received_bytes.add(bytes as u64);
-                if bytes < tools.input.len() && !self.ending {
+                context.tally.received_bytes.add(bytes as u64);
+                if bytes < context.input.len() && !self.ending {
                     // Readiness is reported again when more comes; the end of the stream, once.
                     self.readable = false;
                 }
-                self.take(tools, bytes);
+                self.take(context, bytes);
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
@@ -413,49 +415,49 @@ impl Connection {
                 self.readable = false;
                 true
             }
-            Err(_) => self.broken(tools),
+            Err(_) => self.broken(context),
         }
     }
 
     /// Lets the endpoint work on input.
-    fn take(&mut self, tools: &mut Tools<'_>, bytes: usize) {
+    fn take(&mut self, context: &mut WorkerContext<'_>, bytes: usize) {
         let handshaking = self.phase == Phase::Handshaking;
         let begun = Instant::now();
-        let now = begun.duration_since(tools.epoch);
-        tools.output.clear();
+        let now = begun.duration_since(context.epoch);
+        context.output.clear();
         if let Some(endpoint) = &mut self.endpoint {
-            endpoint.handle_input(now, &tools.input[..bytes]);
-            while endpoint.poll_transmit(now, tools.output) {}
+            endpoint.handle_input(now, &context.input[..bytes]);
+            while endpoint.poll_transmit(now, context.output) {}
         }
         if handshaking {
             self.busy += begun.elapsed();
         }
-        self.send(tools);
-        self.collect(tools);
+        self.send(context);
+        self.collect(context);
     }
 
     /// Takes what has happened from the endpoint.
-    fn collect(&mut self, tools: &mut Tools<'_>) {
+    fn collect(&mut self, context: &mut WorkerContext<'_>) {
         while let Some(event) = self.endpoint.as_mut().and_then(|endpoint| endpoint.poll_event()) {
             match event {
-                Event::Established(negotiated) => self.establish(tools, &negotiated),
+                Event::Established(negotiated) => self.establish(context, &negotiated),
                 Event::Data(data) => self.exchange.take(&data),
                 // Of datagrams only.
                 Event::Rejected(_) => {}
-                Event::Closed(reason) => self.ended(tools, &reason),
+                Event::Closed(reason) => self.ended(context, &reason),
             }
         }
     }
 
-    fn establish(&mut self, tools: &mut Tools<'_>, negotiated: &Negotiated) {
-        let now = tools.now();
+    fn establish(&mut self, context: &mut WorkerContext<'_>, negotiated: &Negotiated) {
+        let now = context.now();
         self.phase = Phase::Established;
         self.completed = true;
-        self.due = now + tools.config.idle_timeout;
-        if tools.draining {
+        self.due = now + context.config.idle_timeout;
+        if context.draining {
             self.due = self.due.min(now + FIRST_REQUEST);
         }
-        let tally = tools.tally;
+        let tally = context.tally;
         let counter = if negotiated.resumed { &tally.resumed } else { &tally.full };
         counter.add(1);
         lock(&tally.handshakes).record(now.saturating_sub(self.started));
@@ -463,33 +465,33 @@ impl Connection {
         if let Some((recording, (sampler, peer))) = self.endpoint.as_mut().and_then(Watched::finish) {
             sampler.keep(&recording, negotiated, Some(peer), tally);
         }
-        if tools.config.payload_when == PayloadWhen::Handshake {
-            self.payload_left_bytes = tools.config.payload_bytes;
+        if context.config.payload_when == PayloadWhen::Handshake {
+            self.payload_left_bytes = context.config.payload_bytes;
         }
     }
 
-    fn ended(&mut self, tools: &mut Tools<'_>, reason: &CloseReason) {
+    fn ended(&mut self, context: &mut WorkerContext<'_>, reason: &CloseReason) {
         if self.phase == Phase::Handshaking {
-            tools.tally.fail(match reason {
+            context.tally.fail(match reason {
                 CloseReason::Truncated => cause::DISCONNECTED,
                 CloseReason::Peer | CloseReason::Local => cause::CLOSED,
                 CloseReason::Failed(failure) => failure.alert.as_deref().unwrap_or(cause::PROTOCOL),
             });
         }
         // Its alert has been sent by `take`.
-        self.begin_closing(tools);
+        self.begin_closing(context);
     }
 
-    fn begin_closing(&mut self, tools: &Tools<'_>) {
+    fn begin_closing(&mut self, context: &WorkerContext<'_>) {
         self.phase = Phase::Closing;
         self.payload_left_bytes = 0;
         self.exchange = Exchange::default();
-        self.due = tools.now() + LINGER;
+        self.due = context.now() + LINGER;
     }
 
     /// Reads on to the end of the peer's side. False once it is there, or too much has come.
-    fn discard(&mut self, tools: &mut Tools<'_>) -> bool {
-        match self.stream.read(tools.input) {
+    fn discard(&mut self, context: &mut WorkerContext<'_>) -> bool {
+        match self.stream.read(context.input) {
             Ok(0) => false,
             Ok(bytes) => {
                 self.discarded += bytes;
@@ -504,9 +506,9 @@ impl Connection {
         }
     }
 
-    fn broken(&self, tools: &Tools<'_>) -> bool {
+    fn broken(&self, context: &WorkerContext<'_>) -> bool {
         if self.phase == Phase::Handshaking {
-            tools.tally.fail(cause::DISCONNECTED);
+            context.tally.fail(cause::DISCONNECTED);
         }
         false
     }

@@ -3,7 +3,7 @@
 use super::config::{Config, PayloadWhen};
 use super::tally::{Queued, Tally, cause, lock};
 use super::traces::{HandshakeRecording, Sampler};
-use super::worker::Orders;
+use super::worker::ShutdownSignal;
 use crate::stamped::{self, Stamped};
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -35,7 +35,7 @@ pub struct Parts {
     /// Says which handshakes are recorded.
     pub sampler: Option<Arc<Sampler>>,
     pub tally: Arc<Tally>,
-    pub orders: Arc<Orders>,
+    pub shutdown: Arc<ShutdownSignal>,
     /// Handshakes in progress of which something is remembered here.
     pub max_handshakes: usize,
 }
@@ -118,8 +118,8 @@ impl DatagramWorker {
                 self.parts.tally.wakes(self.now());
             }
             self.readable |= events.iter().any(|event| event.token() == SOCKET && event.is_readable());
-            let orders = self.parts.orders.get();
-            if orders >= Orders::DRAIN && self.drain_until.is_none() {
+            let shutdown = self.parts.shutdown.get();
+            if shutdown >= ShutdownSignal::DRAIN && self.drain_until.is_none() {
                 self.drain_until = Some(self.now() + self.parts.config.drain_timeout);
             }
             self.flush();
@@ -136,8 +136,8 @@ impl DatagramWorker {
                 self.settle();
             }
             let drained = self.drain_until.is_some_and(|until| self.begun.is_empty() || now >= until);
-            if drained || orders >= Orders::STOP {
-                self.end(orders);
+            if drained || shutdown >= ShutdownSignal::STOP {
+                self.end(shutdown);
                 return Ok(());
             }
         }
@@ -156,12 +156,12 @@ impl DatagramWorker {
     }
 
     /// Says goodbye to everybody.
-    fn end(&mut self, orders: u8) {
+    fn end(&mut self, shutdown: u8) {
         let now = self.now();
         for _ in 0..self.begun.len() {
             self.parts.tally.fail(cause::STOPPED);
         }
-        if orders >= Orders::STOP {
+        if shutdown >= ShutdownSignal::STOP {
             self.parts.tally.cut.add(self.established.len() as u64);
         }
         for peer in std::mem::take(&mut self.established) {

@@ -23,4 +23,4 @@ pub use config::{Config, PayloadWhen, ServeError};
 pub use request::Request;
 pub use server::Server;
 pub use summary::{Handshakes, Queue, Summary, Times};
-pub use tally::Passage;
+pub use tally::QueueTrace;

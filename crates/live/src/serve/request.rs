@@ -28,7 +28,7 @@ pub struct Request {
     pub traces_out: Option<PathBuf>,
     pub sample: Option<u64>,
     pub queue_times: Option<bool>,
-    pub max_passages: Option<usize>,
+    pub max_queue_traces: Option<usize>,
 }
 
 impl Request {
@@ -54,7 +54,7 @@ impl Request {
             traces: self.traces_out,
             sample: self.sample.unwrap_or(defaults.sample),
             queue_times: self.queue_times.unwrap_or(defaults.queue_times),
-            max_passages: self.max_passages.unwrap_or(defaults.max_passages),
+            max_queue_traces: self.max_queue_traces.unwrap_or(defaults.max_queue_traces),
             ..defaults
         })
     }

@@ -4,9 +4,9 @@ use super::config::{Config, ServeError};
 use super::datagrams::{self, DatagramWorker};
 use super::exporter::Exporter;
 use super::summary::Summary;
-use super::tally::{Passage, Tally, lock};
+use super::tally::{QueueTrace, Tally, lock};
 use super::traces::Sampler;
-use super::worker::{Orders, Parts, Worker};
+use super::worker::{Parts, ShutdownSignal, Worker};
 use crate::socket;
 use mio::Waker;
 use shakedown_certs::supplied::AnyIdentity;
@@ -29,7 +29,7 @@ pub struct Server {
     roots: Vec<Vec<u8>>,
     epoch: Instant,
     config: Arc<Config>,
-    orders: Arc<Orders>,
+    shutdown: Arc<ShutdownSignal>,
     wakers: Vec<Waker>,
     workers: Vec<JoinHandle<io::Result<()>>>,
     tallies: Arc<[Arc<Tally>]>,
@@ -56,14 +56,14 @@ impl Server {
         let workers = config.workers.max(1);
         let epoch = Instant::now();
         let tallies: Arc<[Arc<Tally>]> =
-            (0..workers).map(|_| Arc::new(Tally::keeping(config.max_passages))).collect();
+            (0..workers).map(|_| Arc::new(Tally::keeping(config.max_queue_traces))).collect();
         let config = Arc::new(config);
         let mut server = Self {
             address: config.listen,
             stack,
             roots,
             epoch,
-            orders: Arc::default(),
+            shutdown: Arc::default(),
             wakers: Vec::new(),
             workers: Vec::new(),
             tallies: Arc::clone(&tallies),
@@ -86,7 +86,7 @@ impl Server {
                         acceptor: Arc::clone(&acceptor),
                         sampler: sampler.clone(),
                         tally: Arc::clone(tally),
-                        orders: Arc::clone(&server.orders),
+                        shutdown: Arc::clone(&server.shutdown),
                         max_handshakes: config.max_handshakes.div_ceil(workers).max(1),
                         max_connections: max_connections.div_ceil(workers).max(1),
                     };
@@ -115,7 +115,7 @@ impl Server {
                         config: Arc::clone(&config),
                         sampler: sampler.clone(),
                         tally: Arc::clone(tally),
-                        orders: Arc::clone(&server.orders),
+                        shutdown: Arc::clone(&server.shutdown),
                         max_handshakes: limits.handshakes,
                     };
                     let system = |error| ServeError::System { what: "a worker", error };
@@ -187,15 +187,15 @@ impl Server {
 
     /// Accepts nothing new, ends idle connections, and gives the others the time that they are allowed.
     pub fn stop(&self) {
-        self.order(Orders::DRAIN);
+        self.shut_down(ShutdownSignal::DRAIN);
     }
 
     pub fn cut(&self) {
-        self.order(Orders::STOP);
+        self.shut_down(ShutdownSignal::STOP);
     }
 
-    fn order(&self, order: u8) {
-        self.orders.give(order);
+    fn shut_down(&self, request: u8) {
+        self.shutdown.raise(request);
         for waker in &self.wakers {
             // A worker that has ended needs no waking.
             let _ = waker.wake();
@@ -247,8 +247,8 @@ impl Server {
     }
 
     /// The ways of messages through the queue that were kept since they were taken last; each worker's in order.
-    pub fn take_passages(&self) -> Vec<Passage> {
-        self.tallies.iter().flat_map(|tally| std::mem::take(&mut *lock(&tally.passages))).collect()
+    pub fn take_queue_traces(&self) -> Vec<QueueTrace> {
+        self.tallies.iter().flat_map(|tally| std::mem::take(&mut *lock(&tally.traces))).collect()
     }
 
     /// What it has counted so far.

@@ -120,7 +120,7 @@ impl QueueTimes {
 
 /// One message's way through the queue, to replay what a worker did; nanoseconds since the server began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct QueueTrace {
     /// When it arrived, by the kernel's time stamp.
     pub arrived_ns: u64,
     /// When the worker took it up.
@@ -162,9 +162,9 @@ impl Queued {
             queue.message_wait.record(waited);
             queue.message_service.record(served);
         }
-        let mut passages = lock(&tally.passages);
-        if passages.len() < tally.max_passages {
-            passages.push(Passage {
+        let mut traces = lock(&tally.traces);
+        if traces.len() < tally.max_queue_traces {
+            traces.push(QueueTrace {
                 arrived_ns: nanoseconds(taken_up.saturating_sub(waited)),
                 taken_up_ns: nanoseconds(taken_up),
                 done_ns: nanoseconds(taken_up + served),
@@ -237,10 +237,10 @@ pub struct Tally {
     pub busy: Mutex<Durations>,
     /// How the queue of messages went, where that is timed.
     pub queue: Mutex<QueueTimes>,
-    /// Each of the latest messages' way through it, where that is kept: at most `max_passages`.
-    pub passages: Mutex<Vec<Passage>>,
+    /// Each of the latest messages' way through it, where that is kept: at most `max_queue_traces`.
+    pub traces: Mutex<Vec<QueueTrace>>,
     /// Beyond, messages are counted only.
-    pub max_passages: usize,
+    pub max_queue_traces: usize,
     /// Nanoseconds in which the worker had something to do until it slept last, where that is timed.
     pub worked_ns: Counter,
     /// Since when it has something to do, in nanoseconds since the server began; or [`ASLEEP`].
@@ -259,8 +259,8 @@ pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Tally {
     /// A worker that records the queue times of at most N messages.
-    pub fn keeping(max_passages: usize) -> Self {
-        Self { max_passages, ..Self::default() }
+    pub fn keeping(max_queue_traces: usize) -> Self {
+        Self { max_queue_traces, ..Self::default() }
     }
 
     /// The worker has something to do from now on; `now` counts from the server's beginning, as below.
@@ -329,8 +329,8 @@ mod tests {
         tally.wakes(20 * MS);
         queued.message(7, 20 * MS, MS, 2 * MS, &tally);
         queued.message(7, 30 * MS, MS, 2 * MS, &tally);
-        let kept = lock(&tally.passages);
-        let of = |arrived: u64, taken_up: u64, done: u64, worked: u64, is_first| Passage {
+        let kept = lock(&tally.traces);
+        let of = |arrived: u64, taken_up: u64, done: u64, worked: u64, is_first| QueueTrace {
             arrived_ns: arrived * 1_000_000,
             taken_up_ns: taken_up * 1_000_000,
             done_ns: done * 1_000_000,

@@ -6,7 +6,7 @@
 //! again. Only the poll blocks.
 
 use super::config::Config;
-use super::connection::{Connection, Tools, Turn};
+use super::connection::{Connection, Progress, WorkerContext};
 use super::tally::{Tally, cause};
 use super::timers::Timers;
 use super::traces::Sampler;
@@ -47,17 +47,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The shutdown request to a server's workers; 0: none.
 #[derive(Debug, Default)]
-pub struct Orders(AtomicU8);
+pub struct ShutdownSignal(AtomicU8);
 
-impl Orders {
+impl ShutdownSignal {
     /// Stop accepting, and wait for open connections.
     pub const DRAIN: u8 = 1;
     /// Close all connections immediately.
     pub const STOP: u8 = 2;
 
     /// Raises the request; it is never lowered.
-    pub fn give(&self, order: u8) {
-        self.0.fetch_max(order, Ordering::SeqCst);
+    pub fn raise(&self, request: u8) {
+        self.0.fetch_max(request, Ordering::SeqCst);
     }
 
     pub fn get(&self) -> u8 {
@@ -72,7 +72,7 @@ pub struct Parts {
     pub acceptor: Arc<dyn Acceptor>,
     pub sampler: Option<Arc<Sampler>>,
     pub tally: Arc<Tally>,
-    pub orders: Arc<Orders>,
+    pub shutdown: Arc<ShutdownSignal>,
     pub max_handshakes: usize,
     pub max_connections: usize,
 }
@@ -259,7 +259,7 @@ impl Worker {
 
     fn is_done(&self) -> bool {
         match self.drain_until {
-            _ if self.parts.orders.get() >= Orders::STOP => true,
+            _ if self.parts.shutdown.get() >= ShutdownSignal::STOP => true,
             None => false,
             Some(until) => {
                 self.connections.len() == 0 && self.listener.is_none() || self.parts.epoch.elapsed() >= until
@@ -269,14 +269,14 @@ impl Worker {
 
     /// Begins the shutdown if it was requested.
     fn obey(&mut self) {
-        if self.parts.orders.get() < Orders::DRAIN || self.drain_until.is_some() {
+        if self.parts.shutdown.get() < ShutdownSignal::DRAIN || self.drain_until.is_some() {
             return;
         }
         self.drain_until = Some(self.parts.epoch.elapsed() + self.parts.config.drain_timeout);
         // Clients in the accept queue already have a connection.
         self.accept = Accept::Ready;
         for key in self.connections.keys() {
-            self.with(key, |connection, tools| connection.drain(tools));
+            self.with(key, |connection, context| connection.drain(context));
         }
     }
 
@@ -379,19 +379,19 @@ impl Worker {
 
     /// Processes a connection and records the result.
     fn turn(&mut self, key: usize) {
-        self.with(key, |connection, tools| {
+        self.with(key, |connection, context| {
             connection.queued = false;
-            connection.turn(tools)
+            connection.turn(context)
         });
     }
 
     fn close(&mut self, key: usize) {
-        self.with(key, |connection, tools| connection.close(tools));
+        self.with(key, |connection, context| connection.close(context));
     }
 
-    fn with(&mut self, key: usize, work: impl FnOnce(&mut Connection, &mut Tools<'_>) -> Turn) {
+    fn with(&mut self, key: usize, work: impl FnOnce(&mut Connection, &mut WorkerContext<'_>) -> Progress) {
         let Some(connection) = self.connections.get(key) else { return };
-        let mut tools = Tools {
+        let mut context = WorkerContext {
             epoch: self.parts.epoch,
             config: &self.parts.config,
             tally: &self.parts.tally,
@@ -401,17 +401,17 @@ impl Worker {
             draining: self.drain_until.is_some(),
         };
         let handshaking = connection.is_handshaking();
-        let turn = work(connection, &mut tools);
+        let progress = work(connection, &mut context);
         if handshaking && !connection.is_handshaking() {
             self.handshakes.remove(&connection.place);
             self.parts.tally.handshaking.remove();
         }
         let due = connection.due;
         self.timers.set(key, &mut connection.deadline, due);
-        match turn {
-            Turn::Wait => {}
-            Turn::Again => self.enqueue(key),
-            Turn::Over => self.remove(key),
+        match progress {
+            Progress::Wait => {}
+            Progress::Again => self.enqueue(key),
+            Progress::Over => self.remove(key),
         }
     }
 

@@ -49,7 +49,7 @@ impl Member {
         &mut self,
         now: Ns,
         at: At<'_>,
-        (direction, bytes, parcel): (Direction, u32, P),
+        (direction, bytes, in_flight): (Direction, u32, P),
         cells: &mut Cells<P>,
     ) -> bool {
         let queued = self.queued[way(direction)] + u64::from(bytes);
@@ -60,7 +60,7 @@ impl Member {
         let who = Who { number: at.number, slot: at.slot, entry: at.of.entry };
         let airtime = at.of.airtime(direction, bytes);
         let silence = at.of.silence(direction, airtime);
-        let packet = Packet { who, direction, bytes, airtime, silence, parcel };
+        let packet = Packet { who, direction, bytes, airtime, silence, in_flight };
         let medium = &mut cells.media[at.cell as usize];
         cells.touched.push(at.cell);
         if self.radio == Radio::Connected {
@@ -95,9 +95,9 @@ impl Member {
                 *self = Self::default();
                 unsent.refused = medium.forget(at.number) as u64;
             }
-            Verdict::Sent { packet: Packet { direction, bytes, parcel, .. }, from } => {
+            Verdict::Sent { packet: Packet { direction, bytes, in_flight, .. }, from } => {
                 self.queued[way(direction)] -= u64::from(bytes);
-                if let Fate::Dropped(cause) = path.offer(direction, from, Unit::new(bytes, parcel)) {
+                if let Fate::Dropped(cause) = path.offer(direction, from, Unit::new(bytes, in_flight)) {
                     unsent.dropped = Some(cause);
                 }
             }

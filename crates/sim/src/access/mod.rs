@@ -59,7 +59,7 @@ pub struct Packet<P> {
     pub airtime: Ns,
     /// The silence that its sender's duty cycle asks for after it.
     pub silence: Ns,
-    pub parcel: P,
+    pub in_flight: P,
 }
 
 /// What a medium has decided.

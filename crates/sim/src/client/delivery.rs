@@ -1,6 +1,6 @@
 //! Parcels that a client and its end of the server send and receive, and timers that send them again.
 
-use super::{Accepted, Body, Client, Parcel, Place, Shared, Transport, side};
+use super::{Accepted, Body, Client, InFlight, Place, Shared, Transport, side};
 use crate::access::Verdict;
 use crate::datagram::Reaction;
 use crate::handshake::Plan;
@@ -20,7 +20,7 @@ pub(crate) struct Admits {
 impl Client {
     /// What comes now, if anything is there as a whole.
     #[inline]
-    pub fn take(&mut self, now: Ns) -> Option<(Direction, Parcel)> {
+    pub fn take(&mut self, now: Ns) -> Option<(Direction, InFlight)> {
         let path = self.path.as_mut()?;
         loop {
             let [up, down] = self.arrives;
@@ -30,13 +30,13 @@ impl Client {
             }
             let taken = path.way(direction).take(due);
             self.arrives[side(direction)] = path.due(direction);
-            if let Some((_, Unit { payload: Some(parcel), .. })) = taken {
-                return Some((direction, parcel));
+            if let Some((_, Unit { payload: Some(in_flight), .. })) = taken {
+                return Some((direction, in_flight));
             }
         }
     }
 
-    /// Hands a parcel over without a link.
+    /// Hands a in_flight over without a link.
     #[inline]
     pub(super) fn hand_over(
         &mut self,
@@ -45,15 +45,15 @@ impl Client {
         body: Body,
         shared: &mut Shared<'_>,
     ) {
-        let parcel = Parcel { slot: self.slot, generation: self.generation, body };
+        let in_flight = InFlight { slot: self.slot, generation: self.generation, body };
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);
-        shared.instant.push_back((direction, parcel));
+        shared.instant.push_back((direction, in_flight));
     }
 
-    /// Puts a parcel on its way.
+    /// Puts a in_flight on its way.
     ///
-    /// All of it where it is called, from what the parcel is made of to the list of what is under way: a parcel that is put
+    /// All of it where it is called, from what the in_flight is made of to the list of what is under way: a in_flight that is put
     /// together in memory and copied at once makes the processor wait.
     #[inline(always)]
     fn put(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
@@ -65,17 +65,17 @@ impl Client {
             self.hand_over(direction, bytes, body, shared);
             return;
         };
-        let parcel = Parcel { slot: self.slot, generation: self.generation, body };
+        let in_flight = InFlight { slot: self.slot, generation: self.generation, body };
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);
-        let fate = path.offer(direction, now, Unit::new(bytes, parcel));
+        let fate = path.offer(direction, now, Unit::new(bytes, in_flight));
         self.arrives[side(direction)] = path.due(direction);
         if let Fate::Dropped(cause) = fate {
             shared.traffic.dropped[cause as usize] += 1;
         }
     }
 
-    /// Puts a parcel on its way.
+    /// Puts a in_flight on its way.
     pub(super) fn offer(
         &mut self,
         now: Ns,
@@ -87,20 +87,20 @@ impl Client {
         self.put(now, direction, bytes, body, shared);
     }
 
-    /// Gives a parcel to the cell.
+    /// Gives a in_flight to the cell.
     #[inline(never)]
     fn contend(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
         let Some(at) = self.at(shared.classes) else { return };
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);
-        let parcel = Parcel { slot: self.slot, generation: self.generation, body };
-        if !self.member.send(now, at, (direction, bytes, parcel), &mut shared.cells) {
+        let in_flight = InFlight { slot: self.slot, generation: self.generation, body };
+        if !self.member.send(now, at, (direction, bytes, in_flight), &mut shared.cells) {
             shared.traffic.dropped[Drop::QueueFull as usize] += 1;
         }
     }
 
     /// Carries out what its cell has decided about it.
-    pub fn obey(&mut self, now: Ns, verdict: Verdict<Parcel>, shared: &mut Shared<'_>) {
+    pub fn obey(&mut self, now: Ns, verdict: Verdict<InFlight>, shared: &mut Shared<'_>) {
         let Some(at) = self.at(shared.classes) else { return };
         let Some(path) = &mut self.path else { return };
         let unsent = self.member.obey(now, at, verdict, path, &mut shared.cells);
@@ -153,12 +153,12 @@ impl Client {
         &mut self,
         now: Ns,
         direction: Direction,
-        parcel: &Parcel,
+        in_flight: &InFlight,
         plan: &Plan,
         admits: Admits,
         shared: &mut Shared<'_>,
     ) -> Result<(), Cause> {
-        if parcel.generation != self.generation || !self.is_active {
+        if in_flight.generation != self.generation || !self.is_active {
             return Ok(());
         }
         let receiver = side(direction.reverse());
@@ -166,12 +166,12 @@ impl Client {
             return Ok(());
         }
         if !NETWORK {
-            if let Body::Bytes(bytes) = parcel.body {
+            if let Body::Bytes(bytes) = in_flight.body {
                 self.come[receiver] += bytes;
             }
             return Ok(());
         }
-        match (&mut self.transport, &parcel.body) {
+        match (&mut self.transport, &in_flight.body) {
             (Transport::Ideal, Body::Bytes(bytes)) => {
                 self.come[receiver] += bytes;
                 Ok(())
@@ -220,12 +220,12 @@ impl Client {
         Ok(())
     }
 
-    /// True where a parcel that has come would begin a connection at a server with so much room.
-    pub fn opens(&self, parcel: &Parcel, admits: Admits) -> bool {
+    /// True where a in_flight that has come would begin a connection at a server with so much room.
+    pub fn opens(&self, in_flight: &InFlight, admits: Admits) -> bool {
         match &self.transport {
             Transport::Stream(ends) => {
                 let is_new = matches!(ends[1].state(), State::Listening | State::TimedOut | State::Reset);
-                is_new && parcel.body.is_syn() && admits.connection
+                is_new && in_flight.body.is_syn() && admits.connection
             }
             _ => self.accepted == Accepted::No && admits.handshake,
         }

@@ -2,12 +2,12 @@
 //! flight.
 
 mod delivery;
-mod parcel;
+mod in_flight;
 mod shared;
 mod work;
 
 pub(crate) use delivery::Admits;
-pub(crate) use parcel::{Body, Parcel, Place};
+pub(crate) use in_flight::{Body, InFlight, Place};
 pub(crate) use shared::{Shared, Spare, Traffic};
 
 use crate::access::{At, Member};
@@ -124,7 +124,7 @@ pub(crate) struct Client {
     /// The sides, the client's first.
     pub sides: [Progress; 2],
     pub transport: Transport,
-    pub path: Option<Box<Path<Parcel>>>,
+    pub path: Option<Box<Path<InFlight>>>,
     pub cell: Option<u32>,
     pub member: Member,
     pub clock: Jiffies,
@@ -249,7 +249,7 @@ impl Client {
     }
 
     /// Sets the path for all of its attempts.
-    pub fn takes_path(&mut self, path: Option<Box<Path<Parcel>>>) {
+    pub fn takes_path(&mut self, path: Option<Box<Path<InFlight>>>) {
         self.path = path;
         self.member = Member::default();
         self.arrives = [NEVER; 2];
@@ -262,7 +262,7 @@ impl Client {
     }
 
     /// Releases its path.
-    pub fn leaves_path(&mut self) -> Option<Box<Path<Parcel>>> {
+    pub fn leaves_path(&mut self) -> Option<Box<Path<InFlight>>> {
         self.arrives = [NEVER; 2];
         self.path.take()
     }

@@ -1,6 +1,6 @@
 //! What all clients use in turn, and what those that are gone have left.
 
-use super::{Parcel, Transport};
+use super::{InFlight, Transport};
 use crate::access::Cells;
 use crate::checked::Class;
 use crate::scenario::Flush;
@@ -28,13 +28,13 @@ pub(crate) struct Shared<'a> {
     pub flush: Flush,
     pub server_clock: Jiffies,
     pub classes: &'a [Class],
-    pub cells: Cells<Parcel>,
+    pub cells: Cells<InFlight>,
     pub traffic: Traffic,
     pub spare: Spare,
     /// Packets that a TCP has just sent.
     pub out: Vec<Packet>,
     /// What is handed over without a link.
-    pub instant: VecDeque<(Direction, Parcel)>,
+    pub instant: VecDeque<(Direction, InFlight)>,
 }
 
 /// What clients that are gone have left, for others to use: in a steady load nothing is allocated, and what is used next
@@ -44,7 +44,7 @@ pub(crate) struct Shared<'a> {
 pub(crate) struct Spare {
     connections: Vec<Box<[Tcp; 2]>>,
     /// By class: paths of different bearers are different.
-    paths: Vec<Vec<Box<Path<Parcel>>>>,
+    paths: Vec<Vec<Box<Path<InFlight>>>>,
 }
 
 impl Spare {
@@ -54,7 +54,7 @@ impl Spare {
     }
 
     /// A path for a client of a class.
-    pub fn path(&mut self, class: u16, bearer: &Bearer, seed: u64, number: u64) -> Box<Path<Parcel>> {
+    pub fn path(&mut self, class: u16, bearer: &Bearer, seed: u64, number: u64) -> Box<Path<InFlight>> {
         match self.paths.get_mut(usize::from(class)).and_then(Vec::pop) {
             Some(mut path) => {
                 bearer.renew(&mut path, seed, number);
@@ -65,7 +65,7 @@ impl Spare {
     }
 
     /// Takes what a client no longer needs.
-    pub fn keep_path(&mut self, class: u16, path: Box<Path<Parcel>>) {
+    pub fn keep_path(&mut self, class: u16, path: Box<Path<InFlight>>) {
         let class = usize::from(class);
         if class >= self.paths.len() {
             self.paths.resize_with(class + 1, Vec::new);

@@ -1,7 +1,7 @@
 //! A client's turn: whatever of it is due, until nothing more happens at that time.
 
 use super::Fleet;
-use crate::client::{Accepted, Admits, NEVER, Parcel};
+use crate::client::{Accepted, Admits, InFlight, NEVER};
 use crate::handshake::Plan;
 use crate::limiter::Refusal;
 use crate::outcome::Cause;
@@ -21,9 +21,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             let next = client.next::<NETWORK>();
             if next <= now {
                 self.happen(now, slot, plan);
-            } else if let Some((direction, parcel)) = self.shared.instant.pop_front() {
+            } else if let Some((direction, in_flight)) = self.shared.instant.pop_front() {
                 self.events += 1;
-                self.deliver(now, direction, &parcel);
+                self.deliver(now, direction, &in_flight);
             } else if !self.think(now, slot, plan) {
                 break next;
             } else {
@@ -42,9 +42,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             self.begin(now, slot);
             return;
         }
-        if NETWORK && let Some((direction, parcel)) = client.take(now) {
+        if NETWORK && let Some((direction, in_flight)) = client.take(now) {
             self.events += 1;
-            self.deliver(now, direction, &parcel);
+            self.deliver(now, direction, &in_flight);
             return;
         }
         if NETWORK && client.timer() > now {
@@ -192,19 +192,19 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    pub(super) fn deliver(&mut self, now: Ns, direction: Direction, parcel: &Parcel) {
-        let client = &self.clients[parcel.slot as usize];
+    pub(super) fn deliver(&mut self, now: Ns, direction: Direction, in_flight: &InFlight) {
+        let client = &self.clients[in_flight.slot as usize];
         let admits =
-            if direction == Direction::Up && client.is_active && client.generation == parcel.generation {
-                let server = self.server_of(parcel.slot);
+            if direction == Direction::Up && client.is_active && client.generation == in_flight.generation {
+                let server = self.server_of(in_flight.slot);
                 let admits = self.servers[server as usize].admits();
                 if let Some((_, refusal)) = self.servers[server as usize].admission
                     && refusal != Refusal::Alert
-                    && self.clients[parcel.slot as usize].opens(parcel, admits)
+                    && self.clients[in_flight.slot as usize].opens(in_flight, admits)
                     && !self.admits(now, server)
                 {
                     if refusal == Refusal::Reset {
-                        self.clients[parcel.slot as usize].is_reset(now, &mut self.shared);
+                        self.clients[in_flight.slot as usize].is_reset(now, &mut self.shared);
                     }
                     return;
                 }
@@ -212,11 +212,11 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             } else {
                 Admits { connection: true, handshake: true }
             };
-        let client = &mut self.clients[parcel.slot as usize];
+        let client = &mut self.clients[in_flight.slot as usize];
         let plan = Self::plan(self.setup, client);
-        let delivered = client.deliver::<NETWORK>(now, direction, parcel, plan, admits, &mut self.shared);
+        let delivered = client.deliver::<NETWORK>(now, direction, in_flight, plan, admits, &mut self.shared);
         if let Err(cause) = delivered {
-            self.fail(now, parcel.slot, cause);
+            self.fail(now, in_flight.slot, cause);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::ReplayError;
 use crate::access::Cells;
 use crate::checked::Class;
-use crate::client::{Accepted, Admits, CLOCK, Client, NEVER, Parcel, Shared, Spare, Traffic};
+use crate::client::{Accepted, Admits, CLOCK, Client, InFlight, NEVER, Shared, Spare, Traffic};
 use crate::outcome::Cause;
 use crate::scenario::Flush;
 use crate::tcp::{Jiffies, TcpConfig};
@@ -151,8 +151,8 @@ impl<'a> Replayer<'a> {
         let plan = &self.class.full;
         let client = &mut self.client;
         self.events += 1;
-        if let Some((direction, parcel)) = client.take(now) {
-            return self.deliver(now, direction, &parcel);
+        if let Some((direction, in_flight)) = client.take(now) {
+            return self.deliver(now, direction, &in_flight);
         }
         if client.timer() > now {
             // A part of what is not yet whole.
@@ -170,9 +170,9 @@ impl<'a> Replayer<'a> {
         client.expire(now, plan, &mut self.shared)
     }
 
-    fn deliver(&mut self, now: Ns, direction: Direction, parcel: &Parcel) -> Result<(), Cause> {
+    fn deliver(&mut self, now: Ns, direction: Direction, in_flight: &InFlight) -> Result<(), Cause> {
         let admits = Admits { connection: true, handshake: true };
-        self.client.deliver::<true>(now, direction, parcel, &self.class.full, admits, &mut self.shared)
+        self.client.deliver::<true>(now, direction, in_flight, &self.class.full, admits, &mut self.shared)
     }
 
     /// Puts the client's processor to work; true where it is.

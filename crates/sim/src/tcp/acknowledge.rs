@@ -10,7 +10,7 @@ use shakedown_link::Ns;
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
+pub(super) struct AckSummary {
     /// It acknowledges more than any before.
     pub advanced: bool,
     /// It acknowledges data, of which some was sent again.
@@ -57,60 +57,60 @@ impl Tcp {
         out: &mut Vec<Packet>,
     ) {
         let prior_una = self.una;
-        let mut news = News {
+        let mut summary = AckSummary {
             carries: packet.bytes > 0,
             reordered_from: self.next,
             prior_in_flight: self.in_flight(),
-            ..News::default()
+            ..AckSummary::default()
         };
         if packet.ack > self.next {
             return;
         }
         if packet.ack < prior_una {
             if packet.blocks > 0 {
-                self.take_blocks(now, packet, prior_una, &mut news);
-                let resend = self.alert(now, packet, prior_una, false, &mut news, config);
+                self.take_blocks(now, packet, prior_una, &mut summary);
+                let resend = self.alert(now, packet, prior_una, false, &mut summary, config);
                 if let Some(bbr) = &mut self.bbr {
-                    bbr.also_delivered(news.delivered);
+                    bbr.also_delivered(summary.delivered);
                 }
                 self.send_after(resend, now, config, out);
             }
             return;
         }
         if packet.ack > prior_una {
-            news.advanced = true;
+            summary.advanced = true;
             self.timeouts = 0;
         }
         let highest_sacked = self.highest_sacked();
         let had_sent = self.sent > 0;
         self.una = packet.ack;
         if packet.blocks > 0 {
-            self.take_blocks(now, packet, prior_una, &mut news);
+            self.take_blocks(now, packet, prior_una, &mut summary);
         }
         if !had_sent {
-            if news.duplicate {
-                self.alert(now, packet, prior_una, false, &mut news, config);
+            if summary.duplicate {
+                self.alert(now, packet, prior_una, false, &mut summary, config);
             }
             if self.probe_high > 0 {
-                self.probe_acknowledged(packet, &news);
+                self.probe_acknowledged(packet, &summary);
             }
             return;
         }
-        self.remove_acknowledged(now, packet, highest_sacked, config, &mut news);
+        self.remove_acknowledged(now, packet, highest_sacked, config, &mut summary);
         self.widen_reordering();
         if self.probe_high > 0 {
-            self.probe_acknowledged(packet, &news);
+            self.probe_acknowledged(packet, &summary);
         }
-        let ordinary = news.carries || news.data;
+        let ordinary = summary.carries || summary.data;
         let mut resend = Resend::Nothing;
-        if !ordinary || news.sacked || news.duplicate || self.recovery != Recovery::Open {
-            let duplicate = !(news.advanced || ordinary || news.duplicate);
-            resend = self.alert(now, packet, prior_una, duplicate, &mut news, config);
+        if !ordinary || summary.sacked || summary.duplicate || self.recovery != Recovery::Open {
+            let duplicate = !(summary.advanced || ordinary || summary.duplicate);
+            resend = self.alert(now, packet, prior_una, duplicate, &mut summary, config);
         }
-        if news.set_timer && !self.schedule_probe(now, config, true) {
+        if summary.set_timer && !self.schedule_probe(now, config, true) {
             self.rearm(now);
         }
-        self.control_window(now, &news);
+        self.control_window(now, &summary);
         self.send_after(resend, now, config, out);
     }
 
@@ -136,13 +136,13 @@ impl Tcp {
     /// Marks what the blocks acknowledge. Parts of a segment don't count. The peer puts its newest block first, but they are
     /// taken in the order of the stream, as the kernel sorts them: what was delivered in order is then no reordering, and
     /// the last is what was sent last.
-    fn take_blocks(&mut self, now: Ns, packet: &Packet, prior_una: u32, news: &mut News) {
+    fn take_blocks(&mut self, now: Ns, packet: &Packet, prior_una: u32, summary: &mut AckSummary) {
         let blocks = packet.sack();
         let mut first = 0;
         let (from, to) = blocks[0];
         let within = blocks.get(1).is_some_and(|outer| from >= outer.0 && to <= outer.1);
         if from < packet.ack || within {
-            let segments = self.duplicate_reported(from, to, news);
+            let segments = self.duplicate_reported(from, to, summary);
             first = 1;
             if self.undo.is_some_and(|undo| to > undo) && self.undo_resent > 0 && to <= prior_una {
                 self.undo_resent = self.undo_resent.saturating_sub_unsigned(segments).max(0);
@@ -157,15 +157,15 @@ impl Tcp {
                 if segment.seq < from || segment.end > to || segment.is(SACKED) || segment.end <= self.una {
                     continue;
                 }
-                self.delivered_out_of_order(now, index, news);
+                self.delivered_out_of_order(now, index, summary);
             }
         }
-        if (self.recovery != Recovery::Loss || self.undo.is_some()) && news.sacked {
-            self.check_reordering(news.reordered_from, self.highest_sacked());
+        if (self.recovery != Recovery::Loss || self.undo.is_some()) && summary.sacked {
+            self.check_reordering(summary.reordered_from, self.highest_sacked());
         }
     }
 
-    fn delivered_out_of_order(&mut self, now: Ns, index: usize, news: &mut News) {
+    fn delivered_out_of_order(&mut self, now: Ns, index: usize, summary: &mut AckSummary) {
         if let Some(bbr) = &mut self.bbr {
             bbr.sacked(index);
         }
@@ -177,34 +177,34 @@ impl Tcp {
         self.sacked += 1;
         self.lost -= u32::from(before.is(LOST));
         self.resent -= u32::from(before.is(RESENT));
-        news.sacked = true;
-        news.delivered += 1;
+        summary.sacked = true;
+        summary.delivered += 1;
         if !before.is(EVER_RESENT) {
             if before.seq < highest {
-                news.reordered_from = news.reordered_from.min(before.seq);
+                summary.reordered_from = summary.reordered_from.min(before.seq);
             }
-            news.original |= before.end <= self.high;
-            let earliest = news.sacked_at.map_or(before.at, |(first, _)| first);
-            news.sacked_at = Some((earliest, before.at));
+            summary.original |= before.end <= self.high;
+            let earliest = summary.sacked_at.map_or(before.at, |(first, _)| first);
+            summary.sacked_at = Some((earliest, before.at));
         }
         self.advance_rack(now, &before);
     }
 
     /// How many segments are reported as duplicates, where the report is taken: no more of them than were sent again.
-    fn duplicate_reported(&mut self, from: u32, to: u32, news: &mut News) -> u32 {
+    fn duplicate_reported(&mut self, from: u32, to: u32, summary: &mut AckSummary) -> u32 {
         let segments = (to - from).div_ceil(self.segment_bytes).max(1);
         if segments == 1 && self.probe_high > 0 && self.probe_high == to {
-            news.probe_duplicate = true;
+            summary.probe_duplicate = true;
         }
         self.duplicates += segments;
         if self.duplicates > self.total_resent {
             return 0;
         }
-        if self.reordering_seen && !news.probe_duplicate {
+        if self.reordering_seen && !summary.probe_duplicate {
             self.rack.duplicate_seen = true;
         }
-        news.duplicate = true;
-        news.delivered += segments;
+        summary.duplicate = true;
+        summary.delivered += segments;
         segments
     }
 
@@ -227,7 +227,7 @@ impl Tcp {
         packet: &Packet,
         highest_sacked: u32,
         config: &TcpConfig,
-        news: &mut News,
+        summary: &mut AckSummary,
     ) {
         let (mut first, mut last) = (None, None);
         let mut reordered_from = self.next;
@@ -241,33 +241,33 @@ impl Tcp {
             }
             if segment.is(EVER_RESENT) {
                 self.resent -= u32::from(segment.is(RESENT));
-                news.resent = true;
+                summary.resent = true;
             } else if !segment.is(SACKED) {
                 first = first.or(Some(segment.at));
                 last = Some(segment.at);
                 reordered_from = reordered_from.min(segment.seq);
-                news.original |= segment.end <= self.high;
+                summary.original |= segment.end <= self.high;
             }
             if segment.is(SACKED) {
                 self.sacked -= 1;
             } else if config.sack {
-                news.delivered += 1;
+                summary.delivered += 1;
                 if !Self::was_copied_needlessly(&segment, packet) {
                     self.advance_rack(now, &segment);
                 }
             }
             self.lost -= u32::from(segment.is(LOST));
-            news.data = true;
+            summary.data = true;
         }
         let since = |at| us_between(at, now);
-        let mut smoothed = first.filter(|_| !news.resent).map(since);
-        let mut latest = last.filter(|_| !news.resent).map(since);
-        let sacked_us = news.sacked_at.map(|(first, last)| (since(first), since(last)));
+        let mut smoothed = first.filter(|_| !summary.resent).map(since);
+        let mut latest = last.filter(|_| !summary.resent).map(since);
+        let sacked_us = summary.sacked_at.map(|(first, last)| (since(first), since(last)));
         if let Some((earliest_us, latest_us)) = sacked_us {
             smoothed = smoothed.or(Some(earliest_us));
             latest = Some(latest_us);
         }
-        if smoothed.is_none() && config.timestamps && packet.echo > 0 && news.data {
+        if smoothed.is_none() && config.timestamps && packet.echo > 0 && summary.data {
             smoothed = Some(u64::from(stamp(now).saturating_sub(packet.echo).max(1)) * 1_000);
             latest = smoothed;
         }
@@ -275,27 +275,27 @@ impl Tcp {
             self.rtt.sample_min(latest_us);
             self.rtt.sample(us, self.una, self.next);
             self.set_timeout();
-            news.round_trip_us = Some(latest_us);
+            summary.round_trip_us = Some(latest_us);
             let acked = Acked { now, segments: removed, acknowledged: self.una, sent: self.next };
             self.window.sampled(&acked, latest_us);
         }
-        if news.data {
-            news.set_timer = true;
+        if summary.data {
+            summary.set_timer = true;
             if config.sack {
                 if reordered_from < highest_sacked {
                     self.check_reordering(reordered_from, highest_sacked);
                 }
             } else {
-                self.forget_counted(removed, news);
+                self.forget_counted(removed, summary);
             }
         } else if let (Some(head), Some((us, _))) = (self.queue.front(), sacked_us) {
-            news.set_timer |= self.sent > 0 && us > us_between(head.at, now);
+            summary.set_timer |= self.sent > 0 && us > us_between(head.at, now);
         }
     }
 
     // Without SACK, duplicate acknowledgements are counted in its place (NewReno, RFC 6582).
 
-    pub(super) fn count_duplicate(&mut self, news: &mut News) {
+    pub(super) fn count_duplicate(&mut self, summary: &mut AckSummary) {
         self.sacked += 1;
         let holes = self.lost.max(1).min(self.sent);
         if self.sacked + holes > self.sent {
@@ -303,23 +303,23 @@ impl Tcp {
             self.reordering = self.sent.clamp(REORDERING, MAX_REORDERING);
             self.reordering_seen = true;
         } else {
-            news.delivered += 1;
+            summary.delivered += 1;
         }
     }
 
-    fn forget_counted(&mut self, removed: u32, news: &mut News) {
-        news.delivered += removed.saturating_sub(self.sacked).max(1);
+    fn forget_counted(&mut self, removed: u32, summary: &mut AckSummary) {
+        summary.delivered += removed.saturating_sub(self.sacked).max(1);
         self.sacked = self.sacked.saturating_sub(removed - 1).min(self.sent);
-        if news.resent {
-            news.original = false;
+        if summary.resent {
+            summary.original = false;
         }
     }
 
-    fn probe_acknowledged(&mut self, packet: &Packet, news: &News) {
+    fn probe_acknowledged(&mut self, packet: &Packet, summary: &AckSummary) {
         if packet.ack < self.probe_high {
             return;
         }
-        if !self.probe_resent || news.probe_duplicate {
+        if !self.probe_resent || summary.probe_duplicate {
             self.probe_high = 0;
         } else if packet.ack > self.probe_high {
             // More than the probe's copy was acknowledged, without a word of a duplicate: something was lost.
@@ -327,20 +327,20 @@ impl Tcp {
             self.recovery = Recovery::Reduced;
             self.end_reduction();
             self.keep_open();
-        } else if !(news.advanced || news.data || news.carries || news.sacked) {
+        } else if !(summary.advanced || summary.data || summary.carries || summary.sacked) {
             self.probe_high = 0;
         }
     }
 
-    fn control_window(&mut self, now: Ns, news: &News) {
+    fn control_window(&mut self, now: Ns, summary: &AckSummary) {
         if self.bbr.is_some() {
             let round = Round {
                 now,
-                delivered: news.delivered,
-                lost: news.newly_lost,
-                prior_in_flight: news.prior_in_flight,
+                delivered: summary.delivered,
+                lost: summary.newly_lost,
+                prior_in_flight: summary.prior_in_flight,
                 in_flight: self.in_flight(),
-                round_trip_us: news.round_trip_us,
+                round_trip_us: summary.round_trip_us,
                 min_round_trip_us: self.rtt.min_us().unwrap_or(0),
                 in_recovery: self.recovery == Recovery::Recovery,
                 repairing: self.recovery >= Recovery::Recovery,
@@ -351,12 +351,12 @@ impl Tcp {
             return;
         }
         if self.is_reducing() {
-            self.reduce(news.delivered, news.newly_lost, news.advanced);
+            self.reduce(summary.delivered, summary.newly_lost, summary.advanced);
             return;
         }
-        let grows = if self.reordering > REORDERING { news.data || news.sacked } else { news.data };
+        let grows = if self.reordering > REORDERING { summary.data || summary.sacked } else { summary.data };
         if grows && self.is_window_limited() {
-            let acked = Acked { now, segments: news.delivered, acknowledged: self.una, sent: self.next };
+            let acked = Acked { now, segments: summary.delivered, acknowledged: self.una, sent: self.next };
             self.window.grow(&acked);
         }
     }

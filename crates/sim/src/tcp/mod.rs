@@ -1,7 +1,7 @@
 //! TCP as Linux 6.18 does it, without I/O: packets and times in, packets and a deadline out.
 //!
 //! One [`Tcp`] is one end of one connection. It carries no bytes, only their numbers: what is written is a count, and
-//! what arrived in order is a count ([`Tcp::received`]), so a simulator of priced handshakes needs no buffers and one of
+//! what arrived in order is a count ([`Tcp::received`]), so a simulator of recorded handshakes needs no buffers and one of
 //! real endpoints keeps the bytes itself. Packets that it wants sent are appended to a list.
 //!
 //! What is modelled: SYN and SYN-ACK timeouts with linear and exponential backoff, windows cut by them and restored by

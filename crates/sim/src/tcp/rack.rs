@@ -1,6 +1,6 @@
 //! What is lost, by time: RACK (RFC 8985), or by counting duplicates without selective acknowledgements.
 
-use super::acknowledge::News;
+use super::acknowledge::AckSummary;
 use super::{
     EVER_RESENT, LOST, Packet, RESENT, Recovery, SACKED, Segment, Tcp, TcpConfig, Timer, stamp, us_between,
 };
@@ -54,11 +54,11 @@ impl Tcp {
 
     /// Finds what is lost (RACK): what was sent long enough before something that was delivered. True where a timer was
     /// set for what may still turn out to be.
-    fn find_lost(&mut self, now: Ns, news: &mut News, config: &TcpConfig) -> bool {
+    fn find_lost(&mut self, now: Ns, summary: &mut AckSummary, config: &TcpConfig) -> bool {
         if !std::mem::take(&mut self.rack.advanced) {
             return false;
         }
-        let wait_us = self.mark_rack_lost(now, news);
+        let wait_us = self.mark_rack_lost(now, summary);
         if wait_us > 0 {
             let jiffies =
                 self.clock.of_us(wait_us + u64::from(config.timer_floor_us)).min(self.timeout_jiffies);
@@ -67,7 +67,7 @@ impl Tcp {
         wait_us > 0
     }
 
-    fn mark_rack_lost(&mut self, now: Ns, news: &mut News) -> u64 {
+    fn mark_rack_lost(&mut self, now: Ns, summary: &mut AckSummary) -> u64 {
         let window_us = self.reordering_window_us();
         let mut wait_us = 0;
         for index in 0..self.sent as usize {
@@ -80,8 +80,8 @@ impl Tcp {
             let limit_us = self.rack.rtt_us + window_us;
             let passed_us = us_between(segment.at, now);
             if passed_us >= limit_us {
-                news.lost_again |= segment.is(RESENT);
-                news.newly_lost += 1;
+                summary.lost_again |= segment.is(RESENT);
+                summary.newly_lost += 1;
                 self.mark_lost(index);
             } else {
                 wait_us = wait_us.max(limit_us - passed_us);
@@ -93,8 +93,8 @@ impl Tcp {
     /// The reordering timeout has expired.
     pub(super) fn reordering_timeout(&mut self, now: Ns, config: &TcpConfig, out: &mut Vec<Packet>) {
         let before = self.in_flight();
-        let mut news = News::default();
-        self.mark_rack_lost(now, &mut news);
+        let mut summary = AckSummary::default();
+        self.mark_rack_lost(now, &mut summary);
         if before != self.in_flight() {
             if self.recovery != Recovery::Recovery {
                 self.enter_recovery();
@@ -107,22 +107,22 @@ impl Tcp {
         }
     }
 
-    pub(super) fn identify_lost(&mut self, now: Ns, news: &mut News, config: &TcpConfig) {
+    pub(super) fn identify_lost(&mut self, now: Ns, summary: &mut AckSummary, config: &TcpConfig) {
         if self.sent == 0 {
             return;
         }
         if config.sack {
-            if self.find_lost(now, news, config) {
-                news.set_timer = false;
+            if self.find_lost(now, summary, config) {
+                summary.set_timer = false;
             }
             return;
         }
         let begins = self.recovery < Recovery::Recovery && self.sacked >= self.reordering;
-        if begins || self.recovery == Recovery::Recovery && news.advanced {
+        if begins || self.recovery == Recovery::Recovery && summary.advanced {
             if self.queue[0].is(LOST) {
                 return;
             }
-            news.newly_lost += 1;
+            summary.newly_lost += 1;
             self.mark_lost(0);
         }
     }

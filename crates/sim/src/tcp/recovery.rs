@@ -1,6 +1,6 @@
 //! Recovery from losses, what takes it back where there were none, and how fast it sends (RFC 5682, 6937).
 
-use super::acknowledge::{News, Resend};
+use super::acknowledge::{AckSummary, Resend};
 use super::congestion::INFINITE;
 use super::{EVER_RESENT, LOST, Packet, Recovery, Tcp, TcpConfig};
 use shakedown_link::Ns;
@@ -13,7 +13,7 @@ impl Tcp {
         packet: &Packet,
         prior_una: u32,
         duplicate: bool,
-        news: &mut News,
+        summary: &mut AckSummary,
         config: &TcpConfig,
     ) -> Resend {
         if self.sent == 0 {
@@ -41,9 +41,9 @@ impl Tcp {
         }
         match self.recovery {
             Recovery::Recovery => {
-                if !news.advanced {
+                if !summary.advanced {
                     if !config.sack && duplicate {
-                        self.count_duplicate(news);
+                        self.count_duplicate(summary);
                     }
                 } else if self.undo_partly(packet, prior_una) {
                     return Resend::Nothing;
@@ -51,7 +51,7 @@ impl Tcp {
                 if self.undo_by_duplicates() {
                     self.try_open();
                 }
-                self.identify_lost(now, news, config);
+                self.identify_lost(now, summary, config);
                 if self.recovery != Recovery::Recovery {
                     if self.lost == 0 {
                         return Resend::Nothing;
@@ -61,26 +61,26 @@ impl Tcp {
                 return Resend::Lost;
             }
             Recovery::Loss => {
-                let resend = self.after_timeout(packet, duplicate, news, config);
-                self.identify_lost(now, news, config);
-                if self.recovery != Recovery::Open && !news.lost_again {
+                let resend = self.after_timeout(packet, duplicate, summary, config);
+                self.identify_lost(now, summary, config);
+                if self.recovery != Recovery::Open && !summary.lost_again {
                     return resend;
                 }
             }
             _ => {}
         }
         if !config.sack {
-            if news.advanced {
+            if summary.advanced {
                 self.sacked = 0;
             }
             if duplicate {
-                self.count_duplicate(news);
+                self.count_duplicate(summary);
             }
         }
         if self.recovery <= Recovery::Disorder {
             self.undo_by_duplicates();
         }
-        self.identify_lost(now, news, config);
+        self.identify_lost(now, summary, config);
         if self.lost == 0 {
             self.try_open();
             return Resend::Nothing;
@@ -90,20 +90,26 @@ impl Tcp {
     }
 
     /// Recovery from a timeout, with F-RTO (RFC 5682).
-    fn after_timeout(&mut self, packet: &Packet, duplicate: bool, news: &News, config: &TcpConfig) -> Resend {
+    fn after_timeout(
+        &mut self,
+        packet: &Packet,
+        duplicate: bool,
+        summary: &AckSummary,
+        config: &TcpConfig,
+    ) -> Resend {
         let recovered = self.una >= self.high;
-        if news.advanced && self.undo_timeout(packet, false, config) {
+        if summary.advanced && self.undo_timeout(packet, false, config) {
             return Resend::Nothing;
         }
         if self.forward_rto {
-            if news.original && self.undo_timeout(packet, true, config) {
+            if summary.original && self.undo_timeout(packet, true, config) {
                 return Resend::Nothing;
             }
             if self.next > self.high {
-                if news.sacked || duplicate {
+                if summary.sacked || duplicate {
                     self.forward_rto = false;
                 }
-            } else if news.advanced && !recovered {
+            } else if summary.advanced && !recovered {
                 self.high = self.next;
                 if (self.sent as usize) < self.queue.len() {
                     return Resend::New;
@@ -118,7 +124,7 @@ impl Tcp {
         if !config.sack {
             if self.next > self.high && duplicate {
                 self.sacked += 1;
-            } else if news.advanced {
+            } else if summary.advanced {
                 self.sacked = 0;
             }
         }

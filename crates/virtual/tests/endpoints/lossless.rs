@@ -125,11 +125,11 @@ fn a_servers_line_is_the_same() {
 fn computing_is_free_where_nothing_has_a_price() {
     let subject = openssl("tls1.3/x25519/p256/server");
     let scenario = scenario(subject.priced(), path(12e6, 12e6, 35.0), 2);
-    let (mut unpriced, free) = (scenario.clone(), DistributionSpec::Constant { s: 0.0 });
-    for message in &mut unpriced.classes[0].handshake.messages {
+    let (mut without_cost, free) = (scenario.clone(), DistributionSpec::Constant { s: 0.0 });
+    for message in &mut without_cost.classes[0].handshake.messages {
         (message.generate, message.process) = (free.clone(), free.clone());
     }
-    let free = run(&subject, &unpriced).unwrap().report();
+    let free = run(&subject, &without_cost).unwrap().report();
     assert_eq!(free.client_cpu_s.max, Some(0.0));
     let priced = run(&subject, &scenario).unwrap().report();
     let between = priced.handshake_s.mean.unwrap() - free.handshake_s.mean.unwrap();

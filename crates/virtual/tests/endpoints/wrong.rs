@@ -13,7 +13,7 @@ fn handshakes_that_are_not_those_priced_are_told() {
     };
     for (message, change) in [
         (
-            "the client finished its handshake without CertificateRequest, which has a price",
+            "the client finished its handshake without CertificateRequest, which has a cost",
             (|scenario| {
                 let messages = &mut scenario.classes[0].handshake.messages;
                 let mut more = messages[1].clone();
@@ -21,7 +21,7 @@ fn handshakes_that_are_not_those_priced_are_told() {
                 messages.insert(2, more);
             }) as fn(&mut Scenario),
         ),
-        ("the server exchanged CertificateVerify, which has no price", |scenario| {
+        ("the server exchanged CertificateVerify, which has no cost", |scenario| {
             scenario.classes[0].handshake.messages.retain(|message| message.name != "CertificateVerify");
         }),
         ("server.discipline: not with endpoints; accepted: fifo", |scenario| {
@@ -40,10 +40,7 @@ fn handshakes_that_are_not_those_priced_are_told() {
     let datagrams = wtls("wtls/ecdh_ecdsa/163k/mutual");
     let mut mixed = scenario(datagrams.priced(), path(1e6, 1e6, 20.0), 1);
     let error = run(&subject, &mixed).unwrap_err().to_string();
-    assert!(
-        error.starts_with("the endpoints speak over a stream and the priced handshake over datagrams"),
-        "{error}"
-    );
+    assert!(error.starts_with("the endpoints use a stream and the recorded handshake datagrams"), "{error}");
     mixed.classes[0].handshake.messages.retain(|message| message.from == Sender::Client);
     assert!(run(&datagrams, &mixed).is_err());
 }

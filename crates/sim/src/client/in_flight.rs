@@ -5,7 +5,7 @@ use shakedown_link::Payload;
 
 /// Something on its way between a client and the server.
 #[derive(Clone, Debug)]
-pub(crate) struct Parcel {
+pub(crate) struct InFlight {
     pub slot: u32,
     pub generation: u32,
     pub body: Body,
@@ -13,7 +13,7 @@ pub(crate) struct Parcel {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
-    Tcp(Lean),
+    Tcp(CompactSegment),
     /// A packet with selective acknowledgements, which are rare.
     Sack(Box<Packet>),
     Datagram(Place),
@@ -39,7 +39,7 @@ impl Body {
     }
 }
 
-impl Payload for Parcel {
+impl Payload for InFlight {
     fn is_super_packet(&self) -> bool {
         match &self.body {
             Body::Tcp(packet) => packet.more > 0,
@@ -51,7 +51,7 @@ impl Payload for Parcel {
 
 /// A packet without selective acknowledgements, as long as one is on its way: in a storm there are hundreds of thousands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lean {
+pub(crate) struct CompactSegment {
     flags: u8,
     more: u8,
     seq: u32,
@@ -68,13 +68,13 @@ impl From<&Packet> for Body {
             return Self::Sack(Box::new(*packet));
         }
         let Packet { flags, more, seq, bytes, ack, stamp, echo, .. } = *packet;
-        Self::Tcp(Lean { flags, more, seq, bytes, ack, stamp, echo })
+        Self::Tcp(CompactSegment { flags, more, seq, bytes, ack, stamp, echo })
     }
 }
 
-impl From<&Lean> for Packet {
-    fn from(lean: &Lean) -> Self {
-        let Lean { flags, more, seq, bytes, ack, stamp, echo } = *lean;
+impl From<&CompactSegment> for Packet {
+    fn from(compact: &CompactSegment) -> Self {
+        let CompactSegment { flags, more, seq, bytes, ack, stamp, echo } = *compact;
         Self { flags, more, seq, bytes, ack, stamp, echo, ..Self::default() }
     }
 }
