@@ -1,5 +1,5 @@
 //! Logarithms and exponentials to the bit as `libm` gives them: the same steps (FreeBSD's `e_log.c` and `e_exp.c`), without
-//! branches that depend on what was drawn, which no processor foresees, and where they can be inlined.
+//! branches on random values, which a processor cannot predict, and in a form that can be inlined.
 
 const LN2_HI: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LO: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);

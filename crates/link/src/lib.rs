@@ -61,7 +61,7 @@ pub use unit::{Drop, Fate, Fragment, Null, Payload, Unit};
 /// Times offered never go backwards (a caller that breaks this gets the later time). [`take`](Self::take) gives units in
 /// the order of their logical times; units due at the same time in the order in which they were offered.
 pub trait Link<P: Payload = Vec<u8>> {
-    /// Offers a unit at a time. What becomes of it is decided here and now, but seen at the far end only when due.
+    /// Offers a unit at a time. Its fate is decided immediately, but the far end sees it only when it is due.
     fn offer(&mut self, at: Ns, unit: Unit<P>) -> Fate;
 
     /// When the next unit is due at the far end, if any is under way.

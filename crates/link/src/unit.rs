@@ -1,4 +1,4 @@
-//! What links carry, and what becomes of it.
+//! Units that links carry, and their fates.
 
 use crate::{Link, Ns};
 use std::collections::VecDeque;
@@ -79,7 +79,7 @@ impl Payload for Vec<u8> {
     }
 }
 
-/// What became of an offered unit.
+/// The fate of an offered unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Fate {
@@ -116,7 +116,7 @@ impl Drop {
     }
 }
 
-/// A link that costs nothing: what is offered is due at once, in order.
+/// A link without cost: offered units are due immediately, in order.
 #[derive(Clone, Debug)]
 pub struct Null<P = Vec<u8>> {
     held: VecDeque<(Ns, Unit<P>)>,

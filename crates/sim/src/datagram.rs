@@ -1,4 +1,5 @@
-//! A side of a handshake on datagrams: which of the peer's datagrams have come, and when one's own flight is sent again.
+//! A side of a handshake over datagrams: the datagrams received from the peer, and the retransmission of its own
+//! flight.
 
 use crate::handshake::{Flight, Plan};
 use shakedown_link::{Direction, Ns};
@@ -7,11 +8,11 @@ use shakedown_link::{Direction, Ns};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reaction {
     Nothing,
-    /// A flight of the peer has come, or more of it.
+    /// A flight of the peer has arrived, or a part of it.
     Progress,
     /// Send the last flight again.
     SendAgain,
-    /// It was sent often enough.
+    /// The flight was sent the maximum number of times.
     GiveUp,
 }
 
@@ -24,7 +25,7 @@ pub(crate) struct Side {
     come: u128,
     /// The last flight that it sent.
     sent: Option<u16>,
-    /// Flights that came once more while the answer was being made: each is answered once more when it is.
+    /// Repeated flights that arrived while the answer was prepared; each is answered again afterwards.
     waiting: u32,
     sends: u32,
     interval: Ns,
@@ -90,9 +91,9 @@ impl Side {
     pub fn receive(&mut self, flight: u16, index: u16, plan: &Plan) -> Reaction {
         let count = plan.flights[usize::from(flight)].datagrams.len();
         if flight < self.awaited {
-            // Once more: the peer has not had the answer. Its last datagram stands for the whole.
+            // A repeated flight: the peer has not received the answer. Its last datagram counts as the flight.
             let is_over = usize::from(self.awaited) == plan.flights.len();
-            // Who has a timer relies on it.
+            // A side with a timer relies on the timer.
             let has_timer = self.side == Direction::Up || plan.retransmission.server_timer;
             let answers = is_over || plan.retransmission.answers_duplicates && !has_timer;
             let is_answered = self.sent.is_some_and(|sent| sent > flight);

@@ -1,4 +1,4 @@
-//! What a handshake takes from the client's battery.
+//! The energy of a handshake from the client's battery.
 
 use crate::checked::Class;
 use crate::client::Client;
@@ -133,7 +133,7 @@ impl ClientEnergy {
             (6, setup, times.setups > 0),
             (7, tail, true),
         ];
-        // What an idle radio draws it draws without a handshake too; counted where it is given.
+        // An idle radio needs this power without a handshake, too; it is counted if it is given.
         let mut sum = over(power.sleep_w, times.idle).unwrap_or(0.0);
         for (part, joules, is_needed) in parts {
             match joules {

@@ -1,4 +1,4 @@
-//! Priced handshakes: messages in order, with what each costs its sender and its receiver.
+//! Recorded handshakes: messages in order, with the processing times of their senders and receivers.
 
 use crate::limiter::ALERT_BYTES;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub enum TransportKind {
     Ideal,
 }
 
-/// How a protocol on datagrams sends a flight again.
+/// The retransmission of a protocol over datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {
@@ -71,7 +71,7 @@ impl Retransmission {
     };
 }
 
-/// A message and what it costs.
+/// A message and its costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PricedMessage {
@@ -92,18 +92,18 @@ pub struct PricedMessage {
     pub process: DistributionSpec,
 }
 
-/// A handshake, priced on the devices of both sides.
+/// A handshake with its costs on the devices of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PricedHandshake {
-    /// What results call it: its suite.
+    /// Its name in results: the suite.
     pub name: String,
     /// What carries it.
     pub transport: TransportKind,
     /// In the order in which they are made.
     pub messages: Vec<PricedMessage>,
-    /// The buffer of who writes to a stream: OpenSSL's holds 4096 bytes. Full, it is handed over; what is left of a record
-    /// that is longer goes at once. `None`: a flight is one write.
+    /// The write buffer of a stream's sender: OpenSSL's has 4096 bytes. A full buffer is written to TCP; the rest of a
+    /// longer record is written immediately. `None`: a flight is one write.
     #[serde(default)]
     pub write_bytes: Option<u32>,
     /// How flights on datagrams are sent again; `None`: as DTLS does.
@@ -117,7 +117,7 @@ pub struct PricedHandshake {
     pub client_idle_w: Option<f64>,
 }
 
-/// Why a handshake makes no sense.
+/// Why a handshake is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum HandshakeError {
     #[error("handshake {name} has no messages; accepted: 1 to 10000")]
@@ -230,7 +230,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Adds what becomes of it where a server answers the client's first flight by an alert.
+    /// Adds the variant in which a server answers the client's first flight with an alert.
     pub fn refuse(&mut self) {
         let mut plan = self.clone();
         plan.steps.retain(|step| step.flight == 0);

@@ -64,13 +64,13 @@ use std::ops::ControlFlow;
 
 /// Parts for each thread that a replication has to itself, so that a slower one is given fewer.
 const PARTS_A_THREAD: usize = 2;
-/// Clients of a part that come within [`HOUR_S`], where there are servers enough: what is in flight of so many fits into
-/// 200 MB.
+/// The maximum number of clients of a part that arrive within [`HOUR_S`], if there are enough servers: their state in
+/// flight fits into 200 MB.
 const PART_CLIENTS: u64 = 50_000;
 /// Parts that clients in flight are a reason for: each draws the arrivals of all, about 40 ns each where a handshake over LTE
 /// takes 9 µs.
 const MOST_PARTS: u64 = 256;
-/// Clients that came that long ago are through, for the choice of parts.
+/// For the choice of parts, clients that arrived earlier than this count as finished.
 const HOUR_S: f64 = 3600.0;
 
 /// The seed of a replication; the first has the scenario's own.
@@ -96,7 +96,7 @@ impl Simulation {
         Ok(Self { scenario, setup })
     }
 
-    /// What is simulated.
+    /// The scenario.
     #[must_use]
     pub fn scenario(&self) -> &Scenario {
         &self.scenario

@@ -19,7 +19,7 @@ const BUCKETS: usize = (MAX_BITS - PRECISION_BITS + 1) as usize * HALF;
 pub struct Histogram {
     /// Allocated with the first value.
     counts: Vec<u64>,
-    /// Which runs of [`HALF`] buckets hold anything, by bit: most of a histogram's memory is never looked at.
+    /// The non-empty runs of [`HALF`] buckets, by bit, so that most of a histogram's memory is never read.
     runs: u64,
     count: u64,
     sum: u128,
@@ -282,7 +282,7 @@ impl Recorder {
     }
 }
 
-/// What the client's user, and the planner, look at.
+/// The summary of a distribution.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Values.

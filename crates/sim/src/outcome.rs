@@ -71,10 +71,10 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     pub traffic: TrafficOutcome,
     pub access: AccessOutcome,
-    /// What servers let in and refused; `None` where they take any number.
+    /// Connections that servers admitted and refused; `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admissions: Option<Admissions>,
-    /// What servers there were; `None` where their number is fixed.
+    /// Servers that started and stopped; `None` if their number is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaling: Option<ScalingOutcome>,
     /// What clients sent after their handshakes; `None` where they send nothing.
@@ -96,8 +96,7 @@ pub struct Outcome {
     /// Server time that the scenario asks for per second and worker, on average; `None` where there is no rate. In
     /// thousand-millionths.
     pub offered_e9: Option<u64>,
-    /// How well the figures are to be known, and how they came along; `None` where nothing is asked or there is no steady
-    /// state.
+    /// The required and the reached precision; `None` if none is required or there is no steady state.
     pub steady: Option<Steady>,
     pub trend: Trend,
 }
@@ -362,7 +361,8 @@ impl Outcome {
         worker_ns: &dyn Fn(Ns) -> u128,
     ) {
         let from = window.first.unwrap_or_default();
-        // A storm is over before its load is, so all of it counts; a steady stream only while it lasts.
+        // The load of a storm lasts longer than its arrivals, so all of it counts; a steady load counts only during the
+        // arrivals.
         let steady = !matches!(scenario.arrivals, ArrivalSpec::Storm { .. });
         let to = if steady && window.last.at > from.at { window.last } else { now };
         self.virtual_ns = now.at.0;
@@ -428,7 +428,7 @@ impl Merger {
         Ok(())
     }
 
-    /// What all come to; `None` where there are none.
+    /// The merged outcome; `None` if there are none.
     ///
     /// # Errors
     /// [`MergeError`] where a part is missing.

@@ -1,4 +1,4 @@
-//! The event queue: who is due next.
+//! The event queue.
 //!
 //! Everything that acts (a connection, a worker, a source of arrivals, a shared cell) is an *entity* with at most one time
 //! at which it wants to act next. A timer that moves is a time that is set again, so nothing stale is ever popped. Order is
@@ -121,7 +121,7 @@ impl EventQueue {
         }
     }
 
-    /// Takes who is due next, with the time.
+    /// Removes and returns the next entity, with its time.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ns, Entity)> {
         loop {
@@ -269,7 +269,7 @@ impl EventQueue {
         true
     }
 
-    /// Throws out what no longer agrees with its entity's time.
+    /// Discards entries that no longer agree with their entity's time.
     #[cold]
     fn sweep(&mut self) {
         let times = &self.times;

@@ -1,4 +1,4 @@
-//! Records after the handshake: what clients send then, and what that takes of the server.
+//! Records after the handshake: the data that clients send, and the server's work on it.
 //!
 //! A client that is ready sends a fixed number of records at equal intervals, and closes its connection with the last.
 //! Each record is a job of the client's server, in the same queue as handshakes. Records take the server's processor

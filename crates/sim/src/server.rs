@@ -12,7 +12,7 @@ pub(crate) type JobId = u32;
 /// The slot of a record's job: no client waits for it.
 const NO_SLOT: u32 = u32::MAX;
 
-/// What a connection wants of its server: whatever work there is when its turn comes, or a record.
+/// A connection's job at its server: the work that is available when its turn comes, or a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub slot: u32,
@@ -20,7 +20,7 @@ pub(crate) struct Job {
     pub since: Ns,
     /// Time that it took of a worker so far.
     pub served: Ns,
-    /// Work left behind by a client that is gone: it is done all the same, for the server does not know. Or a record's.
+    /// Work of a former client, which is still processed because the server does not know; or work on a record.
     pub orphaned: Option<Ns>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Server {
     pub acceptable: VecDeque<(u32, u32)>,
     /// Attempts under way, and connections that stay open for records, as a balancer counts them.
     pub connections: u32,
-    /// What connections must pass, and how they are refused.
+    /// The token bucket for new connections, and how they are refused.
     pub admission: Option<(Bucket, Refusal)>,
     max_handshakes: u32,
     accept_queue: usize,

@@ -1,9 +1,9 @@
-//! What clients wait for that have come and are neither ready nor gone.
+//! The stages in which clients wait that have arrived and are neither ready nor failed.
 
 use crate::metrics::Series;
 use shakedown_link::Ns;
 
-/// Where a client is on its way in.
+/// The stage of a client that is not ready yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Between two attempts.

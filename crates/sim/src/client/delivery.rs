@@ -1,4 +1,4 @@
-//! Parcels that a client and its end of the server send and receive, and timers that send them again.
+//! Packets that a client and its end of the server send and receive, and timers that send them again.
 
 use super::{Accepted, Body, Client, InFlight, Place, Shared, Transport, side};
 use crate::access::Verdict;
@@ -8,7 +8,7 @@ use crate::outcome::Cause;
 use crate::tcp::{ACK, IP_BYTES, Packet, RST, SYN, State, Tcp};
 use shakedown_link::{Direction, Drop, Fate, Link, Ns, Unit};
 
-/// What the server has room for.
+/// Which connections the server can accept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admits {
     /// In its system.
@@ -18,7 +18,7 @@ pub(crate) struct Admits {
 }
 
 impl Client {
-    /// What comes now, if anything is there as a whole.
+    /// The next packet that has arrived, if there is one.
     #[inline]
     pub fn take(&mut self, now: Ns) -> Option<(Direction, InFlight)> {
         let path = self.path.as_mut()?;
@@ -36,7 +36,7 @@ impl Client {
         }
     }
 
-    /// Hands a in_flight over without a link.
+    /// Hands a packet over without a link.
     #[inline]
     pub(super) fn hand_over(
         &mut self,
@@ -51,9 +51,9 @@ impl Client {
         shared.instant.push_back((direction, in_flight));
     }
 
-    /// Puts a in_flight on its way.
+    /// Puts a packet on its way.
     ///
-    /// All of it where it is called, from what the in_flight is made of to the list of what is under way: a in_flight that is put
+    /// All of it where it is called, from what the in_flight is made of to the list of what is under way: a packet that is put
     /// together in memory and copied at once makes the processor wait.
     #[inline(always)]
     fn put(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
@@ -75,7 +75,7 @@ impl Client {
         }
     }
 
-    /// Puts a in_flight on its way.
+    /// Puts a packet on its way.
     pub(super) fn offer(
         &mut self,
         now: Ns,
@@ -87,7 +87,7 @@ impl Client {
         self.put(now, direction, bytes, body, shared);
     }
 
-    /// Gives a in_flight to the cell.
+    /// Gives a packet to the cell.
     #[inline(never)]
     fn contend(&mut self, now: Ns, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
         let Some(at) = self.at(shared.classes) else { return };
@@ -99,7 +99,7 @@ impl Client {
         }
     }
 
-    /// Carries out what its cell has decided about it.
+    /// Applies the decision of its cell.
     pub fn obey(&mut self, now: Ns, verdict: Verdict<InFlight>, shared: &mut Shared<'_>) {
         let Some(at) = self.at(shared.classes) else { return };
         let Some(path) = &mut self.path else { return };
@@ -220,7 +220,7 @@ impl Client {
         Ok(())
     }
 
-    /// True where a in_flight that has come would begin a connection at a server with so much room.
+    /// True where a packet that has arrived would begin a connection at a server with so much room.
     pub fn opens(&self, in_flight: &InFlight, admits: Admits) -> bool {
         match &self.transport {
             Transport::Stream(ends) => {
@@ -248,7 +248,7 @@ impl Client {
         let clock = shared.server_clock;
         let Transport::Stream(ends) = &mut self.transport else { return };
         match ends[1].state() {
-            // A full accept queue: neither a SYN nor the acknowledgement that completes the opening is heard.
+            // A full accept queue: the SYN, and the acknowledgement that completes the opening, are ignored.
             State::Listening | State::SynReceived if !admits.connection => return,
             State::TimedOut | State::Reset if packet.is(SYN) => {
                 let (segment_bytes, super_packets) = (ends[0].segment_bytes(), ends[0].super_packets());
@@ -266,7 +266,7 @@ impl Client {
         self.send_packets(now, Direction::Down, shared);
     }
 
-    /// Timers that have run out by now.
+    /// Handles the timers that have expired.
     pub fn expire(&mut self, now: Ns, plan: &Plan, shared: &mut Shared<'_>) -> Result<(), Cause> {
         for direction in [Direction::Up, Direction::Down] {
             let own = side(direction);

@@ -1,9 +1,9 @@
-//! What is on its way between a client and the server.
+//! Packets in flight between a client and the server.
 
 use crate::tcp::{Packet, SYN};
 use shakedown_link::Payload;
 
-/// Something on its way between a client and the server.
+/// A packet in flight between a client and the server.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight {
     pub slot: u32,
@@ -17,14 +17,14 @@ pub(crate) enum Body {
     /// A packet with selective acknowledgements, which are rare.
     Sack(Box<Packet>),
     Datagram(Place),
-    /// So many bytes, on nothing but the link.
+    /// N bytes without a transport.
     Bytes(u32),
 }
 
 /// Datagram `index` of a flight.
 ///
-/// Aligned so that every kind of body is: parcels are then copied in whole words, each of which a field that is read next lies
-/// in, and the processor need not wait for the copy to reach memory.
+/// Aligned like every other kind of body. Packets are then copied in whole words, and a field that is read next lies
+/// within one of them, so the processor does not have to wait for the copy.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(4))]
 pub(crate) struct Place {
@@ -49,7 +49,7 @@ impl Payload for InFlight {
     }
 }
 
-/// A packet without selective acknowledgements, as long as one is on its way: in a storm there are hundreds of thousands.
+/// A packet in flight without selective acknowledgements, in few bytes: in a storm there are hundreds of thousands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompactSegment {
     flags: u8,

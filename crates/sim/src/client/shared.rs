@@ -1,4 +1,4 @@
-//! What all clients use in turn, and what those that are gone have left.
+//! State that all clients use in turn, and memory of former clients.
 
 use super::{InFlight, Transport};
 use crate::access::Cells;
@@ -33,12 +33,11 @@ pub(crate) struct Shared<'a> {
     pub spare: Spare,
     /// Packets that a TCP has just sent.
     pub out: Vec<Packet>,
-    /// What is handed over without a link.
+    /// Packets that are delivered without a link.
     pub instant: VecDeque<(Direction, InFlight)>,
 }
 
-/// What clients that are gone have left, for others to use: in a steady load nothing is allocated, and what is used next
-/// was used last.
+/// Memory of former clients, to be reused: a steady load allocates nothing, and uses the memory that was used last.
 #[derive(Debug, Default)]
 #[allow(clippy::vec_box)] // boxes change hands; to move what is in them would cost what this saves
 pub(crate) struct Spare {

@@ -1,4 +1,4 @@
-//! What a side has to do, how long that takes, and what it sends when it is done.
+//! A side's work: how long it takes, and what the side then sends.
 
 use super::{Accepted, Body, Client, Shared, Transport, side};
 use crate::handshake::{Plan, Step, records, written};
@@ -24,7 +24,7 @@ impl Client {
         }
     }
 
-    /// True where a side could do something.
+    /// Whether a side has work.
     #[inline]
     pub fn has_work<const NETWORK: bool>(&self, direction: Direction, plan: &Plan) -> bool {
         let own = side(direction);
@@ -41,8 +41,8 @@ impl Client {
                 .is_some_and(|step| step.from == direction || self.has_come::<NETWORK>(own, step))
     }
 
-    /// The side's next piece of work, if it has any, up to where it sends something, becomes ready or has nothing more:
-    /// how long it takes. The side is at it until [`finish`](Self::finish).
+    /// The duration of the side's next piece of work, if there is one. It ends when the side sends, becomes ready or
+    /// has no more work. The side is busy until [`finish`](Self::finish).
     #[inline]
     pub fn work<const NETWORK: bool>(
         &mut self,
@@ -106,7 +106,7 @@ impl Client {
         Work { takes }
     }
 
-    /// The piece of work is done: what it made is sent.
+    /// The piece of work is complete: its messages are sent.
     #[inline]
     pub fn finish<const NETWORK: bool>(
         &mut self,

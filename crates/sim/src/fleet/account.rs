@@ -1,4 +1,4 @@
-//! Time integrals, Little's law, and what a run comes to.
+//! Time integrals, Little's law, and the outcome of a run.
 
 use super::Fleet;
 use crate::checked::Setup;
@@ -24,7 +24,7 @@ pub(super) struct Load {
 }
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
-    /// Brings the integrals up to now, before anything that they are of changes.
+    /// Advances the integrals to now, before their values change.
     #[inline]
     pub(super) fn advance(&mut self, now: Ns) {
         if now > self.load.at {
@@ -79,7 +79,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// Nothing is due any more.
+    /// No event is left.
     pub(super) fn end(&mut self, replication: u32) {
         let now = self.now;
         for slot in 0..self.clients.len() as u32 {

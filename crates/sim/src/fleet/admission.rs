@@ -7,12 +7,12 @@ use crate::scenario::Balance;
 use crate::tcp::Jiffies;
 use shakedown_link::{Ns, Stream};
 
-/// A client that comes.
+/// A client that arrives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub at: Ns,
     number: u64,
-    /// It is the last of all, and another part's.
+    /// It is the last client, and belongs to another part.
     is_passed: bool,
 }
 
@@ -31,8 +31,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// The next client of the part that is simulated. Others' are passed over: they count only for when the first and the
-    /// last of all came.
+    /// The next client of the simulated part. Clients of other parts are skipped; they only determine the first and the
+    /// last arrival.
     pub(super) fn next_own(&mut self) -> Option<Arrival> {
         let mut passed = None;
         loop {

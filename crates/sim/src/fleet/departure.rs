@@ -1,4 +1,4 @@
-//! Clients get ready, are through, or fail.
+//! Clients become ready, finish, or fail.
 
 use super::Fleet;
 use crate::client::{Accepted, BACKOFF, NEVER};
@@ -79,7 +79,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// An attempt has failed.
     pub(super) fn fail(&mut self, now: Ns, slot: u32, cause: Cause) {
         if self.clients[slot as usize].ready.is_some() {
-            // The client got what it wanted; what is left is the server's.
+            // The client is ready; only the server has work left.
             self.abandon(now, slot);
             self.retire(now, slot);
             return;
@@ -113,7 +113,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.give_up(now, slot, cause);
     }
 
-    /// The client is gone, but the server does not know: what has come it works on all the same.
+    /// The client has gone, but the server does not know: it still processes the messages that arrived.
     pub(super) fn abandon(&mut self, now: Ns, slot: u32) {
         let setup = self.setup;
         let client = &mut self.clients[slot as usize];
@@ -128,7 +128,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             return;
         };
         if client.sides[1].busy {
-            // In service: its worker finds out when it is done with this piece.
+            // In service: its worker notices after this piece.
             client.accepted = Accepted::No;
             self.accept(server);
             return;

@@ -41,13 +41,13 @@ const FIRST_SHARING: u32 = 3;
 
 /// With more clients in flight than this, they do not fit into a processor's cache, and a turn mostly waits for memory.
 const MANY: u64 = 500;
-/// Clients whose memory is waited for together.
+/// Clients whose memory is prefetched together.
 const TOGETHER: usize = 16;
 
-/// How many turns between two reports of progress.
+/// The number of turns between two reports of progress.
 const PROGRESS_TURNS: u32 = 4096;
 
-/// Everything of a run.
+/// The state of a run.
 ///
 /// Without a `NETWORK` it is a queue and nothing else: every class's links take no time, and what is sent is there.
 pub(crate) struct Fleet<'a, const NETWORK: bool> {
@@ -226,7 +226,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         Some(self.outcome)
     }
 
-    /// Has the memory of those who are next brought near, and says how many they are.
+    /// Prefetches the memory of the next clients, and returns their number.
     fn fetch(&self) -> usize {
         let mut count = 0;
         let mut sum = 0;

@@ -21,7 +21,7 @@ struct Connection {
     class: u16,
 }
 
-/// Clients that came before the run and get ready in it: in a steady state they do so as fast as others come.
+/// Clients that arrived before the run and become ready in it: in a steady state, at the rate of arrivals.
 #[derive(Debug)]
 struct Earlier<'a> {
     arrivals: Arrivals<'a>,
@@ -47,7 +47,8 @@ pub(super) struct OpenConnections<'a> {
     interval: Ns,
     /// The server's work on a record, by class.
     work: Vec<Ns>,
-    /// By their next records. All have one interval, so whichever has sent a record, and whichever is new, is the last.
+    /// Sorted by their next records. All have the same interval, so a connection that has sent a record, or a new one,
+    /// is appended.
     line: VecDeque<Connection>,
     /// Clients from before the run that get ready in it, up to the first of the run.
     earlier: Option<Earlier<'a>>,
@@ -112,7 +113,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             open.line.clear();
         }
         if is_last {
-            // Else a run whose clients all fail would never end.
+            // Otherwise a run in which all clients fail would never end.
             open.earlier = None;
         }
         let opens = open.earlier.as_ref().map(|earlier| earlier.next);
@@ -125,7 +126,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// Clients whose time has come send a record each; those from before the run that are ready now have a connection.
     pub(super) fn send_records(&mut self, now: Ns) {
         if self.queue.is_empty() {
-            // Nothing will happen to any client that is left.
+            // No remaining client has a further event.
             self.now = self.load.at;
             return;
         }

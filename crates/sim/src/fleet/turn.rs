@@ -1,4 +1,4 @@
-//! A client's turn: whatever of it is due, until nothing more happens at that time.
+//! A client's turn: all of its due events, until no more is due at this time.
 
 use super::Fleet;
 use crate::client::{Accepted, Admits, InFlight, NEVER};
@@ -10,7 +10,7 @@ use crate::server::Job;
 use shakedown_link::{Direction, Ns};
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
-    /// Whatever of a client is due.
+    /// Handles the due events of a client.
     pub(super) fn act(&mut self, now: Ns, slot: u32) {
         let mut plan = Self::plan(self.setup, &self.clients[slot as usize]);
         let next = loop {
@@ -167,7 +167,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         chosen
     }
 
-    /// A client's attempt is over, as the balancer sees it.
+    /// Removes a client's attempt from the balancer's counts.
     pub(super) fn leaves_server(&mut self, slot: u32) {
         let client = &mut self.clients[slot as usize];
         // A connection that stays open for records is counted until it is closed.
@@ -185,7 +185,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             if client.is_active && client.generation == generation && client.accepted == Accepted::Waiting {
                 client.accepted = Accepted::Yes;
                 self.servers[at as usize].handshakes += 1;
-                // It may have work waiting; its own turn will find it.
+                // It may have waiting work, which its own turn handles.
                 let entity = self.first_client + slot;
                 self.queue.set(entity, self.now);
             }
@@ -220,7 +220,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// A cell has decided something.
+    /// Applies the decisions of a cell.
     pub(super) fn cell(&mut self, now: Ns, cell: u32) {
         let mut verdicts = self.shared.cells.act(now, cell, self.setup.series);
         for verdict in verdicts.drain(..) {
@@ -270,7 +270,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         match next {
             NEVER if client.ready.is_some() && client.job.is_none() && client.cell.is_none() => {
-                // Nothing will bring what is missing; the client does not need it.
+                // The missing data will never arrive, and the client does not need it.
                 self.retire(now, slot);
             }
             NEVER => self.queue.clear(entity),

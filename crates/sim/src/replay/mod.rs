@@ -19,7 +19,7 @@ use sample::{Stratum, weighted};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{BearerSpec, Ns};
 
-/// What is replayed.
+/// The description of a replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
@@ -37,7 +37,7 @@ pub struct Replay {
     pub seed: u64,
 }
 
-/// What came out.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replayed {
     /// Until the client may send application data; of the handshakes that get there.
@@ -54,7 +54,7 @@ pub struct Replayed {
     pub handshakes: u64,
 }
 
-/// Why a handshake can't be replayed.
+/// Why a handshake cannot be replayed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReplayError {
     #[error(transparent)]

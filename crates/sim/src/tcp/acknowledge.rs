@@ -8,7 +8,7 @@ use super::{
 };
 use shakedown_link::Ns;
 
-/// What an acknowledgement brought.
+/// The effects of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckSummary {
     /// It acknowledges more than any before.

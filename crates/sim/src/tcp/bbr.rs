@@ -48,7 +48,7 @@ struct Sent {
     at: Ns,
     end: u32,
     first_sent_at: Ns,
-    /// None: its delivery has been counted.
+    /// `None` after its delivery has been counted.
     delivered_at: Option<Ns>,
     delivered: u32,
     application_limited: bool,
@@ -62,7 +62,7 @@ struct Delivery {
     send_us: u64,
 }
 
-/// What one acknowledgement brought.
+/// The deliveries of one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     pub now: Ns,

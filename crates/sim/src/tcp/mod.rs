@@ -58,7 +58,7 @@ pub enum State {
     Reset,
 }
 
-/// What the sender does about losses, in the kernel's names.
+/// The state of loss recovery, by the kernel's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recovery {
     /// Nothing.
@@ -73,7 +73,7 @@ pub enum Recovery {
     Loss,
 }
 
-/// What the one timer of a sender waits for.
+/// The purpose of the sender's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timer {
     Retransmit,
