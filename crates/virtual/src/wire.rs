@@ -96,7 +96,7 @@ enum Carriage {
 pub struct Wire {
     path: Path<InFlight>,
     carriage: Carriage,
-    /// Parcels of earlier attempts are ignored.
+    /// Packets of earlier attempts are ignored.
     attempt: u32,
     /// Packets that a TCP has just sent.
     out: Vec<Packet>,
