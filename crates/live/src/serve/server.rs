@@ -248,7 +248,7 @@ impl Server {
 
     /// The ways of messages through the queue that were kept since they were taken last; each worker's in order.
     pub fn take_queue_traces(&self) -> Vec<QueueTrace> {
-        self.tallies.iter().flat_map(|tally| std::mem::take(&mut *lock(&tally.traces))).collect()
+        self.tallies.iter().flat_map(|tally| std::mem::take(&mut *lock(&tally.queue_traces))).collect()
     }
 
     /// What it has counted so far.

@@ -162,9 +162,9 @@ impl Queued {
             queue.message_wait.record(waited);
             queue.message_service.record(served);
         }
-        let mut traces = lock(&tally.traces);
-        if traces.len() < tally.max_queue_traces {
-            traces.push(QueueTrace {
+        let mut queue_traces = lock(&tally.queue_traces);
+        if queue_traces.len() < tally.max_queue_traces {
+            queue_traces.push(QueueTrace {
                 arrived_ns: nanoseconds(taken_up.saturating_sub(waited)),
                 taken_up_ns: nanoseconds(taken_up),
                 done_ns: nanoseconds(taken_up + served),
@@ -238,7 +238,7 @@ pub struct Tally {
     /// How the queue of messages went, where that is timed.
     pub queue: Mutex<QueueTimes>,
     /// Each of the latest messages' way through it, where that is kept: at most `max_queue_traces`.
-    pub traces: Mutex<Vec<QueueTrace>>,
+    pub queue_traces: Mutex<Vec<QueueTrace>>,
     /// Beyond, messages are counted only.
     pub max_queue_traces: usize,
     /// Nanoseconds in which the worker had something to do until it slept last, where that is timed.
@@ -329,7 +329,7 @@ mod tests {
         tally.wakes(20 * MS);
         queued.message(7, 20 * MS, MS, 2 * MS, &tally);
         queued.message(7, 30 * MS, MS, 2 * MS, &tally);
-        let kept = lock(&tally.traces);
+        let kept = lock(&tally.queue_traces);
         let of = |arrived: u64, taken_up: u64, done: u64, worked: u64, is_first| QueueTrace {
             arrived_ns: arrived * 1_000_000,
             taken_up_ns: taken_up * 1_000_000,
