@@ -106,7 +106,7 @@ def declared(kind: type[Object]) -> Iterator[Declared]:
         }
         args = get_args(field.type)
         given = args[0] if NoneType in args else field.type
-        bounded = Annotated[given, msgspec.Meta(**bounds)] if bounds else given  # type: ignore[arg-type]
+        bounded = Annotated[given, msgspec.Meta(**bounds)] if bounds else given  # type: ignore[call-overload]  # ge and le
         yield Declared(
             field.name,
             field.default,
