@@ -19,6 +19,8 @@ How a case is measured; this was written before any figure of it was taken:
    those with the fastest loops count, and the table marks the case (*).
 4. A prediction is that of `predict` for the server's software: handshake, tickets and connection. Its rules
    were made with nginx. HAProxy and Go, whose profiles have factors to nginx and OpenSSL, are reported apart.
+   Go is predicted twice: by its profile, and by one with the multiples of `bench.library_calls` for this
+   machine, which no server's time is in.
 5. The benchmark's figure is the case of nginx that is furthest off, as a factor.
 """
 
@@ -35,8 +37,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.harness import Benchmark, Pair, UnavailableError, cpu_s
+from bench.library_calls import PROFILE, measured, of_this_machine
 from bench.tls_servers import SERVERS, Server, pin, serving
 from shakedown.prediction.processor_speed import Speed, Timed
+from shakedown.profiles import load_software
 
 if TYPE_CHECKING:
     from shakedown.models.ranges import Range
@@ -56,6 +60,7 @@ PROFILE_ROUNDS, EACH = 5, 10
 TOLERANCE = 1.15
 KEYS = ("p256", "p384", "rsa2048", "rsa3072", "rsa4096", "ed25519")
 NEWER = ", OpenSSL 3.5"
+HERE = ", its library measured here"
 RUNS = (*SERVERS, f"nginx{NEWER}", f"haproxy{NEWER}")
 """Servers, two of them again with the newer OpenSSL."""
 
@@ -141,7 +146,7 @@ def profiles(beside: Speed) -> dict[bool, Device]:
     with busy_neighbours():
         timed = measure_primitives(0.1, speed=alone)
         measured = measure_suites(names, rounds=PROFILE_ROUNDS, repeat=EACH, speed=alone)
-        other = measure_other("openssl", alone=alone, beside=beside)
+        other = measure_other("openssl", rare=False, alone=alone, beside=beside)
     for line in watch.warnings():
         sys.stdout.write(f"{line}\n")
     found = {}
@@ -256,25 +261,44 @@ def compare() -> dict[str, list[Compared]]:
     missing: dict[str, str] = {}
     speed = Speed()
     devices: dict[bool, Device] = {}
+    library = ""
     for number in range(PASSES):
         for run, cases in found.items():
             load_all(run, cases, speed, missing)
         if not number:
             devices = profiles(speed)
+            if found["go"]:
+                library = of_this_machine(PROFILE.read_text(encoding="utf-8"), measured(load_software("go")))
     for name, why in missing.items():
         sys.stdout.write(f"{name}: {why}\n")
     sys.stdout.write(
         f"the server's core had its full speed in {speed.share:.0%} of {len(speed.loops_s)} loads\n"
     )
-    compared: dict[str, list[Compared]] = {}
-    for run, cases in found.items():
-        for case, loads in cases.items():
-            predicted = predict(case, run.removesuffix(NEWER), devices[NEWER in run])
-            times_s = [Timed(one.found.each_s, one.loop_s) for one in loads]
-            each_s = speed.at_full(times_s, ENOUGH)
-            one = Compared(case, predicted, each_s, speed.has(ENOUGH, loads))
-            compared.setdefault(run, []).append(one)
+    compared = {
+        run: [
+            compared_case(case, run.removesuffix(NEWER), devices[NEWER in run], loads, speed)
+            for case, loads in cases.items()
+        ]
+        for run, cases in found.items()
+        if cases
+    }
+    if library:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "go.toml"
+            path.write_text(library, encoding="utf-8")
+            sys.stdout.write(library[library.index("[library]") :])
+            compared[f"go{HERE}"] = [
+                compared_case(case, str(path), devices[False], loads, speed)
+                for case, loads in found["go"].items()
+            ]
     return compared
+
+
+def compared_case(case: Case, software: str, device: Device, loads: Loads, speed: Speed) -> Compared:
+    """A case as it is predicted for a server's software, and as it was measured."""
+    times_s = [Timed(one.found.each_s, one.loop_s) for one in loads]
+    each_s = speed.at_full(times_s, ENOUGH)
+    return Compared(case, predict(case, software, device), each_s, speed.has(ENOUGH, loads))
 
 
 def load_all(run: str, found: dict[Case, Loads], speed: Speed, missing: dict[str, str]) -> None:

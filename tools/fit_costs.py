@@ -11,6 +11,7 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from shakedown.prediction.cost_fit import LIBRARIES, Held, fitted, held_out, reference_builds
@@ -54,6 +55,15 @@ FAMILIES = {
     "hybrid": "hybrids, as one operation",
     "symmetric": "ciphers, digests, MACs (bulk)",
 }
+Ends = tuple[float, float]
+TARGET: Ends = (0.87, 0.93)
+"""The share of figures that ranges of 90 % are to hold."""
+OUTSIDE = (
+    "Chance does not explain these rows: no share of the target is in their interval by boards.",
+    "Chance explains these rows only because the figures of a board are right or wrong together: the target "
+    "is in their interval by boards, not in that of independent figures.",
+    "These rows have too few figures: the target is in both intervals.",
+)
 _HEAD = (
     "| | figures | boards | given | held | 95 % interval | by boards | median range | median error "
     "| held, whatever the range |\n"
@@ -70,47 +80,122 @@ def data_text(model: CostModel) -> str:
     return f'{head[:-1]},"builds":[\n' + ",\n".join(lines) + "\n]}\n"
 
 
+@dataclass(frozen=True)
+class Row:
+    """What was hidden, how many of its figures are given, and how many of those were held, by board.
+
+    Symmetric work has ranges of any width, and counts only in `held_wide`: the share held whatever the range.
+    """
+
+    words: str
+    figures: int
+    boards: int
+    by_board: tuple[tuple[bool, ...], ...]
+    halves: tuple[float, ...]
+    errors: tuple[float, ...]
+    held_wide: float
+
+    @property
+    def given(self) -> int:
+        """Figures with a range narrow enough."""
+        return len(self.halves)
+
+    @property
+    def held(self) -> int:
+        """Those whose range contains the hidden figure."""
+        return sum(map(sum, self.by_board))
+
+    @property
+    def share(self) -> float:
+        """Of the given figures."""
+        return self.held / self.given
+
+    @property
+    def of_figures(self) -> Ends:
+        """The interval of the share if the figures were independent."""
+        return interval(self.held, self.given)
+
+    @property
+    def of_boards(self) -> Ends:
+        """The same for as many independent figures as vary like the boards."""
+        return interval(*independent(self.by_board))
+
+    def text(self) -> str:
+        """As a row of the table."""
+        head = f"| {self.words} | {self.figures} | {self.boards} | {self.given} |"
+        if not self.given:
+            return f"{head} – | – | – | – | – | {self.held_wide:.0%} |"
+        width, error = (math.exp(statistics.median(some)) for some in (self.halves, self.errors))
+        return (
+            f"{head} {self.share:.1%} | {_percent(self.of_figures)} | {_percent(self.of_boards)} "
+            f"| ×/÷ {width:.2f} | ×/÷ {error:.2f} | {self.held_wide:.0%} |"
+        )
+
+    def sentence(self) -> str:
+        """As an item of a list of rows outside the target."""
+        return (
+            f"{self.words}: {self.held} of {self.given} held ({self.share:.1%}), 95 % interval "
+            f"{_percent(self.of_figures)}, by boards {_percent(self.of_boards)}"
+        )
+
+
+def row(words: str, held: Held) -> Row:
+    """A row of what was held out."""
+    given = [(trial, trial.half(fit)) for trial, fit in held if trial.given(fit)]
+    by_board: dict[str, list[bool]] = {}
+    for trial, half in given:
+        by_board.setdefault(trial.build.board, []).append(abs(trial.error) <= half)
+    return Row(
+        words,
+        len(held),
+        len({trial.build.board for trial, _ in held}),
+        tuple(map(tuple, by_board.values())),
+        tuple(half for _, half in given),
+        tuple(abs(trial.error) for trial, _ in given),
+        sum(trial.held(fit) for trial, fit in held) / len(held),
+    )
+
+
 def coverage_tables(model: CostModel, held: dict[str, Held]) -> str:
-    """The tables in Markdown: what was hidden, and the families where one figure was."""
+    """The tables in Markdown: what was hidden, and the families where one figure was; and which rows are
+    outside the target.
+    """
     sets = dict(held)
     for name in LIBRARIES:
         for scenario in ("figure", "size", "family"):
             sets[f"{name}, {scenario}"] = [one for one in held[name] if one[0].scenario == scenario]
-    rows = [_row(words, sets[name]) for name, words in ROWS.items()]
+    rows = [row(words, sets[name]) for name, words in ROWS.items()]
     families = [
-        _row(words, [one for one in held["figure"] if kind(one[0].target) == name])
+        row(words, [one for one in held["figure"] if kind(one[0].target) == name])
         for name, words in FAMILIES.items()
     ]
     boards = {build.board for build in model.builds}
     primitives = {triple for build in model.builds for triple in build.log_s}
+    tables = "\n\nOne figure hidden, by family:\n\n".join(
+        _HEAD + "\n".join(one.text() for one in some) for some in (rows, families)
+    )
     return (
         f"{len(model.builds)} builds of {len(boards)} boards, {len(primitives)} primitives.\n\n"
-        f"{_HEAD}" + "\n".join(rows) + "\n\nOne figure hidden, by family:\n\n" + _HEAD + "\n".join(families)
+        f"{tables}\n\n{outside([*rows, *families])}"
     )
 
 
-def _row(words: str, held: Held) -> str:
-    """All that is given as a figure; symmetric work has ranges of any width, and counts only here."""
-    given = [(trial, trial.half(fit)) for trial, fit in held if trial.given(fit)]
-    every = sum(trial.held(fit) for trial, fit in held) / len(held)
-    boards = len({trial.build.board for trial, _ in held})
-    if not given:
-        return f"| {words} | {len(held)} | {boards} | 0 | – | – | – | – | – | {every:.0%} |"
-    inside = sum(abs(trial.error) <= half for trial, half in given)
-    by_board: dict[str, list[bool]] = {}
-    for trial, half in given:
-        by_board.setdefault(trial.build.board, []).append(abs(trial.error) <= half)
-    figures, of_boards = interval(inside, len(given)), interval(*independent(list(by_board.values())))
-    ends = " | ".join(f"{low:.0%} – {high:.0%}" for low, high in (figures, of_boards))
-    width = math.exp(statistics.median(half for _, half in given))
-    error = math.exp(statistics.median(abs(trial.error) for trial, _ in given))
-    return (
-        f"| {words} | {len(held)} | {boards} | {len(given)} | {inside / len(given):.1%} "
-        f"| {ends} | ×/÷ {width:.2f} | ×/÷ {error:.2f} | {every:.0%} |"
-    )
+def outside(rows: Sequence[Row]) -> str:
+    """The rows whose share is outside the target, by whether chance explains it."""
+    rows = [one for one in rows if one.given and not TARGET[0] <= round(one.share, 3) <= TARGET[1]]
+    kinds: dict[str, list[str]] = {words: [] for words in OUTSIDE}
+    for one in rows:
+        apart = [ends[1] < TARGET[0] or ends[0] > TARGET[1] for ends in (one.of_boards, one.of_figures)]
+        kinds[OUTSIDE[0 if apart[0] else 1 if apart[1] else 2]].append(f"- {one.sentence()}")
+    lists = "\n\n".join(f"{words}\n\n" + "\n".join(some) for words, some in kinds.items() if some)
+    return f"{len(rows)} rows are outside {_percent(TARGET)}.\n\n{lists}".rstrip()
 
 
-def interval(inside: int, count: int) -> tuple[float, float]:
+def _percent(ends: Ends) -> str:
+    return f"{ends[0]:.0%} – {ends[1]:.0%}"
+
+
+def interval(inside: int, count: int) -> Ends:
     """The exact 95 % interval of a share (Clopper and Pearson)."""
     from scipy.stats import binomtest
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from shakedown.native.processors import placed, processors
 from shakedown.prediction.cpu_contention import busy_neighbours, shared
-from shakedown.prediction.other_openssl import SPEED, openssl_speed
+from shakedown.prediction.other_openssl import RARE, SPEED, openssl_speed
 from shakedown.profiles.costs import Triple
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "capacity-check.md"
@@ -36,7 +36,7 @@ def measured(program: str, rounds: int, limit: int) -> Pairs:
     """
     there, pairs = processors()[:1], Pairs()
     with busy_neighbours(), placed(there):
-        for name in SPEED:
+        for name in (*SPEED, *RARE):
             found: Pairs = {}
             for number in range(limit):
                 if number >= rounds and all(map(decides, found.values())):

@@ -18,7 +18,7 @@ import shakedown
 from runs import python
 from shakedown.files.patterns import is_pattern
 from shakedown.reporting.columns.objects import object_table
-from shakedown.schema.predictions import Calibration, FailedPrediction
+from shakedown.schema.predictions import Calibration, FailedPrediction, MeasuredTime
 
 SUITES = ["tls1.2/psk", "tls1.3/x25519/p256/server"]
 PLACES = {"device": ["phone", "cortex-m4"], "bearer": ["lte", "nb-iot"]}
@@ -276,6 +276,43 @@ def test_a_calibration_of_another_shape_is_one_line():
     )  # fmt: skip
     with pytest.raises(shakedown.InputError, match="calibrations: "):
         shakedown.capacity("tls1.2/psk", within_s=1.0, calibrations=[wrong])
+
+
+def calibrated(lower: float, estimate: float, upper: float, **changes: object) -> Calibration:
+    took = MeasuredTime(lower=lower, estimate=estimate, upper=upper)
+    given = {
+        "target": "h:1", "suite": "tls1.2/psk", "method": "rate", "processes": (), "server_s": took,
+        "rounds": 6, "handshakes": 100,
+    }  # fmt: skip
+    return Calibration(**{**given, **changes})
+
+
+@pytest.mark.parametrize("lower", [1e-3, 0.9e-3, 1e-4, 1e-6])
+def test_a_calibrations_range_is_that_of_the_limit(lower):
+    """Also where it begins below the connection's share of the work."""
+    known = calibrated(lower, 1e-3, 2e-3)
+    (row,) = shakedown.capacity("tls1.2/psk", within_s=1.0, bearer="ethernet", calibrations=[known])
+    limit = row.limit_per_s
+    assert (limit.lower, limit.estimate, limit.upper) == pytest.approx((500.0, 1000.0, 1.0 / lower))
+
+
+@pytest.mark.parametrize(
+    ("calibrations", "said"),
+    [
+        (
+            [(1e-3, 1e-3, 1e-3), (2e-3, 2e-3, 2e-3)],
+            "tls1.2/psk is there twice, of h:1 and h:1",
+        ),
+        ([(0.0, 0.0, 0.0)], "server_s is 0 s from 0 to 0; accepted: above 0"),
+        ([(2e-3, 1e-3, 3e-3)], "accepted: above 0, the estimate between both ends"),
+        ([(1e-3, 4e-3, 3e-3)], "accepted: above 0, the estimate between both ends"),
+    ],
+)
+def test_calibrations_that_contradict_are_refused(calibrations, said):
+    with pytest.raises(shakedown.InputError, match=said):
+        shakedown.capacity(
+            "tls1.2/psk", within_s=1.0, calibrations=[calibrated(*one) for one in calibrations]
+        )
 
 
 def test_several_rates_and_arrivals():

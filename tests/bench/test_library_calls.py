@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from bench.library_calls import PROFILE, of_this_machine, table
+from msgspec import structs
+
 from bench import library_calls
 from shakedown.prediction.processor_speed import Timed
+from shakedown.profiles import load_software
 from shakedown.profiles.software import UNIT
 
 
@@ -31,3 +35,21 @@ def test_multiples_are_of_rounds_at_full_speed(monkeypatch, tmp_path):
     found = library_calls.multiples(tmp_path, ["a", "b"])
     assert found["a"] == [1.0] * library_calls.ROUNDS
     assert found["b"] == [2.0] * library_calls.ROUNDS
+
+
+def test_a_profile_has_the_multiples_of_this_machine(tmp_path):
+    """All of its library's, and the rest as it was."""
+    shipped = load_software("go")
+    names = list(shipped.library.primitives)
+    assert len(names) > 12
+    found = {name: [2.0 * at, 3.0 * at, 90.0 * at] for at, name in enumerate(names, 1)}
+    path = tmp_path / "here.toml"
+    path.write_text(of_this_machine(PROFILE.read_text("utf-8"), found), "utf-8")
+    here = load_software(str(path))
+    assert {name: factor.times for name, factor in here.library.primitives.items()} == {
+        name: 3.0 * at for at, name in enumerate(names, 1)
+    }
+    assert structs.replace(here, library=None) == structs.replace(shipped, library=None)
+    lines = table(shipped, found).splitlines()
+    assert len(lines) == 2 + len(names)
+    assert lines[2].startswith("| sign ecdsa p256 | 3 | ")

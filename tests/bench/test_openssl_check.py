@@ -36,6 +36,7 @@ def test_pairs_are_repeated_until_they_decide(monkeypatch, ratios, pairs):
 
     monkeypatch.setattr(openssl_check, "_pair", pair)
     monkeypatch.setattr(openssl_check, "SPEED", ("rsa2048",))
+    monkeypatch.setattr(openssl_check, "RARE", ())
     monkeypatch.setattr(openssl_check, "busy_neighbours", nullcontext)
     found = measured("openssl", 6, 12 if pairs else 24)[triple]
     assert len(found) == pairs or (pairs is None and 6 < len(found) < 24 and decides(found))

@@ -22,7 +22,7 @@ from shakedown.prediction.connection_cost import Plan as Serving
 from shakedown.prediction.connection_cost import Served, Speeds, connection_cost, fitted, served
 from shakedown.prediction.cpu_contention import Watch, busy_neighbours
 from shakedown.prediction.libssl import LibraryError, Libssl, Plan, libssl_of
-from shakedown.prediction.other_openssl import OtherOpenssl, adjusted
+from shakedown.prediction.other_openssl import RARE, OtherOpenssl, adjusted
 from shakedown.prediction.other_openssl import _steady as steady
 from shakedown.prediction.other_openssl import openssl_speed as speed
 from shakedown.prediction.predict import predict_rows
@@ -159,10 +159,11 @@ def test_the_systems_libssl_makes_a_handshake(peer, files):
     assert took["server"] > 0.0
 
 
-def test_the_systems_libcrypto_makes_keys(peer):
+@pytest.mark.parametrize("name", ["x25519", "p256", "secp160r1", "sect571r1", "brainpoolp384r1"])
+def test_the_systems_libcrypto_makes_keys(peer, name):
     library = Libssl(libssl_of(peer("openssl")))
-    (made,) = library.keygen("p256").items()
-    assert made[0] == ("keygen", "ecdh", "p256")
+    (made,) = library.keygen(name).items()
+    assert made[0] == ("keygen", "ecdh", name)
     assert made[1] > 0.0
 
 
@@ -170,6 +171,18 @@ def test_every_size_is_a_figure_of_openssl_speed(peer):
     found = speed(peer("openssl"), "rsa3072")
     assert set(found) >= {("sign", "rsa", "rsa3072"), ("verify", "rsa", "rsa3072")}
     assert found["sign", "rsa", "rsa3072"] > 5.0 * found["verify", "rsa", "rsa3072"]
+
+
+def test_what_openssl_speed_is_asked_for_is_what_its_suites_use(peer):
+    """A few of the names; each is answered with figures of a curve or size that a suite may have."""
+    for name, triple in (
+        ("rsa512", ("sign", "rsa", "rsa512")),
+        ("ecdsak163", ("sign", "ecdsa", "sect163k1")),
+        ("ecdhb571", ("derive", "ecdh", "sect571r1")),
+        ("ecdsabrp512r1", ("verify", "ecdsa", "brainpoolp512r1")),
+    ):
+        assert name in RARE
+        assert triple in speed(peer("openssl"), name)
 
 
 def test_rounds_go_on_until_figures_at_full_speed_agree():
@@ -183,6 +196,9 @@ def test_rounds_go_on_until_figures_at_full_speed_agree():
     assert steady(measure, speed) == {"a": pytest.approx([1.0, 2.0, 4.0, 2.0, 2.0])}
     assert next(left) == (9.0, 1.0)
     assert steady(lambda: Timed({}, 1.0), speed) == {}
+    left = iter(rounds)
+    assert steady(measure, speed, limit=3) == {"a": pytest.approx([1.0, 2.0, 4.0])}
+    assert next(left) == (2.0, 1.5)
 
 
 def test_a_ratio_is_not_corrected_for_the_speed():

@@ -15,7 +15,7 @@ from shakedown.prediction.capacity import capacity_rows, workers_needed
 from shakedown.prediction.library import TraceLibrary, open_library, write_library
 from shakedown.prediction.literature.thesis import queued_message_s
 from shakedown.prediction.predict import predict_rows, rows
-from shakedown.prediction.scenario import MODELS, scenario
+from shakedown.prediction.scenario import MODELS, scenario, work_spread
 from shakedown.profiles import load_bearer
 
 P256 = "tls1.3/x25519/p256/server"
@@ -503,3 +503,13 @@ def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
     assert counts["mgc_wait"] == counts["mg1_wait"] == len(rates)
     # The mean, the low and the high end of the one server's range.
     assert counts["mgc_wait_s"] == 3
+
+
+@given(st.floats(1e-6, 1e3), st.floats(1e-9, 1e12))
+def test_work_that_varies_never_takes_less_than_nothing(mean_s, times):
+    """Also where the deviation is far above the mean: percentiles would be negative times."""
+    spread = work_spread(mean_s, times * mean_s)
+    assert spread.values_s[0] >= -mean_s * (1 + 1e-9)
+    if times < 1e4:
+        assert spread.mean == pytest.approx(0.0, abs=1e-4 * mean_s * (1.0 + times))
+    assert work_spread(mean_s).values_s.tolist() == [0.0]

@@ -6,6 +6,7 @@ import pytest
 
 from shakedown.errors import InputError
 from shakedown.profiles import load_bearer, load_device, parse_bearer, parse_device, this_machine_path
+from shakedown.profiles.software import parse_software
 
 HEAD = {
     "schema": 1,
@@ -223,3 +224,42 @@ def test_what_is_assumed_is_kept_and_shown():
     assert parsed.as_json()["assumed"] == reasons
     link = parse_bearer(bearer(assumed={"traversal_ms": "half the round trip"}), "x")
     assert link.as_json()["assumed"] == {"traversal_ms": "half the round trip"}
+
+
+SOFTWARE = {
+    "schema": 1,
+    "name": "it",
+    "title": "A server",
+    "tickets": 1,
+    "resumption_tickets": 1,
+    "session_ids": True,
+    "write_bytes": 0,
+    "source": ["https://example.org"],
+}
+
+
+def library(**changes: object) -> dict[str, object]:
+    return {"library": {"name": "its", "other": [1.0, 2.0], "primitives": {}, **changes}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"connection": [float("inf"), 1.1]}, r"connection\[0\]: expected a number <= 1000000"),
+        ({"work": [float("nan"), 1.1]}, r"work\[0\]: expected a number >= 1e-06"),
+        ({"work": [1.0, float("inf")]}, r"work\[1\]: expected a number <= 1000"),
+        ({"work": [1e-308, 1.1]}, r"work\[0\]: expected a number >= 1e-06"),
+        (library(primitives={"sign ecdsa q256": [1.0, 1.1]}), "unknown parameters 'q256' of ecdsa"),
+        (library(primitives={"sing ecdsa p256": [1.0, 1.1]}), r"unknown operation 'sing'.*\"sign\""),
+        (library(primitives={"sign  ecdsa p256": [1.0, 1.1]}), "sign has no algorithm ''"),
+        (library(primitives={"cipher aes-128-gcm ": [1.0, 1.1]}), "accepted: OPERATION ALGORITHM PARAMETERS"),
+        (library(primitives={"import rsa rsa2048": [1.0, 1.1]}), "of a public-key operation"),
+        (library(primitives={"sign ecdsa p256": [1e300, 1.1]}), "expected a number <= 1000000"),
+    ],
+)
+def test_server_software_names_what_is_wrong(changes, said):
+    """A name that is none would change no prediction; a factor beyond reason would overflow one."""
+    with pytest.raises(InputError, match=said) as caught:
+        parse_software({**SOFTWARE, **changes}, "it.toml")
+    assert str(caught.value).startswith("it.toml: ")
+    assert "\n" not in str(caught.value)

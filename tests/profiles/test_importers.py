@@ -67,6 +67,28 @@ def test_openssl_speed():
     assert found["mac", "hmac-sha256", ""]["per_kib_us"] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("number", "bits", "curve"),
+    [
+        (0, 160, "secp160r1"),
+        (6, 163, "sect163k1"),
+        (15, 571, "sect571r1"),
+        (16, 256, "brainpoolp256r1"),
+        (20, 512, "brainpoolp512r1"),
+        (6, 256, "brainpoolp256r1"),  # of a build without binary curves
+        (10, 512, "brainpoolp512r1"),
+        (6, 384, None),
+        (40, 256, None),
+    ],
+)
+def test_a_curve_of_openssl_speed_has_its_number_and_its_size(number, bits, curve):
+    text = f"+F4:{number}:{bits}:8000.0:4000.0\n+F5:{number}:{bits}:5000.0:0.0002\n+F2:2:2048:10.0:20.0\n"
+    found = import_benchmark(text, "x")[1].primitives
+    figures = {triple for triple in found if triple[1] in ("ecdsa", "ecdh")}
+    wanted = {("sign", "ecdsa", curve), ("verify", "ecdsa", curve), ("derive", "ecdh", curve)}
+    assert figures == (wanted if curve else set())
+
+
 def test_wolfcrypt():
     library, imported = import_benchmark(WOLFCRYPT, "x")
     found = imported.primitives

@@ -69,7 +69,8 @@ def spread_service(mean_s: float, sd_s: float, bins: int = 256) -> Service:
         values = mean_s + above * (sd_s / math.sqrt(float(above @ above) / bins))
         return Service(np.maximum(values, 0.0), np.full(bins, 1.0 / bins))
     spread = math.sqrt((sd_s**2 / mean_s**2 - 1.0) / (sd_s**2 / mean_s**2 + 1.0))
-    shares = np.array([(1.0 + spread) / 2.0, (1.0 - spread) / 2.0])
+    # The second is (1 - spread) / 2, which would be 0 to the last digit of a spread near 1.
+    shares = np.array([(1.0 + spread) / 2.0, 1.0 / ((sd_s**2 / mean_s**2 + 1.0) * (1.0 + spread))])
     values = np.concatenate([_exponential_bins(bins) * mean_s / (2.0 * share) for share in shares])
     return Service(values, np.repeat(shares / bins, bins))
 

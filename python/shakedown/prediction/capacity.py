@@ -75,8 +75,7 @@ def capacity_rows(
     library = opened(traces, server_software)
     scale_from = profile_name(scale_from)
     names = listed(suites)
-    found = convert(builtins(calibrations), tuple[Calibration, ...], "calibrations")
-    calibrated = {one.suite: one for one in found}
+    calibrated = _by_suite(convert(builtins(calibrations), tuple[Calibration, ...], "calibrations"))
 
     def rows_at(device: str, server_device: str, bearer: str) -> list[Row]:
         def one(suite: str) -> tuple[Scenario, Row]:
@@ -93,6 +92,25 @@ def capacity_rows(
         return [pair[1] for pair in each(names, one, place)]
 
     return [found for place in places(device, server_device, bearer) for found in rows_at(*place)]
+
+
+def _by_suite(calibrations: Sequence[Calibration]) -> dict[str, Calibration]:
+    """Calibrations by their suite. Raises `InputError` for two of one, and for times that are none."""
+    found: dict[str, Calibration] = {}
+    for one in calibrations:
+        took = one.server_s
+        if not 0.0 < took.lower <= took.estimate <= took.upper:
+            raise InputError(
+                f"calibrations: {one.suite}: server_s is {took.estimate:g} s from {took.lower:g} to "
+                f"{took.upper:g}; accepted: above 0, the estimate between both ends"
+            )
+        if one.suite in found:
+            raise InputError(
+                f"calibrations: {one.suite} is there twice, of {found[one.suite].target} and {one.target}; "
+                "accepted: one of a suite"
+            )
+        found[one.suite] = one
+    return found
 
 
 def capacity_row(

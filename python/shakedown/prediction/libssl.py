@@ -29,7 +29,19 @@ _MIN_VERSION, _MAX_VERSION, _GROUPS, _SESSION_CACHE = 123, 124, 92, 44
 _VERSIONS = {"tls1.2": 0x0303, "tls1.3": 0x0304}
 _ROUNDS = 20
 _WARM_UP = 5
-KEYS = {"x25519": b"X25519", "x448": b"X448", "p256": b"P-256", "p384": b"P-384", "p521": b"P-521"}
+_MONTGOMERY = {"x25519": b"X25519", "x448": b"X448"}
+KEYS = {**_MONTGOMERY, **{f"p{bits}": f"P-{bits}".encode() for bits in (256, 384, 521)}}
+RARE_KEYS = {
+    **{f"p{bits}": f"P-{bits}".encode() for bits in (192, 224)},
+    **{f"brainpoolp{bits}r1": f"brainpoolP{bits}r1".encode() for bits in (256, 384, 512)},
+    **{
+        name: name.encode()
+        for name in (
+            *("secp160r1", "sect163k1", "sect163r2", "sect233k1", "sect233r1", "sect283k1", "sect283r1"),
+            *("sect409k1", "sect409r1", "sect571k1", "sect571r1"),
+        )
+    },
+}
 """Keys of a key exchange, as libcrypto calls them: `openssl speed` does not time making one."""
 _KEYGENS = 300
 
@@ -139,8 +151,8 @@ class Libssl:
         if make is None or free is None:
             return {}
         make.restype = ctypes.c_void_p
-        curve = KEYS[name]
-        kind = (b"EC", curve) if curve.startswith(b"P-") else (curve,)
+        curve = {**KEYS, **RARE_KEYS}[name]
+        kind = (curve,) if name in _MONTGOMERY else (b"EC", curve)
         times = []
         for _ in range(_KEYGENS):
             begun = time.perf_counter_ns()

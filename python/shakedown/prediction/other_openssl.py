@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from shakedown.native.processors import placed, processors
 from shakedown.prediction.cpu_contention import shared
-from shakedown.prediction.libssl import KEYS, LibraryError, Libssl, Plan, libssl_of
+from shakedown.prediction.libssl import KEYS, RARE_KEYS, LibraryError, Libssl, Plan, libssl_of
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers.common import Primitives
@@ -40,6 +40,15 @@ SPEED = (
     *("ffdh2048", "ffdh3072", "-kem-algorithms", "-signature-algorithms"),
 )
 """The algorithms for `openssl speed`; a version skips those that it does not know."""
+_RARE_CURVES = (
+    *("p160", "p192", "brp256r1", "brp384r1", "brp512r1"),
+    *(f"{kind}{bits}" for kind in "kb" for bits in (163, 233, 283, 409, 571)),
+)
+RARE = ("rsa512", "dsa512", *(f"{what}{curve}" for what in ("ecdsa", "ecdh") for curve in _RARE_CURVES))
+"""The same, of suites that hardly a server offers: in as few rounds as may be. With `SPEED` these are all
+that `openssl speed` offers and a suite uses: none uses RSA of 7680 and 15,360 bits, Ed448, the groups of
+4096 bits and more, and Brainpool's twisted curves.
+"""
 
 
 class Handshake(NamedTuple):
@@ -118,6 +127,7 @@ def measure_other(
     program: str,
     progress: Callable[[int, int, str], None] = lambda done, total, name: None,
     *,
+    rare: bool = True,
     alone: Speed | None = None,
     beside: Speed | None = None,
 ) -> OtherOpenssl:
@@ -126,6 +136,7 @@ def measure_other(
 
     Args:
         program: the command line tool of the other OpenSSL.
+        rare: whether to measure what hardly a server offers too.
         alone, beside: given the times of the loop that runs before and after, and of the one that runs beside
             `openssl speed`.
         progress: called with the work done, the total, and the next step.
@@ -134,25 +145,29 @@ def measure_other(
         LibraryError: where the library cannot be used.
     """
     library = Libssl(libssl_of(program))
-    total = len(SPEED) + len(KEYS) + len(HANDSHAKES)
+    names, keys = (SPEED, tuple(KEYS)) if not rare else ((*SPEED, *RARE), (*KEYS, *RARE_KEYS))
+    total = len(names) + len(keys) + len(HANDSHAKES)
     found: dict[Triple, list[float]] = {}
     there = processors()[:1]
     with placed(there):
         alone, beside = alone or Speed.warmed_up(), beside or Speed()
-        for number, name in enumerate(SPEED):
+        for number, name in enumerate(names):
             progress(number, total, name)
+            limit = MAX_ROUNDS if name in SPEED else MIN_ROUNDS
             with shared(there[0], 1) as meter:
-                found |= _steady(partial(meter.timed, partial(openssl_speed, program, name), beside), beside)
-        for number, name in enumerate(KEYS):
-            progress(len(SPEED) + number, total, name)
-            found |= _steady(partial(alone.flanked, partial(library.keygen, name)), alone)
+                ask = partial(meter.timed, partial(openssl_speed, program, name), beside)
+                found |= _steady(ask, beside, limit=limit)
+        for number, name in enumerate(keys):
+            progress(len(names) + number, total, name)
+            limit = MAX_ROUNDS if name in KEYS else MIN_ROUNDS
+            found |= _steady(partial(alone.flanked, partial(library.keygen, name)), alone, limit=limit)
     if not found:
         raise LibraryError(f"{program} speed -mr: no figures; accepted: OpenSSL's program, 1.1.1 or later")
     calls = {triple: statistics.median(times_us) for triple, times_us in found.items()}
     ratios: dict[tuple[str, Side], list[float]] = {}
     with tempfile.TemporaryDirectory() as folder, placed(there):
         for number, handshake in enumerate(HANDSHAKES):
-            progress(len(SPEED) + len(KEYS) + number, total, handshake.suite)
+            progress(len(names) + len(keys) + number, total, handshake.suite)
             plan = _plan(handshake, Path(folder) / str(number))
             measure = partial(_ratios, handshake, library, plan, calls)
             for where, figures in _steady(partial(alone.flanked, measure), alone, times=False).items():
@@ -165,9 +180,14 @@ def measure_other(
 
 
 def _steady(
-    measure: Callable[[], Timed[Mapping[Key, float]]], speed: Speed, *, times: bool = True
+    measure: Callable[[], Timed[Mapping[Key, float]]],
+    speed: Speed,
+    *,
+    times: bool = True,
+    limit: int = MAX_ROUNDS,
 ) -> dict[Key, list[float]]:
-    """Figures of rounds at full speed, as many as it takes until they agree; one alone where it has none.
+    """Figures of rounds at full speed, as many as it takes until they agree and at most `limit`; one alone
+    where it has none.
 
     `times` at less than full speed are corrected; ratios, which are no times, stay as they are.
     """
@@ -184,7 +204,7 @@ def _steady(
             for key in keys
         }
 
-    while len(rounds) < MAX_ROUNDS:
+    while len(rounds) < limit:
         rounds.append(measure())
         found = figures(provisional=True)
         if not found:

@@ -47,6 +47,7 @@ class Price:
         without_cost: rows naming what has no figure; the total is then a lower bound.
         without_cost_high_s: upper bound of that work, infinite if there is none.
         connection: seconds of a TCP connection, kernel included; not in the total.
+        connection_cause: names what makes it uncertain, as of parts.
         connection_sd_s: its standard deviation from connection to connection.
         primitive_energy_j: the sum of the primitives' own energies, or None if any is missing.
     """
@@ -61,6 +62,7 @@ class Price:
     without_cost: list[dict[str, Any]] = field(default_factory=list)
     without_cost_high_s: float = 0.0
     connection: Range | None = None
+    connection_cause: str = "connection"
     connection_sd_s: float = 0.0
     primitive_energy_j: float | None = None
 
@@ -78,8 +80,11 @@ class Price:
     @property
     def with_connection(self) -> Range:
         """The same with a TCP connection."""
-        apart = {} if self.connection is None else {"connection": self.connection}
-        return combined({**self.parts, **apart})
+        if self.connection is None:
+            return self.total
+        cause = self.connection_cause
+        of_cause = self.parts.get(cause, exactly(0.0))
+        return combined({**self.parts, cause: of_cause.plus(self.connection)})
 
     @property
     def connection_s(self) -> float:
@@ -123,19 +128,21 @@ class Price:
 
     def measured(self, whole: Range) -> Price:
         """The same work, measured as a whole with the connection: what is modelled shares it out."""
-        modelled = self.with_connection
-        scale = whole.mean / modelled.mean if modelled.mean > 0.0 else 0.0
-        connection_s = self.connection_s * scale
+        modelled_s = self.with_connection.mean
+        share = self.connection_s / modelled_s if modelled_s > 0.0 else 0.0
+        scale = whole.mean / modelled_s if modelled_s > 0.0 else 0.0
+        cause = "calibration"
         return replace(
             self,
-            parts={"calibration": Range(*(max(0.0, end - connection_s) for end in whole))},
+            parts={cause: whole.times(1.0 - share)},
             **self._scaled(scale),
             bases={"own": whole.mean},
             upper_bases={"own": whole.high},
             figures=[],
             without_cost=[],
             without_cost_high_s=0.0,
-            connection=exactly(connection_s),
+            connection=whole.times(share),
+            connection_cause=cause,
             connection_sd_s=self.connection_sd_s * scale,
         )
 

@@ -165,7 +165,7 @@ class Scenario:
             ready, done = self.exchange.ready, self.exchange.done
         else:
             ready = done = self.transmission(model).shifted(self.work_s)
-        spread = work_spread(*(one.sd_s for one in self.work))
+        spread = work_spread(self.work_s, *(one.sd_s for one in self.work))
         spread_done = done.plus(spread)
         return (spread_done if ready is done else ready.plus(spread)), spread_done
 
@@ -261,15 +261,16 @@ def wait_distribution(found: Wait) -> Distribution:
     return Distribution.of_samples(moments[kept] / weights[kept], weights[kept])
 
 
-def work_spread(*deviations_s: float) -> Distribution:
-    """The deviation of a handshake's work from its mean: centred, and skewed like the time of a rejection
-    loop.
+def work_spread(mean_s: float, *deviations_s: float) -> Distribution:
+    """The deviation of a handshake's work from its mean: centred, skewed like the time of a rejection loop,
+    and never below the negative mean.
     """
     deviation_s = math.hypot(*deviations_s)
     if deviation_s <= 0.0:
         return Distribution.exactly(0.0)
-    service = spread_service(deviation_s, deviation_s, bins=_WORK_BINS)
-    return Distribution.of_samples(service.points_s - deviation_s, service.weights)
+    shorter_s = min(mean_s, deviation_s)
+    service = spread_service(shorter_s, deviation_s, bins=_WORK_BINS)
+    return Distribution.of_samples(service.points_s - shorter_s, service.weights)
 
 
 @lru_cache(maxsize=64)

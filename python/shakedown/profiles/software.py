@@ -13,6 +13,8 @@ from msgspec import Meta
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_TICKETS, MIB
 from shakedown.profiles.costs import Triple
+from shakedown.profiles.overhead import is_public_key
+from shakedown.profiles.vocabulary import triple_fault
 from shakedown.schema.base import Object, Text, convert
 
 DEFAULT_SOFTWARE = "openssl"
@@ -23,8 +25,8 @@ _Tickets = Annotated[int, Meta(ge=0, le=MAX_TICKETS)]
 class Factor(NamedTuple):
     """How many times as much something takes, and by what factor (×/÷) that may be off in 90 % of cases."""
 
-    times: Annotated[float, Meta(gt=0.0)] = 1.0
-    spread: Annotated[float, Meta(ge=1.0)] = 1.0
+    times: Annotated[float, Meta(ge=1e-6, le=1e6)] = 1.0
+    spread: Annotated[float, Meta(ge=1.0, le=1e3)] = 1.0
 
 
 AS_OURS = Factor()
@@ -82,6 +84,20 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def parse_software(document: dict[str, Any], where: str) -> ServerSoftware:
     """Read and validate a profile. Raises `InputError`."""
     try:
-        return convert(document, ServerSoftware, where, "TOML")
+        software = convert(document, ServerSoftware, where, "TOML")
     except InputError as error:
         raise InputError(f"{error}; accepted: a profile of server software") from None
+    if software.library is not None:
+        _check_names(software.library, where)
+    return software
+
+
+def _check_names(library: Library, where: str) -> None:
+    """A name that is none of an operation would change no prediction. Raises `InputError`."""
+    for name in library.primitives:
+        operation, algorithm, parameters = (*name.split(" "), "", "")[:3]
+        fault = triple_fault(operation, algorithm, parameters)
+        if fault is None and (not is_public_key(operation) or name.count(" ") != 2):
+            fault = "accepted: OPERATION ALGORITHM PARAMETERS of a public-key operation"
+        if fault is not None:
+            raise InputError(f"{where}: library.primitives: {name!r}: {fault}")

@@ -56,6 +56,7 @@ def test_capacity_counts_with_it(server):
     (plain,) = capacity(SUITE, within_s=1.0, bearer="ethernet", server_workers=2)
     assert row.limit_per_s.estimate == pytest.approx(2 / known.server_s.estimate)
     assert row.limit_per_s.lower == pytest.approx(2 / known.server_s.upper)
+    assert row.limit_per_s.upper == pytest.approx(2 / known.server_s.lower)
     assert row.calibration == known
     assert row.limit_per_s.estimate != plain.limit_per_s.estimate
     other = calibration.Calibration(**{name: getattr(known, name) for name in known.__struct_fields__})

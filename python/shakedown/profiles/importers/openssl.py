@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from shakedown.profiles.importers.common import Figures, Imported, Primitives
-from shakedown.profiles.vocabulary import triple_fault
+from shakedown.profiles.vocabulary import parse_parameters, triple_fault
 
 _OPENSSL_CURVES = [
     "secp160r1",
@@ -26,7 +26,14 @@ _OPENSSL_CURVES = [
     "sect283r1",
     "sect409r1",
     "sect571r1",
+    "brainpoolp256r1",
+    "brainpoolp256t1",
+    "brainpoolp384r1",
+    "brainpoolp384t1",
+    "brainpoolp512r1",
+    "brainpoolp512t1",
 ]
+"""Curves in the order of ``speed.c``; a build without binary curves leaves these out of its numbers."""
 _OPENSSL_MONTGOMERY = {253: "x25519", 448: "x448"}
 _KEM_NAMES = {"ML-KEM-512": "mlkem512", "ML-KEM-768": "mlkem768", "ML-KEM-1024": "mlkem1024"}
 _ML_DSA_NAMES = {"ML-DSA-44": "mldsa44", "ML-DSA-65": "mldsa65", "ML-DSA-87": "mldsa87"}
@@ -68,15 +75,11 @@ def read_openssl_speed(text: str) -> Imported:
             if algorithm == "rsa" and len(fields) >= 6:
                 put("encrypt", "rsa", f"rsa{fields[1]}", fields[4])
                 put("decrypt", "rsa", f"rsa{fields[1]}", fields[5])
-        elif kind == "+F4" and len(fields) >= 4 and int(fields[0]) < len(_OPENSSL_CURVES):
-            curve = _OPENSSL_CURVES[int(fields[0])]
+        elif kind == "+F4" and len(fields) >= 4 and (curve := _openssl_curve(fields)):
             put("sign", "ecdsa", curve, fields[2])
             put("verify", "ecdsa", curve, fields[3])
         elif kind == "+F5" and len(fields) >= 3:
-            curve = _OPENSSL_MONTGOMERY.get(int(fields[1]), "")
-            if not curve and int(fields[0]) < len(_OPENSSL_CURVES):
-                curve = _OPENSSL_CURVES[int(fields[0])]
-            if curve:
+            if curve := _OPENSSL_MONTGOMERY.get(int(fields[1])) or _openssl_curve(fields):
                 put("derive", "ecdh", curve, fields[2])
         elif kind == "+F6" and len(fields) >= 5:
             put("sign", "eddsa", fields[2].lower(), fields[3])
@@ -88,6 +91,18 @@ def read_openssl_speed(text: str) -> Imported:
         if len(found) == before:
             result.left_out.append(f"{line.strip()}: no suite uses it, or a form that is not known")
     return result
+
+
+def _openssl_curve(fields: list[str]) -> str:
+    """The curve of a number and a size in bits; empty where it is none that is known."""
+    number, bits = int(fields[0]), int(fields[1])
+    with_binary = _OPENSSL_CURVES
+    without = [one for one in with_binary if not one.startswith("sect")]
+    for curves in (with_binary, without):
+        known = parse_parameters("ecdsa", curves[number]) if 0 <= number < len(curves) else None
+        if known is not None and known.size == bits:
+            return curves[number]
+    return ""
 
 
 def _openssl_named(put: Callable[[str, str, str, str], None], fields: list[str]) -> None:

@@ -1,0 +1,49 @@
+"""The page of coverage says which of its rows are outside the target, and whether chance explains it."""
+
+from __future__ import annotations
+
+import pytest
+from scipy.stats import beta
+from tools.fit_costs import OUTSIDE, Row, independent, interval, outside
+
+
+def row(words: str, *by_board: tuple[int, int]) -> Row:
+    """Of boards, each so many figures held of so many."""
+    boards = tuple((True,) * held + (False,) * (given - held) for held, given in by_board)
+    halves = (1.0,) * sum(map(len, boards))
+    return Row(words, len(halves), len(boards), boards, halves, halves, 0.9)
+
+
+def test_an_interval_is_that_of_clopper_and_pearson():
+    low, high = interval(18, 26)
+    assert low == pytest.approx(beta.ppf(0.025, 18, 9))
+    assert high == pytest.approx(beta.ppf(0.975, 19, 8))
+
+
+def test_figures_that_vary_by_board_count_as_few():
+    alike = [(True,) * 9 + (False,)] * 10
+    assert independent(alike) == (90, 100)
+    apart = [(True,) * 10] * 9 + [(False,) * 10]
+    assert independent(apart) == (9, 10)
+
+
+def test_rows_outside_the_target_are_listed_by_what_explains_them():
+    text = outside(
+        [
+            row("inside", *[(9, 10)] * 20),
+            row("never by chance", *[(5, 10)] * 20),
+            row("by boards alone", *[(10, 10)] * 8, *[(1, 10)] * 4),
+            row("few", (2, 3), (2, 2)),
+        ]
+    )
+    kinds = [text.index(words) for words in OUTSIDE]
+    assert kinds == sorted(kinds)
+    assert text.startswith("3 rows are outside 87% – 93%.")
+    assert "inside:" not in text
+    for number, words in enumerate(("never by chance", "by boards alone", "few")):
+        assert kinds[number] < text.index(f"- {words}:") < [*kinds, len(text)][number + 1]
+    assert "few: 4 of 5 held (80.0%), 95 % interval 28% – 99%" in text
+
+
+def test_without_such_rows_nothing_is_listed():
+    assert outside([row("inside", *[(9, 10)] * 20)]) == "0 rows are outside 87% – 93%."
