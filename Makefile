@@ -18,7 +18,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -
 SOAK_SECONDS ?= 600
 KILLS ?= 50
 
-.PHONY: help build dist dist-test probe peers demo test test-rust test-python test-peers test-others fuzz queue-check bearer-handshakes kernel-grid access-check openssl-check network-check soak killed lint audit format docs site schema lock bench traces papers clean fit
+.PHONY: help build dist dist-test probe peers demo test test-rust test-python test-peers test-others fuzz queue-check bearer-handshakes kernel-grid access-check openssl-check energy-table network-check soak killed lint audit format docs site schema lock bench traces papers clean fit
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ access-check: build .venv/.dev ## Compare access to shared cells with published 
 
 openssl-check: build .venv/.dev ## Compare openssl speed with a profile's figures, size by size, and write the page's table (ten minutes and more)
 	$(BIN)/python -m tools.openssl_check
+
+energy-table: build .venv/.dev ## Predict the energy of handshakes over every bearer, and write the page's table (a minute)
+	$(BIN)/python -m tools.energy_table
 
 network-check: build .venv/.dev ## Predict 1,080 scenarios, and compare predict with simulate in 200 more (three minutes)
 	$(BIN)/python -m tools.network_check

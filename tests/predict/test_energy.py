@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from tools.energy_table import DEVICES, PAGE, lines
 
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import bearer_names, load_bearer
 
-DEVICES = ("cortex-m4", "esp32-c3", "nrf52840", "phone")
 PSK, ML_DSA, RSA = "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server", "tls1.2/rsa/rsa2048/server"
 
 
@@ -36,6 +38,21 @@ def test_nearly_every_bearer_has_both_ends_for_every_device(device):
             if figure["estimate"] is not None:
                 assert figure["lower"] < figure["estimate"] < figure["upper"]
     assert whole == len(bearer_names()) - refused >= 57
+
+
+@pytest.mark.parametrize("bearer", ["lte", "nb-iot", "wifi", "ble", "sigfox"])
+def test_the_pages_table_is_what_is_predicted(bearer):
+    text = PAGE.read_text("utf-8")
+    for line, _ in lines(bearer):
+        assert line in text
+
+
+def test_the_pages_table_has_every_bearer_and_enough_lines_with_both_ends():
+    text = PAGE.read_text("utf-8")
+    assert all(text.count(f"\n| {bearer} | ") == len(DEVICES) for bearer in bearer_names())
+    known, of = re.search(r"have both ends in (\d+) of (\d+) lines for PSK", text).groups()
+    assert int(of) == len(DEVICES) * len(bearer_names())
+    assert int(known) >= 200
 
 
 def test_suites_differ_in_the_handshake_and_not_in_the_tail():

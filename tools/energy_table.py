@@ -1,0 +1,98 @@
+"""The energy of a handshake on battery-powered devices over every bearer, as `predict` has it.
+
+`make energy-table` writes the table of docs/validation/energy.md, with the number of lines whose energies and
+battery life have both ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shakedown.errors import InputError
+from shakedown.prediction.predict import predict_rows
+from shakedown.profiles import bearer_names
+
+PAGE = Path(__file__).parent.parent / "docs" / "validation" / "energy.md"
+BEGIN, END = "<!-- energies: made by make energy-table -->", "<!-- end of energies -->"
+DEVICES = ("cortex-m4", "esp32-c3", "nrf52840", "phone")
+SUITES = ("tls1.2/psk", "tls1.3/x25519/p256/server")
+BATTERY_J = 2.4 * 3600 * 3.6
+"""2.4 Ah at 3.6 V."""
+
+Figure = dict[str, Any]
+
+
+def short(value: float | None) -> str:
+    """Two significant digits."""
+    if value is None:
+        return "?"
+    places = 1 - math.floor(math.log10(value)) if value > 0.0 else 0
+    return f"{round(value, places):,.{max(places, 0)}f}"
+
+
+def cell(figure: Figure, unit: float = 1.0) -> str:
+    """An estimate with its range."""
+    estimate, *ends = (
+        None if figure[name] is None else figure[name] * unit for name in ("estimate", "lower", "upper")
+    )
+    return "–" if estimate is None else f"{short(estimate)} ({' – '.join(map(short, ends))})"
+
+
+def has_both_ends(row: Figure) -> bool:
+    """Whether energy and battery life of a handshake are known between two ends."""
+    figures = (row["energy_j"], row["wake_tail_j"], row["handshakes_per_charge"])
+    return all(figure["lower"] is not None and figure["upper"] is not None for figure in figures)
+
+
+Line = tuple[str, tuple[bool, ...]]
+"""A line of the table, and by suite whether it has both ends; none where nothing gets through."""
+
+
+def lines(bearer: str, devices: Sequence[str] = DEVICES) -> Iterator[Line]:
+    """A line for each device."""
+    for device in devices:
+        try:
+            rows = predict_rows(SUITES, device=device, bearer=bearer, battery_j=BATTERY_J, from_idle=True)
+        except InputError:
+            yield f"| {bearer} | {device} | – | – | – | – | – |", ()
+            continue
+        cells = (
+            *(cell(row["energy_j"], 1e3) for row in rows),
+            cell(rows[0]["wake_tail_j"], 1e3),
+            *(cell(row["handshakes_per_charge"]) for row in rows),
+        )
+        yield f"| {bearer} | {device} | {' | '.join(cells)} |", tuple(map(has_both_ends, rows))
+
+
+def table(found: Sequence[Line]) -> str:
+    """In Markdown, with a sentence on both ends."""
+    psk, full = (sum(whole[at] for _, whole in found if whole) for at in range(len(SUITES)))
+    refused = sum(not whole for _, whole in found)
+    lacking = [line for line, whole in found if whole and not whole[1]]
+    devices = sorted({line.split(" | ")[1] for line in lacking})
+    head = (
+        "| bearer | device | PSK (mJ) | TLS 1.3, P-256 (mJ) | waking and tail (mJ) | PSK per charge "
+        "| P-256 per charge |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    )
+    return (
+        f"Energy and battery life have both ends in {psk} of {len(found)} lines for PSK and in {full} for "
+        f"P-256, which is unknown on {', '.join(devices) or 'no device'}. In {refused} lines no handshake is "
+        "possible, because the bearer's packets are too small for TCP.\n\n"
+        + "\n".join([head, *(line for line, _ in found)])
+    )
+
+
+def main() -> None:
+    """Compute, write, and print the sentence."""
+    text = table([line for bearer in bearer_names() for line in lines(bearer)])
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    print(text.split("\n", 1)[0])
+
+
+if __name__ == "__main__":
+    main()
