@@ -152,6 +152,25 @@ def test_each_handshake_is_replayed_once_whatever_the_rate(explorer, monkeypatch
     assert len(specs) == len(set(specs))
 
 
+def test_a_coarse_answer_is_near_the_whole_one_and_given_once(explorer):
+    """From few replays; once the whole ones are kept, the whole answer is given at once."""
+    varying = VIEW | {"bearer": "nb-iot", "from_idle": "true", "congestion": "reno"}
+    answers = []
+    for coarse in ("true", "false", "true"):
+        answers.append(json.loads(get(explorer, "/predict", varying | {"coarse": coarse})[1]))
+    first, whole, again = answers
+    assert [one["coarse"] for one in answers] == [True, False, False]
+    assert again == whole
+    assert first["commands"] == whole["commands"]
+    for few, many in zip(first["rows"], whole["rows"], strict=True):
+        assert few["ready_s"] != many["ready_s"]
+        assert few["ready_s"]["mean"] == pytest.approx(many["ready_s"]["mean"], rel=0.1)
+        low_s, high_s = few["p99_interval_s"]
+        assert high_s - low_s > many["p99_interval_s"][1] - many["p99_interval_s"][0]
+    other = json.loads(get(explorer, "/predict", varying | {"rate_per_s": "50", "coarse": "true"})[1])
+    assert not other["coarse"]
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [

@@ -57,6 +57,7 @@ fn replay(handshake: &PricedHandshake, bearer: &BearerSpec, seed: u64) -> Replay
         tcp: TcpConfig::default(),
         flush: Default::default(),
         seed,
+        coarse: false,
     };
     replay.run().expect("valid")
 }
@@ -195,6 +196,27 @@ fn a_path_that_loses_everything_fails_every_handshake() {
 }
 
 #[test]
+fn a_coarse_answer_is_near_the_whole_one_for_a_tenth_of_the_handshakes() {
+    for (loss, tolerance) in [("", 0.05), (r#", "loss": 0.02"#, 0.1)] {
+        let varying = r#", "setup": {"kind": "uniform", "minimum_s": 0.1, "maximum_s": 0.9}"#;
+        let mut replay = Replay {
+            handshake: tls13(3000),
+            bearer: path(100e3, 100.0, &format!("{varying}{loss}")),
+            tcp: TcpConfig::default(),
+            flush: Default::default(),
+            seed: 1,
+            coarse: false,
+        };
+        let whole = replay.run().expect("valid");
+        replay.coarse = true;
+        let coarse = replay.run().expect("valid");
+        assert!(coarse.handshakes * 10 < whole.handshakes, "{} {}", coarse.handshakes, whole.handshakes);
+        let means = [&coarse, &whole].map(|one| one.ready.mean_s().expect("some"));
+        assert!((means[0] / means[1] - 1.0).abs() < tolerance, "{means:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_replayed_is_named() {
     let mut replay = Replay {
         handshake: tls13(1000),
@@ -202,6 +224,7 @@ fn what_cannot_be_replayed_is_named() {
         tcp: TcpConfig { hz: 0, ..TcpConfig::default() },
         flush: Default::default(),
         seed: 1,
+        coarse: false,
     };
     let error = replay.run().expect_err("no clock");
     assert!(error.to_string().starts_with("tcp.hz is 0"), "{error}");

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import msgspec
@@ -13,7 +14,8 @@ import numpy as np
 from shakedown.explorer.question import Question
 from shakedown.models.distribution import Distribution
 from shakedown.prediction.library import TraceLibrary, open_library
-from shakedown.prediction.predict import predict_rows
+from shakedown.prediction.network import coarse_replays
+from shakedown.prediction.predict import predict_rows, resumption
 from shakedown.prediction.scenario import Scenario, scenario
 from shakedown.schema.base import SIDES, opposite
 
@@ -22,6 +24,12 @@ SHARES = np.concatenate([np.linspace(0.005, 0.985, 99), [0.99, 0.995, 0.999]])
 
 BINS = 60
 """Of a density, from the least time until ready to the greatest 99th percentile."""
+
+
+_answered: deque[tuple[object, ...]] = deque(maxlen=1)
+"""What decides on the replays of the last whole answer: they are kept, so the next whole answer takes no
+longer than a coarse one.
+"""
 
 
 def choices(*, report: bool) -> dict[str, Any]:
@@ -40,25 +48,52 @@ def choices(*, report: bool) -> dict[str, Any]:
     }
 
 
-def predicted(question: Question) -> dict[str, Any]:
-    """The rows of `predict`, ready as a curve and as a density, and the handshake in time by message."""
+def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
+    """The rows of `predict`, ready as a curve and as a density, and the handshake in time by message.
+
+    A coarse answer comes from few replays, unless the whole one is as quick; it says which it is.
+    """
     asked, library = question, open_library(server_software=question.server_software)
+    replays = (
+        asked.suites,
+        asked.device,
+        asked.server_device,
+        asked.server_software,
+        asked.network,
+        asked.from_idle,
+    )
+    coarse = coarse and replays not in _answered
+    context = coarse_replays if coarse else nullcontext
+
+    def replay(suite: str) -> None:
+        # What is wrong with a suite is said where its row is made.
+        with context(), suppress(Exception):
+            found = _scenario(suite, asked, library)
+            _ = found.exchange
+            resumed = resumption(found.trace.suite, library)
+            if resumed is not None:
+                _ = _scenario(resumed, asked, library).exchange
+
     with ThreadPoolExecutor() as pool:
         # Beside each other: most of the time is spent in the core, which keeps what it has replayed.
-        list(pool.map(lambda suite: _replay(suite, asked, library), asked.suites))
-    rows = predict_rows(
-        asked.suites,
-        device=asked.device,
-        server_device=asked.server_device,
-        bearer=asked.network,
-        from_idle=asked.from_idle,
-        rate_per_s=asked.rate_per_s,
-        server_workers=asked.server_workers,
-        traces=library,
-    )
-    found = [None if "error" in row else _scenario(row["suite"], asked, library) for row in rows]
-    ready = [None if one is None else _ready(one, question) for one in found]
+        list(pool.map(replay, asked.suites))
+    with context():
+        rows = predict_rows(
+            asked.suites,
+            device=asked.device,
+            server_device=asked.server_device,
+            bearer=asked.network,
+            from_idle=asked.from_idle,
+            rate_per_s=asked.rate_per_s,
+            server_workers=asked.server_workers,
+            traces=library,
+        )
+        found = [None if "error" in row else _scenario(row["suite"], asked, library) for row in rows]
+        ready = [None if one is None else _ready(one, question) for one in found]
+    if not coarse:
+        _answered.append(replays)
     return {
+        "coarse": coarse,
         "rows": rows,
         "curves": [one and [[one.quantile(float(share)), float(share)] for share in SHARES] for one in ready],
         "densities": _densities(ready),
@@ -77,12 +112,6 @@ def _scenario(suite: str, asked: Question, library: TraceLibrary) -> Scenario:
         traces=library,
         from_idle=asked.from_idle,
     )
-
-
-def _replay(suite: str, asked: Question, library: TraceLibrary) -> None:
-    """A suite over the network; what is wrong with it is said where its row is made."""
-    with suppress(Exception):
-        _ = _scenario(suite, asked, library).exchange
 
 
 def _ready(one: Scenario, question: Question) -> Distribution | None:

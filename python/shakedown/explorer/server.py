@@ -108,9 +108,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, path: str, query: dict[str, list[str]]) -> None:
         replications = query.pop("replications", ["1"])[-1]
+        coarse = query.pop("coarse", ["false"])[-1] == "true"
         known: dict[str, Callable[[], object]] = {
             "/choices": lambda: answers.choices(report=self.server.report is not None),
-            "/predict": lambda: answers.predicted(asked(query)),
+            "/predict": lambda: answers.predicted(asked(query), coarse=coarse),
             "/simulate": lambda: _simulated(asked(query), replications),
         }
         if path not in known:

@@ -5,7 +5,9 @@ datagrams that `simulate` runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -26,6 +28,22 @@ SEED = 1
 
 MAX_REPLAYS = 32
 """Replays that are kept, because one is asked for by table and chart, and again at other rates."""
+
+
+_coarse = ContextVar("coarse", default=False)
+
+
+@contextmanager
+def coarse_replays() -> Iterator[None]:
+    """Replays inside are first answers, from few handshakes, shown until the whole ones are there.
+
+    The context belongs to a thread; threads started inside have their own.
+    """
+    before = _coarse.set(True)
+    try:
+        yield
+    finally:
+        _coarse.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +94,7 @@ def exchange(
 def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
     """Runs a `Replay` of the core over a named bearer. Raises `InputError`."""
     try:
-        found = _replayed(json.dumps({"seed": SEED, **spec}))
+        found = _replayed(json.dumps({"seed": SEED, "coarse": _coarse.get(), **spec}))
     except InputError as error:
         raise InputError(f"bearer {bearer!r}: {error}") from None
     if found is None:

@@ -115,7 +115,7 @@ def predict_rows(
             found = priced(suite)
             made = row(found, model, rate, server_workers)
             if model == "default" and inside_eap is None:
-                resumed = _resumed(found.trace.suite, library)
+                resumed = resumption(found.trace.suite, library)
                 made["resumption_saves_j"] = resumed and _saved(
                     [found, priced(resumed)], rate, server_workers
                 )
@@ -131,7 +131,7 @@ def predict_rows(
     return [found for place in where for rate in rates for found in rows_at(*place, rate)]
 
 
-def _resumed(suite: str, library: TraceLibrary) -> str | None:
+def resumption(suite: str, library: TraceLibrary) -> str | None:
     """The suite with which clients of a suite resume; None if there is none, or none in the library."""
     try:
         resumed = resumed_of(suite)

@@ -35,6 +35,9 @@ pub struct Replay {
     pub flush: Flush,
     /// The seed.
     pub seed: u64,
+    /// A first answer: a twentieth of the work at most, and of the handshakes at least.
+    #[serde(default)]
+    pub coarse: bool,
 }
 
 /// The result of a replay.
@@ -71,6 +74,8 @@ const ACCURACY: f64 = 0.02;
 /// draw that decides of which stratum a handshake is counts 1.
 const WORK: [u64; 2] = [40_000_000, 10_000_000];
 const EVENT_WORK: u64 = 16;
+/// What a coarse answer has of both.
+const COARSE: u64 = 20;
 /// A handshake without loss is replayed so often, where it varies, to find out how many packets it sends at most.
 const TRIALS: u64 = 32;
 /// Less probable strata are not told apart: all handshakes are drawn alike.
@@ -122,7 +127,7 @@ impl Replay {
             strata.push(without);
             strata.push(Stratum::new(1.0 - survives, FIRST[1], Some(true)));
         }
-        let most = WORK[usize::from(!loses)];
+        let most = WORK[usize::from(!loses)] / if self.coarse { COARSE } else { 1 };
         self.draw(&mut replayer, &mut strata, units, most)?;
         Ok(Replayed::of(&mut strata))
     }
@@ -137,8 +142,9 @@ impl Replay {
     ) -> Result<(), ReplayError> {
         let bearer = replayer.bearer();
         let mut draws = 0;
+        let least = if self.coarse { MIN_HANDSHAKES / COARSE as usize } else { MIN_HANDSHAKES };
         let mut wanted: Vec<usize> =
-            strata.iter().map(|stratum| if stratum.is_exact { 0 } else { MIN_HANDSHAKES }).collect();
+            strata.iter().map(|stratum| if stratum.is_exact { 0 } else { least }).collect();
         loop {
             for (stratum, wanted) in strata.iter_mut().zip(&wanted) {
                 while !stratum.is_exact && stratum.handshakes() < *wanted {

@@ -154,11 +154,15 @@ async function answer() {
   const started = performance.now();
   const took = () => `${Math.round(performance.now() - started)} ms`;
   try {
-    const found = await ask("/predict", parameters);
-    if (!current()) return;
-    showPredictions(found);
-    by("error").hidden = true;
-    by("state").textContent = `predicted in ${took()}; simulating…`;
+    // A first answer from few replays; the whole one follows, unless it came at once.
+    for (const coarse of [true, false]) {
+      const found = await ask("/predict", new URLSearchParams([["coarse", coarse], ...parameters]));
+      if (!current()) return;
+      showPredictions(found);
+      by("error").hidden = true;
+      by("state").textContent = `predicted ${found.coarse ? "coarsely " : ""}in ${took()}; ${found.coarse ? "refining" : "simulating"}…`;
+      if (!found.coarse) break;
+    }
     const refined = Math.max(1, Math.min(REFINED_REPLICATIONS, Math.floor(MAX_CLIENTS / (parameters.get("clients") ?? 1))));
     for (const replications of new Set([1, refined])) {
       parameters.set("replications", replications);
