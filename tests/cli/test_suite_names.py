@@ -94,6 +94,12 @@ def test_errors_say_first_what_was_meant(capsys):
         (["measure", "tls13/psk"], 'error: suite "tls13/psk": did you mean "tls1.3/psk"?\n'),
         (["measure", "dtls1.2"], "error: dtls1.2: no stack here runs dtls1.2; accepted: "),
         (
+            ["suites", "dtls"],
+            "error: no stack here runs dtls1.2; protocols that run here: ssl3, tls1.0, tls1.1, ",
+        ),
+        (["suites", "DTLS1.2/psk"], "error: no stack here runs dtls1.2; protocols that run here: "),
+        (["suites", "quic"], 'error: no suite matches "quic"; accepted: parts of names, '),
+        (
             ["predict", "tls1.2/psk", "--bearer", "nb-iot,lte-m"],
             "error: unknown bearer 'nb-iot,lte-m'; did you mean \"{nb-iot,lte-m}\"? accepted: ",
         ),

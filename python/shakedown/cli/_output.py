@@ -42,7 +42,8 @@ def rows_options(
     """Adds the options of commands that print rows; their `Selection` arrives as `selection`.
 
     Names of columns are checked before anything is computed. `columns` names them, as `MODULE.NAME` of
-    `reporting.columns`, which is loaded when it is needed; or it makes them of the other options.
+    `reporting.columns`, which is loaded when it is needed; or it makes them of the other options and of the
+    `selection`.
     """
 
     def known(given: dict[str, Any]) -> Sequence[Column]:
@@ -76,7 +77,9 @@ def rows_options(
             selection = Selection(wide, names, sort or "", as_csv)
             if as_csv and given.get("as_json"):
                 raise click.UsageError("--csv with --json; accepted: one of the two")
-            return command(selection=selection.checked(known(given)) if names or sort else selection, **given)
+            if names or sort:
+                selection = selection.checked(known({**given, "selection": selection}))
+            return command(selection=selection, **given)
 
         for option in (
             click.option("--csv", "as_csv", is_flag=True, help="Print CSV: all columns, exact values."),

@@ -32,7 +32,14 @@ WTLS_ONLY = ("certificate_form", "private_curves")
 def _columns(given: dict[str, Any]) -> Sequence[Column]:
     from shakedown.reporting.columns.measured import HANDSHAKES, MESSAGES
 
-    return MESSAGES if given["messages"] else HANDSHAKES
+    return MESSAGES if _by_message(given["messages"], given["selection"]) else HANDSHAKES
+
+
+def _by_message(messages: bool | None, selection: Selection) -> bool:
+    """Whether messages are printed: as asked, or because columns are named that only messages have."""
+    from shakedown.reporting.columns.measured import HANDSHAKES, MESSAGES
+
+    return selection.names_any_of(MESSAGES, beyond=HANDSHAKES) if messages is None else messages
 
 
 @click.command(
@@ -75,7 +82,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
 @click.option(
     "--messages/--no-messages",
     default=None,
-    help="Print messages one by one.  [default: if there is one suite]",
+    help="Print messages one by one.  [default: if there is one suite, or --columns names their columns]",
 )
 @click.option("--on-request", is_flag=True, hidden=True)
 @force_option
@@ -226,9 +233,8 @@ def _show(measured: list[Measurement], selection: Selection, *, messages: bool |
         from shakedown.reporting.columns import measured as columns
         from shakedown.schema.base import SIDES, builtins
 
-        if messages is None:
-            messages = len(measured) == 1 and selection == Selection()
-        if messages:
+        alone = len(measured) == 1 and selection == Selection() and messages is None
+        if alone or _by_message(messages, selection):
             _show_messages(measured, selection)
         else:
             print_objects(measured, selection)

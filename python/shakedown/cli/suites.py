@@ -31,13 +31,7 @@ def command(show_all: bool, as_json: bool, words: tuple[str, ...], selection: Se
 
     entries = catalogue.suites(*words, all=show_all)
     if not entries:
-        known = sorted({part for entry in catalogue.suites() for part in entry.suite.split("/")})
-        strange = [word for word in words if not any(word in part for part in known)]
-        hint = next(filter(None, (did_you_mean(word, known) for word in strange)), "")
-        raise InputError(
-            f'no suite matches "{" ".join(words)[:60]}"{hint}; accepted: parts of names, as in "suites '
-            'tls1.3 mutual", or patterns; "shakedown suites" lists all'
-        )
+        raise InputError(_no_suite(words))
     if as_json:
         print_json(entries)
         return
@@ -46,3 +40,25 @@ def command(show_all: bool, as_json: bool, words: tuple[str, ...], selection: Se
         return
     for entry in entries:
         echo(entry.suite)
+
+
+def _no_suite(words: tuple[str, ...]) -> str:
+    """Why no suite is listed, and what can be asked for instead."""
+    from shakedown.api import catalogue
+
+    runs = [entry.suite for entry in catalogue.suites()]
+    here = dict.fromkeys(suite.partition("/")[0] for suite in runs)
+    others = {entry.suite.partition("/")[0] for entry in catalogue.suites(all=True)} - here.keys()
+    protocols = f"protocols that run here: {', '.join(here)}"
+    for word in words:
+        absent = sorted(other for other in others if other.startswith(word.partition("/")[0].lower()))
+        if absent:
+            some = " or ".join(absent)
+            return f'no stack here runs {some}; {protocols}; "shakedown suites --all" lists all with reasons'
+    known = sorted({part for suite in runs for part in suite.split("/")})
+    strange = [word for word in words if not any(word in part for part in known)]
+    hint = next(filter(None, (did_you_mean(word, known) for word in strange)), "")
+    return (
+        f'no suite matches "{" ".join(words)[:60]}"{hint or ";"} accepted: parts of names, as in "suites '
+        f'tls1.3 mutual", or patterns; {protocols}; "shakedown suites" lists all'
+    )

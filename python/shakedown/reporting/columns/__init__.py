@@ -102,9 +102,16 @@ class Selection:
 
     def checked(self, columns: Sequence[Column]) -> Selection:
         """Raises `InputError` for names of no column."""
-        for name in (*self.columns, *([self.sort.removeprefix("-")] if self.sort else [])):
+        for name in self._names():
             named(columns, name)
         return self
+
+    def names_any_of(self, columns: Sequence[Column], *, beyond: Sequence[Column]) -> bool:
+        """Whether it names one of these columns that is none of the others."""
+        return any(_found(columns, name) and not _found(beyond, name) for name in self._names())
+
+    def _names(self) -> tuple[str, ...]:
+        return (*self.columns, *([self.sort.removeprefix("-")] if self.sort else []))
 
     def ordered(self, columns: Sequence[Column], rows: Sequence[Row]) -> list[Row]:
         """The rows, sorted by the column asked for; those without a value come last."""
@@ -126,14 +133,22 @@ class Selection:
 
 def named(columns: Sequence[Column], name: str) -> Column:
     """The column of a key, or of a heading. Raises `InputError` where there is none."""
+    found = _found(columns, name)
+    if found is not None:
+        return found
     wanted = name.strip().lower()
-    for column in columns:
-        if wanted == column.key or wanted.replace("_", " ").replace("-", " ") == column.name:
-            return column
     keys = list(dict.fromkeys(column.key for column in columns))
     near = did_you_mean(wanted, [*keys, *(column.name for column in columns)])
     all_of_them = f"{near} --csv prints all columns" if near else f"; accepted: {', '.join(keys)}"
     raise InputError(f'unknown column "{name[:60]}"{all_of_them}')
+
+
+def _found(columns: Sequence[Column], name: str) -> Column | None:
+    wanted = name.strip().lower()
+    for column in columns:
+        if wanted == column.key or wanted.replace("_", " ").replace("-", " ") == column.name:
+            return column
+    return None
 
 
 def shown_in(columns: Sequence[Column], rows: Sequence[Row], most: int = ROOM) -> list[Column]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label, seconds, shares
+from shakedown.reporting.columns import ALWAYS, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, seconds, shares
 from shakedown.reporting.terminal.figures import NOTHING, time
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 SUITES = (
     label("suite", "suite", path=True),
-    label("stack", "stack", "the stack that runs it"),
-    label("supported", "runs"),
+    label("stack", "stack", "the stack that runs it", rank=OFTEN),
+    label("supported", "runs", identity=True),
     label("reason", "why not", rank=USUAL, prose=True, show=lambda value: value or ""),
 )
 
