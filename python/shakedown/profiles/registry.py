@@ -7,7 +7,8 @@ default).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -220,6 +221,23 @@ def _paths(kind: str) -> dict[str, Path]:
     return shipped
 
 
+def _titled(name: str, paths: Mapping[str, Path]) -> str:
+    """The hint at the one profile whose title begins with a name's words: "Raspberry Pi 4" for
+    `raspberry-pi-4`.
+    """
+    from shakedown.files.limits import MAX_PROFILE_BYTES
+    from shakedown.files.toml import load_toml
+
+    words = re.findall(r"[^\W_]+", name.casefold())
+    found = []
+    for known, path in paths.items():
+        with suppress(InputError):  # another profile's fault is not this name's
+            title = str(load_toml(path, MAX_PROFILE_BYTES, "TOML file")[0].get("title", ""))
+            if words and re.findall(r"[^\W_]+", title.casefold())[: len(words)] == words:
+                found.append(known)
+    return f'; did you mean "{found[0]}"?' if len(found) == 1 else ""
+
+
 def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], str], Profile]) -> Profile:
     as_path = "/" in name or name.endswith(".toml")
     if as_path:
@@ -227,7 +245,7 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
     else:
         paths = _paths(folder)
         if name not in paths:
-            hint = did_you_mean(name, paths)
+            hint = _titled(name, paths) or did_you_mean(name, paths)
             few = not hint and len(paths) <= MAX_LISTED
             listed = ", ".join(sorted(paths)) if few else f'names that "shakedown {folder}" lists'
             raise InputError(f"unknown {word} {name!r}{hint}{'' if hint else ';'} accepted: {listed}")
