@@ -214,6 +214,17 @@ def test_no_other_file_is_served(explorer):
     assert get(explorer, "/report")[1] == "<title>the report</title>"
 
 
+def test_a_report_gets_an_origin_of_its_own_and_may_vanish(explorer):
+    address = f"http://127.0.0.1:{explorer.server_port}/report?token={explorer.secret}"
+    with urllib.request.urlopen(address, timeout=300) as answer:
+        assert answer.headers["Content-Security-Policy"].startswith("sandbox ")
+        assert "allow-same-origin" not in answer.headers["Content-Security-Policy"]
+    explorer.report.unlink()
+    status, text = get(explorer, "/report")
+    assert status == 404
+    assert text.endswith("report.html: no such file or directory")
+
+
 def test_a_peer_that_says_nothing_keeps_nobody_waiting(explorer):
     import socket
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from shakedown.errors import ShakedownError, with_options
+from shakedown.errors import ShakedownError, os_reason, with_options
 from shakedown.explorer import answers
 from shakedown.explorer.question import MAX_CLIENTS, Question, asked
 from shakedown.reporting.charts.theme import stylesheet_variables
@@ -38,6 +38,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'"
 )
+REPORT_POLICY = "sandbox allow-scripts allow-downloads"
+"""A results folder may be anybody's: its report gets an origin of its own, not the explorer's."""
 
 
 class Explorer(ThreadingHTTPServer):
@@ -91,9 +93,17 @@ class _Handler(BaseHTTPRequestHandler):
         elif parts.path == "/":
             self._part("/")
         elif parts.path == "/report" and self.server.report:
-            self._send(HTTPStatus.OK, self.server.report.read_bytes(), "text/html", policy="")
+            self._report(self.server.report)
         else:
             self._answer(parts.path, query)
+
+    def _report(self, path: Path) -> None:
+        try:
+            page = path.read_bytes()
+        except OSError as error:
+            self._send(HTTPStatus.NOT_FOUND, f"{path}: {os_reason(error)}".encode(), "text/plain")
+        else:
+            self._send(HTTPStatus.OK, page, "text/html", policy=REPORT_POLICY)
 
     def _part(self, path: str) -> None:
         if path == "/vega.js":
@@ -135,8 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")
-        if policy:
-            self.send_header("Content-Security-Policy", policy)
+        self.send_header("Content-Security-Policy", policy)
         self.end_headers()
         self.wfile.write(body)
 

@@ -35,17 +35,17 @@ pub struct Config {
     /// `HOST:PORT`, `tls://HOST:PORT` or `wtls://HOST:PORT`.
     pub target: String,
     pub arrivals: Arrivals,
-    /// Starts a second; `None` in a closed loop.
+    /// New connections per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
     /// How long connections are started.
     pub duration_s: f64,
-    /// The most starts; `None`: as many as are due in the time.
+    /// Stop after so many connections; `None`: as many as are due in the time.
     pub max_starts: Option<u64>,
     /// Clients: each has an identity and a session of its own. In a closed loop each has one connection at a time.
     pub clients: usize,
     /// Share of starts that ask for resumption.
     pub resumption: f64,
-    /// From what arrivals and choices are drawn.
+    /// The random seed of arrivals and choices.
     pub seed: u64,
     /// How long a connection may take from its start.
     pub timeout_s: f64,
@@ -69,7 +69,7 @@ pub struct Config {
     pub slowdown: Option<f64>,
     /// What a full handshake shall take such a client in all (s): the factor then follows what this one's take.
     pub client_s: Option<f64>,
-    /// Starts a second of a load beside this one, at exponential gaps.
+    /// New connections per second of a load beside this one, at exponential gaps.
     pub background_per_s: Option<f64>,
     /// Generators like this one that run at the same time: limits hold for all of them together.
     pub generators: usize,

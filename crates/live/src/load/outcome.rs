@@ -95,7 +95,7 @@ pub struct Resumed {
 /// Planned and achieved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rates {
-    /// Starts a second that were asked for; `None` in a closed loop.
+    /// New connections per second that were asked for; `None` in a closed loop.
     pub planned: Option<f64>,
     /// Completed handshakes a second.
     pub achieved: f64,
