@@ -178,6 +178,8 @@ def test_a_coarse_answer_is_near_the_whole_one_and_given_once(explorer):
         ({"device": "./mine.toml"}, "a page reads no files"),
         ({"bearer": "/etc/passwd"}, "a page reads no files"),
         ({"arrivals": "file:/etc/passwd"}, "a page reads no files"),
+        ({"arrivals": "log:/etc/passwd,keep-alive=1s"}, "a page reads no files"),
+        ({"arrivals": " RATES:/etc/passwd"}, "a page reads no files"),
         ({"loss": "1"}, "loss"),
         ({"clients": "100000000"}, "clients"),
         ({"bogus": "1"}, "bogus"),

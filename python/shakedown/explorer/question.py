@@ -12,6 +12,7 @@ from shakedown.errors import InputError
 from shakedown.native.scenario import DEFAULT_SERVER_DEVICE
 from shakedown.profiles import changed_bearer
 from shakedown.profiles.software import DEFAULT_SOFTWARE
+from shakedown.simulation.arrivals import FROM_FILE, KINDS
 
 MAX_SUITES = 12
 MAX_CLIENTS = 100_000
@@ -112,8 +113,9 @@ def asked(query: Mapping[str, Sequence[str]]) -> Question:
         found = msgspec.convert(given, Question, strict=False)
     except msgspec.ValidationError as error:
         raise InputError(f"the address: {error}") from None
-    if found.arrivals.startswith("file:"):
-        raise InputError("arrivals: a page reads no files; accepted: poisson, deterministic, bursts, storm")
+    if found.arrivals.partition(":")[0].strip().lower() in FROM_FILE:
+        others = ", ".join(kind for kind in KINDS if kind not in FROM_FILE)
+        raise InputError(f"arrivals: a page reads no files; accepted: {others}")
     for name in (found.device, found.server_device, found.server_software, found.bearer):
         if "/" in name or name.endswith(".toml"):
             raise InputError(f"{name!r}: a page reads no files; accepted: the name of a profile")
