@@ -196,24 +196,24 @@ fn a_path_that_loses_everything_fails_every_handshake() {
 }
 
 #[test]
-fn a_coarse_answer_is_near_the_whole_one_for_a_tenth_of_the_handshakes() {
-    for (loss, tolerance) in [("", 0.05), (r#", "loss": 0.02"#, 0.1)] {
-        let varying = r#", "setup": {"kind": "uniform", "minimum_s": 0.1, "maximum_s": 0.9}"#;
-        let mut replay = Replay {
-            handshake: tls13(3000),
-            bearer: path(100e3, 100.0, &format!("{varying}{loss}")),
-            tcp: TcpConfig::default(),
-            flush: Default::default(),
-            seed: 1,
-            coarse: false,
-        };
-        let whole = replay.run().expect("valid");
-        replay.coarse = true;
-        let coarse = replay.run().expect("valid");
-        assert!(coarse.handshakes * 10 < whole.handshakes, "{} {}", coarse.handshakes, whole.handshakes);
-        let means = [&coarse, &whole].map(|one| one.ready.mean_s().expect("some"));
-        assert!((means[0] / means[1] - 1.0).abs() < tolerance, "{means:?}");
-    }
+fn a_coarse_answer_is_near_the_whole_one_for_a_fifth_of_the_handshakes_at_most() {
+    let varying = r#", "setup": {"kind": "uniform", "minimum_s": 0.1, "maximum_s": 0.9}, "loss": 0.02"#;
+    let mut replay = Replay {
+        handshake: tls13(3000),
+        bearer: path(100e3, 100.0, varying),
+        tcp: TcpConfig::default(),
+        flush: Default::default(),
+        seed: 1,
+        coarse: false,
+    };
+    let whole = replay.run().expect("valid");
+    replay.coarse = true;
+    let coarse = replay.run().expect("valid");
+    assert!(coarse.handshakes * 5 < whole.handshakes, "{} of {}", coarse.handshakes, whole.handshakes);
+    let means = [&coarse, &whole].map(|one| one.ready.mean_s().expect("some"));
+    assert!((means[0] / means[1] - 1.0).abs() < 0.05, "{means:?}");
+    let widths = [&coarse, &whole].map(|one| one.p99_interval_s[1] - one.p99_interval_s[0]);
+    assert!(widths[0] > widths[1], "{widths:?}");
 }
 
 #[test]
