@@ -94,7 +94,7 @@ def exchange(
 def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
     """Runs a `Replay` of the core over a named bearer. Raises `InputError`."""
     try:
-        found = _replayed(json.dumps({"seed": SEED, "coarse": _coarse.get(), **spec}))
+        found = _replayed(json.dumps({"seed": SEED, **({"coarse": True} if _coarse.get() else {}), **spec}))
     except InputError as error:
         raise InputError(f"bearer {bearer!r}: {error}") from None
     if found is None:
