@@ -11,7 +11,7 @@ import pytest
 
 from shakedown.api.in_memory import measure
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import load_experiment, tables
+from shakedown.experiments.figure_kinds import Run, kind, load_experiment, tables
 from shakedown.experiments.file import known_keys
 from shakedown.experiments.file.suites import FILE_KEYS
 from shakedown.experiments.runner import run_experiment
@@ -157,3 +157,13 @@ def test_nothing_is_missing_where_its_handshake_failed(tmp_path):
     one = next(part for part in found.manifest.parts if part.kind == "simulated")
     parts = [part for part in found.manifest.parts if part != one]
     assert [(lost.kind, lost.about) for lost in missing(found.manifest, parts)] == [(one.kind, one.about)]
+
+
+def test_an_experiment_without_live_loads_has_none(tmp_path):
+    """Measurements may be kept for another kind of figure; without `[live]` they make no loads."""
+    path = tmp_path / "plain.toml"
+    path.write_text('suites = ["tls1.2/psk"]\n', encoding="utf-8")
+    experiment = load_experiment(path)
+    run = Run(experiment, measurements={one.handshake: None for one in experiment.of("measured")})
+    assert run.measurements
+    assert list(kind("live").scenarios(run)) == []

@@ -115,7 +115,8 @@ def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endp
 
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
     """Every handshake that was measured, with each load; a batch a handshake."""
-    for handshake in run.measurements:
+    asked = run.experiment.asked.get("live", ())
+    for handshake in run.measurements if asked else ():
         options = next(one.options for one in run.experiment.of("measured") if one.handshake == handshake)
         yield tuple(
             Scenario(
@@ -126,7 +127,7 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
                 asked=live,
                 options=options,
             )
-            for live in run.experiment.asked.get("live", ())
+            for live in asked
         )
 
 
