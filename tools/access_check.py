@@ -14,7 +14,7 @@ import itertools
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ BEGIN, END = "<!-- rows -->", "<!-- end -->"
 
 TR = "3GPP TR 37.868, not checked"
 BIANCHI, ABRAMSON, ROBERTS = "Bianchi 2000, eq. 7, 9, 13", "Abramson 1970", "Roberts 1975"
+DENSITY = "3GPP TR 45.820, quoted by Sauter 2016"
 RCE, ERLANG, AUGUSTIN = "Wei, Bianchi and Cheng 2015", "Erlang 1917", "Augustin et al. 2016, not checked"
 
 DRAWN = "the same rules, drawn with NumPy"
@@ -239,6 +240,28 @@ def random_access() -> Iterator[Row]:
         yield from _rows(DRAWN, place, drawn(narrow.entry, at_s, REPLICATIONS), access, opportunities, FINE)
 
 
+def density() -> Iterator[Row]:
+    """NB-IoT: 50,000 devices on one carrier, of which each sends 105 bytes five times an hour."""
+    cell = load_bearer("nb-iot").cell
+    assert cell is not None
+    assert isinstance(cell.entry, RandomAccess)
+    assert cell.up_bits_per_s is not None
+    per_s = 50_000 * 5 / 3600.0
+    more = replace(cell.entry, opportunity_s=0.16, preambles=48)
+    report = simulated(
+        {"entry": plain(more), "up_bits_per_s": cell.up_bits_per_s},
+        {"kind": "poisson", "per_s": per_s},
+        FRAMES,
+        packet_bytes=105,
+    )
+    access = report["access"]
+    place = "NB-IoT, 50,000 devices, 5 packets an hour"
+    carried = 8e-3 * access["bytes"][0] / report["virtual_s"]
+    yield Row(DENSITY, f"{place}: carried, kbit/s", 58.333, carried, 0.02 * 58.333)
+    success = 100.0 * access["admitted"] / access["requests"]
+    yield Row(DENSITY, f"{place}: success, %", 100.0, success, 1.0)
+
+
 def _rows(
     source: str,
     place: str,
@@ -342,7 +365,7 @@ def circuits() -> Iterator[Row]:
 
 
 def rows() -> list[Row]:
-    return [*random_access(), *dcf(), *aloha(), *circuits()]
+    return [*random_access(), *density(), *dcf(), *aloha(), *circuits()]
 
 
 def markdown(found: Sequence[Row]) -> str:

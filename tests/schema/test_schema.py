@@ -92,6 +92,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "prediction-failure": [("predict", "tls1.3/x25519", "tls1.0/x25519")],
     "capacity": [("capacity", "tls1.3/x25519", "--within", "1s", "--rate", "100/s")],
     "capacity-failure": [("capacity", "tls1.3/x25519", "tls1.0/x25519", "--within", "1s")],
+    "simulated-capacity": [("capacity", "tls1.3/x25519", "--within", "1ms", "--simulated")],
     "simulation": [("simulate", "tls1.3/x25519", "--arrivals", "storm:1s", "--clients", "50", "--seed", "1")],
     "simulation-mix": [("simulate", "--mix", "mix.toml", "--arrivals", "storm:1s", "--clients", "50")],
     "attaches": [("aka", "run", "--attaches", "12", "--max-resumptions", "3", "--samples")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from shakedown.cli import exit_status
+from shakedown.experiments import cluster
 
 
 @pytest.fixture
@@ -28,3 +30,25 @@ def shakedown(capsys: pytest.CaptureFixture[str]) -> Callable[..., SimpleNamespa
         return SimpleNamespace(returncode=status, stdout=out, stderr=err)
 
     return run
+
+
+@pytest.fixture
+def interruptible():
+    """As at a terminal: what a shell starts in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster.local(2) as found:
+        yield found
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Searches for a capacity that settle for little."""
+    found = {"MAX_EVENTS": 4_000_000, "MAX_EVENTS_TRIED": 2_000_000, "STEP": 1.2, "FEW": 4_000}
+    for name, value in found.items():
+        monkeypatch.setattr(f"shakedown.simulation.capacity.{name}", value)

@@ -67,6 +67,9 @@ def test_what_is_written_is_what_is_meant(text, spec, rate):
         ("storm:10s+backof", 'did you mean "backoff"'),
         ("storm:10s+", 'there is no "+"'),
         ("storm:1e9s", "at most"),
+        ("diurnal:1/s,peak=25h", "0h to 24h"),
+        ("diurnal:1/s,swing=2", "a share from 0 to 1"),
+        ("diurnal:1/s,peak=1h,peak=2h", "peak is there twice"),
         ("file:/no/such/file", "cannot be read"),
     ],
 )

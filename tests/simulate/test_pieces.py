@@ -53,12 +53,6 @@ FLEETS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def client():
-    with cluster.local(2) as found:
-        yield found
-
-
 def rows(fleet: Fleet, site: Site, pool=None) -> str:
     return json.dumps([builtins(row) for row in simulate(SUITES, fleet, site, pool=pool)])
 

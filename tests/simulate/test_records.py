@@ -235,13 +235,6 @@ def test_a_short_run_has_the_offered_share(shakedown):
     assert found["utilisation"]["estimate"] == pytest.approx(asked, rel=0.01)
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Searches that settle for little."""
-    for name, value in {"MAX_EVENTS": 4_000_000, "MAX_EVENTS_TRIED": 2_000_000, "STEP": 1.2}.items():
-        monkeypatch.setattr(f"shakedown.simulation.capacity.{name}", value)
-
-
 def test_a_capacity_counts_what_clients_send(shakedown, quick):
     asked = ("capacity", SUITE, "--bearer", "ethernet", "--within", "100ms", "--simulated")
     sent = ("--records", "rate=1kB/s,for=1min,size=4KiB")

@@ -23,6 +23,8 @@ SUITE = "tls1.2/rsa/rsa2048/server"
 def test_pauses_are_read_and_handed_to_the_core():
     assert parse_backoff("base=500ms, factor=3,max=1min,jitter=half") == Backoff(0.5, 3.0, 60.0, 0.5)
     assert parse_backoff("jitter=none") == Backoff(jitter=0.0)
+    # The longest pause is never shorter than the first.
+    assert parse_backoff("base=2min,factor=1") == Backoff(120.0, 1.0, 120.0)
     assert settle(Fleet(arrivals="storm:1s", retries=2)).backoff == CONSTANT
     settled = settle(Fleet(arrivals="storm:1s", retry="base=2s"))
     assert settled.retry == {"attempts": 11, "delay_s": 2.0, "factor": 2.0, "maximum_s": 60.0, "jitter": 1.0}
@@ -65,6 +67,7 @@ def test_a_row_names_the_options_that_decide_when_clients_try_again(shakedown, o
         ("jitter=lots", "none, half, full"),
         ("base=soon", "soon"),
         ("max=1000000d", "accepted"),
+        ("base=2s,max=1s", "max is below base; accepted: 2 s at least"),
         ("full", "accepted"),
     ],
 )

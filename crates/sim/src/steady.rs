@@ -6,6 +6,7 @@
 //! 1987). Whether the warm-up was long enough the data tell, too, by MSER-5 (K. P. White, "An effective truncation heuristic
 //! for bias reduction in simulation output", Simulation 69, 1997) on the average over replications.
 
+use crate::access::MediumPlan;
 use crate::checked::Setup;
 use crate::outcome::{Moments, Outcome, Replication};
 use crate::report::margin;
@@ -40,6 +41,12 @@ pub struct Steady {
     pub asked_e9: u64,
     /// Clients that arrive in a relaxation time of the server's queue.
     pub memory_clients: u64,
+    /// Channels of all cells.
+    pub channels: u64,
+    /// Mean time between the clients of a channel; 0 without any.
+    pub channel_interval_ns: u64,
+    /// Both directions share a channel's time.
+    pub shares_time: bool,
 }
 
 /// How well the figures of a steady load are known.
@@ -79,10 +86,31 @@ impl Steady {
         let spread_s = admitted / servers * (square_s2 + burst_s2 + size * setup.records_square_s2);
         let service_s = if mean_s > 0.0 { square_s2 / mean_s } else { 0.0 };
         let memory_s = 2.0 * spread_s / (workers * idle).powi(2) + service_s;
+        let channels = setup.media.iter().map(MediumPlan::channels).sum::<u64>();
         Some(Self {
             asked_e9: (precision.relative * 1e9 + 0.5) as u64,
             memory_clients: libm::ceil(rate * memory_s) as u64,
+            channels,
+            channel_interval_ns: libm::ceil(channels as f64 * 1e9 / rate) as u64,
+            shares_time: setup.media.iter().any(MediumPlan::shares_time),
         })
+    }
+
+    /// Clients that arrive in a relaxation time of the queue that forgets last: the server's, or the cells'. `None`
+    /// where the cells' queues grow without end.
+    ///
+    /// What a client takes of a channel is known from the outcome alone: with load it grows, because segments that wait for
+    /// long are sent again. A channel's relaxation time is that of an M/D/1 queue, as the server's above.
+    fn memory(&self, outcome: &Outcome) -> Option<u64> {
+        let [up, down] = outcome.access.all.airtime_ns.map(|ns| ns as f64);
+        let airtime_ns = if self.shares_time { up + down } else { up.max(down) };
+        if self.channel_interval_ns == 0 || outcome.arrived == 0 {
+            return Some(self.memory_clients);
+        }
+        let load = airtime_ns / outcome.arrived as f64 / self.channel_interval_ns as f64;
+        let idle = 1.0 - load;
+        let clients = self.channels as f64 * load * (1.0 + 2.0 * load / (idle * idle));
+        (idle > 0.0).then(|| self.memory_clients.max(libm::ceil(clients) as u64))
     }
 
     /// What an outcome comes to.
@@ -97,9 +125,11 @@ impl Steady {
         }
         let replications = outcome.replications.len().max(1) as u64;
         let warmup = (outcome.arrived - outcome.counted) / replications;
-        let is_settled = warmup >= WARMUP_MEMORIES * self.memory_clients
-            && outcome.counted / replications >= COUNTED_MEMORIES * self.memory_clients
-            && outcome.trend.cut(warmup).is_none_or(|cut| cut.shift.abs() <= MAX_SHIFT * asked);
+        let is_settled =
+            self.memory(outcome).is_some_and(|memory| {
+                warmup >= WARMUP_MEMORIES.saturating_mul(memory)
+                    && outcome.counted / replications >= COUNTED_MEMORIES.saturating_mul(memory)
+            }) && outcome.trend.cut(warmup).is_none_or(|cut| cut.shift.abs() <= MAX_SHIFT * asked);
         let reached = widest.as_ref().map(|(most, _)| *most);
         Precision {
             asked,
@@ -182,7 +212,7 @@ impl Simulation {
 /// events that are left do not last for one that would tell more.
 fn longer(scenario: &Scenario, found: &Outcome, steady: &Steady, left: u64) -> Option<(u64, u64)> {
     let precision = steady.judge(found);
-    let clients = scenario.clients?;
+    let (clients, memory) = (scenario.clients?, steady.memory(found)?);
     if precision.is_met || precision.reached.is_none() {
         return None;
     }
@@ -191,13 +221,13 @@ fn longer(scenario: &Scenario, found: &Outcome, steady: &Steady, left: u64) -> O
     let off = precision.reached.map_or(1.0, |reached| reached / precision.asked);
     let most = if precision.is_settled { MAX_GROWTH } else { MAX_GROWTH_UNSETTLED };
     let wanted = counted_now * (off * off * RESERVE).clamp(1.0, most);
-    let counted = wanted.max((COUNTED_MEMORIES * steady.memory_clients) as f64) as u64;
+    let counted = wanted.max(COUNTED_MEMORIES.saturating_mul(memory) as f64) as u64;
     let by_data = found.trend.cut(warmup_now).map_or(0, |cut| cut.clients);
-    let warmup = warmup_now.max(WARMUP_MEMORIES * steady.memory_clients).max(by_data);
+    let warmup = warmup_now.max(WARMUP_MEMORIES.saturating_mul(memory)).max(by_data);
     let events_each = (found.events / found.arrived.max(1)).max(1);
     let affordable = left / events_each / u64::from(scenario.replications);
     let least = (clients as f64 * MIN_GROWTH) as u64;
-    let asked = (counted + warmup).max(least);
+    let asked = counted.saturating_add(warmup).max(least);
     if affordable >= asked {
         return Some((asked - warmup, warmup));
     }

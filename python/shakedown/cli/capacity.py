@@ -18,7 +18,7 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
-from shakedown.cli._scenario import Duration, Rate, scenario_options
+from shakedown.cli._scenario import Duration, Rate, note_without_setup, scenario_options
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,6 +48,17 @@ if TYPE_CHECKING:
     "rate=100B/s,for=10min,size=512B.",
 )
 @click.option(
+    "--cells",
+    metavar="N",
+    type=int,
+    help="With --simulated: cells that clients share.  [default: each client has its own link]",
+)
+@click.option(
+    "--from-idle",
+    is_flag=True,
+    help="With --simulated: radios are idle at first and have to be set up.",
+)
+@click.option(
     "--calibrate",
     metavar="HOST:PORT",
     help="Load a running server for some seconds, and use its measured work.",
@@ -70,6 +81,8 @@ def command(
     rate: float | None,
     simulated: bool,
     records: str | None,
+    cells: int | None,
+    from_idle: bool,
     calibrate: str | None,
     authorized_target: str | None,
     seed: int | None,
@@ -87,10 +100,14 @@ def command(
         raise InputError("--authorized-target goes with --calibrate, which is missing")
     if calibrate is not None and simulated:
         raise InputError("--calibrate with --simulated; accepted: one of the two")
-    if not simulated and seed is not None:
-        raise InputError("--seed goes with --simulated, which is missing")
-    if not simulated and records is not None:
-        raise InputError("--records goes with --simulated, which is missing")
+    for name, given in (
+        ("--seed", seed is not None),
+        ("--records", records is not None),
+        ("--cells", cells is not None),
+        ("--from-idle", from_idle),
+    ):
+        if given and not simulated:
+            raise InputError(f"{name} goes with --simulated, which is missing")
     library = open_library(traces, note, server_software=server_software)
     where: Any = {"device": [device], "server_device": [server_device], "bearer": [bearer]}
     if simulated:
@@ -100,7 +117,17 @@ def command(
         from shakedown.simulation.deployment import Site
 
         sites = [Site(*place, workers, seed, library, scale_from) for place in places(**where)]
-        rows = _simulated(suites, sites, within_s=within, percentile=percentile, records=records)
+        rows = _simulated(
+            suites,
+            sites,
+            within_s=within,
+            percentile=percentile,
+            records=records,
+            cells=cells,
+            from_idle=from_idle,
+        )
+        if from_idle:
+            note_without_setup(site.bearer for site in sites)
     else:
         from shakedown.prediction.capacity import capacity_rows
 
@@ -145,10 +172,7 @@ def _calibrated(
 def _simulated(
     suites: tuple[str, ...],
     sites: list[Site],
-    *,
-    within_s: float,
-    percentile: float | None,
-    records: str | None,
+    **asked: Any,  # noqa: ANN401 - those of `simulated_capacity`
 ) -> list[dict[str, Any]]:
     from shakedown.schema.base import builtins
     from shakedown.simulation.capacity import simulated_capacity
@@ -163,7 +187,5 @@ def _simulated(
         return [
             builtins(row)
             for site in sites
-            for row in simulated_capacity(
-                suites, site, within_s=within_s, percentile=percentile, records=records, progress=advance
-            )
+            for row in simulated_capacity(suites, site, **asked, progress=advance)
         ]

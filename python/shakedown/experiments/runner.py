@@ -123,7 +123,8 @@ def run_experiment(
             f"interrupted: {measured} of {total} suites kept in {writer.folder}"
         ) from None
     failures = tuple((one.suite, one.reason) for one in writer.failures)
-    return Outcome(writer.folder, measured, failures, (*notes, *experiment.notes, *native.take_notices()))
+    once = tuple(dict.fromkeys((*notes, *experiment.notes, *native.take_notices())))
+    return Outcome(writer.folder, measured, failures, once)
 
 
 def _found(

@@ -52,7 +52,8 @@ class Precision(Object, frozen=True, kw_only=True):
     `asked` and `reached` are half the width of the 95 % interval as a share of the figure (of a wait, or of a
     hundredth of the mean `ready_s` where that is more); `reached` is that of the figure `widest`, null with
     fewer than two replications. `is_settled`: warm-up and replications are long beside the memory of the
-    server's queue, and the data show no trend after the warm-up. `is_met`: settled, and as precise as asked.
+    queues of server and cells, and the data show no trend after the warm-up. `is_met`: settled, and as
+    precise as asked.
     """
 
     asked: Number
@@ -366,10 +367,17 @@ class SimulatedCapacity(Promise, frozen=True, kw_only=True):
     `ready_s` (until the client may send data), `done_s` (until both sides have finished), `utilisation` are
     those at that rate, known to `precision`, of `clients`; `modelled_rate_per_s` is the formula's. The
     whole 95 % interval of the figure is below the limit. `records` is what each client sends after its
-    handshake and what that takes at that rate; `limit_per_s` counts it, and there is no formula with it.
+    handshake and what that takes at that rate; `limit_per_s` counts it, and there is no formula with it. Nor
+    is there one with `cells` that clients share; null: each client has a link of its own. Cells cannot carry
+    more than `cells_limit_per_s`, at which what is named in `cells_limit_of` would be used up without any
+    contention. `from_idle`: radios are set up first.
     """
 
     kind: Literal["simulated"]
+    cells: Count | None
+    cells_limit_per_s: Amount | None
+    cells_limit_of: Literal["airtime", "circuits", "random access"] | None
+    from_idle: bool
     ready_s: Spread | None
     done_s: Spread | None
     modelled_rate_per_s: Bounds | None
@@ -388,4 +396,5 @@ class FailedSimulatedCapacity(Failed, frozen=True, kw_only=True):
 PRINTED = {
     "simulation": (Simulated, "An object of simulate --json."),
     "simulation-mix": (SimulatedMix, "An object of simulate --mix --json."),
+    "simulated-capacity": (SimulatedCapacity, "An object of capacity --simulated --json."),
 }

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
@@ -18,6 +19,7 @@ from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.schema.base import builtins, convert
 from shakedown.schema.simulated import FailedSimulatedCapacity, Simulated, SimulatedCapacity
+from shakedown.simulation.cell_limit import CellLimit, cell_limit
 from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import PRECISION, Settled, settle
 from shakedown.simulation.simulate import Job, after_handshake, missing_of, run, stands_on
@@ -26,11 +28,23 @@ from shakedown.simulation.spec import Client, mean_work_s
 MAX_EVENTS, MAX_EVENTS_TRIED = 200_000_000, 100_000_000
 """At the rate that is answered, and at each that is tried: half a minute of one processor at most."""
 
+CELLS_SHARE = 4
+"""Over cells with that part of the events: near saturation segments are sent again, and all are used."""
+
 REPLICATIONS = 10
 """Of each run: the fewer there are, the fewer warm-ups, which are long near saturation."""
 
+FEW = 20_000
+"""Clients by which a rate is tried first. Servers and cells begin empty, so times grow during a run: what so
+few clients do not get, more do not get either, and a rate beyond saturation needs no longer run.
+"""
+
+CLEARLY = 2.0
+"""Margins beyond the promise at which few clients tell that it is broken, and the same factor of those that
+may fail."""
+
 DOUBT = 0.2
-"""Relative precision with which a rate is tried first."""
+"""Relative precision with which a rate is tried next."""
 
 SURE, CLOSER = 1.5, 0.1
 """Margins from the promise at which it is decided; nearer, the rate is simulated more precisely."""
@@ -57,12 +71,14 @@ def simulated_capacity(
     within_s: float,
     percentile: float | None = None,
     records: str | None = None,
+    cells: int | None = None,
+    from_idle: bool = False,
     progress: Callable[[str], None] = lambda label: None,
 ) -> list[SimulatedCapacity | FailedSimulatedCapacity]:
     """Find the highest Poisson rate at which handshakes stay within a promise: one row a suite.
 
-    `records` is what each client sends after its handshake, as `Fleet` has it: the server's work on it counts
-    at each rate.
+    `records`, `cells` and `from_idle` are those of `Fleet`: the server's work on records counts at each rate,
+    and clients share the cells.
 
     Raises:
         InputError: naming what was wrong and what is accepted.
@@ -73,12 +89,15 @@ def simulated_capacity(
         accepted = ", ".join(f"{one:g}" for one in PERCENTILES)
         raise InputError(f"percentile is {percentile!r}; accepted where it is simulated: {accepted}")
 
-    settle(Fleet(arrivals="poisson:1/s", records=records))
+    asked = Fleet(
+        arrivals="poisson:1/s", replications=REPLICATIONS, records=records, cells=cells, from_idle=from_idle
+    )
+    settle(asked)
 
     def one(suite: str) -> tuple[Priced, dict[str, Any]]:
-        found = site.priced(suite)
+        found = site.priced(suite, from_idle=from_idle)
         progress(found.trace.suite)
-        search = _Search(found, within_s, percentile, site.server_workers, site.draws, records)
+        search = _Search(found, within_s, percentile, site.server_workers, site.draws, asked)
         return found, {"row": search.row()}
 
     rows: list[SimulatedCapacity | FailedSimulatedCapacity] = []
@@ -100,52 +119,80 @@ class _Search:
         percentile: float | None,
         workers: int,
         seed: int,
-        records: str | None,
+        asked: Fleet,
     ) -> None:
         self.one, self.within_s, self.percentile = one, within_s, percentile
-        self.workers, self.seed, self.records = workers, seed, records
+        self.workers, self.seed, self.asked = workers, seed, asked
         self.client = Client(one)
         any_rate = self.settled(1.0, DOUBT)
         self.stands_on = stands_on(self.client, any_rate)
         self.after = after_handshake(self.client, any_rate)
         service_s = mean_work_s([self.client], any_rate)
-        self.limit_per_s = workers / service_s if service_s > 0.0 else None
+        self.cells_limit: CellLimit | None = None if asked.cells is None else cell_limit(one, asked.cells)
+        limits = [workers / service_s] if service_s > 0.0 else []
+        if self.cells_limit is not None:
+            limits.append(self.cells_limit.rate_per_s)
+        self.limit_per_s = min(limits, default=None)
         modelled = capacity_row(one, within_s, percentile, workers)["rate_per_s"]
         found = modelled or {"estimate": 0.0}
-        # With what clients send later the formula tells where to begin, and no more.
+        # With what clients send later, or share, the formula tells where to begin, and no more.
         share = one.service_s.mean / service_s if service_s > 0.0 else 1.0
-        self.modelled = modelled if records is None else None
+        self.modelled = modelled if asked.records is None and asked.cells is None else None
         self.modelled_per_s: float = (found["estimate"] or found["upper"] or 0.0) * share
+        if self.cells_limit is not None:
+            self.modelled_per_s = min(self.modelled_per_s, self.cells_limit.rate_per_s)
 
     def settled(self, rate_per_s: float, precision: float) -> Settled:
         """What is simulated at a rate."""
-        fleet = Fleet(
+        events = MAX_EVENTS if precision <= PRECISION else MAX_EVENTS_TRIED
+        fleet = replace(
+            self.asked,
             arrivals=f"poisson:{rate_per_s:.6g}/s",
             precision=precision,
-            max_events=MAX_EVENTS if precision <= PRECISION else MAX_EVENTS_TRIED,
-            replications=REPLICATIONS,
-            records=self.records,
+            max_events=events if self.asked.cells is None else events // CELLS_SHARE,
         )
         return settle(fleet)
 
-    def at(self, rate_per_s: float, precision: float) -> Simulated:
-        """The fleet at a rate."""
-        return run(Job(self.one, None, self.settled(rate_per_s, precision), self.workers, self.seed))
+    def at(self, settled: Settled) -> Simulated:
+        """A fleet, simulated."""
+        return run(Job(self.one, None, settled, self.workers, self.seed))
+
+    def breaks(self, rate_per_s: float) -> bool:
+        """Whether few clients at a rate tell that the promise is broken."""
+        settled = self.settled(rate_per_s, DOUBT)
+        few = replace(settled.fleet, clients=min(FEW, settled.clients), max_events=None)
+        found = self.at(settle(few))
+        value_s, margin_s = self.promised(found)
+        late = value_s - CLEARLY * margin_s > self.within_s
+        return late or sum(found.failed.values()) > CLEARLY * self.may_fail * found.clients
+
+    @property
+    def may_fail(self) -> float:
+        """The share of clients that may fail."""
+        return MAY_FAIL if self.percentile is None else 1.0 - self.percentile / 100.0
 
     def keeps(self, rate_per_s: float, precision: float = DOUBT) -> Simulated | None:
         """The fleet at a rate whose whole interval keeps the promise; None where it may be broken."""
+        if precision > PRECISION and self.breaks(rate_per_s):
+            return None
         while True:
-            found = self.at(rate_per_s, precision)
+            found = self.at(self.settled(rate_per_s, precision))
             value_s, margin_s = self.promised(found)
             off = (self.within_s - value_s) / margin_s if margin_s > 0.0 else math.inf
             known = found.precision is not None and found.precision.is_settled
-            if precision <= CLOSER or (known and abs(off) > SURE):
+            # What is not settled by now is not with the same events and a precision that asks for more.
+            if not known or abs(off) > SURE or min(precision, self.reached(found)) <= CLOSER:
                 break
             precision = CLOSER
-        may_fail = MAY_FAIL if self.percentile is None else 1.0 - self.percentile / 100.0
         failed = sum(found.failed.values()) / found.clients
-        kept = known and value_s + margin_s <= self.within_s and failed <= may_fail
+        kept = known and value_s + margin_s <= self.within_s and failed <= self.may_fail
         return found if kept else None
+
+    @staticmethod
+    def reached(found: Simulated) -> float:
+        """The precision of a run, which another one that asks for no more would repeat."""
+        known = found.precision
+        return math.inf if known is None or known.reached is None or not known.is_met else known.reached
 
     def promised(self, found: Simulated) -> tuple[float, float]:
         """The promise's figure and half the width of its 95 % interval."""
@@ -185,9 +232,10 @@ class _Search:
                 high_per_s = middle
             else:
                 low_per_s, found = middle, tried
-        # The result has the precision of any steady load.
+        # The result has the precision of any steady load; where a run does not reach it, steps get longer.
+        step = STEP
         while (found := self.keeps(low_per_s, PRECISION)) is None:
-            low_per_s /= STEP
+            low_per_s, step = low_per_s / step, step * step
         return low_per_s, found
 
     def bounds(self, rate_per_s: float) -> Row:
@@ -212,6 +260,10 @@ class _Search:
             "within_s": self.within_s,
             "percentile": self.percentile,
             "workers": self.workers,
+            "cells": self.asked.cells,
+            "cells_limit_per_s": None if self.cells_limit is None else self.cells_limit.rate_per_s,
+            "cells_limit_of": None if self.cells_limit is None else self.cells_limit.of,
+            "from_idle": self.asked.from_idle,
             "rate_per_s": None if rate_per_s is None else self.bounds(rate_per_s),
             "utilisation": None if found is None else found.utilisation.estimate,
             "ready_s": None if found is None else builtins(found.ready_s),

@@ -32,8 +32,12 @@ def diurnal(text: str) -> Points:
     """
     rate, *rest = text.split(",")
     mean_per_s, peak_s, swing = parse_rate_per_s(rate), 20 * 3600.0, 0.8
+    given: set[str] = set()
     for part in rest:
         name, _, value = (word.strip() for word in part.partition("="))
+        if name in given:
+            raise InputError(f"{name} is there twice; accepted: peak=20h, swing=0.8")
+        given.add(name)
         if name == "peak":
             peak_s = parse_duration_s(value)
         elif name == "swing":
@@ -83,7 +87,7 @@ def read_rates(path: Path) -> Points:
         points.append((at_s, per_s))
     if not 2 <= len(points) <= MAX_POINTS or not any(per_s for _, per_s in points):
         raise InputError(
-            f"{path}: {len(points):,} points; accepted: 2 to {MAX_POINTS:,}, one of them above 0"
+            f"{path}: number of points: {len(points):,}; accepted: 2 to {MAX_POINTS:,}, one of them above 0"
         )
     return tuple(points)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shakedown.errors import InputError
 from shakedown.simulation.keyed import duration, number, read_keyed
 
 ACCEPTED = "accepted: base=1s,factor=2,max=60s,jitter=full, any of them left out"
@@ -19,7 +20,7 @@ class Backoff:
     Attributes:
         base_s: the first.
         factor: what each is of the one before.
-        max_s: the longest.
+        max_s: the longest, 60 s or `base_s` if that is longer.
         jitter: the share of a pause that is drawn: 0 for none, 1 for anything from nothing to all of it.
     """
 
@@ -36,10 +37,14 @@ CONSTANT = Backoff(factor=1.0, jitter=0.0)
 def parse_backoff(text: str) -> Backoff:
     """Reads pauses as an option has them. Raises `InputError`."""
     found = read_keyed("retry", text, _READERS, ACCEPTED)
+    base_s = found.get("base", Backoff.base_s)
+    max_s = found.get("max", max(base_s, Backoff.max_s))
+    if max_s < base_s:
+        raise InputError(f'retry "{text:.60}": max is below base; accepted: {base_s:g} s at least')
     return Backoff(
-        base_s=found.get("base", Backoff.base_s),
+        base_s=base_s,
         factor=found.get("factor", Backoff.factor),
-        max_s=found.get("max", Backoff.max_s),
+        max_s=max_s,
         jitter=found.get("jitter", Backoff.jitter),
     )
 

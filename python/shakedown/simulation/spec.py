@@ -12,7 +12,7 @@ from shakedown.prediction.prices import Price
 from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.prediction.spec import bearer_spec, handshake_spec, tcp_spec
 from shakedown.profiles.bearer import Bearer
-from shakedown.profiles.cell import RandomAccess
+from shakedown.profiles.cell import Cell, RandomAccess
 from shakedown.profiles.tables import plain
 from shakedown.schema.base import SIDES, Side
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
@@ -152,6 +152,16 @@ def record_work_s(client: Client, settled: Settled) -> float:
     return price.total.low if price.without_cost else price.total.mean
 
 
+def shared_cell(bearer: Bearer, cells: int) -> Cell:
+    """What clients of a bearer share in a cell. Raises `InputError`."""
+    if bearer.cell is None:
+        raise InputError(
+            f"cells is {cells} and bearer {bearer.name!r} does not say what a cell's clients share; "
+            "accepted: a profile with a table [cell], or none given"
+        )
+    return bearer.cell
+
+
 def cell_spec(bearer: Bearer, cells: int | None, *, from_idle: bool) -> dict[str, Any] | None:
     """The cells of a bearer's clients; None where each has a link of its own. Raises `InputError`.
 
@@ -159,12 +169,7 @@ def cell_spec(bearer: Bearer, cells: int | None, *, from_idle: bool) -> dict[str
     """
     if cells is None:
         return None
-    cell = bearer.cell
-    if cell is None:
-        raise InputError(
-            f"cells is {cells} and bearer {bearer.name!r} does not say what a cell's clients share; "
-            "accepted: a profile with a table [cell], or none given"
-        )
+    cell = shared_cell(bearer, cells)
     found = plain(cell)
     if not from_idle and isinstance(cell.entry, RandomAccess):
         found["entry"] = None

@@ -73,6 +73,22 @@ pub(crate) struct MediumPlan {
     pub entries: Vec<EntrySpec>,
 }
 
+impl MediumPlan {
+    /// Channels of all its cells; none where each client has one of its own.
+    pub fn channels(&self) -> u64 {
+        let each = match &self.contention {
+            Some(ContentionSpec::Aloha(spec)) => spec.channels,
+            Some(ContentionSpec::Csma(_)) | None => 1,
+        };
+        u64::from(self.count) * u64::from(each)
+    }
+
+    /// Both directions share a channel's time.
+    pub fn shares_time(&self) -> bool {
+        self.half_duplex || self.contention.is_some()
+    }
+}
+
 /// What a class has to do with its cells.
 #[derive(Clone, Debug)]
 pub struct CellOf {

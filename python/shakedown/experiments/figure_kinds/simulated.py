@@ -467,18 +467,28 @@ def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
 
 
 def notes(found: Found) -> list[str]:
-    """A load that the server cannot sustain."""
+    """A load that the server cannot sustain, or whose figures are less precise than asked."""
     from shakedown.reporting.columns.simulated import imprecise
 
     one = found.row
     if one is None:
         return []
-    name = one.mix if isinstance(one, SimulatedMix) else one.suite
     if one.precision is not None and not one.precision.is_met:
-        return [f"{name}: {one.arrivals}: {imprecise(one.precision)}"]
+        if one.precision.reached is None:
+            # That holds of all fleets of the load, and is printed once.
+            return [f"{one.arrivals}: figures {imprecise(one.precision)}"]
+        return [f"{_place(one)}: {one.arrivals}: {imprecise(one.precision)}"]
     if not one.unstable:
         return []
-    return [f"{name}: {one.arrivals} asks for {_asked(one):.0%} of {one.server_device}'s workers: unstable"]
+    asked = f"{_asked(one):.0%} of {one.server_device}'s workers"
+    return [f"{_place(one)}: {one.arrivals} asks for {asked}: unstable"]
+
+
+def _place(one: Simulated | SimulatedMix) -> str:
+    """A suite and where its clients are, or a mixture."""
+    if isinstance(one, SimulatedMix):
+        return one.mix
+    return f"{one.suite}, {one.device} over {one.bearer}"
 
 
 def terminal(results: Results, width: int) -> Iterable[str]:

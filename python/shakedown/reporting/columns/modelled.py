@@ -12,6 +12,7 @@ from shakedown.reporting.columns.notes import no_energies, no_figures, subjects
 from shakedown.reporting.terminal.figures import (
     NOTHING,
     bounded,
+    count,
     digits_of,
     energy,
     load,
@@ -286,6 +287,8 @@ def capacity_title(rows: Sequence[Row]) -> str:
         f"{'simulated' if 'seed' in first else 'modelled'}: {promise} within {time(first['within_s'])}"
         + (f", workers for {rough(needed)}/s" if needed is not None else "")
         + f": {place_title(rows)}"
+        + (f", {count(first['cells'], 'cell')}" if first.get("cells") else "")
+        + (", from idle" if first.get("from_idle") else "")
         + (f", seed {first['seed']}" if "seed" in first else "")
     )
 
@@ -358,8 +361,11 @@ CAPACITIES = (
            text=lambda row: figure(row, "limit_per_s", _per_second),
            meaning="rate at which the queue saturates"),
     Column(key="workers", name="workers", rank=WIDE),
+    Column(key="cells", name="cells", rank=WIDE),
     label("basis", "basis", rank=WIDE),
+    label("cells_limit_of", "limit of the cells", rank=WIDE),
     *(_data(key, "1/s") for key in ("rate_high_per_s", "limit_low_per_s", "limit_high_per_s")),
+    _data("cells_limit_per_s", "1/s"),
     *(_data(key, "1") for key in ("workers_needed_low", "workers_needed_high")),
     *(_data(key) for key in ("unloaded_low_s", "unloaded_high_s", "done_mean_s", "done_p99_s")),
 )  # fmt: skip
@@ -392,6 +398,12 @@ def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
         found = flat(row)
         if unreachable(found) and "unloaded_s" in row:
             yield f"{name}: {figure(found, 'unloaded_s')} without any load"
+        if (most_per_s := row.get("cells_limit_per_s")) is not None:
+            many = count(row["cells"], "cell")
+            yield (
+                f"{name}: {many} cannot carry more than {rough(most_per_s, 3)}/s, limited by "
+                f"{row['cells_limit_of']}"
+            )
         if "calibration" in row:
             yield from _calibrated(row["calibration"])
         if "records" in row:

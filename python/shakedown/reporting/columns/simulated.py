@@ -61,7 +61,7 @@ def imprecise(found: Precision) -> str:
     return (
         wide
         if found.is_settled
-        else f"{wide}; the run is short compared with the correlation time of the server's queue"
+        else f"{wide}; the run is short compared with the correlation time of the queues"
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.reporting.columns import Column, Selection
+from shakedown.reporting.columns.notes import some
 from shakedown.reporting.columns.simulated import (
     CLIENTS,
     NOT_RECOVERED,
@@ -52,7 +53,7 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
     for (words, device, bearer, server), fleet in list(groups.items())[:MAX_TABLES]:
         title = f"simulated: {words}: {device} over {bearer} to {server}"
         yield from _table(shown(fleet), fleet, title, width)
-        yield from (f"! {row['label']}: {row['imprecise']}" for row in fleet if row.get("imprecise"))
+        yield from _imprecise(fleet)
     if len(groups) > MAX_TABLES:
         yield f"{len(groups) - MAX_TABLES:,} more fleets are in the report and the table"
     missing = results.fleets.filter(pl.col("without_cost").is_not_null())
@@ -60,6 +61,15 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
     yield from (f"not simulated: {reason}" for reason in reasons[:MAX_TABLES])
     if len(reasons) > MAX_TABLES:
         yield f"not simulated: {len(reasons) - MAX_TABLES:,} more fleets, as the report says"
+
+
+def _imprecise(fleet: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each reason why figures are less precise than asked."""
+    found: dict[str, list[str]] = {}
+    for row in fleet:
+        if row.get("imprecise"):
+            found.setdefault(row["imprecise"], []).append(row["label"])
+    yield from (f"! {some(names)}: {why}" for why, names in found.items())
 
 
 def _table(

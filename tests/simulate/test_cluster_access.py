@@ -1,0 +1,129 @@
+"""Who may use a cluster: strangers are refused, and credentials of the user's own are checked."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from shakedown.errors import InputError
+from shakedown.experiments import cluster
+
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("interruptible")]
+"""Dask's own warnings are its own."""
+
+
+def test_strangers_on_the_machine_are_refused(client):
+    """What listens takes no work from who has not this cluster's own key."""
+    from distributed import Client
+    from distributed.security import Security
+
+    assert client.scheduler.address.startswith("tls://127.0.0.1:")
+    place = client.scheduler.address.rpartition("://")[2]
+    workers = [address.rpartition("://")[2] for address in client.scheduler_info(n_workers=-1)["workers"]]
+    assert workers
+    for listening in (place, *workers):
+        for scheme, security in (("tcp", None), ("tls", Security.temporary())):
+            with pytest.raises((OSError, TypeError)):
+                Client(f"{scheme}://{listening}", timeout=3, set_as_default=False, security=security)
+    assert client.submit(int, "7").result() == 7
+
+
+def test_all_that_listens_is_on_loopback(client):
+    for pid in {os.getpid(), *client.run(os.getpid).values()}:
+        found = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True, check=True).stdout
+        mine = [line.split()[3] for line in found.splitlines() if f"pid={pid}," in line]
+        assert all(place.startswith("127.0.0.1:") for place in mine), mine
+
+
+def test_the_web_servers_of_local_processes_answer_nothing(client):
+    """They have no TLS, and any user of the machine can ask them; one worker here replaces another."""
+
+    def port(dask_worker) -> int:
+        return dask_worker.http_server.port
+
+    victim, *_ = here = list(client.run(os.getpid).values())
+    os.kill(victim, signal.SIGKILL)
+    while victim in here or len(here) < 2:
+        time.sleep(0.1)
+        here = list(client.run(os.getpid, on_error="ignore").values())
+    ports = [client.cluster.scheduler.http_server.port, *client.run(port).values()]
+    assert len(ports) == 3
+    for one in ports:
+        for path in (
+            "/",
+            "/info/main/workers.html",
+            "/json/identity.json",
+            "/metrics",
+            "/proxy/22/127.0.0.1/",
+        ):
+            asked = http.client.HTTPConnection("127.0.0.1", one, timeout=60)
+            asked.request("GET", path)
+            assert asked.getresponse().status == 404, (one, path)
+            asked.close()
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory):
+    """A root, what it issued, and a stranger's root, by OpenSSL."""
+    folder = tmp_path_factory.mktemp("pki")
+
+    def openssl(*arguments: object) -> None:
+        subprocess.run(["openssl", *map(str, arguments)], cwd=folder, check=True, capture_output=True)
+
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2")
+    for name in ("root", "other"):
+        openssl("req", "-x509", *new, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+    openssl("req", *new[:5], "-subj", "/CN=node", "-keyout", "node.key", "-out", "node.csr")
+    issued = ("-CA", "root.pem", "-CAkey", "root.key", "-days", "2", "-out", "node.pem")
+    openssl("x509", "-req", "-in", "node.csr", *issued)
+    return folder
+
+
+def test_a_scheduler_of_the_users_own_credentials(pki):
+    from distributed import LocalCluster
+    from distributed.security import Security
+
+    files = {"ca": pki / "root.pem", "cert": pki / "node.pem", "key": pki / "node.key"}
+    ours = cluster.Credentials(**files)
+    names = [str(path) for path in files.values()]
+    sides = {
+        f"tls_{side}_{what}": name
+        for side in ("scheduler", "worker", "client")
+        for what, name in zip(("cert", "key"), names[1:], strict=True)
+    }
+    security = Security(tls_ca_file=names[0], require_encryption=True, **sides)
+    options = {"n_workers": 1, "processes": False, "dashboard_address": None, "protocol": "tls://"}
+    with LocalCluster(host="127.0.0.1", security=security, **options) as running:
+        with cluster.connected(running.scheduler_address, ours) as client:
+            assert client.submit(int, "7").result() == 7
+        with (
+            pytest.raises(InputError, match="cannot be reached"),
+            cluster.connected(
+                running.scheduler_address, cluster.Credentials(pki / "other.pem", *list(files.values())[1:])
+            ),
+        ):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "names", "expected"),
+    [
+        ("tcp://127.0.0.1:1", ("root.pem", "node.pem", "node.key"), r"accepted with these: tls://HOST:PORT"),
+        (
+            "tls://127.0.0.1:1",
+            ("root.pem", "node.pem", None),
+            r"without --scheduler-key; accepted: all three",
+        ),
+        ("tls://127.0.0.1:1", ("root.pem", "node.pem", "other.key"), r"no credentials for"),
+        ("tls://127.0.0.1:1", ("root.pem", "none.pem", "node.key"), r"no credentials for"),
+    ],
+)
+def test_wrong_credentials_are_one_line(pki, scheduler, names, expected):
+    credentials = cluster.Credentials(*(name and pki / name for name in names))
+    with pytest.raises(InputError, match=expected), cluster.connected(scheduler, credentials):
+        pass
