@@ -273,6 +273,7 @@ def test_in_a_browser(explorer, peer):
             until("document.querySelectorAll('figure svg.marks').length === 7")
             assert browser.evaluate("document.documentElement.scrollWidth") == width
             assert browser.evaluate("document.querySelectorAll('#rows tr').length") == 4
+            until("document.querySelectorAll('figure summary[aria-label]').length === 7")
         assert browser.complaints == []
         before = browser.evaluate("document.querySelector('#rows').textContent")
         browser.evaluate(

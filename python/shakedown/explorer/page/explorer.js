@@ -74,7 +74,11 @@ function draw(id, spec) {
   const axis = { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line };
   const config = { background: "transparent", view: { stroke: null }, axis, legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 1, labelLimit: 400 }, range: { category: COLOURS } };
   const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container", height: 220, autosize: { type: "fit-x", contains: "padding" }, config, ...spec };
-  return window.vegaEmbed(by(id), whole, { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "svg", ast: true });
+  const options = { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "svg", ast: true };
+  return window.vegaEmbed(by(id), whole, options).then(() => {
+    // The menu's button is a picture without a name.
+    by(id).querySelector("summary")?.setAttribute("aria-label", "Save this chart");
+  });
 }
 
 const duration = (title, more = {}) => ({ type: "quantitative", title, axis: { format: "~s" }, ...more });
