@@ -7,6 +7,7 @@ profiles is generated from the program, so it cannot be out of date.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -86,9 +87,29 @@ def _plain(_app: Sphinx, _context: object, lines: list[str]) -> None:
     lines[:] = [line.replace("*", r"\*") for line in lines]
 
 
+ACCESSIBLE = (
+    ('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
+    ("<pre>", '<pre tabindex="0">'),
+    ('<div class="table-wrapper ', '<div tabindex="0" class="table-wrapper '),
+    ('<aside class="sidebar-drawer">', '<aside class="sidebar-drawer" aria-label="Pages of the site">'),
+)
+"""What Sphinx and Furo leave out: levels of headings, names of landmarks, and what scrolls by keyboard."""
+
+
+def _accessible(app: Sphinx, error: Exception | None) -> None:
+    """Completes the pages for those who use no mouse or no screen."""
+    for page in () if error else Path(app.outdir).rglob("*.html"):
+        text = written = page.read_text(encoding="utf-8")
+        for found, complete in ACCESSIBLE:
+            text = text.replace(found, complete)
+        if text != written:
+            page.write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Registers what this file adds."""
     for part in ("description", "epilog"):
         app.connect(f"sphinx-click-process-{part}", _plain)
+    app.connect("build-finished", _accessible)
     app.add_directive("profiles", Profiles)
     app.add_directive("public", Public)
