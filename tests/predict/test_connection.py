@@ -15,6 +15,7 @@ import pytest
 
 import real
 from shakedown import native
+from shakedown.errors import ShakedownError
 from shakedown.native import load_generator
 from shakedown.prediction import connection_cost as measuring
 from shakedown.prediction import cpu_contention
@@ -65,6 +66,18 @@ def test_a_connections_cost_is_that_of_what_was_served(monkeypatch):
     assert found["per_kib_us"] >= 0.0
     # A single suite does not tell the one from the other.
     assert found["server_cold"] == found["client_cold"] == 0.0
+
+
+def test_a_load_without_a_processor_is_repeated(monkeypatch):
+    """Of a long load less a short one nothing is left, or less, if other programs ran during the long one."""
+    starved, fed = ({"server_us": 40.0, "client_us": one_us} for one_us in (-3.0, 50.0))
+    answers = [starved, fed]
+    monkeypatch.setattr(load_generator, "connection_served", lambda *_: answers.pop(0))
+    found = measuring.served(Serving("tls1.2/psk"), 0.1, Speeds())
+    assert (found.took_us["client"].found, answers) == (50.0, [])
+    answers.extend([starved] * measuring.ATTEMPTS)
+    with pytest.raises(ShakedownError, match="measure when they have ended"):
+        measuring.served(Serving("tls1.2/psk"), 0.1, Speeds())
 
 
 def test_long_and_short_handshakes_tell_the_connection_from_what_they_take_longer():
