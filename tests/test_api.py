@@ -298,7 +298,7 @@ WRONG = [
     ("measure_path", ("127.0.0.1:1",), {"seconds": "5"}, "seconds is '5'; accepted: a number"),
     ("authenticate", ("127.0.0.1:1", "s", "x"), {"count": "5"}, "count is '5'; accepted: a whole number"),
     ("attach", (), {"attaches": "5"}, "attaches is '5'; accepted: a whole number"),
-    ("attach", (), {"ataches": 5}, "there is no option ataches; accepted: attaches, "),
+    ("attach", (), {"ataches": 5}, 'unknown option ataches; did you mean "attaches"?'),
     ("attach_live", ("127.0.0.1:1", 5), {}, "card is 5; accepted: a string or a path"),
     ("compare_live", (5,), {}, "experiment is 5; accepted: an Experiment or a string or a path"),
     ("simulate", ("tls1.2/psk", 5), {}, "arrivals is 5; accepted: a string"),
