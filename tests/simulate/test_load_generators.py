@@ -48,7 +48,7 @@ def wait_for(path: Path) -> None:
 def until_stopped(
     begun: Path, found: int | None, ended: Path | None = None
 ) -> Callable[[Callable[[], None]], int]:
-    """A job that ends only when it is told to, with what it has found; None: it had nothing."""
+    """A job that ends only on request, with what it has found; None: it had nothing."""
 
     def job(look: Callable[[], None]) -> int:
         begun.touch()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ import numpy as np
 from shakedown.explorer.question import Question
 from shakedown.models.distribution import Distribution
 from shakedown.prediction.library import TraceLibrary, open_library
-from shakedown.prediction.network import coarse_replays
+from shakedown.prediction.network import replays
 from shakedown.prediction.predict import predict_rows, resumption
 from shakedown.prediction.scenario import Scenario, scenario
 from shakedown.schema.base import SIDES, opposite
@@ -54,7 +54,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
     A coarse answer comes from few replays, unless the whole one is as quick; it says which it is.
     """
     asked, library = question, open_library(server_software=question.server_software)
-    replays = (
+    what = (
         asked.suites,
         asked.device,
         asked.server_device,
@@ -62,12 +62,11 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         asked.network,
         asked.from_idle,
     )
-    coarse = coarse and replays not in _answered
-    context = coarse_replays if coarse else nullcontext
+    coarse = coarse and what not in _answered
 
     def replay(suite: str) -> None:
         # What is wrong with a suite is said where its row is made.
-        with context(), suppress(Exception):
+        with replays(coarse=coarse), suppress(Exception):
             found = _scenario(suite, asked, library)
             _ = found.exchange
             resumed = resumption(found.trace.suite, library)
@@ -77,7 +76,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
     with ThreadPoolExecutor() as pool:
         # Beside each other: most of the time is spent in the core, which keeps what it has replayed.
         list(pool.map(replay, asked.suites))
-    with context():
+    with replays(coarse=coarse):
         rows = predict_rows(
             asked.suites,
             device=asked.device,
@@ -91,7 +90,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         found = [None if "error" in row else _scenario(row["suite"], asked, library) for row in rows]
         ready = [None if one is None else _ready(one, question) for one in found]
     if not coarse:
-        _answered.append(replays)
+        _answered.append(what)
     return {
         "coarse": coarse,
         "rows": rows,

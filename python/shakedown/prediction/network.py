@@ -34,12 +34,12 @@ _coarse = ContextVar("coarse", default=False)
 
 
 @contextmanager
-def coarse_replays() -> Iterator[None]:
-    """Replays inside are first answers, from few handshakes, shown until the whole ones are there.
+def replays(*, coarse: bool) -> Iterator[None]:
+    """Coarse replays are first answers, from few handshakes, shown until the whole ones are there.
 
     The context belongs to a thread; threads started inside have their own.
     """
-    before = _coarse.set(True)
+    before = _coarse.set(coarse)
     try:
         yield
     finally:
@@ -94,7 +94,7 @@ def exchange(
 def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
     """Runs a `Replay` of the core over a named bearer. Raises `InputError`."""
     try:
-        found = _replayed(json.dumps({"seed": SEED, **({"coarse": True} if _coarse.get() else {}), **spec}))
+        found = _replayed(json.dumps({"seed": SEED, "coarse": _coarse.get(), **spec}))
     except InputError as error:
         raise InputError(f"bearer {bearer!r}: {error}") from None
     if found is None:
