@@ -21,6 +21,9 @@ const REPETITIONS: usize = 100;
 /// What reading the thread's clock around a repetition may take, in microseconds: a system call at each end, which is
 /// slow where another thread shares the core. The cheapest handshake takes ten times as much.
 const CLOCK_US: f64 = 5.0;
+/// Most of a side's time that may lie outside its messages. The calls into a stack cost some 4 us however cheap the
+/// handshake is: 8 to 12 % of the cheapest here, by the processor.
+const OUTSIDE_SHARE: f64 = 0.15;
 
 #[test]
 fn clocks_agree_and_little_lies_outside_messages() {
@@ -29,30 +32,29 @@ fn clocks_agree_and_little_lies_outside_messages() {
         let mut spoilt = Vec::new();
         for _ in 0..TRIES {
             let found = common::measure(name, REPETITIONS);
-            let outside = |unattributed: f64, whole: f64| unattributed / whole;
-            let client = outside(found.unattributed_us.client_mean, found.handshake.client_us.summary.mean);
-            let server = outside(found.unattributed_us.server_mean, found.handshake.server_us.summary.mean);
-            println!(
-                "{name}: attributed over CPU {:.4}, outside messages {:.1} % of the client's time, {:.1} % of the server's, {} preempted",
-                found.accounting.coverage,
-                100.0 * client,
-                100.0 * server,
-                found.preempted
+            let outside = [
+                (found.unattributed_us.client_mean, found.handshake.client_us.summary.mean),
+                (found.unattributed_us.server_mean, found.handshake.server_us.summary.mean),
+            ];
+            let [client, server] = outside.map(|(outside_us, whole_us)| {
+                format!("{outside_us:.1} of {whole_us:.1} us ({:.1} %)", 100.0 * outside_us / whole_us)
+            });
+            let line = format!(
+                "attributed over CPU {:.4}; outside messages, client {client}, server {server}; {} preempted",
+                found.accounting.coverage, found.preempted
             );
+            println!("{name}: {line}");
             let missing_us = (found.accounting.cpu_us - found.accounting.attributed_us) / REPETITIONS as f64;
             let agree =
                 (0.98..=1.02).contains(&found.accounting.coverage) || (0.0..=CLOCK_US).contains(&missing_us);
-            let balanced = agree && client <= 0.10 && server <= 0.10;
-            if balanced {
+            let little = outside.iter().all(|(outside_us, whole_us)| *outside_us <= OUTSIDE_SHARE * whole_us);
+            if agree && little {
                 spoilt.clear();
                 break;
             }
-            spoilt.push(format!("{:.4} {client:.3} {server:.3}", found.accounting.coverage));
+            spoilt.push(line);
         }
-        assert!(
-            spoilt.is_empty(),
-            "{name}: attributed over CPU, and shares outside messages, in {TRIES} tries: {spoilt:?}"
-        );
+        assert!(spoilt.is_empty(), "{name}, in {TRIES} tries:\n{}", spoilt.join("\n"));
     }
 }
 
