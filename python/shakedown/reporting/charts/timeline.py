@@ -26,6 +26,10 @@ from shakedown.schema.base import SIDES, Side, opposite
 _HEIGHT_PX = 196
 _LANES_PX = {"client": (26.0, 62.0), "server": (134.0, 170.0)}
 _INSET_PX = 7
+_MIN_OPERATION_PX = 0.3
+"""Narrower operations are not drawn: there are many, they cannot be seen, and the paper's stroke around them
+covers their neighbours. The figure's CSV and trace have all.
+"""
 _CHARACTER_PX = 6.1
 """Mean width of a character at the labels' size; a label is drawn only where it fits."""
 
@@ -147,6 +151,8 @@ def waterfall(messages: Sequence[Row], operations: Sequence[Row], width: int) ->
             labels.append({"x": (work.start_us + work.end_us) / 2, "y": height, "text": label})
         inside = {"top": top + _INSET_PX, "bottom": bottom - _INSET_PX}
         for operation, start, end in _inside(work):
+            if (end - start) * per_us < _MIN_OPERATION_PX:
+                continue
             about = {TIP: f"{_named(operation)}: {operation['us']:,.6g} µs, in {work.name}"}
             kind = _CLASS_WORDS[operation["class"]]
             pieces.append({**about, "class": kind, "from": start, "to": end, **inside})
