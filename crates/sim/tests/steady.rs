@@ -2,9 +2,12 @@
 
 mod common;
 
-use common::{class, constant, instant, scenario, service};
+use common::{class, constant, handshake, instant, message, scenario, service};
 use shakedown_link::DistributionSpec;
-use shakedown_sim::{ArrivalSpec, Discipline, Outcome, PrecisionSpec, Scenario, Simulation};
+use shakedown_sim::access::CellSpec;
+use shakedown_sim::{
+    ArrivalSpec, Discipline, Outcome, PrecisionSpec, Scenario, Sender, Simulation, TransportKind,
+};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
@@ -116,4 +119,50 @@ fn other_disciplines_and_bursts_are_known_as_well() {
         (report.client_wait_s.mean.expect("a mean"), report.client_wait_s.mean_margin.expect("ten"));
     let exact = SERVICE_S * (0.8 + 4.0) / (2.0 * 0.2);
     assert!((mean - exact).abs() < margin * 4.781 / 2.262, "{mean} ± {margin}, {exact}");
+}
+
+/// One packet of 10 ms for each client, over one cell: an M/D/1 queue, whatever the server does.
+fn cell(load: f64, precision: PrecisionSpec) -> Scenario {
+    let (packet, answer) =
+        (message(Sender::Client, "Packet", 125, 1, 1), message(Sender::Server, "Answer", 1, 2, 1));
+    let mut one = class(handshake(TransportKind::Ideal, vec![packet, answer]), instant());
+    one.cell = Some(CellSpec { count: 1, up_bits_per_s: Some(100_000.0), ..CellSpec::default() });
+    Scenario {
+        classes: vec![one],
+        arrivals: ArrivalSpec::Poisson { per_s: load / SERVICE_S },
+        ..queue(constant(0.0), load, precision)
+    }
+}
+
+#[test]
+fn a_run_is_as_long_as_the_queues_of_cells_need() {
+    // Half of a figure is a precision that the first run has: only the cell's memory asks for a longer one.
+    let loose = PrecisionSpec { relative: 0.5, max_events: 100_000_000 };
+    let outcome = on(1, cell(0.95, loose));
+    let precision = outcome.report().precision.expect("asked for");
+    assert!(precision.is_met, "{precision:?}");
+    // ρ (1 + 2ρ / (1 - ρ)²) clients to a relaxation time; five of warm-up, twenty counted, in ten replications.
+    let memory = 0.95 * (1.0 + 2.0 * 0.95 / (0.05 * 0.05));
+    let warmup = (outcome.arrived - outcome.counted) as f64;
+    assert!(
+        warmup >= 50.0 * memory && outcome.counted as f64 >= 200.0 * memory,
+        "{memory}: {warmup} {}",
+        outcome.counted
+    );
+    let ready = outcome.report().handshake_s;
+    let (mean, margin) = (ready.mean.expect("a mean"), ready.mean_margin.expect("ten"));
+    let exact = SERVICE_S * (1.0 + 0.95 / (2.0 * 0.05));
+    assert!((mean - exact).abs() < margin * 4.781 / 2.262, "{mean} ± {margin}, {exact}");
+}
+
+#[test]
+fn cells_that_are_nearly_saturated_use_up_the_events_and_saturated_ones_none() {
+    let few = PrecisionSpec { relative: 0.5, max_events: 400_000 };
+    let [near, beyond] = [0.995, 1.1].map(|load| on(1, cell(load, few)));
+    for outcome in [&near, &beyond] {
+        let precision = outcome.report().precision.expect("asked for");
+        assert!(!precision.is_settled && !precision.is_met, "{precision:?}");
+    }
+    assert!(near.arrived > 2 * beyond.arrived && near.events <= 400_000, "{} {}", near.arrived, near.events);
+    assert_eq!(beyond.arrived, 10 * 1250);
 }
