@@ -1,10 +1,11 @@
-"""How often the simulator's 95 % intervals hold the mean wait of M/M/1, near saturation too.
+"""How often the simulator's 95 % intervals hold the mean wait of M/M/1 or M/D/1, near saturation too.
 
     python -m tools.coverage --seeds 150
+    python -m tools.coverage --seeds 150 --loads .98 .99 --service constant --precision 0.2
 
 Each seed is a run of its own, of the length that the precision asks for. The row of a load gives how many
-intervals hold Kleinrock's ρ s / (1 - ρ), how many runs were as precise as asked, and how many of those hold
-it. Exit status 1 where fewer than 90 % of the intervals of unmarked runs hold it.
+intervals hold Pollaczek and Khinchine's ρ s (1 + c²) / (2 (1 - ρ)), how many runs were as precise as asked,
+and how many of those hold it. Exit status 1 where fewer than 90 % of the intervals of unmarked runs hold it.
 """
 
 from __future__ import annotations
@@ -57,9 +58,15 @@ class Result:
     margin: float
 
 
-def m_m_1(load: float, seed: int, max_events: int) -> dict[str, Any]:
-    """A run's report: one kind of client, an exponential service, no network."""
-    work = {"kind": "exponential", "minimum_s": 0.0, "mean_s": SERVICE_S}
+SERVICES: dict[str, tuple[dict[str, Any], float]] = {
+    "exponential": ({"kind": "exponential", "minimum_s": 0.0, "mean_s": SERVICE_S}, 1.0),
+    "constant": ({"kind": "constant", "s": SERVICE_S}, 0.0),
+}
+"""Service times, and their squared coefficients of variation."""
+
+
+def queue(work: dict[str, Any], load: float, seed: int, max_events: int, precision: float) -> dict[str, Any]:
+    """A run's report: one kind of client, no network."""
     nothing = {"kind": "constant", "s": 0.0}
     request = {"from": "client", "name": "Request", "bytes": 1, "flight": 1}
     replications = REPLICATIONS_TO_PRECISION if max_events else REPLICATIONS
@@ -81,14 +88,17 @@ def m_m_1(load: float, seed: int, max_events: int) -> dict[str, Any]:
         "arrivals": {"kind": "poisson", "per_s": load / SERVICE_S},
         "seed": seed,
         "replications": replications,
-        "precision": {"relative": PRECISION, "max_events": max_events},
+        "precision": {"relative": precision, "max_events": max_events},
     }
     return virtual_time.simulate(spec)
 
 
-def check(loads: Sequence[float], seeds: int, max_events: int) -> Iterator[Result]:
+def check(
+    loads: Sequence[float], seeds: int, max_events: int, service: str, precision: float
+) -> Iterator[Result]:
+    work, variation = SERVICES[service]
     for load in loads:
-        exact_s = load * SERVICE_S / (1.0 - load)
+        exact_s = load * SERVICE_S * (1.0 + variation) / (2.0 * (1.0 - load))
 
         def holds(report: dict[str, Any], exact_s: float = exact_s) -> bool:
             wait = report["client_wait_s"]
@@ -97,8 +107,8 @@ def check(loads: Sequence[float], seeds: int, max_events: int) -> Iterator[Resul
         def bias(reports: Sequence[dict[str, Any]], exact_s: float = exact_s) -> float:
             return statistics.fmean(one["client_wait_s"]["mean"] for one in reports) / exact_s - 1.0
 
-        fixed = [m_m_1(load, seed, 0) for seed in range(1, seeds + 1)]
-        found = [m_m_1(load, seed, max_events) for seed in range(1, seeds + 1)]
+        fixed = [queue(work, load, seed, 0, precision) for seed in range(1, seeds + 1)]
+        found = [queue(work, load, seed, max_events, precision) for seed in range(1, seeds + 1)]
         met = [one for one in found if one["precision"]["is_met"]]
         yield Result(
             load=load,
@@ -121,6 +131,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--seeds", type=int, default=150)
     parser.add_argument("--loads", type=float, nargs="+", default=list(LOADS))
+    parser.add_argument("--service", choices=SERVICES, default="exponential")
+    parser.add_argument("--precision", type=float, default=PRECISION)
     parser.add_argument("--max-events", type=int, default=MAX_EVENTS)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
@@ -129,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "   clients  margin"
     )
     results = []
-    for one in check(given.loads, given.seeds, given.max_events):
+    for one in check(given.loads, given.seeds, given.max_events, given.service, given.precision):
         results.append(one)
         print(
             f"{one.load:4.2f} {one.seeds:6} {one.fixed_held:23} {100 * one.fixed_bias:+6.1f} % "
