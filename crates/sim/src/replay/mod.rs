@@ -74,8 +74,10 @@ const ACCURACY: f64 = 0.02;
 /// draw that decides of which stratum a handshake is counts 1.
 const WORK: [u64; 2] = [40_000_000, 10_000_000];
 const EVENT_WORK: u64 = 16;
-/// What a coarse answer has of both.
-const COARSE: u64 = 20;
+/// A coarse answer has this part of that work, about 10 ms where packets are lost, and at least so many handshakes of a
+/// stratum.
+const COARSE_PART: u64 = 40;
+const MIN_COARSE_HANDSHAKES: usize = 50;
 /// A handshake without loss is replayed so often, where it varies, to find out how many packets it sends at most.
 const TRIALS: u64 = 32;
 /// Less probable strata are not told apart: all handshakes are drawn alike.
@@ -127,7 +129,7 @@ impl Replay {
             strata.push(without);
             strata.push(Stratum::new(1.0 - survives, FIRST[1], Some(true)));
         }
-        let most = WORK[usize::from(!loses)] / if self.coarse { COARSE } else { 1 };
+        let most = WORK[usize::from(!loses)] / if self.coarse { COARSE_PART } else { 1 };
         self.draw(&mut replayer, &mut strata, units, most)?;
         Ok(Replayed::of(&mut strata))
     }
@@ -142,7 +144,7 @@ impl Replay {
     ) -> Result<(), ReplayError> {
         let bearer = replayer.bearer();
         let mut draws = 0;
-        let least = if self.coarse { MIN_HANDSHAKES / COARSE as usize } else { MIN_HANDSHAKES };
+        let least = if self.coarse { MIN_COARSE_HANDSHAKES } else { MIN_HANDSHAKES };
         let mut wanted: Vec<usize> =
             strata.iter().map(|stratum| if stratum.is_exact { 0 } else { least }).collect();
         loop {
