@@ -163,8 +163,11 @@ def _unix_s(text: str) -> int:
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
 
 
-def command_of(options: str, *, before: str, without: Collection[str] = ()) -> type[click.Command]:
-    """A command with the options that a struct declares, `MODULE.STRUCT`, before one of its other options.
+def command_of(
+    options: str, *, before: str, without: Collection[str] = (), only: Collection[str] = ()
+) -> type[click.Command]:
+    """A command with the options that a struct declares, `MODULE.STRUCT`, or only some of them, before one of
+    its other options.
 
     They are created when the command is used, so that the program's help, which loads all commands, stays
     fast.
@@ -183,8 +186,9 @@ def command_of(options: str, *, before: str, without: Collection[str] = ()) -> t
 
                 module, _, name = options.rpartition(".")
                 found = declared(getattr(import_module(f"shakedown.{module}"), name))
+                taken = [one for one in found if one.field not in without and (not only or one.field in only)]
                 first = next(place for place, one in enumerate(self._params) if one.name == before)
-                self._params[first:first] = [_option(one) for one in found if one.field not in without]
+                self._params[first:first] = map(_option, taken)
                 self._made = True
             return self._params
 

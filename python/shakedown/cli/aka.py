@@ -253,7 +253,11 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
 
 
 @command.command(
-    "sgsn", epilog="Example: shakedown aka sgsn --listen 127.0.0.1:7001 --node operators/sgsn-1.json"
+    "sgsn",
+    epilog="Example: shakedown aka sgsn --listen 127.0.0.1:7001 --node operators/sgsn-1.json",
+    cls=command_of(
+        "simulation.attaches.Attaching", before="first_message_s", only=("max_age_s", "max_resumptions")
+    ),
 )
 @click.option(
     "--listen", required=True, metavar="ADDR:PORT", help="Address for mobiles; port 0: any free port."
@@ -273,21 +277,6 @@ def _named(values: tuple[str, ...], option: str) -> dict[str, str]:
     type=FILE,
     help="File for sessions and subscribers (SQLite).  [default: memory]",
 )
-@click.option(
-    "--max-age",
-    "max_age_s",
-    type=Duration(),
-    default="1h",
-    show_default=True,
-    help="Longest time between two uses of a session.",
-)
-@click.option(
-    "--max-resumptions",
-    type=Whole(0, 2**32 - 1),
-    default=10,
-    show_default=True,
-    help="Limit of resumptions per session.",
-)
 @_first_message
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON when the SGSN stops.")
 def sgsn(
@@ -299,11 +288,15 @@ def sgsn(
     state: Path | None,
     first_message_s: float,
     as_json: bool,
-    **policy: float,
+    **policy: Any,  # noqa: ANN401 - fields of `Attaching`
 ) -> None:
     """Serve mobiles, until SIGTERM or Ctrl-C. With --state, sessions survive the end of the SGSN."""
     from shakedown.live.sgsn_state import SgsnState
     from shakedown.native import aka
+    from shakedown.schema.options import options_of
+    from shakedown.simulation.attaches import Attaching
+
+    sessions = options_of(Attaching, policy)
 
     def listening(address: str, between: str | None) -> None:
         line = f"SGSN on {address}"
@@ -322,7 +315,8 @@ def sgsn(
         "homes": _named(homes, "--hss"),
         "neighbours": _named(neighbours, "--neighbour"),
         "first_message_s": _first_message_timeout(first_message_s),
-        **policy,
+        "max_age_s": sessions.max_age_s,
+        "max_resumptions": sessions.max_resumptions,
     }
     kept = None if state is None else SgsnState(state)
     with until_stopped():

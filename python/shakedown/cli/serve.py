@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Whole, command_of, suites_argument
+from shakedown.cli._options import FILE, command_of, suites_argument
 from shakedown.cli._output import echo, force_option, json_option, note, print_json
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ LOOK_EVERY_S = 0.2
 @click.option("--ca", type=FILE, help="The root that clients trust, if not at the chain's end.")
 @click.option("--ca-out", type=FILE, help="Write the roots for clients to trust, as PEM.")
 @click.option("--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Password of these files.")
-@click.option(
-    "--tickets", type=Whole(0, 16), metavar="N", help="Tickets after a full handshake.  [default: 0]"
-)
+@click.option("--tickets", type=int, metavar="N", help="Tickets after a full handshake.  [default: 0]")
 @force_option
 @json_option
 def command(

@@ -37,9 +37,6 @@ MAX_MIXES = 100
 """Kinds of clients in a mixture."""
 MAX_WORKERS = 100_000
 MAX_CAPTURES = 1_000
-MAX_FRAGMENT_BYTES = 3000
-"""Of TLS in an EAP packet that fits a RADIUS packet."""
-MAX_TICKETS = 16
 
 MAX_UNIX_S = 253_402_300_799
 """The last second of the year 9999, where calendars end."""

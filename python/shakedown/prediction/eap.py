@@ -19,8 +19,9 @@ from shakedown.prediction.spec import Timers, datagram_spec, message_spec, work_
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer
 from shakedown.schema.base import Side, opposite
+from shakedown.schema.options import upper_limit
 
-DEFAULT_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES = 1398, 3000
+DEFAULT_FRAGMENT_BYTES = 1398
 SERVER_FRAGMENT_BYTES = 1400 - eap.MAX_OVERHEAD_BYTES
 """The most that a server puts into a fragment for an access point that says a Framed-MTU of 1400."""
 DEFAULT_RADIUS_HOP_S = 0.005
@@ -56,10 +57,9 @@ class Carried:
 def carried(fragment_bytes: int | None, radius_hop_s: float | None) -> Carried:
     """From what was asked for. Raises `InputError`."""
     fragment = DEFAULT_FRAGMENT_BYTES if fragment_bytes is None else fragment_bytes
-    if not 1 <= fragment <= MAX_FRAGMENT_BYTES:
-        raise InputError(
-            f"fragment: {fragment}; accepted: whole numbers from 1 to {MAX_FRAGMENT_BYTES} (TLS bytes)"
-        )
+    most = upper_limit("Options", "fragment")
+    if not 1 <= fragment <= most:
+        raise InputError(f"fragment: {fragment}; accepted: whole numbers from 1 to {most} (TLS bytes)")
     return Carried(fragment, DEFAULT_RADIUS_HOP_S if radius_hop_s is None else radius_hop_s)
 
 

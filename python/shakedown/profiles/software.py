@@ -11,15 +11,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import Meta
 
 from shakedown.errors import InputError
-from shakedown.files.limits import MAX_TICKETS, MIB
+from shakedown.files.limits import MIB
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.overhead import is_public_key
 from shakedown.profiles.vocabulary import triple_fault
 from shakedown.schema.base import Object, Text, convert
+from shakedown.schema.options import upper_limit
 
 DEFAULT_SOFTWARE = "openssl"
 
-_Tickets = Annotated[int, Meta(ge=0, le=MAX_TICKETS)]
+_Tickets = Annotated[int, Meta(ge=0, le=upper_limit("Options", "tickets"))]
 
 
 class Factor(NamedTuple):

@@ -92,6 +92,11 @@ def _table() -> dict[str, dict[str, dict[str, str]]]:
     return found
 
 
+def upper_limit(struct: str, field: str) -> int:
+    """The largest whole number that an option accepts."""
+    return int(_table()[struct][field]["most"])
+
+
 def declared(kind: type[Object]) -> Iterator[Declared]:
     """The options of a struct, in order; fields that are not in the table are none."""
     table = _table()[kind.__name__]
