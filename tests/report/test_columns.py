@@ -101,7 +101,7 @@ def test_names_that_lose_parts_still_tell_rows_apart():
     names = ["x/" + "long-part/" * 6 + end for end in ("one", "two", "end/one", "end/two")]
     found = lines([row(f"{name}", 1) for name in [*names, "y/other"]], 60)
     heading, *shown, legend = found
-    assert legend == "… in names: parts without room"
+    assert legend == "… in names: parts that do not fit"
     labels = [line.split()[0] for line in shown]
     assert len(labels) == len(names) + 1
     assert max(map(len, [*labels, heading])) <= 60

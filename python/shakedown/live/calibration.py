@@ -139,8 +139,8 @@ def calibrate(
         loops_s = meter.ran_s - loops_s if meter else 0.0
     if new:
         raise ShakedownError(
-            f"{target}: the server started processes meanwhile ({len(new)} were seen), whose work may be "
-            "counted nowhere; accepted: a server that keeps its processes"
+            f"{target}: the server started {len(new)} or more processes during the calibration, "
+            "and their work may not be counted; accepted: a server that keeps its processes"
         )
     processors_s = (time.monotonic() - begun_s) * (os.cpu_count() or 1)
     others = (busy_s() - busy_before_s - clients_s - loops_s - all_of_it.ran_s) / processors_s

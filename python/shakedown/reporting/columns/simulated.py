@@ -238,7 +238,7 @@ def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
     if (scaled := one.autoscaling) is not None:
         yield (
             f"up to {scaled.peak} servers in service; {scaled.started} started, {scaled.stopped} stopped; "
-            f"{time(scaled.server_s)} of servers in service, {time(scaled.starting_s)} of servers starting"
+            f"in total {time(scaled.server_s)} in service and {time(scaled.starting_s)} starting"
         )
 
 
@@ -360,11 +360,11 @@ def _agreement(engines: Endpoints) -> str:
         both += f" and {engines.server_stack}"
     said, found = f"{both} in virtual time", engines.replayed
     if found.mean_ratio is None or found.distance is None or found.critical is None:
-        return f"{said}; none came through in both it and the replay"
+        return f"{said}; no handshake was completed in both it and the replay"
     agrees = "agree" if found.distance <= found.critical else "differ"
     return (
         f"{said}; replayed, the mean is {100.0 * (found.mean_ratio - 1.0):+.2f} %, and distributions "
-        f"{agrees}: {found.distance:.3f} apart, at 1 % at most {found.critical:.3f}"
+        f"{agrees}: distance {found.distance:.3f}, critical value {found.critical:.3f} at 1 %"
     )
 
 
@@ -372,7 +372,7 @@ def _formula(found: ClosedForm) -> str:
     if found.ready_s is None:
         return "no steady state"
     turns = found.flights_queue_wait_s
-    apart = "" if turns is None else f" ({time(turns, 2)} with each flight queueing by itself)"
+    apart = "" if turns is None else f" ({time(turns, 2)} if each flight queues separately)"
     return f"{time(found.ready_s)}, waits {time(found.queue_wait_s, 2)}{apart}"
 
 
