@@ -116,7 +116,7 @@ def test_wtls_certificates_are_made_and_shown(shakedown, tmp_path):
     told = shakedown(
         "certs", "show", tmp_path / "chain.wtls", "--side", "client", "--ca", tmp_path / "ca.pem"
     )
-    assert told.stdout.splitlines()[-1] == "A peer would find nothing to refuse."
+    assert told.stdout.splitlines()[-1] == "A peer accepts these certificates."
 
 
 def test_a_printed_profile_is_one_to_start_from(shakedown, tmp_path):

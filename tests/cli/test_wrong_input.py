@@ -135,5 +135,5 @@ def test_results_are_not_replaced_unasked(fake, capsys, tmp_path):
     experiment = written(tmp_path, GOOD)
     assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report"]) == 0
     capsys.readouterr()
-    assert "holds results already" in complain(capsys, "run", experiment, "--out", tmp_path / "r")
+    assert "already contains results" in complain(capsys, "run", experiment, "--out", tmp_path / "r")
     assert exit_status(["run", str(experiment), "--out", str(tmp_path / "r"), "--no-report", "--force"]) == 0

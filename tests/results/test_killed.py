@@ -60,7 +60,7 @@ def test_a_run(tmp_path, capsys, seed):
                 assert "This run has not ended" in capsys.readouterr().err
                 assert "This run has not ended" in (folder / "report.html").read_text()
         foreign.write_text("mine")
-        with pytest.raises(InputError, match="holds results already"):
+        with pytest.raises(InputError, match="already contains results"):
             run_again(experiment, folder, force=False)
     run_again(experiment, folder, force=True)
     again = load_results(folder)

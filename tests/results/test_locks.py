@@ -23,7 +23,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
         with pytest.raises(InputError, match="another run is writing there"):
             ResultsWriter(tmp_path / "r", manifest(), replace=replace)
     first.close("complete")
-    with pytest.raises(InputError, match="holds results already"):
+    with pytest.raises(InputError, match="already contains results"):
         ResultsWriter(tmp_path / "r", manifest())
 
 

@@ -17,7 +17,7 @@ from shakedown.schema.saved import SCHEMA_VERSION
 
 
 def test_replacing_leaves_nothing_of_the_old_run(folder):
-    with pytest.raises(InputError, match="holds results already"):
+    with pytest.raises(InputError, match="already contains results"):
         ResultsWriter(folder, manifest())
     with ResultsWriter(folder, manifest(), replace=True) as writer:
         writer.add("measured", "tls1.2/psk", table_of("tls1.2/psk"))
@@ -37,7 +37,7 @@ def test_results_of_another_version_are_replaced_if_asked(tmp_path, goes_on):
     if not goes_on:
         entry = {"file": "../part-0001.parquet", "sha256": digest(b"somebody's, too")}
         edit(folder, parts=[*listed(folder), entry, {"file": 3}, "text"])
-    with pytest.raises(InputError, match="holds results already"):
+    with pytest.raises(InputError, match="already contains results"):
         ResultsWriter(folder, manifest())
     with ResultsWriter(folder, manifest(), replace=True) as writer:
         writer.add("measured", "tls1.2/psk", table_of("tls1.2/psk"))

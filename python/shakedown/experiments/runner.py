@@ -211,7 +211,7 @@ def _profiles(experiment: Experiment) -> list[str]:
 def chain_lines(experiment: Experiment) -> list[str]:
     """For each side, a line with the suites that use the user's certificates."""
     return [
-        f"the {side}'s certificates are yours in: {', '.join(experiment.presented(side))}"
+        f"suites with your {side} certificates: {', '.join(experiment.presented(side))}"
         for side in experiment.chains
     ]
 

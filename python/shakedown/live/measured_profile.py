@@ -53,7 +53,7 @@ def profile_text(figures: PathFigures, *, name: str, target: str, date: str) -> 
         'mtu = "what the kernel knows of the path"',
         "",
         "[assumed]",
-        'delay = "half of the round trip, and of its spread, each way: one clock cannot tell the two"',
+        'delay = "half of the round trip, and of its spread, each way: one clock measures only their sum"',
         'queue = "not measured"',
         'setup = "the path was up"',
         'duplex = "taken as full duplex: both ways were not loaded at once"',

@@ -162,7 +162,7 @@ class ResultsWriter:
 
         old = listed_parts(self.folder)
         if not replace:
-            raise InputError(f"{self.folder} holds results already; accepted: another folder, or --force")
+            raise InputError(f"{self.folder} already contains results; accepted: another folder, or --force")
         remove_page(self.folder / "report.html")
         remove_parts(self.folder, old)
         for draft in self.folder.glob(f".part-*{DRAFT}"):

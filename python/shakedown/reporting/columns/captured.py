@@ -163,7 +163,7 @@ def _range(low: str, high: str) -> str:
 
 
 KINDS = (
-    label("suite", "suite, as far as visible", text=kind_name),
+    label("suite", "suite (visible parts)", text=kind_name),
     Column(key="count", name="connections", rank=ALWAYS),
     Column(key="complete", name="complete", show=yes_no),
     Column(key="resumed", name="resumed", show=yes_no),

@@ -110,7 +110,7 @@ def finding_lines(description: Description, level: str) -> Iterator[str]:
     levelled = description.certificates[0].kind == "X.509"
     peer = f"A peer at {level}" if levelled else "A peer"
     if not violations:
-        yield f"{peer} would find nothing to refuse."
+        yield f"{peer} accepts these certificates."
         return
     yield f"{peer} would refuse:"
     for violation in violations:
