@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from bench.harness import ROOT, Benchmark, Pair, UnavailableError
+from bench.tls_servers import pin
 
 SERVICE_S, FIXED_S = 1.0, 0.5
 """Mean service; half of it is fixed and half exponential, as of a handshake with a rejection loop."""
@@ -142,7 +143,7 @@ def against(rival: Callable[[int], tuple[float, float]]) -> Callable[[], Sequenc
             raise UnavailableError(message) from None
         found, waits = [], ([], [])  # type: tuple[list[Pair], tuple[list[float], list[float]]]
         allowed = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {max(allowed)})
+        pin(-1)
         try:
             for seed in range(1, RUNS + 1):
                 speeds = []

@@ -74,8 +74,7 @@ const ACCURACY: f64 = 0.02;
 /// draw that decides of which stratum a handshake is counts 1.
 const WORK: [u64; 2] = [40_000_000, 10_000_000];
 const EVENT_WORK: u64 = 16;
-/// A coarse answer has this part of that work, about 10 ms where packets are lost, and at least so many handshakes of a
-/// stratum.
+/// A coarse answer has this part of that work, and at least so many handshakes of a stratum.
 const COARSE_PART: u64 = 40;
 const MIN_COARSE_HANDSHAKES: usize = 50;
 /// A handshake without loss is replayed so often, where it varies, to find out how many packets it sends at most.

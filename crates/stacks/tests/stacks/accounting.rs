@@ -2,17 +2,19 @@
 
 use super::common;
 
-/// From the cheapest handshakes, where every microsecond shows, to a dear one.
-const SPREAD: [&str; 9] = [
-    "tls1.2/psk",
-    "tls1.2/rsa/rsa2048/server/resumed",
-    "tls1.2/rsa/rsa2048/server/ticket",
-    "tls1.3/psk",
-    "tls1.3/x25519/p256/server",
-    "tls1.3/x25519mlkem768/mldsa65/mutual",
-    "tls1.0/dhe_dss+dh1024/dsa1024/mutual",
-    "ssl3/rsa/rsa1024/server",
-    "tls1.2/rsa/rsa3072/mutual",
+/// From the cheapest handshakes, where every microsecond shows, to a dear one; and most of a side's time that may lie
+/// outside its messages. The calls into a stack cost some 4 us however cheap the handshake is: 8 to 12 % of the cheapest
+/// here, by the processor.
+const SPREAD: [(&str, f64); 9] = [
+    ("tls1.2/psk", 0.15),
+    ("tls1.2/rsa/rsa2048/server/resumed", 0.15),
+    ("tls1.2/rsa/rsa2048/server/ticket", 0.15),
+    ("tls1.3/psk", 0.10),
+    ("tls1.3/x25519/p256/server", 0.10),
+    ("tls1.3/x25519mlkem768/mldsa65/mutual", 0.10),
+    ("tls1.0/dhe_dss+dh1024/dsa1024/mutual", 0.10),
+    ("ssl3/rsa/rsa1024/server", 0.10),
+    ("tls1.2/rsa/rsa3072/mutual", 0.10),
 ];
 
 /// A busy machine may spoil a measurement, but not this many; a wrong instrument is wrong every time.
@@ -21,14 +23,11 @@ const REPETITIONS: usize = 100;
 /// What reading the thread's clock around a repetition may take, in microseconds: a system call at each end, which is
 /// slow where another thread shares the core. The cheapest handshake takes ten times as much.
 const CLOCK_US: f64 = 5.0;
-/// Most of a side's time that may lie outside its messages. The calls into a stack cost some 4 us however cheap the
-/// handshake is: 8 to 12 % of the cheapest here, by the processor.
-const OUTSIDE_SHARE: f64 = 0.15;
 
 #[test]
 fn clocks_agree_and_little_lies_outside_messages() {
     let _alone = common::alone();
-    for name in SPREAD {
+    for (name, most) in SPREAD {
         let mut spoilt = Vec::new();
         for _ in 0..TRIES {
             let found = common::measure(name, REPETITIONS);
@@ -47,7 +46,7 @@ fn clocks_agree_and_little_lies_outside_messages() {
             let missing_us = (found.accounting.cpu_us - found.accounting.attributed_us) / REPETITIONS as f64;
             let agree =
                 (0.98..=1.02).contains(&found.accounting.coverage) || (0.0..=CLOCK_US).contains(&missing_us);
-            let little = outside.iter().all(|(outside_us, whole_us)| *outside_us <= OUTSIDE_SHARE * whole_us);
+            let little = outside.iter().all(|(outside_us, whole_us)| *outside_us <= most * whole_us);
             if agree && little {
                 spoilt.clear();
                 break;

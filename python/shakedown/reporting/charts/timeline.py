@@ -28,7 +28,7 @@ _LANES_PX = {"client": (26.0, 62.0), "server": (134.0, 170.0)}
 _INSET_PX = 7
 _MIN_OPERATION_PX = 0.3
 """Narrower operations are not drawn: there are many, they cannot be seen, and the paper's stroke around them
-covers their neighbours. The figure's CSV and trace have all.
+covers their neighbours. The figure's trace has all.
 """
 _CHARACTER_PX = 6.1
 """Mean width of a character at the labels' size; a label is drawn only where it fits."""
