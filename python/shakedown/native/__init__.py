@@ -69,6 +69,15 @@ def canonical(suite: str) -> str:
         return cast(str, core.canonical(suite))
 
 
+def possible(suite: str) -> str | None:
+    """The one spelling of a suite's name; None where it names no possible suite."""
+    core = extension()
+    try:
+        return cast(str, core.canonical(suite))
+    except core.InvalidSuite:
+        return None
+
+
 def runnable(suite: str) -> str:
     """The one spelling of a suite that can be run here; raises `InputError` for any other, saying why."""
     core = extension()

@@ -318,8 +318,7 @@ def resumed_of(suite: str) -> str:
         raise InputError(f"{suite}: resumes already; accepted with a share of resumption: a full handshake")
     head, _, last = suite.rpartition("/")
     for name in (f"{suite}/resumed", f"{head}/resumed/{last}"):
-        try:
-            return native.canonical(name)
-        except InputError:
-            continue
+        found = native.possible(name)
+        if found is not None:
+            return found
     raise InputError(f"{suite}: its sessions are not resumed; accepted with it: a share of resumption of 0")
