@@ -66,10 +66,13 @@ peers: ## Install the Debian packages that tests compare against (root or sudo)
 demo: build ## Measure a dozen handshakes and write the report
 	$(BIN)/shakedown run examples/quickstart.toml --out $(DEMO) --force
 
-test: build .venv/.dev peers lint test-rust fuzz test-python ## Lint, then run every test
+# The Rust tests run beside both halves of the Python tests: all three wait for sockets, timers and peers now and then.
+test: build .venv/.dev peers lint ## Lint, then run every test
+	$(MAKE) --no-print-directory --keep-going --jobs 3 test-peers test-others test-rust fuzz
 
+# Cargo counts processors itself; make's jobs are not its own.
 test-rust: .venv/.tools ## The Rust tests, our own crates with overflow checks and debug assertions
-	source $(BIN)/activate && cargo test --release --workspace --locked --no-fail-fast --config tools/checked.toml
+	source $(BIN)/activate && MAKEFLAGS= cargo test --release --workspace --locked --no-fail-fast --config tools/checked.toml
 
 # Tests that open sockets, start peers or run the pages' commands wait more than they compute: beside them the others
 # have a processor to themselves. Each half is serial, so fixed ports and servers never meet; what fails is run again.
@@ -85,7 +88,7 @@ test-others: build .venv/.dev
 	tools/pytest-half others tests $(PEERS_TESTS:%=--ignore=%)
 
 fuzz: peers ## Fuzz every parser and endpoint for FUZZ_SECONDS each
-	fuzz/run $(FUZZ_SECONDS)
+	MAKEFLAGS= fuzz/run $(FUZZ_SECONDS)
 
 queue-check: build .venv/.dev ## Compare a server's queue with its formula (twenty minutes of a quiet machine)
 	$(BIN)/python -m tools.queue_check $(QUEUE_CHECK)
