@@ -1,7 +1,8 @@
 //! Endpoints in virtual time: a scenario's JSON in, its report and exact outcome out, beside a replay of the same.
 
 use crate::errors::{CoreError, HandshakeFailed, InvalidOption, to_python};
-use crate::options::Options;
+use crate::options::for_suite;
+use crate::simulate::broken_off;
 use crate::with_progress_of;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -49,7 +50,7 @@ pub fn simulate_endpoints(
     let input = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let scenario: Scenario = serde_json::from_str(spec).map_err(|error| input(&error))?;
     let total = scenario.expected_clients() * u64::from(scenario.replications);
-    let (suite, settings, _) = Options::read(options)?.for_suite(&crate::parse(suite)?)?;
+    let (suite, settings, _) = for_suite(options, &crate::parse(suite)?)?;
     let simulation = EndpointSimulation::new(scenario).map_err(refused)?;
     let settings = fitted(settings, simulation.scenario());
     let found = with_progress_of(py, progress, Some(total), |step| -> PyResult<_> {
@@ -62,7 +63,7 @@ pub fn simulate_endpoints(
     });
     crate::notices::keep(&settings.notices);
     let (Some(outcome), Some(replayed), names) = found?? else {
-        return Err(PyValueError::new_err("the simulation was broken off"));
+        return Err(broken_off());
     };
     let counts = [outcome.ready.count(), replayed.ready.count()];
     let answer = Answer {

@@ -1,14 +1,12 @@
 //! Simulations: a scenario's JSON in, its report and exact outcome out.
 
-use crate::POLL_INTERVAL;
+use crate::{with_progress, with_progress_of};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use shakedown_sim::{Merger, Outcome, Replay, Report, Scenario, Simulation};
 use std::fmt::Display;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
-use std::time::Instant;
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -23,6 +21,11 @@ fn answer(outcome: &Outcome) -> PyResult<String> {
 
 fn wrong(error: &dyn Display) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// Neither progress nor a signal has raised anything, and there is no outcome.
+pub fn broken_off() -> PyErr {
+    PyValueError::new_err("the simulation was broken off")
 }
 
 fn read(spec: &str) -> PyResult<Scenario> {
@@ -51,35 +54,10 @@ pub fn simulate(
             .ok_or_else(|| PyValueError::new_err("threads is 0; accepted: 1 or more"))?,
         None => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
-    let mut raised = None;
-    let mut polled = Instant::now();
-    let outcome = py.detach(|| {
-        simulation.run_on(threads, &mut |through| {
-            if polled.elapsed() < POLL_INTERVAL {
-                return ControlFlow::Continue(());
-            }
-            polled = Instant::now();
-            let reported = Python::attach(|py| {
-                py.check_signals()?;
-                if let Some(progress) = &progress {
-                    progress.call1(py, (through, total))?;
-                }
-                Ok(())
-            });
-            match reported {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    raised = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })
-    });
-    match (outcome, raised) {
-        (_, Some(error)) => Err(error),
-        (Some(outcome), None) => answer(&outcome),
-        (None, None) => Err(PyValueError::new_err("the simulation was broken off")),
-    }
+    let outcome = with_progress_of(py, progress, Some(total), |step| {
+        simulation.run_on(threads, &mut |through| step(through as usize))
+    })?;
+    answer(&outcome.ok_or_else(broken_off)?)
 }
 
 /// Replays one handshake over a path until its percentiles are known; JSON in and out. Takes up to about 0.3 s.
@@ -119,21 +97,9 @@ pub fn simulate_piece(
     let simulation = checked(read(spec)?)?;
     let part = part.map(|(number, of)| simulation.scenario().part(number, of)).transpose();
     let part = part.map_err(|error| wrong(&error))?;
-    let mut polled = Instant::now();
-    let mut raised = None;
-    let outcome = py.detach(|| {
-        simulation.replication(replication, part, &mut |_| {
-            if polled.elapsed() >= POLL_INTERVAL {
-                polled = Instant::now();
-                raised = Python::attach(|py| py.check_signals()).err();
-            }
-            if raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })
-    });
-    match (outcome, raised) {
-        (Some(outcome), None) => serde_json::to_string(&outcome).map_err(|error| wrong(&error)),
-        (_, raised) => Err(raised.unwrap_or_else(|| PyValueError::new_err("the simulation was broken off"))),
-    }
+    let outcome =
+        with_progress(py, None, |step| simulation.replication(replication, part, &mut |_| step(0)))?;
+    serde_json::to_string(&outcome.ok_or_else(broken_off)?).map_err(|error| wrong(&error))
 }
 
 /// The first of a scenario's replications, their number, and the number of parts of each for N threads.
