@@ -38,13 +38,15 @@ const OPTIONS: &[Named] = &[
     ("ca", "ca", Kind::Text),
     ("server-name", "server_name", Kind::Text),
     ("no-check", "check", Kind::Flag(false)),
-    ("client-stack", "stack", Kind::Text),
-    ("client-chain", "chain", Kind::Text),
-    ("client-key", "key", Kind::Text),
+    ("client-stack", "client_stack", Kind::Text),
+    ("client-chain", "client_chain", Kind::Text),
+    ("client-key", "client_key", Kind::Text),
     ("authorized-target", "authorized_target", Kind::Text),
     ("no-rate-cap", "rate_cap", Kind::Flag(false)),
     ("cache", "cache", Kind::Text),
 ];
+
+const OF_HANDSHAKES: [&str; 4] = ["client_stack", "client_chain", "client_key", "cache"];
 
 /// What `shakedown load --json` prints; no thresholds, and no handshakes sampled.
 #[derive(Serialize)]
@@ -74,7 +76,7 @@ fn load(mut given: Given) -> Result<(String, u8), (u8, String)> {
         [_, suite] => Some(suite.parse::<Suite>().map_err(|error| wrong(error.to_string()))?),
         _ => return Err(wrong("accepted: one TARGET, and one SUITE at most; see --help".into())),
     };
-    let (suites, settings) = settings(&mut given, suite.as_slice(), shakedown_trace::Side::Client)?;
+    let (suites, settings) = settings(&mut given, suite.as_slice(), &OF_HANDSHAKES)?;
     let suite = suites.first();
     let request = given.text("http");
     let beside = given.fields.contains_key("background_per_s");

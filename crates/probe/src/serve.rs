@@ -3,12 +3,12 @@
 use crate::options::{Given, Kind, Named};
 use crate::side::{self, Stopping, document, settings};
 use openssl::x509::X509;
-use shakedown_live::serve::{Request, Server};
-use shakedown_trace::{Side, Suite};
+use shakedown_live::serve::{Config, Server};
+use shakedown_trace::Suite;
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const HELP: &str = "\
 Serves suites on a socket until SIGTERM or Ctrl-C, then prints what it counted, as 'shakedown serve --json' does.
@@ -46,6 +46,8 @@ const OPTIONS: &[Named] = &[
     ("cache", "cache", Kind::Text),
 ];
 
+const OF_HANDSHAKES: [&str; 7] = ["stack", "chain", "key", "ca", "tickets", "cache", "now"];
+
 /// How often a wait for the server looks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -62,7 +64,10 @@ fn serve(mut given: Given) -> Result<(String, u8), (u8, String)> {
         .map(|name| name.parse())
         .collect::<Result<_, _>>()
         .map_err(|error: shakedown_trace::suite::SuiteError| wrong(error.to_string()))?;
-    let (suites, mut settings) = settings(&mut given, &suites, Side::Server)?;
+    // Servers on a network live today, not on the laboratory's fixed day.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| wrong(error.to_string()))?;
+    given.fields.insert("now".into(), now.as_secs().into());
+    let (suites, mut settings) = settings(&mut given, &suites, &OF_HANDSHAKES)?;
     let ca_out = given.text("ca_out");
     for option in ["listen", "metrics"] {
         if let Some(text) = given.text(option) {
@@ -74,16 +79,16 @@ fn serve(mut given: Given) -> Result<(String, u8), (u8, String)> {
             "missing --listen; accepted: HOST:PORT, as 127.0.0.1:8443; port 0 is any that is free".into(),
         ));
     }
-    let request: Request =
+    let mut config: Config =
         serde_json::from_value(given.fields.into()).map_err(|error| wrong(format!("options: {error}")))?;
     // Before threads begin, which are to leave the signals to this one.
     let stopping = Stopping::begin().map_err(|error| (1, error))?;
     let failed = |error: shakedown_live::serve::ServeError| {
         (if error.is_wrong_input() { 2 } else { 1 }, error.to_string())
     };
-    let clients = request.clients(&suites).map_err(failed)?;
+    config.suites = suites;
+    let clients = config.clients().map_err(failed)?;
     settings.client_identity = clients.or(settings.client_identity);
-    let config = request.config(suites).map_err(failed)?;
     let names = config.suites.iter().map(Suite::to_string).collect::<Vec<_>>().join(", ");
     let mut server = Server::start(config, &settings).map_err(failed)?;
     if let Some(path) = ca_out {

@@ -5,13 +5,12 @@ use crate::{fail, print};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde::Serialize;
-use shakedown_certs::CertsError;
-use shakedown_certs::supplied::{self, SuppliedFiles};
+use serde_json::Map;
 use shakedown_stacks::Settings;
-use shakedown_trace::{Side, Suite};
+use shakedown_stacks::options::Options;
+use shakedown_trace::Suite;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Runs a command of these options; what is wrong is the status and a line.
 pub fn main(
@@ -32,59 +31,21 @@ pub fn main(
     }
 }
 
-/// The suites, with the keys of user-supplied certificates where there are any, and the settings of a side.
+/// Takes the fields that are options of handshakes: the suites, with the keys of user-supplied certificates where there
+/// are any, and the settings.
 pub fn settings(
     given: &mut Given,
     suites: &[Suite],
-    side: Side,
+    fields: &[&str],
 ) -> Result<(Vec<Suite>, Settings), (u8, String)> {
-    let wrong = |message: String| (2, message);
-    let key = given.text("key");
-    // The load generator has a `ca` of its own: what it trusts.
-    let ca = if side == Side::Server { given.text("ca") } else { None };
-    let files = given.text("chain").map(|chain| SuppliedFiles {
-        chain: chain.into(),
-        key: key.map(Into::into),
-        ca: ca.map(Into::into),
-        password: std::env::var("SHAKEDOWN_PASSWORD").ok(),
-    });
-    let mut settings = Settings { cache: given.text("cache").map(Into::into), ..Settings::default() };
-    let stack = given.text("stack");
-    if let Some(name) = &stack {
-        settings.registry.get(name).map_err(|error| wrong(error.to_string()))?;
+    let mut taken: Map<_, _> = fields.iter().filter_map(|name| given.fields.remove_entry(*name)).collect();
+    if let Ok(password) = std::env::var("SHAKEDOWN_PASSWORD") {
+        taken.insert("password".into(), password.into());
     }
-    match side {
-        Side::Client => settings.client_stack = stack,
-        Side::Server => {
-            settings.server_stack = stack;
-            // Servers on a network live today, not on the laboratory's fixed day.
-            let now =
-                SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| wrong(error.to_string()))?;
-            settings.now_unix_s = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        }
-    }
-    if let Some(tickets) = given.fields.remove("tickets") {
-        let tickets = tickets.as_u64().and_then(|tickets| u32::try_from(tickets).ok());
-        settings.tickets = tickets
-            .filter(|tickets| *tickets <= MAX_TICKETS)
-            .ok_or_else(|| wrong(format!("--tickets: accepted: 0 to {MAX_TICKETS}")))?;
-    }
-    let mut named = Vec::new();
-    for suite in suites {
-        let (server, client) = match side {
-            Side::Server => (files.as_ref(), None),
-            Side::Client => (None, files.as_ref()),
-        };
-        let loaded = supplied::load(suite, server, client, settings.now_unix_s)
-            .map_err(|error: CertsError| wrong(error.to_string()))?;
-        named.push(loaded.suite);
-        settings.server_identity = settings.server_identity.or(loaded.server);
-        settings.client_identity = settings.client_identity.or(loaded.client);
-    }
-    Ok((named, settings))
+    let options: Options =
+        serde_json::from_value(taken.into()).map_err(|error| (2, format!("options: {error}")))?;
+    options.for_suites(suites).map_err(|error| (2, error.to_string()))
 }
-
-const MAX_TICKETS: u32 = 16;
 
 /// An array of one object, as `--json` prints it.
 pub fn document(object: &impl Serialize) -> Result<String, (u8, String)> {

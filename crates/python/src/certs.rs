@@ -1,7 +1,7 @@
 //! Certificates: one request in, one answer out.
 
 use crate::errors::CoreError;
-use crate::options::Options;
+use crate::options::for_suite;
 use crate::with_progress;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -40,6 +40,6 @@ fn is_full(kind: ErrorKind) -> bool {
 /// What a suite is called with the user-supplied certificates that the options name, and what the user should know.
 #[pyfunction]
 pub fn named_by_chain(suite: &str, options: &Bound<'_, PyAny>) -> PyResult<(String, Vec<String>)> {
-    let (suite, _, notes) = Options::read(Some(options))?.for_suite(&crate::parse(suite)?)?;
+    let (suite, _, notes) = for_suite(Some(options), &crate::parse(suite)?)?;
     Ok((suite.to_string(), notes))
 }

@@ -16,7 +16,6 @@ mod simulate;
 mod transfer;
 
 use errors::to_python;
-use options::Options;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -249,7 +248,7 @@ fn measure_suite<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let repeat = options::whole(repeat, "repetitions", 1, measure::MAX_REPEAT)?;
-    let (suite, settings, _) = Options::read(options)?.for_suite(&parse(suite)?)?;
+    let (suite, settings, _) = options::for_suite(options, &parse(suite)?)?;
     let result = with_progress(py, progress, |step| measure::measure(&suite, repeat, &settings, step))?;
     notices::keep(&settings.notices);
     Ok(pythonize(py, &result.map_err(to_python)?)?)
@@ -266,12 +265,8 @@ fn capture(
     options: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let suites: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
-    let options = Options::read(options)?;
     // Whose own certificates fit one suite of a capture fit all: their names say the same keys.
-    let settings = match suites.first() {
-        Some(first) => options.for_suite(first)?.1,
-        None => options.settings()?,
-    };
+    let (_, settings) = options::for_suites(options, suites.get(..1).unwrap_or_default())?;
     let written = with_progress(py, None, |step| {
         captures::write_capture(&suites, &settings, &path, keylog.as_deref(), step)
     })?;

@@ -1,15 +1,14 @@
 //! Load on a server.
 
 use crate::errors::{CoreError, InvalidOption, to_python};
-use crate::options::{Options, read};
+use crate::options::{for_suite, for_suites, read};
 use crate::{Interrupts, interruptible, with_progress};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use shakedown_live::connection_cost;
 use shakedown_live::load::{Config, LoadError, Parts, Progress, merge, run};
+use shakedown_stacks::SetupError;
 use shakedown_stacks::measure::MeasureError;
-use shakedown_stacks::{Settings, SetupError};
-use shakedown_trace::Suite;
 use std::ops::ControlFlow;
 
 /// Loads a target; `progress` is told about ten times a second how far the run is. An exception raised meanwhile ends
@@ -26,14 +25,7 @@ pub fn load<'py>(
     parts: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let config: Config = read(config, "options")?;
-    let options = Options::read(options)?;
-    let (suite, settings): (Option<Suite>, Settings) = match suite {
-        Some(name) => {
-            let (suite, settings, _) = options.for_suite(&crate::parse(name)?)?;
-            (Some(suite), settings)
-        }
-        None => (None, options.settings()?),
-    };
+    let (suites, settings) = for_suites(options, suite.map(crate::parse).transpose()?.as_slice())?;
     let mut raised = None;
     let (counted, early) = py.detach(|| {
         let interrupts = Interrupts::new(None, None);
@@ -44,7 +36,7 @@ pub fn load<'py>(
                 ControlFlow::Break(())
             }
         };
-        let counted = interruptible(&interrupts, || run(&config, suite.as_ref(), &settings, &mut step));
+        let counted = interruptible(&interrupts, || run(&config, suites.first(), &settings, &mut step));
         let early = interrupts.borrow_mut().raised.take();
         (counted, early)
     });
@@ -85,7 +77,7 @@ pub fn connection_served<'py>(
     processors: Vec<usize>,
     options: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (suite, settings, _) = Options::read(options)?.for_suite(&crate::parse(suite)?)?;
+    let (suite, settings, _) = for_suite(options, &crate::parse(suite)?)?;
     let found = with_progress(py, None, |step| {
         connection_cost::served(&suite, &settings, seconds, &processors, &mut || step(0))
     });

@@ -1,14 +1,13 @@
 //! A server that runs in threads of its own.
 
 use crate::errors::{CoreError, InvalidOption, Unsupported};
-use crate::options::{Options, read};
+use crate::options::{for_suites, read};
 use crate::{notices, parse, with_progress};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pythonize::pythonize;
-use shakedown_live::serve::{Request, ServeError, Server as Live};
+use shakedown_live::serve::{Config, ServeError, Server as Live};
 use shakedown_stacks::SetupError;
-use shakedown_trace::Suite;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,22 +32,12 @@ impl Server {
         request: &Bound<'_, PyAny>,
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let suites: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
-        let request: Request = read(request, "serve")?;
-        let clients = request.clients(&suites).map_err(to_python)?;
-        let mut config = request.config(suites).map_err(to_python)?;
-        let options = Options::read(options)?;
-        let mut settings = None;
-        for suite in &mut config.suites {
-            // The suite with the keys of user-supplied certificates: what is served is what is said.
-            let (served, found, _) = options.clone().for_suite(suite)?;
-            *suite = served;
-            settings.get_or_insert(found);
-        }
-        let mut settings = match settings {
-            Some(settings) => settings,
-            None => options.settings()?,
-        };
+        let mut config: Config = read(request, "serve")?;
+        config.suites = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
+        let clients = config.clients().map_err(to_python)?;
+        // Suites with the keys of user-supplied certificates: what is served is what is said.
+        let (served, mut settings) = for_suites(options, &config.suites)?;
+        config.suites = served;
         settings.client_identity = clients.or(settings.client_identity);
         let started = with_progress(py, None, |_| Live::start(config, &settings));
         notices::keep(&settings.notices);

@@ -1,7 +1,7 @@
 //! Bulk transfers after a handshake.
 
 use crate::errors::{InvalidOption, to_python};
-use crate::options::{Options, whole};
+use crate::options::{for_suite, whole};
 use crate::with_progress;
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -30,7 +30,7 @@ pub fn transfers<'py>(
         .iter()
         .map(|bytes| whole(bytes, "a transfer's bytes", 1, MAX_BYTES))
         .collect::<PyResult<_>>()?;
-    let (suite, settings, _) = Options::read(options)?.for_suite(&crate::parse(suite)?)?;
+    let (suite, settings, _) = for_suite(options, &crate::parse(suite)?)?;
     let found = with_progress(py, None, |step| {
         transfer::measure(&suite, &sizes, encryption, repeat, &settings, step)
     });

@@ -34,6 +34,7 @@ pub mod machine;
 pub mod measure;
 pub mod memory;
 pub mod openssl;
+pub mod options;
 mod peers;
 pub mod primitives;
 pub mod processor;

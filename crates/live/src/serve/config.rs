@@ -1,7 +1,11 @@
 //! A server's configuration.
 
+use serde::de::{Deserialize, Deserializer, Error as _};
+use shakedown_certs::supplied::AnyIdentity;
+use shakedown_pki::Identity;
 use shakedown_stacks::SetupError;
 use shakedown_trace::Suite;
+use shakedown_trace::suite::Authentication;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,10 +21,12 @@ pub enum PayloadWhen {
     Handshake,
 }
 
-/// A server's configuration.
-#[derive(Clone, Debug)]
+/// A server's configuration, but for its suites as options name it: each may be omitted, and no others are accepted.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// What it negotiates; all over the same transport.
+    #[serde(skip)]
     pub suites: Vec<Suite>,
     /// Where it listens; port 0: any that is free.
     pub listen: SocketAddr,
@@ -30,16 +36,22 @@ pub struct Config {
     pub payload_bytes: u64,
     pub payload_when: PayloadWhen,
     /// How long a handshake may take.
+    #[serde(rename = "handshake_timeout_s", deserialize_with = "seconds")]
     pub handshake_timeout: Duration,
     /// Timeout of an established connection without a request, or without reading any of a response.
+    #[serde(rename = "idle_timeout_s", deserialize_with = "seconds")]
     pub idle_timeout: Duration,
     /// Time until connections are closed after the stop signal.
+    #[serde(rename = "drain_timeout_s", deserialize_with = "seconds")]
     pub drain_timeout: Duration,
     /// Handshakes in progress, of all workers; beyond, the oldest is given up.
     pub max_handshakes: usize,
     /// Connections, of all workers; beyond, none is accepted until one has ended.
     pub max_connections: usize,
+    /// The root of clients' certificates: a server needs to know no more of its clients.
+    pub client_ca: Option<PathBuf>,
     /// The file to which sampled handshakes are added, as lines of JSON.
+    #[serde(rename = "traces_out")]
     pub traces: Option<PathBuf>,
     /// One handshake in N is sampled.
     pub sample: u64,
@@ -49,12 +61,11 @@ pub struct Config {
     pub max_queue_traces: usize,
 }
 
-impl Config {
-    /// A server of these suites with every limit at its default.
-    pub fn new(suites: Vec<Suite>, listen: SocketAddr) -> Self {
+impl Default for Config {
+    fn default() -> Self {
         Self {
-            suites,
-            listen,
+            suites: Vec::new(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             metrics: None,
             workers: 1,
             payload_bytes: 0,
@@ -64,17 +75,45 @@ impl Config {
             drain_timeout: Duration::from_secs(5),
             max_handshakes: 4_096,
             max_connections: 65_536,
+            client_ca: None,
             traces: None,
             sample: 100,
             queue_times: false,
             max_queue_traces: 0,
         }
     }
+}
+
+impl Config {
+    /// A server of these suites with every limit at its default.
+    pub fn new(suites: Vec<Suite>, listen: SocketAddr) -> Self {
+        Self { suites, listen, ..Self::default() }
+    }
+
+    /// Clients known by their root alone. `None` where no root was given.
+    pub fn clients(&self) -> Result<Option<AnyIdentity>, ServeError> {
+        let Some(path) = &self.client_ca else { return Ok(None) };
+        let asks = |suite: &Suite| {
+            matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual))
+        };
+        if !self.suites.iter().any(asks) {
+            let message = "a root of clients goes with suites that ask clients for certificates";
+            return Err(ServeError::ClientCa(message.into()));
+        }
+        let root = Identity::trusted(path, None).map_err(|error| ServeError::ClientCa(error.to_string()))?;
+        Ok(Some(AnyIdentity::X509(root)))
+    }
 
     /// Whether endpoints time what they do.
     pub fn instrumented(&self) -> bool {
         self.metrics.is_some() || self.traces.is_some()
     }
+}
+
+fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let seconds = f64::deserialize(from)?;
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|error| D::Error::custom(format!("a time of {seconds} s: {error}")))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -88,8 +127,6 @@ pub enum ServeError {
         super::datagrams::MAX_PAYLOAD_BYTES
     )]
     Payload { bytes: u64 },
-    #[error("a time of {seconds} s: {error}")]
-    Time { seconds: f64, error: std::time::TryFromFloatSecsError },
     #[error("{0}")]
     ClientCa(String),
     #[error(transparent)]
@@ -108,11 +145,7 @@ impl ServeError {
     /// True where other input would help.
     pub fn is_wrong_input(&self) -> bool {
         match self {
-            Self::Payload { .. }
-            | Self::Time { .. }
-            | Self::ClientCa(_)
-            | Self::Transports { .. }
-            | Self::Listen { .. } => true,
+            Self::Payload { .. } | Self::ClientCa(_) | Self::Transports { .. } | Self::Listen { .. } => true,
             Self::Setup(error) => matches!(
                 error,
                 SetupError::Unsupported(_)

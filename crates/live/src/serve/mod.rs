@@ -9,7 +9,6 @@ mod connection;
 mod datagrams;
 mod exchange;
 mod exporter;
-mod request;
 mod scrapers;
 mod server;
 mod summary;
@@ -20,7 +19,6 @@ mod worker;
 
 pub(crate) use config::listening_reason;
 pub use config::{Config, PayloadWhen, ServeError};
-pub use request::Request;
 pub use server::Server;
 pub use summary::{Handshakes, Queue, Summary, Times};
 pub use tally::QueueTrace;
