@@ -15,8 +15,9 @@ from typing import Any
 
 from bench.capacity import CASES
 from bench.harness import UnavailableError
-from bench.tls_servers import SERVERS, pin, serving
+from bench.tls_servers import SERVERS, core, serving
 from shakedown.errors import ShakedownError
+from shakedown.native.processors import placed
 from shakedown.schema.base import builtins
 
 SECONDS = 0.45
@@ -29,12 +30,11 @@ def measure() -> dict[str, dict[str, Any]]:
     from shakedown.live.calibration import calibrate
 
     found: dict[str, dict[str, Any]] = {}
-    allowed = os.sched_getaffinity(0)
     for software in SERVERS:
         cases = [case for case in CASES if case.goes_with(software) and not case.newer]
         try:
-            with serving(software, sorted({(case.key, case.ids) for case in cases})) as server:
-                pin(1)
+            keys = sorted({(case.key, case.ids) for case in cases})
+            with serving(software, keys) as server, placed(core(1)):
                 for case in cases:
                     place = server.places[case.key, case.ids]
                     name = f"{software} {case.name}"
@@ -48,8 +48,6 @@ def measure() -> dict[str, dict[str, Any]]:
                         found[name] = {**builtins(one), "load": os.getloadavg()[0]}
         except UnavailableError as error:
             sys.stderr.write(f"{software}: {error}\n")
-        finally:
-            os.sched_setaffinity(0, allowed)
     return found
 
 

@@ -26,7 +26,6 @@ How a case is measured; this was written before any figure of it was taken:
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
 import tempfile
@@ -38,7 +37,8 @@ from typing import TYPE_CHECKING
 
 from bench.harness import Benchmark, Pair, UnavailableError, cpu_s
 from bench.library_calls import PROFILE, measured, of_this_machine
-from bench.tls_servers import SERVERS, Server, pin, serving
+from bench.tls_servers import SERVERS, Server, core, serving
+from shakedown.native.processors import placed, processors
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.profiles import load_software
 
@@ -212,14 +212,10 @@ def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]
             raise UnavailableError(f"{case.suite}: {outcome.failed}, resumed: {outcome.resumed}")
         return outcome.completed, cpu_s(server.pid) - before_s, server.slept() - before
 
-    allowed = sorted(os.sched_getaffinity(0))
-    pin(1)
-    try:
-        with shared(allowed[0]) as meter, beside_clients(allowed[1:]):
-            first = load(BEGINNING_S)
-            timed = meter.timed(lambda: load(BEGINNING_S + case.seconds), speed)
-    finally:
-        os.sched_setaffinity(0, allowed)
+    allowed = processors()
+    with placed(core(1)), shared(allowed[0]) as meter, beside_clients(allowed[1:]):
+        first = load(BEGINNING_S)
+        timed = meter.timed(lambda: load(BEGINNING_S + case.seconds), speed)
     completed, ran_s, slept = (more - less for more, less in zip(timed.found, first, strict=True))
     if completed <= 0:
         raise UnavailableError(f"{case.suite}: {completed:g} connections in {case.seconds} s")

@@ -6,7 +6,6 @@ steady load. Each simulator has the same one processor. All three must find the 
 """
 
 import math
-import os
 import random
 import resource
 import subprocess
@@ -16,7 +15,8 @@ from time import perf_counter
 from typing import Any
 
 from bench.harness import ROOT, Benchmark, Pair, UnavailableError
-from bench.tls_servers import pin
+from bench.tls_servers import core
+from shakedown.native.processors import placed
 
 SERVICE_S, FIXED_S = 1.0, 0.5
 """Mean service; half of it is fixed and half exponential, as of a handshake with a rejection loop."""
@@ -142,9 +142,7 @@ def against(rival: Callable[[int], tuple[float, float]]) -> Callable[[], Sequenc
             message = f"{error.name} is not installed"
             raise UnavailableError(message) from None
         found, waits = [], ([], [])  # type: tuple[list[Pair], tuple[list[float], list[float]]]
-        allowed = os.sched_getaffinity(0)
-        pin(-1)
-        try:
+        with placed(core(-1)):
             for seed in range(1, RUNS + 1):
                 speeds = []
                 for run, mine in ((ours, waits[0]), (rival, waits[1])):
@@ -152,8 +150,6 @@ def against(rival: Callable[[int], tuple[float, float]]) -> Callable[[], Sequenc
                     speeds.append(per_s)
                     mine.append(wait_s)
                 found.append((speeds[0], speeds[1]))
-        finally:
-            os.sched_setaffinity(0, allowed)
         for mine, within in zip(waits, (OURS_WITHIN, RIVALS_WITHIN), strict=True):
             off = math.fsum(mine) / len(mine) / exact_wait_s() - 1.0
             if abs(off) > within:

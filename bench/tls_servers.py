@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from bench.harness import UnavailableError, need
+from shakedown.native.processors import processors
 
 NGINX = """
 worker_processes 1;
@@ -175,7 +176,11 @@ def serving(
         command = SERVERS[software](folder, places, hosts, **settings)
         with (folder / "said").open("wb") as said:
             process = subprocess.Popen(
-                command, stderr=said, stdout=said, preexec_fn=lambda: pin(0), env=environment
+                command,
+                stderr=said,
+                stdout=said,
+                preexec_fn=lambda: os.sched_setaffinity(0, core(0)),
+                env=environment,
             )
         try:
             _reachable(process, [(hosts[0], one.port) for one in places], folder / "said")
@@ -199,10 +204,15 @@ def _newer_openssl(folder: Path) -> Path:
     return folder
 
 
-def pin(core: int) -> None:
-    """This process on one of its cores."""
-    allowed = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {allowed[core % len(allowed)]})
+def core(number: int) -> list[int]:
+    """One of the cores that this process may use."""
+    allowed = processors()
+    return [allowed[number % len(allowed)]]
+
+
+def on_first_core() -> None:
+    """This process on the first."""
+    os.sched_setaffinity(0, core(0))
 
 
 def _certificate(folder: Path, key: str) -> None:
