@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import click
 import click.shell_completion
@@ -18,11 +19,14 @@ from shakedown.files.limits import MAX_UNIX_S
 if TYPE_CHECKING:
     from distributed import Client
 
+    from shakedown.experiments.cluster import Credentials
     from shakedown.schema.options import Declared
     from shakedown.simulation.pieces import Pool
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+Where: TypeAlias = "AbstractContextManager[Client | None]"
+"""The cluster that computes; None: this process."""
 
 MAX_SHORT_HELP = 200
 
@@ -240,7 +244,18 @@ def _option(one: Declared) -> click.Option:
 
 
 def computed_where(command: F) -> F:
-    """Adds the options that say where figures are computed; `cluster_of` takes what they collect."""
+    """Adds the options that say where figures are computed; the command is given the `cluster`."""
+
+    @wraps(command)
+    def call(
+        *args: object, processes: int | None, scheduler: str | None, scheduler_ca: Path | None,
+        scheduler_cert: Path | None, scheduler_key: Path | None, **given: object,
+    ) -> object:  # fmt: skip
+        from shakedown.experiments.cluster import Credentials
+
+        credentials = Credentials(scheduler_ca, scheduler_cert, scheduler_key)
+        return command(*args, cluster=_cluster(processes, scheduler, credentials), **given)
+
     for option in (
         click.option("--scheduler-key", type=FILE, metavar="FILE", help="Private key of --scheduler-cert."),
         click.option("--scheduler-cert", type=FILE, metavar="FILE", help="Certificate of this program."),
@@ -262,23 +277,16 @@ def computed_where(command: F) -> F:
             help="Compute in N processes of this machine.  [default: in this one]",
         ),
     ):
-        command = option(command)
-    return command
+        call = option(call)
+    return cast(F, call)
 
 
-def cluster_of(
-    processes: int | None,
-    scheduler: str | None,
-    scheduler_ca: Path | None,
-    scheduler_cert: Path | None,
-    scheduler_key: Path | None,
-) -> AbstractContextManager[Client | None]:
+def _cluster(processes: int | None, scheduler: str | None, credentials: Credentials) -> Where:
     """The requested cluster; None for this process. Raises `InputError`."""
     from shakedown.experiments.cluster import Credentials, connected, local
 
     if processes is not None and scheduler is not None:
         raise InputError("--processes and --scheduler at once; accepted: one of the two")
-    credentials = Credentials(scheduler_ca, scheduler_cert, scheduler_key)
     if scheduler is not None:
         return connected(scheduler, credentials)
     if credentials != Credentials():
@@ -289,7 +297,7 @@ def cluster_of(
 
 
 @contextmanager
-def pool_of(cluster: AbstractContextManager[Client | None]) -> Iterator[Pool | None]:
+def pool_of(cluster: Where) -> Iterator[Pool | None]:
     """Where a fleet's pieces are simulated; None: in this process."""
     if isinstance(cluster, nullcontext):
         yield None

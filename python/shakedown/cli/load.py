@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import cluster_of, command_of, computed_where
+from shakedown.cli._options import Where, command_of, computed_where
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -23,8 +23,6 @@ from shakedown.cli._output import (
 )
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from shakedown.experiments.load_generators import Generators
     from shakedown.reporting.columns import Selection
     from shakedown.schema.live import LoadProgress, LoadRun
@@ -47,11 +45,7 @@ def command(
     duration_s: float,
     trace_count: int | None,
     traces_out: Path | None,
-    processes: int | None,
-    scheduler: str | None,
-    scheduler_ca: Path | None,
-    scheduler_cert: Path | None,
-    scheduler_key: Path | None,
+    cluster: Where,
     force: bool,
     as_json: bool,
     selection: Selection,
@@ -66,7 +60,6 @@ def command(
     from shakedown.files.write import check_free
     from shakedown.live.load_test import UnwrittenTracesError, load
 
-    cluster = cluster_of(processes, scheduler, scheduler_ca, scheduler_cert, scheduler_key)
     if traces_out is not None:
         check_free(traces_out, force)
     # Told while workers are still there: their end takes a moment, in which Ctrl-C costs no figures.
@@ -112,7 +105,7 @@ def _warn(run: LoadRun, trace_count: int | None) -> None:
 
 
 @contextmanager
-def _generators(cluster: AbstractContextManager[Client | None]) -> Iterator[Generators | None]:
+def _generators(cluster: Where) -> Iterator[Generators | None]:
     """Who loads: None for this process."""
     from shakedown.experiments.load_generators import Generators
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._options import cluster_of, computed_where
+from shakedown.cli._options import Where, computed_where
 from shakedown.cli._output import (
     JsonArray,
     json_option,
@@ -39,7 +39,7 @@ def command(
     force: bool,
     no_report: bool,
     as_json: bool,
-    **where: Any,  # noqa: ANN401 - as `cluster_of` takes them
+    cluster: Where,
 ) -> None:
     """Run an experiment: measure suites, read captures, save the results, write the report.
 
@@ -52,7 +52,6 @@ def command(
     from shakedown.results.folder import load_results
     from shakedown.results.lock import FolderLock
 
-    cluster = cluster_of(**where)
     wanted = load_experiment(experiment)
     folder = out or free_folder(wanted.name)
     measured = wanted.of("measured")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, any_suites_argument, cluster_of, command_of, computed_where, pool_of
+from shakedown.cli._options import FILE, Where, any_suites_argument, command_of, computed_where, pool_of
 from shakedown.cli._output import (
     json_option,
     note,
@@ -87,11 +88,7 @@ def command(
     server_stack: str | None,
     as_json: bool,
     selection: Selection,
-    processes: int | None,
-    scheduler: str | None,
-    scheduler_ca: Path | None,
-    scheduler_cert: Path | None,
-    scheduler_key: Path | None,
+    cluster: Where,
     **given: Any,  # noqa: ANN401 - fields of `Fleet`
 ) -> None:
     """Simulate a fleet of clients of each suite, in virtual time.
@@ -129,12 +126,11 @@ def command(
     ]
     if endpoints and mix is not None:
         raise InputError("--mix goes with replayed handshakes; accepted with --endpoints: suites")
-    if endpoints and (processes is not None or scheduler is not None):
+    if endpoints and not isinstance(cluster, nullcontext):
         raise InputError(
             "--endpoints with --processes or --scheduler; accepted with these: replayed handshakes"
         )
     engines = (client_stack or stack, server_stack or stack) if endpoints else None
-    cluster = cluster_of(processes, scheduler, scheduler_ca, scheduler_cert, scheduler_key)
     with pool_of(cluster) as pool:
         if mix is not None:
             _simulate_mix(mix, fleet, sites[0], selection, pool, as_json=as_json)
