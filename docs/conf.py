@@ -17,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 import shakedown
 from shakedown.profiles.bearer import Bearer
 from shakedown.profiles.device import Device
+from shakedown.schema.options import OptionGroup, declared
 
 project = "Shakedown"
 author = "The Shakedown authors"
@@ -75,11 +76,23 @@ class Public(SphinxDirective):
             found = getattr(shakedown, name)
             if callable(found):
                 kind = "autoclass" if isinstance(found, type) else "autofunction"
-                lines.extend(StringList([f".. {kind}:: shakedown.{name}", ""], source=__file__))
+                group = isinstance(found, type) and issubclass(found, OptionGroup)
+                entry = [f".. {kind}:: shakedown.{name}", *(_options(found) if group else []), ""]
+                lines.extend(StringList(entry, source=__file__))
         node = nodes.section()
         node.document = self.state.document
         self.state.nested_parse(lines, self.content_offset, node)
         return node.children
+
+
+def _options(group: type[OptionGroup]) -> list[str]:
+    """The directive's options and content: a list of the group's fields, instead of its attributes."""
+    lines = ["   :no-members:", ""]
+    for one in declared(group):
+        default = one.default_text or ("" if one.default in (None, False, ()) else repr(one.default))
+        about = f"{one.about}  [default: {default}]" if default else one.about
+        lines.append(f"   :param {one.field}: {about}".replace("*", r"\*").replace("@", r"\@"))
+    return lines
 
 
 def _plain(_app: Sphinx, _context: object, lines: list[str]) -> None:

@@ -33,6 +33,9 @@ NO_FIGURES = {
 }  # fmt: skip
 
 
+KEY_ALONE = shakedown.MeasureOptions(key="k.pem")
+
+
 def test_every_command_is_a_function():
     """So `shakedown.report` is not the name of a module, whatever has been imported before."""
     import pkgutil
@@ -84,7 +87,7 @@ def test_paths_are_measured_against_a_reflector(tmp_path):
 def test_a_load_says_which_arrivals_there_are():
     for arrivals in (5, "bursts"):
         with pytest.raises(InputError, match=r"arrivals is .*; accepted: poisson, deterministic, closed"):
-            shakedown.load("127.0.0.1:1", rate_per_s=1.0, arrivals=arrivals)
+            shakedown.load("127.0.0.1:1", options=shakedown.LoadOptions(rate_per_s=1.0, arrivals=arrivals))
 
 
 def test_a_loads_device_may_be_a_path(tmp_path):
@@ -94,15 +97,15 @@ def test_a_loads_device_may_be_a_path(tmp_path):
     own.write_text(shipped.read_text())
     with socket.create_server(("127.0.0.1", 0)) as held:
         target = f"127.0.0.1:{held.getsockname()[1]}"
+    options = shakedown.LoadOptions(arrivals="closed", emulate_device=own, timeout_s=5.0)
     with pytest.raises(extension().CoreError, match="connection refused"):
-        shakedown.load(
-            target, "tls1.3/x25519/p256/server", arrivals="closed", emulate_device=own, timeout_s=5.0
-        )
+        shakedown.load(target, "tls1.3/x25519/p256/server", options)
 
 
 def test_a_mobile_of_sockets_takes_sound_arguments_alone(tmp_path):
-    with pytest.raises(shakedown.InputError, match="timeout_s: 0; accepted: a time above 0"):
-        shakedown.attach_live("127.0.0.1:1", tmp_path / "card.json", timeout_s=0.0)
+    never = shakedown.MobileOptions(timeout_s=0.0)
+    with pytest.raises(shakedown.InputError, match="timeout: 0; accepted: a time above 0"):
+        shakedown.attach_live("127.0.0.1:1", tmp_path / "card.json", never)
     with pytest.raises(shakedown.InputError, match=r"card\.json"):
         shakedown.attach_live("127.0.0.1:1", tmp_path / "card.json")
 
@@ -153,7 +156,7 @@ def test_importing_a_name_loads_no_more_than_it_needs():
         lambda folder: shakedown.bearers("lte")[0],
         lambda folder: shakedown.reproduce("ssl-pda", measure=False)[0],
         lambda folder: shakedown.serve("tls1.2/psk"),
-        lambda folder: shakedown.attach(attaches=2),
+        lambda folder: shakedown.attach(attaching=shakedown.Attaching(attaches=2)),
         lambda folder: shakedown.load_experiment(experiment(folder)).scenarios[0],
         lambda folder: shakedown.run_experiment(shakedown.load_experiment(experiment(folder)), folder / "r"),
     ],
@@ -169,7 +172,7 @@ def test_objects_show_themselves_in_a_few_lines(tmp_path, use):
     [
         lambda suite: shakedown.predict(suite, device="cortex-m4"),
         lambda suite: shakedown.capacity(suite, within_s=2.0, device="cortex-m4"),
-        lambda suite: shakedown.simulate(suite, clients=100),
+        lambda suite: shakedown.simulate(suite, shakedown.Fleet(clients=100)),
     ],
 )
 def test_rows_of_many_fields_are_a_line(use):
@@ -233,13 +236,9 @@ def test_unknown_and_missing_arguments_say_what_was_meant():
         (("tls9/psk",), {}, "tls9"),
         (("tls1.2/psk", 0), {}, "repeat is 0; accepted: a whole number from 1"),
         (("tls1.2/psk", 10**9), {}, "accepted: a whole number from 1 to 1,000,000"),
-        (("tls1.2/psk",), {"tickets": 10**8}, "accepted: a whole number from 0 to 16"),
-        (("tls1.2/psk",), {"seed": -1}, "seed is -1; accepted: a whole number from 0"),
-        (("tls1.2/psk",), {"now": 10**20}, "now is "),
-        (("tls1.2/psk",), {"sed": 1}, 'unknown option sed; did you mean "seed"?'),
         (("tls1.2/psk",), {"stack": "opnssl"}, 'there is no stack "opnssl"; did you mean "openssl"?'),
         (("tls1.2/psk",), {"transfer_bytes": [-1]}, "a transfer of -1 bytes"),
-        (("tls1.2/psk",), {"key": "k.pem"}, "key goes with chain, which is missing"),
+        (("tls1.2/psk",), {"options": KEY_ALONE}, "key goes with chain, which is missing"),
     ],
 )
 def test_wrong_input_is_one_line(arguments, options, said):
@@ -249,8 +248,47 @@ def test_wrong_input_is_one_line(arguments, options, said):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("MeasureOptions", {"tickets": 10**8}, "tickets is 100000000; accepted: a whole number from 0 to 16"),
+        ("MeasureOptions", {"seed": -1}, "seed is -1; accepted: a whole number from 0"),
+        ("MeasureOptions", {"now": 10**20}, "now is 1000"),
+        ("MeasureOptions", {"chain": 5}, "chain is 5; accepted: a string"),
+        ("ServerOptions", {"workers": "x"}, "workers is 'x'; accepted: a whole number from 1 to 1,024"),
+        ("ServerOptions", {"workers": None}, "workers is None; accepted: a whole number from 1 to 1,024"),
+        ("ServerOptions", {"queue_times": 1}, "queue_times is 1; accepted: true, false"),
+        ("LoadOptions", {"requirements": "x"}, "requirements is 'x'; accepted: a list of strings"),
+        ("EapOptions", {"count": "5"}, "count is '5'; accepted: a whole number"),
+        ("MobileOptions", {"attaches": 0}, "attaches is 0; accepted: a whole number from 1 to 1,000,000"),
+        ("Attaching", {"attaches": "5"}, "attaches is '5'; accepted: a whole number"),
+        ("PredictionOptions", {"carrier": "sim"}, "carrier is 'sim'; accepted: bare, eap"),
+        ("PredictionOptions", {"battery_j": "9"}, "battery_j is '9'; accepted: a number"),
+        ("Fleet", {"arrivals": 5}, "arrivals is 5; accepted: a string"),
+        ("Fleet", {"clients": "5"}, "clients is '5'; accepted: a whole number"),
+        ("ServerModel", {"workers": "5"}, "workers is '5'; accepted: a whole number"),
+        ("ServerModel", {"device": 5}, "device is 5; accepted: a string or a path"),
+        ("Costs", {"traces": 5}, "traces is 5; accepted: a TraceLibrary or traces by suite or a string"),
+        ("Stacks", {"client": 5}, "client is 5; accepted: a string or None"),
+    ],
+)
+def test_groups_of_options_are_checked_when_they_are_created(kind, options, said):
+    with pytest.raises(shakedown.InputError) as caught:
+        getattr(shakedown, kind)(**options)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_group_of_options_shows_what_was_given_and_no_password():
+    shown = repr(shakedown.EapOptions(count=3, password="secret"))
+    assert shown == "EapOptions(count=3, password=…)"
+    with pytest.raises(TypeError, match="Unexpected keyword argument 'sed'"):
+        shakedown.MeasureOptions(sed=1)
+
+
 def test_stacks_meet_each_other():
-    found = shakedown.measure("tls1.3/x25519/p256/server", 2, client_stack="rustls", server_stack="openssl")
+    pair = shakedown.Stacks(client="rustls", server="openssl")
+    found = shakedown.measure("tls1.3/x25519/p256/server", 2, stack=pair)
     assert (found.client_stack.name, found.server_stack.name) == ("rustls", "openssl")
     printed = subprocess.run(
         [sys.executable, "-m", "shakedown", "measure", found.suite, "--repeat", "2",
@@ -280,30 +318,31 @@ WRONG = [
     ("measure", ("tls1.2/psk", True), {}, "repeat is True; accepted: a whole number or None"),
     ("measure", ("tls1.2/psk",), {"transfer_bytes": 5}, "transfer_bytes is 5; accepted: a list of whole num"),
     ("measure", ("tls1.2/psk",), {"progress": 5}, "progress is 5; accepted: a function or None"),
-    ("measure", ("tls1.2/psk",), {"chain": 5}, "chain is 5; accepted: a string"),
+    ("measure", ("tls1.2/psk",), {"options": 5}, "options is 5; accepted: a MeasureOptions"),
+    ("measure", ("tls1.2/psk",), {"stack": 5}, "stack is 5; accepted: a string or Stacks or None"),
     ("capture", (5, "x.pcap"), {}, "suites is 5; accepted: a string or a list of strings"),
     ("capture", ("tls9/psk", "x.pcap"), {}, "suite 'tls9/psk': unknown protocol 'tls9'"),
     ("inspect", (5,), {}, "path is 5; accepted: a string or a path"),
     ("suites", ("tls", 5), {}, "words is 5; accepted: a string"),
     ("primitives", (), {"seconds": "1"}, "seconds is '1'; accepted: a number"),
     ("predict", ("tls1.2/psk",), {"device": 5}, "device is 5; accepted: a string or a path"),
+    ("predict", ("tls1.2/psk",), {"server": "phone"}, "server is 'phone'; accepted: a ServerModel"),
     ("predict", (["tls1.2/psk", 5],), {}, "suites is ['tls1.2/psk', 5]; accepted: a string or a list of str"),
     ("calibrate", (1, "tls1.2/psk"), {}, "target is 1; accepted: a string"),
     ("capacity", ("tls1.2/psk",), {"within_s": None}, "within_s is None; accepted: a number"),
     ("capacity", ("tls1.2/psk",), {"within_s": 1.0, "calibrations": "x"}, "accepted: a list of Calibrations"),
     ("serve", (5,), {}, "suites is 5; accepted: a string or a list of strings"),
-    ("serve", ("tls1.2/psk",), {"workers": "x"}, "workers is 'x'; accepted: a whole number from 1 to 1,024"),
-    ("serve", ("tls1.2/psk",), {"queue_times": 1}, "queue_times is 1; accepted: true, false"),
+    ("serve", ("tls1.2/psk",), {"settings": 1}, "settings is 1; accepted: a ServerOptions"),
     ("check_bearer", (5,), {}, "name is 5; accepted: a string or a path"),
     ("measure_path", ("127.0.0.1:1",), {"seconds": "5"}, "seconds is '5'; accepted: a number"),
-    ("authenticate", ("127.0.0.1:1", "s", "x"), {"count": "5"}, "count is '5'; accepted: a whole number"),
-    ("attach", (), {"attaches": "5"}, "attaches is '5'; accepted: a whole number"),
-    ("attach", (), {"ataches": 5}, 'unknown option ataches; did you mean "attaches"?'),
+    ("authenticate", ("127.0.0.1:1", "s", "x"), {"options": 5}, "options is 5; accepted: an EapOptions"),
+    ("attach", (), {"attaching": 5}, "attaching is 5; accepted: an Attaching"),
     ("attach_live", ("127.0.0.1:1", 5), {}, "card is 5; accepted: a string or a path"),
     ("compare_live", (5,), {}, "experiment is 5; accepted: an Experiment or a string or a path"),
-    ("simulate", ("tls1.2/psk", 5), {}, "arrivals is 5; accepted: a string"),
+    ("simulate", ("tls1.2/psk", 5), {}, "fleet is 5; accepted: a Fleet or a string or a list of both"),
+    ("simulate", ("tls1.2/psk",), {"endpoints": "x"}, "endpoints is 'x'; accepted: True or False or Stacks"),
     ("simulate_mix", ([5],), {}, "mix is [5]; accepted: a string or a path or a list of kinds of clients"),
-    ("simulate_mix", ([],), {"server_workers": "5"}, "server_workers is '5'; accepted: a whole number"),
+    ("simulate_mix", ([],), {"server": "5"}, "server is '5'; accepted: a ServerModel"),
     ("devices", (5,), {}, "names is 5; accepted: a string or a path"),
     ("bearers", (None,), {}, "names is None; accepted: a string or a path"),
     ("reproduce", ("wtls-palm",), {"measured": 5}, "measured is 5; accepted: a string or a path or None"),
@@ -313,7 +352,7 @@ WRONG = [
     ("load_experiment", ({},), {}, "path is a dict; accepted: a string or a path"),
     ("run_experiment", ({},), {}, "experiment is a dict; accepted: an Experiment or a string or a path"),
     ("load", ("127.0.0.1:1",), {"generators": 5}, "generators is 5; accepted: Generators or None"),
-    ("load", ("127.0.0.1:1",), {"requirements": "x"}, "requirements is 'x'; accepted: a list of strings"),
+    ("load", ("127.0.0.1:1",), {"options": "x"}, "options is 'x'; accepted: a LoadOptions"),
     ("canonical", (5,), {}, "suite is 5; accepted: a string"),
     ("describe", (None,), {}, "suite is None; accepted: a string"),
 ]  # fmt: skip
@@ -348,7 +387,10 @@ def test_paths_are_text_or_paths(tmp_path):
     assert [one.name for one in shakedown.devices(device, "server")] == ["phone", "server"]
     files = {name: tmp_path / "made" / f"{name}.pem" for name in ("chain", "key", "ca")}
     texts = {name: str(path) for name, path in files.items()}
-    one, other = (shakedown.measure("tls1.3/x25519/p256/server", 2, **given) for given in (files, texts))
+    one, other = (
+        shakedown.measure("tls1.3/x25519/p256/server", 2, options=shakedown.MeasureOptions(**given))
+        for given in (files, texts)
+    )
     assert one.credentials == other.credentials != "generated"
 
 
@@ -373,14 +415,19 @@ def test_numbers_and_paths_of_other_libraries_are_taken(tmp_path):
         (entry,) = entries
     for path in (Named(str(profile)), entry):
         found = shakedown.predict(
-            ["tls1.2/psk"], bearer=path, rate_per_s=np.float32(5), server_workers=np.int64(1)
+            ["tls1.2/psk"],
+            bearer=path,
+            rate_per_s=np.float32(5),
+            server=shakedown.ServerModel(workers=np.int64(1)),
         )
         assert found == plain
     with pytest.raises(InputError, match=r"bearer is b.*accepted: a string or a path"):
         shakedown.predict("tls1.2/psk", bearer=Named(b"mine.toml"))
     (one,), (other,) = (
         shakedown.simulate(
-            "tls1.2/psk", clients=number(20), seed=number(3), resumption=share(0.5), timeout_s=share(5.0)
+            "tls1.2/psk",
+            shakedown.Fleet(clients=number(20), resumption=share(0.5), timeout_s=share(5.0)),
+            seed=number(3),
         )
         for number, share in ((int, float), (np.int64, np.float64))
     )

@@ -126,11 +126,13 @@ def virtually(asked: argparse.Namespace, kind: str, rate_per_s: float) -> dict[s
         device=asked.device,
         server_device=asked.device,
         samples=True,
-        attaches=VIRTUAL + 1,
-        max_resumptions=0 if kind == "full" else 2**32 - 1,
-        max_age_s=86_400.0 * 365,
-        core_round_trip_s=0.0,
-        background_per_s=rate_per_s,
+        attaching=shakedown.Attaching(
+            attaches=VIRTUAL + 1,
+            max_resumptions=0 if kind == "full" else 2**32 - 1,
+            max_age_s=86_400.0 * 365,
+            core_round_trip_s=0.0,
+            background_per_s=rate_per_s,
+        ),
     )
     one = json.loads(msgspec.json.encode(found))[kind]
     return {name: list(one[f"{name}_s"]["samples"])[-VIRTUAL:] for name in TIMES}

@@ -19,7 +19,7 @@ import numpy as np
 
 from shakedown import native
 from shakedown.native import aka
-from shakedown.native.scenario import HandshakeId, Options
+from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.papers.aka.inputs import FULL, GPRS, LAPTOP, SETUPS, TIMES, WLAN, Study
 from shakedown.papers.aka.runs import FILE
 from shakedown.papers.load import load
@@ -121,7 +121,7 @@ def sizes() -> dict[str, int]:
     """
     program = native.extension().__file__
     assert program is not None
-    measured = native.measure(HandshakeId(suite=aka.suites(FULL)[0]), Options(repeat=5)).memory
+    measured = native.measure(HandshakeId(suite=aka.suites(FULL)[0]), MeasureOptions(repeat=5)).memory
     with tempfile.TemporaryDirectory() as folder:
         aka.provision(Path(folder), FULL, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=1)
         card = json.loads((Path(folder) / "card-0.json").read_text())

@@ -29,7 +29,7 @@ from statistics import median
 from typing import Any
 
 from shakedown import native
-from shakedown.native.scenario import HandshakeId, Options
+from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.prediction.network import exchange
 from shakedown.prediction.spec import WTLS, datagram_spec, message_spec, stream_spec, work_spec
 from shakedown.profiles import load_bearer
@@ -234,7 +234,7 @@ def with_ours(bearer: str, suite: str, count: int, folder: Path) -> Median:
 
 def measured_messages(suite: str) -> list[dict[str, Any]]:
     """A suite's messages, with the work that they take on this machine."""
-    measured = native.measure(HandshakeId(suite=native.canonical(suite)), Options(repeat=30))
+    measured = native.measure(HandshakeId(suite=native.canonical(suite)), MeasureOptions(repeat=30))
     return [
         message_spec(
             one.sender,

@@ -8,6 +8,7 @@ from shakedown.models import eap as model
 from shakedown.prediction import eap as pricing
 from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import load_bearer
+from shakedown.schema.options import PredictionOptions
 
 SIZES = (500, 1390)
 BEARERS = ("wifi", "gprs")
@@ -51,7 +52,11 @@ def rows() -> list[Row]:
     )  # fmt: skip
     for size in SIZES:
         by_bearer = {
-            name: predict_rows(list(SUITES.values()), bearer=name, carrier="eap", fragment_bytes=size)
+            name: predict_rows(
+                list(SUITES.values()),
+                bearer=name,
+                options=PredictionOptions(carrier="eap", fragment_bytes=size),
+            )
             for name in BEARERS
         }
         for index, label in enumerate(SUITES):

@@ -14,6 +14,7 @@ from typing import Any
 from shakedown.errors import InputError
 from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import bearer_names
+from shakedown.schema.options import PredictionOptions
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "energy.md"
 BEGIN, END = "<!-- energies: made by make energy-table -->", "<!-- end of energies -->"
@@ -21,6 +22,7 @@ DEVICES = ("cortex-m4", "esp32-c3", "nrf52840", "phone")
 SUITES = ("tls1.2/psk", "tls1.3/x25519/p256/server")
 BATTERY_J = 2.4 * 3600 * 3.6
 """2.4 Ah at 3.6 V."""
+OPTIONS = PredictionOptions(battery_j=BATTERY_J, from_idle=True)
 
 Figure = dict[str, Any]
 
@@ -55,7 +57,7 @@ def lines(bearer: str, devices: Sequence[str] = DEVICES) -> Iterator[Line]:
     """A line for each device."""
     for device in devices:
         try:
-            rows = predict_rows(SUITES, device=device, bearer=bearer, battery_j=BATTERY_J, from_idle=True)
+            rows = predict_rows(SUITES, device=device, bearer=bearer, options=OPTIONS)
         except InputError:
             yield f"| {bearer} | {device} | – | – | – | – | – |", ()
             continue

@@ -119,12 +119,11 @@ def disagreements(case: Case, bearer: str, clients: int) -> list[str]:
     gap_s = 3.0 * unloaded[1].p99 + 200.0
     (fleet,) = shakedown.simulate(
         case.suite,
+        shakedown.Fleet(
+            arrivals=f"deterministic:{1.0 / gap_s}/s", clients=clients, replications=1, from_idle=idle
+        ),
         device=case.device,
         bearer=bearer,
-        arrivals=f"deterministic:{1.0 / gap_s}/s",
-        clients=clients,
-        replications=1,
-        from_idle=idle,
     )
     if isinstance(fleet, FailedSimulation):
         raise InputError(fleet.error)

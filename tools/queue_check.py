@@ -58,6 +58,7 @@ from shakedown import native
 from shakedown.native import load_generator, serving
 from shakedown.native.processors import placed, processors
 from shakedown.native.serving import QueueTraces
+from shakedown.schema.options import ServerOptions
 
 SUITES = ("tls1.3/x25519/rsa3072/server", "wtls/rsa/rsa3072/server")
 UTILISATIONS = (0.3, 0.5, 0.7, 0.8)
@@ -230,10 +231,9 @@ def check(
         server = serving.start(
             [suite],
             "127.0.0.1:0",
-            workers=1,
-            queue_times=True,
-            max_handshakes=65_536,
-            max_queue_traces=16 * max(starts, quiet),
+            settings=ServerOptions(
+                queue_times=True, max_handshakes=65_536, max_queue_traces=16 * max(starts, quiet)
+            ),
         )
     with server:
         bench = Bench(suite, server, set(cores[1:]) or set(cores))

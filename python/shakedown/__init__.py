@@ -34,8 +34,18 @@ if TYPE_CHECKING:
     from shakedown.live.load_test import load
     from shakedown.native import canonical, describe, machine
     from shakedown.native.captures import inspect
+    from shakedown.native.scenario import Fleet, MeasureOptions, Stacks
+    from shakedown.prediction.inputs import Costs, ServerModel
     from shakedown.reporting.rows import Rows
     from shakedown.results.folder import Results, load_results
+    from shakedown.schema.options import (
+        EapOptions,
+        LoadOptions,
+        MobileOptions,
+        PredictionOptions,
+        ServerOptions,
+    )
+    from shakedown.simulation.attaches import Attaching
 
     __version__: str
 
@@ -55,6 +65,8 @@ _HOMES = {
     "comparison.functions": ("check_budgets", "compare", "compare_pair"),
     "native": ("canonical", "describe", "machine"),
     "native.captures": ("inspect",),
+    "native.scenario": ("Fleet", "MeasureOptions", "Stacks"),
+    "prediction.inputs": ("Costs", "ServerModel"),
     "errors": ("InputError", "ShakedownError"),
     "experiments.file": ("Experiment",),
     "experiments.figure_kinds": ("load_experiment",),
@@ -62,6 +74,8 @@ _HOMES = {
     "live.load_test": ("load",),
     "reporting.rows": ("Rows",),
     "results.folder": ("Results", "load_results"),
+    "schema.options": ("EapOptions", "LoadOptions", "MobileOptions", "PredictionOptions", "ServerOptions"),
+    "simulation.attaches": ("Attaching",),
     "experiments.runner": ("run_experiment",),
 }
 """The module of each name."""
@@ -75,11 +89,22 @@ anything else.
 _LOADING = RLock()
 
 __all__ = [
+    "Attaching",
+    "Costs",
+    "EapOptions",
     "Experiment",
+    "Fleet",
     "InputError",
+    "LoadOptions",
+    "MeasureOptions",
+    "MobileOptions",
+    "PredictionOptions",
     "Results",
     "Rows",
+    "ServerModel",
+    "ServerOptions",
     "ShakedownError",
+    "Stacks",
     "__version__",
     "attach",
     "attach_live",

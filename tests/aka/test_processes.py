@@ -53,9 +53,12 @@ def test_a_mobile_attaches_from_python(site, hss, processes):
     processes += [sgsn(site, hss, "sgsn-1", "--max-resumptions", "3"), sgsn(site, hss, "sgsn-2")]
     told: list[int] = []
     found = shakedown.attach_live(
-        *(processes[-2].addresses[0], site / "card-0.json"),
-        attaches=3, gap_s=0.5, data="forty-two", samples=True, progress=told.append,
-    )  # fmt: skip
+        processes[-2].addresses[0],
+        site / "card-0.json",
+        shakedown.MobileOptions(attaches=3, gap_s=0.5, data="forty-two"),
+        samples=True,
+        progress=told.append,
+    )
     assert (found.attaches, found.completed, found.failed, found.echoed) == (3, 3, {}, 3)
     assert (found.full.attaches, found.resumed.attaches) == (1, 2)
     assert len(found.resumed.attach_s.samples) == 2
@@ -66,7 +69,9 @@ def test_a_mobile_attaches_from_python(site, hss, processes):
     assert len(summary(processes[-2].stop())["scrt_resumed_s"]) == 2
     # In turn: the first has stopped, so every other attach of another subscriber fails there.
     turns = [node.addresses[0] for node in processes[-2:]]
-    found = shakedown.attach_live(turns, str(site / "card-1.json"), attaches=2, timeout_s=5.0)
+    found = shakedown.attach_live(
+        turns, str(site / "card-1.json"), shakedown.MobileOptions(attaches=2, timeout_s=5.0)
+    )
     assert (found.attaches, found.completed, sum(found.failed.values())) == (2, 1, 1)
     assert (found.full.attaches, found.resumed, found.echoed) == (1, None, None)
     assert summary(processes[-1].stop())["full"] == 1

@@ -36,7 +36,9 @@ def all_rows(predicted):
         "measure": shakedown.Rows(map(real.measurement, SUITES)),
         "predict": predicted,
         "capacity": shakedown.capacity(SUITES, within_s=2.0),
-        "simulate": shakedown.simulate(SUITES, "storm:5s", clients=40, bearer=["lte", "nb-iot"]),
+        "simulate": shakedown.simulate(
+            SUITES, shakedown.Fleet(arrivals="storm:5s", clients=40), bearer=["lte", "nb-iot"]
+        ),
         "devices": shakedown.devices(),
         "bearers": shakedown.bearers(),
         "suites": shakedown.suites(),
@@ -249,9 +251,10 @@ def test_captures_and_servers_take_patterns_too(tmp_path):
     found = shakedown.inspect(tmp_path / "two.pcap", tmp_path / "two.keys")
     named = [f"tls1.3/{group}/p256/server" for group in ("x25519", "x448")]
     assert [one.connection.suite for one in found] == named
+    wanted = shakedown.LoadOptions(rate_per_s=20.0, duration_s=0.2)
     with shakedown.serve(suites) as server:
         for suite in named:
-            assert shakedown.load(server.address, suite, rate_per_s=20.0, duration_s=0.2).completed
+            assert shakedown.load(server.address, suite, wanted).completed
 
 
 def test_several_places_are_each_place_in_turn(predicted):
@@ -327,9 +330,10 @@ def test_several_rates_and_arrivals():
     assert saturated.to_polars()["ready_mean_s"].is_null().to_list() == [False, True]
     assert json.loads(found.plot().to_json())["layer"]
     both = ["storm:2s", "poisson:10/s"]
-    fleets = shakedown.simulate(SUITES[1], both, clients=30)
+    wanted = [shakedown.Fleet(arrivals=one, clients=30) for one in both]
+    fleets = shakedown.simulate(SUITES[1], wanted)
     assert [row.arrivals for row in fleets] == both
-    assert fleets[:1] == shakedown.simulate(SUITES[1], "storm:2s", clients=30)
+    assert fleets[:1] == shakedown.simulate(SUITES[1], wanted[0])
     assert "2 kinds of arrivals" in " ".join(repr(fleets).split())
     with pytest.raises(shakedown.InputError, match=r"rate is -1.0; accepted"):
         shakedown.predict("tls1.2/psk", rate_per_s=[1, -1])
@@ -345,9 +349,10 @@ def test_progress_of_several_suites_goes_on():
 def test_mixtures_of_several_files(tmp_path):
     for name, suite in zip("ab", SUITES, strict=True):
         (tmp_path / f"{name}.toml").write_text(f'[[clients]]\nsuite = "{suite}"\nweight = 1\n')
-    found = shakedown.simulate_mix([tmp_path / "a.toml", tmp_path / "b.toml"], clients=20)
+    fleet = shakedown.Fleet(clients=20)
+    found = shakedown.simulate_mix([tmp_path / "a.toml", tmp_path / "b.toml"], fleet)
     assert [one.mix for one in found] == ["a", "b"]
-    assert found[0] == shakedown.simulate_mix(tmp_path / "a.toml", clients=20)
+    assert found[0] == shakedown.simulate_mix(tmp_path / "a.toml", fleet)
     assert found.to_polars()["mix"].to_list() == ["a", "a", "b", "b"]
     assert "simulated: a to server" in found[0]._repr_html_()
 

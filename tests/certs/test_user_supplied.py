@@ -11,7 +11,7 @@ import pytest
 
 from shakedown.api import in_memory
 from shakedown.errors import InputError
-from shakedown.native.scenario import Options
+from shakedown.native.scenario import MeasureOptions
 from shakedown.schema.options import options_of
 
 STYLES = ("automated", "cross-signed", "extended", "large-root", "many-names")
@@ -90,14 +90,18 @@ def test_a_form_is_for_certificates_that_are_made(shakedown, tmp_path, form):
     [line] = done.stderr.splitlines()
     assert "wtls/rsa/rsa1024/server: a certificate form is for generated certificates" in line
     for use in (
-        lambda: in_memory.measure("wtls/rsa", 1, certificate_form=form, **files),
-        lambda: in_memory.measure("wtls/rsa", 1, transfer_bytes=[1024], certificate_form=form, **files),
-        lambda: in_memory.capture(["wtls/rsa"], tmp_path / "x.pcap", certificate_form=form, **files),
+        lambda: in_memory.measure("wtls/rsa", 1, options=MeasureOptions(certificate_form=form, **files)),
+        lambda: in_memory.measure(
+            "wtls/rsa", 1, transfer_bytes=[1024], options=MeasureOptions(certificate_form=form, **files)
+        ),
+        lambda: in_memory.capture(
+            ["wtls/rsa"], tmp_path / "x.pcap", options=MeasureOptions(certificate_form=form, **files)
+        ),
     ):
         with pytest.raises(InputError, match="a certificate form is for generated certificates"):
             use()
     # The client's are still made, and in that form.
-    found = in_memory.measure("wtls/rsa/mutual", 1, certificate_form=form, **files)
+    found = in_memory.measure("wtls/rsa/mutual", 1, options=MeasureOptions(certificate_form=form, **files))
     assert found.credentials.startswith("user-supplied:")
 
 
@@ -108,26 +112,26 @@ def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
     assert done.returncode == 0, done.stderr
     files = {"chain": folder / "chain.pem", "key": folder / "key.pem", "ca": folder / "ca.pem"}
     january = 1_736_500_000
-    found = in_memory.measure("tls1.3/x25519", 1, now=january, **files)
+    found = in_memory.measure("tls1.3/x25519", 1, options=MeasureOptions(now=january, **files))
     assert found.suite == "tls1.3/x25519/p256/server"
     for use in (
-        lambda: in_memory.measure("tls1.3/x25519", 1, **files),
-        lambda: in_memory.measure("tls1.3/x25519", 1, transfer_bytes=[1024], **files),
-        lambda: in_memory.capture(["tls1.3/x25519"], tmp_path / "x.pcap", **files),
-        lambda: in_memory.named_by_chain("tls1.3/x25519", options_of(Options, files).checked()),
+        lambda: in_memory.measure("tls1.3/x25519", 1, options=MeasureOptions(**files)),
+        lambda: in_memory.measure("tls1.3/x25519", 1, transfer_bytes=[1024], options=MeasureOptions(**files)),
+        lambda: in_memory.capture(["tls1.3/x25519"], tmp_path / "x.pcap", options=MeasureOptions(**files)),
+        lambda: in_memory.named_by_chain("tls1.3/x25519", options_of(MeasureOptions, files).checked()),
     ):
         with pytest.raises(InputError, match="expired at 2025-01-31"):
             use()
     for alone, chain in (("key", "chain"), ("ca", "chain"), ("client_key", "client_chain")):
         with pytest.raises(InputError, match=f"^{alone} goes with {chain}, which is missing$"):
-            in_memory.measure("tls1.3/x25519", 1, **{alone: folder / "key.pem"})
+            in_memory.measure("tls1.3/x25519", 1, options=MeasureOptions(**{alone: folder / "key.pem"}))
 
 
 def test_a_password_alone_changes_no_day():
     """It may stand in the environment for other commands."""
-    assert options_of(Options, {"password": "secret", "chain": None}).checked().now is None
-    assert options_of(Options, {"now": 7, "chain": "c.pem"}).checked().now == 7
-    assert options_of(Options, {"client_chain": "c.pem"}).checked().now > 1_700_000_000
+    assert options_of(MeasureOptions, {"password": "secret", "chain": None}).checked().now is None
+    assert options_of(MeasureOptions, {"now": 7, "chain": "c.pem"}).checked().now == 7
+    assert options_of(MeasureOptions, {"client_chain": "c.pem"}).checked().now > 1_700_000_000
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from shakedown.comparison.reports import junit, markdown
 from shakedown.comparison.verdicts import Rules
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native import counted
+from shakedown.native.scenario import MeasureOptions
 from shakedown.schema.budget import Budget, CheckedLimit
 
 SUITE = "tls1.3/x25519/p256/server"
@@ -26,7 +27,7 @@ SUITE = "tls1.3/x25519/p256/server"
 
 @pytest.fixture(scope="module")
 def measured():
-    return in_memory.measure(SUITE, 5, counter="instructions")
+    return in_memory.measure(SUITE, 5, options=MeasureOptions(counter="instructions"))
 
 
 def test_counts_are_the_same_in_every_run(measured):

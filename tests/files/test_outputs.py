@@ -22,6 +22,7 @@ from shakedown.live.load_test import UnwrittenTracesError, load
 from shakedown.live.load_test.time_spent import read_halves
 from shakedown.native import load_generator
 from shakedown.schema.base import encode_pretty
+from shakedown.schema.options import LoadOptions
 
 SHORT = ["--rate", "50/s", "--duration", "300ms"]
 
@@ -81,7 +82,7 @@ def test_the_log_of_a_server_is_there_while_it_grows_and_after_its_death(tmp_pat
     traces.chmod(0o600)
     with serving(SUITE, "--traces-out", traces, "--sample", 1, "--force") as running:
         assert traces.read_text() == ""
-        load(running.target, SUITE, rate_per_s=50.0, duration_s=0.2)
+        load(running.target, SUITE, LoadOptions(rate_per_s=50.0, duration_s=0.2))
         count = len(read_halves(traces))
         assert count
         running.process.kill()
@@ -112,8 +113,9 @@ def test_a_file_that_comes_while_load_runs_stays(tmp_path, monkeypatch, capfd, s
         return outcome
 
     monkeypatch.setattr(load_generator, "load", meanwhile)
+    options = LoadOptions(rate_per_s=50.0, duration_s=0.2, trace_count=2, traces_out=path)
     with pytest.raises(UnwrittenTracesError, match="m: exists already") as told:
-        load(server.target, SUITE, rate_per_s=50.0, duration_s=0.2, trace_count=2, traces_out=path)
+        load(server.target, SUITE, options)
     assert told.value.run.completed > 0
     path.unlink()
     arguments = [

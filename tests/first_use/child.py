@@ -41,10 +41,12 @@ def uses(folder: Path) -> dict[str, object]:
 
     def loaded() -> object:
         with shakedown.serve(SUITE, listen="127.0.0.1:0") as server:
-            return shakedown.load(server.address, SUITE, rate_per_s=20.0, duration_s=0.1)
+            return shakedown.load(
+                server.address, SUITE, shakedown.LoadOptions(rate_per_s=20.0, duration_s=0.1)
+            )
 
     return {
-        "attach": lambda: shakedown.attach(attaches=2),
+        "attach": lambda: shakedown.attach(attaching=shakedown.Attaching(attaches=2)),
         "attach_live": lambda: shakedown.attach_live("127.0.0.1:1", own / "card.json"),
         "authenticate": lambda: shakedown.authenticate("127.0.0.1:1", "secret", "tls9/x"),
         "bearers": lambda: shakedown.bearers("lte"),
@@ -73,8 +75,10 @@ def uses(folder: Path) -> dict[str, object]:
         "reproduce": lambda: shakedown.reproduce("no such paper"),
         "run_experiment": ran,
         "serve": lambda: shakedown.serve(SUITE, listen="127.0.0.1:0").stop(),
-        "simulate": lambda: shakedown.simulate(SUITE, clients=20)._repr_html_(),
-        "simulate_mix": lambda: shakedown.simulate_mix(written("m.toml", MIX), "poisson:5/s", clients=20),
+        "simulate": lambda: shakedown.simulate(SUITE, shakedown.Fleet(clients=20))._repr_html_(),
+        "simulate_mix": lambda: shakedown.simulate_mix(
+            written("m.toml", MIX), shakedown.Fleet(arrivals="poisson:5/s", clients=20)
+        ),
         "stacks": shakedown.stacks,
         "suites": lambda: repr(shakedown.suites("tls1.2", "psk")),
     }

@@ -21,6 +21,7 @@ from interop.hellos import SCSV, hello, of_capture
 from interop.openssl import Seen, handshake
 from interop.ours import KEY, Message
 from shakedown.api import in_memory
+from shakedown.native.scenario import MeasureOptions
 
 TLS_1_2 = ("-tls1_2", "-no_ticket")
 TLS_1_3 = ("-tls1_3",)
@@ -128,8 +129,8 @@ def _run(program: str, suite: str, chains: Path, folder: Path) -> Run:
     if made:
         client += ["-verify_return_error", "-CAfile", made["server"] / "ca.pem"]
     seen = handshake(program, folder, server, client)
-    in_memory.capture([suite], folder / "ours.pcap", **ours)
-    messages = in_memory.measure(suite, 1, **ours).messages
+    in_memory.capture([suite], folder / "ours.pcap", options=MeasureOptions(**ours))
+    messages = in_memory.measure(suite, 1, options=MeasureOptions(**ours)).messages
     return Run(
         [Message(one.sender, one.name, int(one.bytes)) for one in messages],
         *seen,

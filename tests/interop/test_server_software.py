@@ -10,6 +10,7 @@ from bench.tls_servers import serving
 
 from shakedown.live.load_test import load
 from shakedown.profiles import load_software
+from shakedown.schema.options import LoadOptions
 
 
 def s_client(address: str, *options: str) -> str:
@@ -55,14 +56,7 @@ def test_tls12_resumes_by_session_id_as_the_profile_has_it(server, tmp_path):
 
 def test_clients_that_resume_wait_for_no_ticket_that_they_have(server):
     """Go's ticket comes in the first flight. A client that overlooks it waits 250 ms in each connection."""
-    run = load(
-        server[1],
-        "tls1.3/x25519/p256/server/resumed",
-        arrivals="closed",
-        clients=1,
-        max_starts=40,
-        duration_s=120.0,
-        check=False,
-    )
+    options = LoadOptions(arrivals="closed", clients=1, max_starts=40, duration_s=120.0, check=False)
+    run = load(server[1], "tls1.3/x25519/p256/server/resumed", options)
     assert run.resumed.confirmed == run.completed == 40
     assert run.elapsed_s < 40 * 0.25

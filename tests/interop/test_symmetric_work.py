@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from shakedown.api import in_memory
+from shakedown.native.scenario import MeasureOptions
 from shakedown.schema import builtins
 
 SIDES = ("client", "server")
@@ -53,7 +54,7 @@ class Recorded:
 
 
 def recorded(suite: str) -> Recorded:
-    found = builtins(in_memory.measure(suite, 3, tickets=0))
+    found = builtins(in_memory.measure(suite, 3, options=MeasureOptions(tickets=0)))
     return Recorded(found["messages"], found["operations"])
 
 

@@ -4,8 +4,10 @@ import pytest
 
 import shakedown
 from shakedown.errors import InputError
+from shakedown.native.scenario import Fleet
 from shakedown.prediction.predict import predict_rows
 from shakedown.schema.base import Bounds, convert
+from shakedown.schema.options import PredictionOptions
 
 SLOW = "lorawan-sf12"
 """Its packets hold 51 bytes, and TCP's headers have 52; one leaves every five minutes."""
@@ -32,9 +34,11 @@ def test_datagrams_beside_it_have_their_figures():
 @pytest.mark.parametrize("from_idle", [False, True])
 def test_what_timers_send_again_costs_energy_too(bearer, from_idle):
     """As much as in virtual time, where every packet is counted."""
-    (row,) = predict_rows([CHAIN], device="cortex-m4", bearer=bearer, from_idle=from_idle)
-    options = {"arrivals": "poisson:0.001/s", "clients": 2000, "replications": 1, "from_idle": from_idle}
-    (fleet,) = shakedown.simulate(CHAIN, device="cortex-m4", bearer=bearer, **options)
+    (row,) = predict_rows(
+        [CHAIN], device="cortex-m4", bearer=bearer, options=PredictionOptions(from_idle=from_idle)
+    )
+    wanted = Fleet(arrivals="poisson:0.001/s", clients=2000, replications=1, from_idle=from_idle)
+    (fleet,) = shakedown.simulate(CHAIN, wanted, device="cortex-m4", bearer=bearer)
     clients = fleet.clients + fleet.warmup_clients
     for way in ("up", "down"):
         simulated = getattr(fleet.traffic, f"{way}_bytes") / clients
@@ -53,8 +57,8 @@ def test_datagrams_wait_for_answers_of_a_network_with_a_duty_cycle(suite):
     are lost, so each time is made of steps, as long as such a timer.
     """
     (row,) = predict_rows([suite], device="cortex-m4", bearer="lorawan-sf7")
-    options = {"arrivals": "deterministic:0.001/s", "clients": 5_000, "replications": 2}
-    (fleet,) = shakedown.simulate(suite, device="cortex-m4", bearer="lorawan-sf7", **options)
+    wanted = Fleet(arrivals="deterministic:0.001/s", clients=5_000, replications=2)
+    (fleet,) = shakedown.simulate(suite, wanted, device="cortex-m4", bearer="lorawan-sf7")
     assert row["failed"] < 1e-4
     assert fleet.failed == {}
     assert row["done_s"]["mean"] == pytest.approx(fleet.ready_s.mean, rel=0.03)
@@ -63,7 +67,9 @@ def test_datagrams_wait_for_answers_of_a_network_with_a_duty_cycle(suite):
 
 
 def test_models_without_packets_say_which_energy_is_unknown_there():
-    (row,) = predict_rows(["tls1.2/psk"], device="cortex-m4", bearer=SLOW, model="kuo")
+    (row,) = predict_rows(
+        ["tls1.2/psk"], device="cortex-m4", bearer=SLOW, options=PredictionOptions(model="kuo")
+    )
     assert row["done_s"]["mean"] > 0.0
     assert row["wire_bytes"] is None
     assert row["energy_parts_j"]["radio"] is None

@@ -22,6 +22,7 @@ from shakedown.prediction import cpu_contention
 from shakedown.prediction.connection_cost import Plan as Serving
 from shakedown.prediction.connection_cost import Served, Speeds, connection_cost, fitted, served
 from shakedown.prediction.cpu_contention import Watch, busy_neighbours
+from shakedown.prediction.inputs import ServerModel
 from shakedown.prediction.libssl import LibraryError, Libssl, Plan, libssl_of
 from shakedown.prediction.other_openssl import RARE, OtherOpenssl, adjusted
 from shakedown.prediction.other_openssl import _steady as steady
@@ -133,7 +134,7 @@ def test_connections_that_differ_wait_longer_and_widen_percentiles(tmp_path):
         path.write_text(profile_of("it", [], [measured], connection), encoding="utf-8")
         one = scenario(suite, "phone", str(path), "loopback")
         rate_per_s = 0.8 / one.service_s.mean
-        rows += predict_rows([suite], server_device=str(path), bearer="loopback", rate_per_s=rate_per_s)
+        rows += predict_rows([suite], server=ServerModel(path), bearer="loopback", rate_per_s=rate_per_s)
     alike, apart = rows
     assert alike["server_s"] == apart["server_s"]
     more_s = rate_per_s * 400e-6**2 / (2 * (1 - 0.8))

@@ -11,6 +11,7 @@ from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import bearer_names, load_bearer
+from shakedown.schema.options import PredictionOptions
 
 PSK, ML_DSA, RSA = "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server", "tls1.2/rsa/rsa2048/server"
 
@@ -25,7 +26,9 @@ def test_nearly_every_bearer_has_both_ends_for_every_device(device):
     whole = refused = 0
     for bearer in bearer_names():
         try:
-            [row] = predict_rows([PSK], device=device, bearer=bearer, battery_j=1e4)
+            [row] = predict_rows(
+                [PSK], device=device, bearer=bearer, options=PredictionOptions(battery_j=1e4)
+            )
         except InputError:
             assert load_bearer(bearer).mtu_bytes <= 52
             refused += 1
@@ -72,7 +75,10 @@ def test_suites_differ_in_the_handshake_and_not_in_the_tail():
 @pytest.mark.parametrize("pair", [("wifi", "wifi-preset"), ("lte", "lte-measured"), ("3g", "umts")])
 def test_a_preset_wakes_as_what_was_measured_does(pair):
     """Each states its terms, so that they can be compared."""
-    rows = [predict_rows([PSK], device="cortex-m4", bearer=one, from_idle=True)[0] for one in pair]
+    rows = [
+        predict_rows([PSK], device="cortex-m4", bearer=one, options=PredictionOptions(from_idle=True))[0]
+        for one in pair
+    ]
     assert rows[0]["wake_tail_j"] == rows[1]["wake_tail_j"]
     terms = [row["energy_terms"].removeprefix(f"over {one}: ") for row, one in zip(rows, pair, strict=True)]
     assert [term.partition("(")[0] for term in terms] == ["from idle "] * 2
@@ -80,7 +86,8 @@ def test_a_preset_wakes_as_what_was_measured_does(pair):
 
 def test_waking_takes_time_and_energy_or_a_note_says_that_it_does_not(capsys):
     awake, woken = (
-        predict_rows([PSK], device="cortex-m4", bearer="lte", from_idle=idle)[0] for idle in (False, True)
+        predict_rows([PSK], device="cortex-m4", bearer="lte", options=PredictionOptions(from_idle=idle))[0]
+        for idle in (False, True)
     )
     setup = load_bearer("lte")
     assert woken["ready_s"]["mean"] - awake["ready_s"]["mean"] == pytest.approx(setup.setup_s, rel=0.05)

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from predict import handmade
 from shakedown.errors import InputError
 from shakedown.prediction.capacity import capacity_rows, workers_needed
+from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import TraceLibrary, open_library, write_library
 from shakedown.prediction.literature.thesis import queued_message_s
 from shakedown.prediction.predict import predict_rows, rows
 from shakedown.prediction.scenario import MODELS, scenario, work_spread
 from shakedown.profiles import load_bearer
+from shakedown.schema.options import PredictionOptions
 
 P256 = "tls1.3/x25519/p256/server"
 RSA = "tls1.2/rsa/rsa2048/server"
@@ -40,8 +42,18 @@ def service_s(row):
     return row["server_s"]["estimate"] + (row["connection_s"]["server"] if row["model"] == "default" else 0.0)
 
 
+def grouped(library, **given):
+    """Arguments of `predict_rows` and `capacity_rows`: the server's, costs and options in groups."""
+    named = {"server_device": "device", "server_workers": "workers", "server_software": "software"}
+    server = {name: given.pop(flat) for flat, name in named.items() if flat in given}
+    options = {name: given.pop(name) for name in PredictionOptions.__struct_fields__ if name in given}
+    given |= {"options": PredictionOptions(**options)} if options else {}
+    costs = Costs(library, given.pop("scale_from", None))
+    return {**given, "server": ServerModel(**server), "costs": costs}
+
+
 def one(suite, library, **options):
-    (row,) = predict_rows([suite], traces=library, **options)
+    (row,) = predict_rows([suite], **grouped(library, **options))
     return row
 
 
@@ -215,7 +227,12 @@ def shared_library(factory) -> TraceLibrary:
 @pytest.mark.parametrize("workers", [1, 4])
 def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
     (row,) = capacity_rows(
-        [RSA], within_s=6.0, bearer="gprs-best", percentile=percentile, server_workers=workers, traces=library
+        [RSA],
+        within_s=6.0,
+        bearer="gprs-best",
+        percentile=percentile,
+        server=ServerModel(workers=workers),
+        costs=Costs(library),
     )
     assert list(row) == CAPACITY_KEYS.split()
     assert 0.0 < row["utilisation"] < 1.0
@@ -228,9 +245,8 @@ def test_capacity_is_where_the_promise_just_holds(library, percentile, workers):
 
 def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(library):
     def rate(**options):
-        (row,) = capacity_rows(
-            [RSA], server_device="wap-gateway-p4", bearer="ethernet", traces=library, **options
-        )
+        given = grouped(library, server_device="wap-gateway-p4", bearer="ethernet", **options)
+        (row,) = capacity_rows([RSA], **given)
         return row["rate_per_s"]["estimate"]
 
     assert rate(within_s=1.0) < rate(within_s=2.0) < rate(within_s=2.0, server_workers=2)
@@ -238,7 +254,7 @@ def test_capacity_grows_with_workers_and_time_and_falls_with_the_percentile(libr
 
 
 def test_an_unreachable_promise_is_a_rate_of_0(library):
-    (row,) = capacity_rows([RSA], within_s=0.1, bearer="geo", traces=library)
+    (row,) = capacity_rows([RSA], within_s=0.1, bearer="geo", costs=Costs(library))
     assert row["rate_per_s"]["estimate"] == 0
     assert row["unloaded_s"]["estimate"] > 0.1
     assert row["utilisation"] == 0
@@ -261,7 +277,7 @@ def test_workers_for_many_rates_are_those_of_each(library, percentile, server):
 
 def test_a_server_without_public_keys_has_a_capacity_too(library):
     """The stack's own work and the connection limit it: nothing is free."""
-    (row,) = capacity_rows([PSK], within_s=2, traces=library)
+    (row,) = capacity_rows([PSK], within_s=2, costs=Costs(library))
     rate, limit = row["rate_per_s"], row["limit_per_s"]
     assert 1_000 < rate["lower"] < rate["estimate"] < rate["upper"] < 100_000
     assert all(rate[end] < limit[end] for end in ("lower", "estimate", "upper"))
@@ -269,29 +285,29 @@ def test_a_server_without_public_keys_has_a_capacity_too(library):
 
 @pytest.mark.parametrize("percentile", [None, 99.0])
 def test_the_workers_that_a_rate_needs_are_the_fewest_that_keep_the_promise(library, percentile):
-    options = {"within_s": 0.2, "bearer": "ethernet", "percentile": percentile, "traces": library}
+    options = {"within_s": 0.2, "bearer": "ethernet", "percentile": percentile, "costs": Costs(library)}
     (row,) = capacity_rows([RSA], rate_per_s=9000.0, **options)
     needed = row["workers_needed"]["estimate"]
     assert needed >= 2
     assert row["workers_needed"]["lower"] <= needed <= row["workers_needed"]["upper"]
     enough, few = (
-        capacity_rows([RSA], server_workers=count, **options)[0]["rate_per_s"]["estimate"]
+        capacity_rows([RSA], server=ServerModel(workers=count), **options)[0]["rate_per_s"]["estimate"]
         for count in (needed, needed - 1)
     )
     assert few < 9000.0 <= enough * 1.001
 
 
 def test_no_number_of_workers_shortens_a_network(library):
-    (row,) = capacity_rows([RSA], within_s=0.1, bearer="geo", rate_per_s=10.0, traces=library)
+    (row,) = capacity_rows([RSA], within_s=0.1, bearer="geo", rate_per_s=10.0, costs=Costs(library))
     assert row["workers_needed"] is None
 
 
 def test_a_suite_that_cannot_be_predicted_is_a_row_that_says_why(library):
-    good, bad = predict_rows([RSA, "tls1.2/nonsense"], traces=library)
+    good, bad = predict_rows([RSA, "tls1.2/nonsense"], costs=Costs(library))
     assert good["ready_s"]["mean"] > 0.0
     assert "tls1.2/nonsense" in bad["error"]
     with pytest.raises(InputError):
-        predict_rows(["tls1.2/nonsense"], traces=library)
+        predict_rows(["tls1.2/nonsense"], costs=Costs(library))
 
 
 def test_rows_are_what_the_schema_says(library):
@@ -299,7 +315,7 @@ def test_rows_are_what_the_schema_says(library):
     from shakedown.schema.predictions import Capacity, FailedPrediction, Prediction
 
     good, psk, bad = predict_rows(
-        [ML_DSA, PSK, "tls1.2/nonsense"], device="stm32wb55:pka", traces=library, rate_per_s=5
+        [ML_DSA, PSK, "tls1.2/nonsense"], device="stm32wb55:pka", costs=Costs(library), rate_per_s=5
     )
     for row in (good, psk):
         convert(json.loads(json.dumps(row)), Prediction)
@@ -309,7 +325,7 @@ def test_rows_are_what_the_schema_says(library):
     assert good["ready_s"]["upper"] is good["client_s"]["estimate"] is None
     assert good["client_s"]["missing"] == good["ready_s"]["missing"] != []
     assert psk["basis"] == "assumed"
-    for row in capacity_rows([RSA, PSK], within_s=1, rate_per_s=10.0, traces=library):
+    for row in capacity_rows([RSA, PSK], within_s=1, rate_per_s=10.0, costs=Costs(library)):
         convert(json.loads(json.dumps(row)), Capacity)
 
 
@@ -346,7 +362,7 @@ def test_how_a_figure_was_found_is_said_once():
 
 
 def test_suites_on_one_device_are_compared_without_what_both_assume(library):
-    first, psk = predict_rows([P256, PSK], device="cortex-m4", traces=library)
+    first, psk = predict_rows([P256, PSK], device="cortex-m4", costs=Costs(library))
     assert first["ratio_to_first"] is None
     share = psk["ratio_to_first"]
     assert share["lower"] < share["estimate"] < share["upper"] < 0.2
@@ -434,7 +450,7 @@ idle_w = 0.02
 )
 def test_what_cannot_be_asked(library, options, words):
     with pytest.raises(InputError, match=words):
-        predict_rows([RSA], traces=library, **options)
+        predict_rows([RSA], **grouped(library, **options))
 
 
 @pytest.mark.parametrize(
@@ -443,7 +459,7 @@ def test_what_cannot_be_asked(library, options, words):
 )
 def test_what_cannot_be_promised(library, options, words):
     with pytest.raises(InputError, match=words):
-        capacity_rows([RSA], traces=library, **options)
+        capacity_rows([RSA], costs=Costs(library), **options)
 
 
 def test_a_prediction_reads_no_more_than_it_needs(library, monkeypatch):

@@ -28,26 +28,26 @@ def test_only_the_loss_differs(text, loss):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "said"),
     [
-        "loss=91%",
-        "loss=-1%",
-        "loss=nan",
-        "loss=",
-        "loss",
-        "rate=3",
-        "",
-        "congestion=vegas",
-        "initial-window=0",
-        "syn-retries=21",
-        "loss=1%,",
+        ("loss=91%", "loss is '91%'; accepted: 0% to 90%"),
+        ("loss=-1%", "loss is '-1%'; accepted: 0% to 90%"),
+        ("loss=nan", "loss is 'nan'; accepted: 0% to 90%"),
+        ("loss=", "loss is ''; accepted: 0% to 90%"),
+        ("loss", "loss is ''; accepted: 0% to 90%"),
+        ("rate=3", "unknown change 'rate=3'; accepted: loss=…, congestion=…, initial-window=…"),
+        ("lose=3%", "unknown change 'lose=3%'; did you mean \"loss\"?"),
+        ("", "unknown change ''; accepted: loss=…"),
+        ("congestion=vegas", "congestion is 'vegas'; accepted: cubic, reno, bbr"),
+        ("initial-window=0", "initial-window is '0'; accepted: 1 to 1,000"),
+        ("syn-retries=21", "syn-retries is '21'; accepted: 0 to 20"),
+        ("loss=1%,", "unknown change ''; accepted: loss=…"),
     ],
 )
-def test_anything_else_is_refused(change):
-    with pytest.raises(
-        InputError, match=r"accepted: loss=0% to loss=90%, congestion=cubic\|reno\|bbr, initial-window=1 to"
-    ):
+def test_anything_else_is_refused(change, said):
+    with pytest.raises(InputError) as caught:
         load_bearer(f"nb-iot:{change}")
+    assert said in str(caught.value)
 
 
 def test_an_unknown_bearer_is_named():
@@ -115,7 +115,7 @@ def test_predict_and_simulate_run_them(shakedown):
 
 
 def test_a_fleet_has_one_way(tmp_path):
-    from shakedown import simulate_mix
+    from shakedown import Fleet, simulate_mix
 
     mix = tmp_path / "mix.toml"
     mix.write_text(
@@ -123,4 +123,4 @@ def test_a_fleet_has_one_way(tmp_path):
         "[[clients]]\nsuite = 'tls1.2/psk'\nbearer = 'lte:congestion=bbr'\n"
     )
     with pytest.raises(InputError, match="do TCP differently"):
-        simulate_mix(mix, "poisson:1/s", clients=10)
+        simulate_mix(mix, Fleet(arrivals="poisson:1/s", clients=10))

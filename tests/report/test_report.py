@@ -21,7 +21,7 @@ from browser import Browser
 from shakedown import native
 from shakedown.experiments.figure_kinds import measured, reported
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
-from shakedown.native.scenario import HandshakeId, Options, Scenario
+from shakedown.native.scenario import HandshakeId, MeasureOptions, Scenario
 from shakedown.reporting.charts.inherited import hoisted
 from shakedown.reporting.charts.timeline import timeline
 from shakedown.reporting.html.measured import time_section
@@ -35,7 +35,7 @@ from shakedown.results.writer import ResultsWriter
 from shakedown.schema.measured import Measurement
 from shakedown.schema.saved import AboutExperiment, Manifest, Planned
 
-TICKETS = Options(repeat=2, tickets=2)
+TICKETS = MeasureOptions(repeat=2, tickets=2)
 SUITES = (
     "tls1.2/dhe_rsa+dh2048/rsa2048/server",
     "tls1.2/dhe_rsa+dh2048/rsa2048/mutual",

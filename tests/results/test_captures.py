@@ -18,6 +18,7 @@ from shakedown.experiments.figure_kinds import captured, load_experiment, report
 from shakedown.experiments.figure_kinds.in_memory_results import results_of_json
 from shakedown.experiments.runner import run_experiment
 from shakedown.native import captures
+from shakedown.prediction.inputs import Costs
 from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.trace import parse_trace
 from shakedown.reporting.charts.ladder import waits
@@ -89,7 +90,7 @@ def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, hom
     priced = results.predictions.filter(pl.col("capture").is_not_null()).to_dicts()
     assert [row["suite"] for row in priced] == [n for n in NAMES for _ in range(2)]
     for row in priced:
-        [alone] = predict_rows([row["suite"]], device="cortex-m4", bearer=row["bearer"], traces=traces)
+        [alone] = predict_rows([row["suite"]], device="cortex-m4", bearer=row["bearer"], costs=Costs(traces))
         assert row["capture"] == "gateway.pcap"
         # The table has ranges in columns of their own.
         for name, found in alone.items():

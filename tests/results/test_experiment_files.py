@@ -15,11 +15,14 @@ from shakedown.experiments.figure_kinds import Run, kind, load_experiment, table
 from shakedown.experiments.file import known_keys
 from shakedown.experiments.file.suites import FILE_KEYS
 from shakedown.experiments.runner import run_experiment
+from shakedown.native.scenario import MeasureOptions
+from shakedown.prediction.inputs import Costs
 from shakedown.prediction.library import TraceLibrary
 from shakedown.prediction.predict import predict_rows
 from shakedown.results.folder import load_results
 from shakedown.results.reader import missing
 from shakedown.schema import builtins
+from shakedown.schema.options import PredictionOptions
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/experiments.md").read_text()
 SUITES = 'suites = ["tls1.3/x25519"]\n'
@@ -125,7 +128,7 @@ def test_what_was_measured_inside_eap_is_priced_there(tmp_path):
     path.write_text(f'suites = {suites}\nrepeat = 1\ncarrier = "eap"\nfragment = 200\ndevices = ["phone"]\n')
     run_experiment(load_experiment(path), tmp_path / "r")
     found = load_results(tmp_path / "r").predictions
-    said = predict_rows(suites, carrier="eap", fragment_bytes=200)
+    said = predict_rows(suites, options=PredictionOptions(carrier="eap", fragment_bytes=200))
     assert found["suite"].to_list() == suites
     assert set(found["carrier"]) == {"eap"}
     for row, one in zip(found.to_dicts(), said, strict=True):
@@ -134,11 +137,11 @@ def test_what_was_measured_inside_eap_is_priced_there(tmp_path):
 
 
 def test_what_was_recorded_inside_eap_has_no_bare_price(tmp_path):
-    handshake = measure("tls1.3/x25519", repeat=1, carrier="eap")
+    handshake = measure("tls1.3/x25519", repeat=1, options=MeasureOptions(carrier="eap"))
     path = tmp_path / "traces.json"
     path.write_text(json.dumps([builtins(handshake)]))
     with pytest.raises(InputError, match="was recorded inside EAP, and is estimated there alone"):
-        predict_rows([handshake.suite], traces=TraceLibrary(path))
+        predict_rows([handshake.suite], costs=Costs(TraceLibrary(path)))
 
 
 def test_nothing_is_missing_where_its_handshake_failed(tmp_path):

@@ -12,6 +12,7 @@ from shakedown.experiments.file import Experiment
 from shakedown.models.distribution import Distribution
 from shakedown.native.scenario import Places, Scenario
 from shakedown.prediction import predict
+from shakedown.prediction.inputs import Costs
 from shakedown.prediction.scenario import scenario as estimated
 from shakedown.prediction.trace import parse_trace
 from shakedown.results import queries
@@ -62,10 +63,9 @@ def test_every_scenario_is_a_row_of_predict():
     alone = predict.predict_rows(
         [SUITES[0]],
         device="palm-vii",
-        server_device="server",
         bearer="gprs",
         rate_per_s=10.0,
-        traces=traces(),
+        costs=Costs(traces()),
     )
     assert [rows[0]] == alone
 

@@ -8,6 +8,7 @@ from tools import access_check
 from shakedown import simulate
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import load_experiment
+from shakedown.native.scenario import Fleet
 from shakedown.profiles import load_bearer
 
 STORM = ("simulate", "tls1.2/psk", "--arrivals", "storm:2s", "--clients", "200", "--bearer", "nb-iot")
@@ -36,7 +37,8 @@ def test_a_storm_without_cells_says_what_it_leaves_out(shakedown):
 
 def test_fewer_cells_take_longer():
     def recovery_s(cells):
-        (row,) = simulate("tls1.2/psk", "storm:2s", clients=200, bearer="nb-iot", from_idle=True, cells=cells)
+        fleet = Fleet(arrivals="storm:2s", clients=200, from_idle=True, cells=cells)
+        (row,) = simulate("tls1.2/psk", fleet, bearer="nb-iot")
         return row.recovery_s.estimate
 
     assert recovery_s(1) > recovery_s(10) > recovery_s(None)
@@ -45,9 +47,8 @@ def test_fewer_cells_take_longer():
 def test_the_same_seed_gives_the_same_rows():
     for bearer in ("nb-iot", "wifi", "802154", "lorawan-sf7", "gsm-csd", "lte-m", "gprs"):
         suite = "wtls/ecdh_ecdsa/160p/server" if bearer in ("lorawan-sf7", "802154") else "tls1.2/psk"
-        once, again = (
-            simulate(suite, "storm:2s", clients=40, bearer=bearer, from_idle=True, cells=2) for _ in range(2)
-        )
+        fleet = Fleet(arrivals="storm:2s", clients=40, from_idle=True, cells=2)
+        once, again = (simulate(suite, fleet, bearer=bearer) for _ in range(2))
         assert once == again
         (row,) = once
         assert row.cells == 2
@@ -57,21 +58,23 @@ def test_the_same_seed_gives_the_same_rows():
 
 def test_what_a_cell_cannot_be_is_refused():
     with pytest.raises(InputError, match="bearer 'ethernet' does not say what a cell's clients share"):
-        simulate("tls1.2/psk", "storm:2s", clients=20, bearer="ethernet", cells=2)
+        simulate("tls1.2/psk", Fleet(arrivals="storm:2s", clients=20, cells=2), bearer="ethernet")
     with pytest.raises(InputError, match="cells is 0; accepted: a whole number from 1"):
-        simulate("tls1.2/psk", "storm:2s", clients=20, bearer="nb-iot", cells=0)
+        simulate("tls1.2/psk", Fleet(arrivals="storm:2s", clients=20, cells=0), bearer="nb-iot")
 
 
 def test_clients_per_cell_gives_the_cells(shakedown):
     assert "200 clients in 4 cells, storm:2s" in said(shakedown, "--clients-per-cell", "60")
     once, again = (
-        simulate("tls1.2/psk", "storm:2s", clients=200, bearer="nb-iot", from_idle=True, **one)
+        simulate(
+            "tls1.2/psk", Fleet(arrivals="storm:2s", clients=200, from_idle=True, **one), bearer="nb-iot"
+        )
         for one in ({"cells": 4}, {"clients_per_cell": 50})
     )
     assert once == again
     # Replications share the clients out: each has half of them in its cells.
-    halves = {"clients": 200, "bearer": "nb-iot", "replications": 2, "clients_per_cell": 50}
-    (row,) = simulate("tls1.2/psk", "storm:2s", **halves)
+    halves = Fleet(arrivals="storm:2s", clients=200, replications=2, clients_per_cell=50)
+    (row,) = simulate("tls1.2/psk", halves, bearer="nb-iot")
     assert row.cells == 2
 
 
@@ -88,7 +91,7 @@ def test_clients_per_cell_gives_the_cells(shakedown):
 )
 def test_clients_per_cell_that_cannot_be_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
-        simulate("tls1.2/psk", **{"arrivals": "storm:2s", "clients": 20, "bearer": "nb-iot", **wrong})
+        simulate("tls1.2/psk", Fleet(**{"arrivals": "storm:2s", "clients": 20, **wrong}), bearer="nb-iot")
 
 
 def test_an_experiment_names_the_key_that_is_wrong(tmp_path):

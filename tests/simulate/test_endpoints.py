@@ -75,7 +75,7 @@ def test_engines_share_cells_as_replays_do(shakedown, suite, bearer, clients, ce
 
 def test_other_stacks_run_too_and_python_asks_the_same():
     rows = package.simulate(
-        TLS, "poisson:10/s", clients=30, endpoints=True, client_stack="rustls", server_stack="openssl"
+        TLS, package.Fleet(clients=30), endpoints=package.Stacks(client="rustls", server="openssl")
     )
     assert (rows[0].endpoints.client_stack, rows[0].endpoints.server_stack) == ("rustls", "openssl")
     assert rows[0].completed == 30

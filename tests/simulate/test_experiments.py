@@ -163,7 +163,9 @@ def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
         printed=printed.append,
     )
     (ours,) = [one for one in printed if isinstance(one, SimulatedMix)]
-    row = lab.simulate_mix(tmp_path / "meters.toml", "poisson:200/s", clients=2000, seed=5)
+    row = lab.simulate_mix(
+        tmp_path / "meters.toml", lab.Fleet(arrivals="poisson:200/s", clients=2000), seed=5
+    )
     assert ours == row
     assert ours.mix == "meters"
 

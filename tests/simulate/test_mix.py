@@ -7,6 +7,7 @@ import json
 import pytest
 
 import shakedown as lab
+from shakedown.native.scenario import Mix
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
 
@@ -89,22 +90,21 @@ def test_from_python(tmp_path):
     from shakedown.simulation.mix import Kind
 
     (tmp_path / "mix.toml").write_text(MIX)
-    read = lab.simulate_mix(tmp_path / "mix.toml", "storm:1s", clients=100)
-    made = lab.simulate_mix(
-        [Kind(SUITE, 3.0), Kind(QUANTUM, device="cortex-m4", bearer="nb-iot")], "storm:1s", clients=100
-    )
+    fleet = lab.Fleet(arrivals="storm:1s", clients=100)
+    read = lab.simulate_mix(tmp_path / "mix.toml", fleet)
+    made = lab.simulate_mix([Kind(SUITE, 3.0), Kind(QUANTUM, device="cortex-m4", bearer="nb-iot")], fleet)
     assert read == made
 
 
-@pytest.mark.parametrize("option", ["endpoints", "client_stack"])
-def test_from_python_takes_no_option_of_one_kind(option):
+def test_from_python_takes_no_fleet_of_an_experiment_and_one_server():
     from shakedown.simulation.mix import Kind
 
-    with pytest.raises(lab.InputError, match=f"there is no option {option}; accepted: ") as refused:
-        lab.simulate_mix([Kind(SUITE)], "storm:1s", **{option: None})
-    accepted = str(refused.value).partition("accepted: ")[2].split(", ")
-    assert {"clients", "bearer"} <= set(accepted)
-    assert not {"mix", "arrivals", option} & set(accepted)
+    for fleet in (lab.Fleet(endpoints=True), lab.Fleet(mix=Mix(name="x", kinds=()))):
+        with pytest.raises(lab.InputError, match="accepted: endpoints=True, or simulate_mix"):
+            lab.simulate_mix([Kind(SUITE)], fleet)
+    two = lab.ServerModel(["server", "phone"])
+    with pytest.raises(lab.InputError, match="the server's device is one of 2; accepted: one"):
+        lab.simulate_mix([Kind(SUITE)], server=two)
 
 
 @pytest.mark.parametrize(

@@ -277,10 +277,10 @@ def test_the_command_prints_the_same(shakedown):
 def test_the_function_takes_a_client(client):
     import shakedown
 
-    options = {"arrivals": "storm:1s", "clients": 400, "servers": 4, "balance": "hash"}
+    fleet = Fleet(arrivals="storm:1s", clients=400, servers=4, balance="hash")
     spread, serial = (
-        shakedown.simulate(SUITES[0], client=client, **options),
-        shakedown.simulate(SUITES[0], **options),
+        shakedown.simulate(SUITES[0], fleet, client=client),
+        shakedown.simulate(SUITES[0], fleet),
     )
     assert [builtins(row) for row in spread] == [builtins(row) for row in serial]
     with pytest.raises(InputError, match="client with endpoints; accepted"):

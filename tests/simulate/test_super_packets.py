@@ -38,7 +38,7 @@ offload = "a test-bed"
 def simulated(tmp_path, super_packets):
     path = tmp_path / "bed.toml"
     path.write_text(BED.format(super_packets=super_packets))
-    (row,) = lab.simulate(SUITE, "poisson:10/s", bearer=str(path), clients=8000, replications=1)
+    (row,) = lab.simulate(SUITE, lab.Fleet(clients=8000, replications=1), bearer=path)
     return row
 
 

@@ -22,7 +22,7 @@ SUITES = ("tls1.3/x25519/p256/server", "tls1.2/rsa/rsa2048/server", "tls1.2/ecdh
 def test_a_handshake_waits_once_a_flight(suite, load):
     priced = scenario(suite, traces=open_library())
     rate = load / priced.service_s.mean
-    (row,) = shakedown.simulate(suite, f"poisson:{rate:.6g}/s", clients=100_000)
+    (row,) = shakedown.simulate(suite, shakedown.Fleet(arrivals=f"poisson:{rate:.6g}/s", clients=100_000))
     wait, formulas = row.queue_wait_s, row.modelled
     assert row.utilisation.estimate == pytest.approx(load, rel=0.03)
     assert abs(wait.mean - formulas.flights_queue_wait_s) <= WIDER * wait.margin
@@ -34,7 +34,9 @@ def test_a_handshake_waits_once_a_flight(suite, load):
 
 def test_handshake_time_without_load_is_the_modelled_one():
     for bearer in ("lte", "nb-iot", "gprs"):
-        (row,) = shakedown.simulate(SUITES[0], "poisson:0.01/s", clients=20_000, bearer=bearer)
+        (row,) = shakedown.simulate(
+            SUITES[0], shakedown.Fleet(arrivals="poisson:0.01/s", clients=20_000), bearer=bearer
+        )
         simulated, modelled = row.ready_s.mean, row.modelled.ready_s
         assert simulated == pytest.approx(modelled, rel=0.03), bearer
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shakedown.errors import InputError
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+from shakedown.prediction.inputs import Costs
 from shakedown.prediction.library import opened
 from shakedown.schema.aka import AttachRun, LiveAttaches
 from shakedown.schema.arguments import checked, profile_name, several
-from shakedown.schema.options import options_of
+from shakedown.schema.options import MobileOptions
 from shakedown.simulation.attaches import DEFAULT_SUITE, Attaching, simulate_attaches
 from shakedown.simulation.attaches import attach_live as attached
 
@@ -18,30 +18,36 @@ from shakedown.simulation.attaches import attach_live as attached
 @checked
 def attach(
     suite: str | None = None,
+    attaching: Attaching = Attaching(),
     *,
     device: str | Path = DEFAULT_DEVICE,
     server_device: str | Path = DEFAULT_SERVER_DEVICE,
     bearer: str | Path = DEFAULT_BEARER,
-    traces: str | Path | None = None,
-    scale_from: str | Path | None = None,
+    costs: Costs = Costs(),
     samples: bool = False,
     progress: Callable[[int], None] | None = None,
-    **attaching: float,
 ) -> AttachRun:
     """Attaches mobiles by SSL-based AKA in virtual time; the same arguments give the same result.
 
-    `attaching` are the fields of `simulation.attaches.Attaching`: `attaches`, `mobiles`, `gap_s`, `roaming`,
-    `moves`, `background_per_s`, `workers`, `max_resumptions`, `max_age_s`, `seed` and others. Raises
-    `InputError`.
+    Args:
+        suite: what is negotiated; mutual, and with chains of two levels, whatever its short name says.
+        attaching: number and times of the attaches, and the policy of resumption.
+        device, server_device, bearer: a profile's name or path: of the mobiles, of the SGSNs, of the network.
+        costs: the recorded handshakes, and a device whose figures are scaled.
+        samples: keep each attach's times.
+        progress: called with the number of attaches done.
+
+    Raises:
+        InputError: for invalid arguments.
     """
     return simulate_attaches(
         DEFAULT_SUITE if suite is None else suite,
-        options_of(Attaching, attaching),
+        attaching,
         device=profile_name(device),
         server_device=profile_name(server_device),
         bearer=profile_name(bearer),
-        traces=opened(traces),
-        scale_from=profile_name(scale_from),
+        traces=opened(costs.traces),
+        scale_from=costs.stand_in,
         samples=samples,
         progress=progress,
     )
@@ -51,34 +57,26 @@ def attach(
 def attach_live(
     sgsns: str | Sequence[str],
     card: str | Path,
+    options: MobileOptions = MobileOptions(),
     *,
-    serving: str = "20801",
-    attaches: int = 1,
-    gap_s: float = 0.0,
-    timeout_s: float = 60.0,
-    data: str | None = None,
     samples: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> LiveAttaches:
     """Attaches to SGSNs over sockets (ADDR:PORT, in turn); each attach uses the identity and session of the
     previous one.
 
-    `card` is what `aka provision` wrote; `serving` the network of the SGSNs; `data` is sent under the derived
-    keys, and the SGSN returns it. Failed attaches are counted by cause. Raises `InputError`.
+    Args:
+        sgsns: one address, or several.
+        card: the file that `aka provision` wrote.
+        options: the network of the SGSNs, number and times of the attaches, and user data, which the SGSN
+            returns.
+        samples: keep each attach's times.
+        progress: called with the number of attaches done.
+
+    Failed attaches are counted by cause.
+
+    Raises:
+        InputError: for invalid arguments.
     """
-    if timeout_s <= 0.0:
-        raise InputError("timeout_s: 0; accepted: a time above 0")
-    found, _ = attached(
-        {
-            "sgsns": several(sgsns),
-            "serving": serving,
-            "card": Path(card),
-            "attaches": attaches,
-            "gap_s": gap_s,
-            "timeout_s": timeout_s,
-            "data": data,
-        },
-        samples=samples,
-        progress=progress or (lambda done: None),
-    )
+    found, _ = attached(several(sgsns), Path(card), options, samples=samples, progress=progress)
     return found

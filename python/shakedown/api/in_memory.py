@@ -12,12 +12,11 @@ from shakedown import native
 from shakedown.api.rows import one_or_rows
 from shakedown.errors import InputError, ShakedownError, did_you_mean, without_codes
 from shakedown.files.write import check_distinct, check_free, write
-from shakedown.native.scenario import HandshakeId, Options
+from shakedown.native.scenario import HandshakeId, MeasureOptions, Stacks
 from shakedown.native.suite_names import listed
 from shakedown.reporting.rows import Rows
 from shakedown.schema.arguments import checked
 from shakedown.schema.measured import Measurement
-from shakedown.schema.options import options_of
 from shakedown.schema.primitives import Timing
 
 NEW_KEY_LOG = "another name: a key log is never replaced, for it may hold secrets that other programs wrote"
@@ -30,14 +29,12 @@ def measure(
     /,
     repeat: int | None = None,
     *,
-    stack: str | None = None,
-    client_stack: str | None = None,
-    server_stack: str | None = None,
+    options: MeasureOptions = MeasureOptions(),
+    stack: str | Stacks | None = None,
     samples: bool = False,
     transfer_bytes: Sequence[int] = (),
     link: str = "open",
     progress: Callable[[int], None] | None = None,
-    **options: object,
 ) -> list[Measurement]:
     """Runs each suite's handshake `repeat` times in memory and measures what each part of it costs.
 
@@ -46,15 +43,14 @@ def measure(
     Args:
         suites: a suite's name, or a list of names and patterns; with user-supplied certificates the result's
             name is that of their keys.
-        repeat: handshakes; 30 where it is left out.
-        stack, client_stack, server_stack: which implementations run both sides, or one; the suite's usual
-        one. samples: keep every repetition's figure with the medians.
+        repeat: handshakes; default: those of `options`, which are 30.
+        options: seed, verification time, tickets, certificates and others.
+        stack: the implementation that runs both sides, or `Stacks` with one for each; default: the suite's
+            usual one.
+        samples: keep every repetition's figure with the medians.
         transfer_bytes: after the handshake, transfer as many bytes from server to client, each in turn.
         link: the link layer of a transfer: `open`, or `wep`, which encrypts every frame.
         progress: called with the number of repetitions done, of all suites together. Ctrl-C stops it.
-        **options: those of `shakedown.native.scenario.Options`: `seed`, `now`, `server_software`, `tickets`,
-            `profile`, files of certificates (`chain`, `key`, `ca`, `client_chain` …), `certificate_form`,
-            `private_curves`.
 
     Raises:
         InputError: for unknown names, options that exclude each other, and invalid certificates.
@@ -62,12 +58,12 @@ def measure(
         CoreError: from the core, if the handshake failed (`HandshakeFailed`) or cannot run here
             (`Unsupported`).
     """
-    given = {**options, **({} if repeat is None else {"repeat": repeat})}
-    chosen = options_of(Options, given).checked()
-    names = listed(suites)
+    given = options if repeat is None else msgspec.structs.replace(options, repeat=repeat)
+    chosen, names = given.checked(), listed(suites)
+    stacks = stack if isinstance(stack, Stacks) else Stacks(stack, stack)
     if chosen.user_supplied:
         names = [named_by_chain(suite, chosen)[0] for suite in names]
-    handshakes = [identity(suite, chosen, client_stack or stack, server_stack or stack) for suite in names]
+    handshakes = [identity(suite, chosen, stacks.client, stacks.server) for suite in names]
 
     def measured(number: int) -> Measurement:
         done_before = number * chosen.repeat
@@ -84,7 +80,7 @@ def measure(
 
 
 def identity(
-    suite: str, options: Options, client_stack: str | None = None, server_stack: str | None = None
+    suite: str, options: MeasureOptions, client_stack: str | None = None, server_stack: str | None = None
 ) -> HandshakeId:
     """The identity under which a suite is measured. Raises `InputError` for stacks that there are not."""
     for name in (client_stack, server_stack):
@@ -107,7 +103,7 @@ def check_stack(name: str) -> None:
         raise InputError(f'there is no stack "{name}"{hint}')
 
 
-def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
+def named_by_chain(suite: str, options: MeasureOptions) -> tuple[str, list[str]]:
     """The suite's name with the keys of user-supplied certificates, and remarks on them. Raises
     `InputError`.
     """
@@ -122,7 +118,7 @@ def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
 
 def measure_one(
     handshake: HandshakeId,
-    options: Options,
+    options: MeasureOptions,
     *,
     samples: bool = False,
     transfer_bytes: Sequence[int] = (),
@@ -147,15 +143,15 @@ def capture(
     path: str | Path,
     *,
     keylog: str | Path | None = None,
+    options: MeasureOptions = MeasureOptions(),
     replace: bool = False,
-    **options: object,
 ) -> None:
     """Writes one handshake of each suite into a capture, and their secrets into a key log.
 
     `options` are those of `measure`. Neither file may exist; the capture may, with `replace`. Raises
     `InputError`.
     """
-    chosen = options_of(Options, options).checked()
+    chosen = options.checked()
     names = [
         named_by_chain(suite, chosen)[0] if chosen.user_supplied else native.canonical(suite)
         for suite in listed(suites)
@@ -167,7 +163,7 @@ def write_capture(
     handshakes: Sequence[HandshakeId],
     path: Path,
     keylog: str | Path | None,
-    options: Options,
+    options: MeasureOptions,
     *,
     replace: bool,
 ) -> None:

@@ -197,7 +197,11 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
 
 def _with_example(error: click.UsageError, words: Sequence[str]) -> str:
     """The error of the arguments. If it does not state what is accepted, the help's example is added."""
-    line = error.format_message().removesuffix(".")
+    line = (error.message if isinstance(error, click.NoSuchOption) else error.format_message()).removesuffix(
+        "."
+    )
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        return f"{line}; did you mean {' or '.join(error.possibilities)}?"
     example = (_command(words).epilog or "").partition("Example: ")[2]
     if not example or "accepted" in line or "did you mean" in line.lower():
         return line

@@ -133,7 +133,9 @@ class Whole(click.IntRange):
         except click.BadParameter:
             text = str(value)
             least, most = (None if one is None else f"{int(one):,}" for one in (self.min, self.max))
-            accepted = f"{least} or more" if most is None else f"{least or 'up'} to {most}"
+            accepted = f"{least or 'up'} to {most}"
+            if most is None:
+                accepted = "digits alone, as 12" if least is None else f"{least} or more"
             wrong = "out of range" if text.strip().lstrip("+-").isdecimal() else "not a whole number"
             self.fail(f'"{text[:40]}" is {wrong}; accepted: {accepted}', param, ctx)
 
@@ -206,7 +208,7 @@ def command_of(
 def _option(one: Declared) -> click.Option:
     from msgspec import inspect as types
 
-    from shakedown.cli._scenario import Duration, Rate
+    from shakedown.cli._scenario import Charge, Duration, Rate
 
     name = one.name or one.key.replace("_", "-")
     more: dict[str, Any] = {"help": one.about, "metavar": one.metavar or None}
@@ -219,6 +221,8 @@ def _option(one: Declared) -> click.Option:
             more["default"] = None
     elif isinstance(inner, types.VarTupleType):
         more["multiple"] = True
+    elif one.form == "device":
+        more |= {"type": DEVICE, "metavar": one.metavar or "DEVICE"}
     elif one.form in ("file", "name or file", "server software"):
         more |= {"type": FILE, "metavar": one.metavar or "FILE"}
     elif one.form == "secret":
@@ -226,7 +230,7 @@ def _option(one: Declared) -> click.Option:
     elif isinstance(inner, types.FloatType) and one.form == "duration":
         more["type"] = Duration(inner.le, least_s=inner.ge)
     elif one.form:
-        more["type"] = {"time": Time, "share": Share, "rate": Rate}[one.form]()
+        more["type"] = {"time": Time, "share": Share, "rate": Rate, "charge": Charge}[one.form]()
     elif isinstance(inner, types.FloatType):
         more["type"] = float
     elif one.choices:
@@ -234,7 +238,7 @@ def _option(one: Declared) -> click.Option:
     elif isinstance(inner, types.IntType):
         bounds = inner.ge, inner.le
         more["metavar"] = one.metavar or "N"
-        more["type"] = int if bounds == (None, None) else Whole(*bounds)
+        more["type"] = Whole(*bounds)
     text = one.default_text
     if not text and isinstance(default, int | float | str) and not isinstance(default, bool):
         text = f"{default:g}s" if one.form == "duration" else str(default)

@@ -345,7 +345,9 @@ def _show_summary(found: SgsnSummary) -> None:
 
 
 @command.command(
-    "mobile", epilog="Example: shakedown aka mobile --sgsn 127.0.0.1:7001 --card operators/card-0.json"
+    "mobile",
+    epilog="Example: shakedown aka mobile --sgsn 127.0.0.1:7001 --card operators/card-0.json",
+    cls=command_of("schema.options.MobileOptions", before="samples"),
 )
 @click.option(
     "--sgsn",
@@ -355,42 +357,26 @@ def _show_summary(found: SgsnSummary) -> None:
     metavar="ADDR:PORT",
     help="The SGSN; if repeated, attaches alternate.",
 )
-@click.option(
-    "--serving", default="20801", show_default=True, metavar="NETWORK", help="The network of the SGSN."
-)
 @click.option("--card", required=True, type=_file, help="File that provision wrote.")
-@click.option(
-    "--attaches", type=Whole(1, 1_000_000), default=1, show_default=True, help="Number of attaches."
-)
-@click.option(
-    "--gap", "gap_s", type=Duration(), default="0s", show_default=True, help="Pause between two attaches."
-)
-@click.option(
-    "--timeout", "timeout_s", type=Duration(), default="60s", show_default=True, help="Timeout of one attach."
-)
-@click.option("--data", metavar="TEXT", help="User data to send under the derived keys; the SGSN returns it.")
 @click.option("--samples", is_flag=True, help="With --json: print the times of each attach.")
 @json_option
 @rows_options("attaches.ATTACHES")
 def mobile(
     sgsns: tuple[str, ...],
-    attaches: int,
-    timeout_s: float,
+    card: Path,
     samples: bool,
     as_json: bool,
     selection: Selection,
-    **given: Any,  # noqa: ANN401 - as the core takes them
+    **given: Any,  # noqa: ANN401 - fields of `MobileOptions`
 ) -> None:
     """Attach to an SGSN over a socket; each attach may resume the session of the last."""
-    if timeout_s <= 0.0:
-        raise InputError("--timeout: 0; accepted: a time above 0")
+    from shakedown.schema.options import MobileOptions, options_of
     from shakedown.simulation.attaches import attach_live
 
-    with progress_bar(attaches, "attaching") as update:
+    options = options_of(MobileOptions, given)
+    with progress_bar(options.attaches, "attaching") as update:
         found, reason = attach_live(
-            {"sgsns": list(sgsns), "attaches": attaches, "timeout_s": timeout_s, **given},
-            samples=samples,
-            progress=lambda done: update(done, "attaching"),
+            sgsns, card, options, samples=samples, progress=lambda done: update(done, "attaching")
         )
     if as_json:
         print_json([found])
@@ -398,7 +384,7 @@ def mobile(
         _show_live(found, selection)
     if reason is not None:
         failed = sum(found.failed.values())
-        raise click.ClickException(f"{failed} of {attaches} attaches failed; the first: {reason}")
+        raise click.ClickException(f"{failed} of {options.attaches} attaches failed; the first: {reason}")
 
 
 def _show_live(found: LiveAttaches, selection: Selection) -> None:

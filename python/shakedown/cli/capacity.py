@@ -109,14 +109,16 @@ def command(
         if given and not simulated:
             raise InputError(f"{name} goes with --simulated, which is missing")
     library = open_library(traces, note, server_software=server_software)
-    where: Any = {"device": [device], "server_device": [server_device], "bearer": [bearer]}
     if simulated:
         if rate is not None:
             raise InputError("--rate with --simulated; accepted: one of the two")
         from shakedown.profiles import places
         from shakedown.simulation.deployment import Site
 
-        sites = [Site(*place, workers, seed, library, scale_from) for place in places(**where)]
+        sites = [
+            Site(*place, workers, seed, library, scale_from)
+            for place in places([device], [server_device], [bearer])
+        ]
         rows = _simulated(
             suites,
             sites,
@@ -130,19 +132,20 @@ def command(
             note_without_setup(site.bearer for site in sites)
     else:
         from shakedown.prediction.capacity import capacity_rows
+        from shakedown.prediction.inputs import Costs, ServerModel
 
         calibrations = (
             [] if calibrate is None else list(_calibrated(suites, calibrate, workers, authorized_target))
         )
         rows = capacity_rows(
             suites,
-            **where,
             within_s=within,
             percentile=percentile,
-            server_workers=workers,
             rate_per_s=rate,
-            traces=library,
-            scale_from=scale_from,
+            device=[device],
+            bearer=[bearer],
+            server=ServerModel([server_device], workers),
+            costs=Costs(library, scale_from),
             calibrations=calibrations,
         )
     print_estimates(rows, selection, "Capacity", as_json=as_json)

@@ -8,38 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Group
+from shakedown.cli._options import FILE, Group, command_of
 from shakedown.cli._output import announce, echo, json_option, note, print_json, progress_bar, until_stopped
-from shakedown.cli._scenario import Duration, Rate
 
 if TYPE_CHECKING:
     from shakedown.schema.eap import Authentications, AuthenticationTimes, ServerTally
-
-MAX_TIMEOUT_S = 3600.0
-"""The longest wait for one answer; what is meant as a time-out is shorter."""
-
-_file = click.Path(path_type=Path)
 
 
 def _common(command: Callable[..., object]) -> Callable[..., object]:
     """Options of both ends."""
     for option in (
-        click.option(
-            "--fragment",
-            type=int,
-            metavar="BYTES",
-            help="TLS bytes in an EAP packet.  [default: 1398]",
-        ),
-        click.option(
-            "--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Password of archives and keys."
-        ),
-        click.option("--ca", type=_file, metavar="FILE", help="The root that this side trusts."),
-        click.option(
-            "--key", type=_file, metavar="FILE", help="Private key of --chain.  [default: in the same file]"
-        ),
-        click.option(
-            "--chain", type=_file, metavar="FILE", help="Chain that this side presents, leaf first."
-        ),
         click.option(
             "--suite", required=True, metavar="SUITE", help="Suite to negotiate; no other is accepted."
         ),
@@ -62,46 +40,18 @@ def command() -> None:
 
 @command.command(
     "peer",
+    cls=command_of("schema.options.EapOptions", before="as_json"),
     epilog="Example: shakedown eap peer --server 127.0.0.1:1812 --secret s3cret --suite tls1.3/x25519",
 )
 @click.option("--server", required=True, metavar="ADDR:PORT", help="The RADIUS server.")
 @_common
-@click.option(
-    "--identity",
-    default="anonymous@shakedown.test",
-    show_default=True,
-    help="Identity that is sent unencrypted.",
-)
-@click.option("--count", type=int, default=1, show_default=True, help="Number of authentications.")
-@click.option(
-    "--rate",
-    "rate_per_s",
-    type=Rate(),
-    help="New authentications per second, in an open loop: 300/s.  [default: one after the other]",
-)
-@click.option(
-    "--in-flight", type=int, help="Limit of authentications in progress.  [default: 1; with --rate 16384]"
-)
-@click.option("--resume", is_flag=True, help="Resume the session of a first, uncounted authentication.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=Duration(MAX_TIMEOUT_S),
-    default="10s",
-    show_default=True,
-    help="Timeout of a request.",
-)
 @json_option
 def peer(
     server: str,
-    identity: str,
-    count: int,
-    rate_per_s: float | None,
-    in_flight: int | None,
-    resume: bool,
-    timeout_s: float,
+    secret: str,
+    suite: str,
     as_json: bool,
-    **common: Any,  # noqa: ANN401 - options of both ends
+    **given: Any,  # noqa: ANN401 - fields of `EapOptions`
 ) -> None:
     """Authenticate against a RADIUS server, once or at a rate.
 
@@ -109,21 +59,13 @@ def peer(
     machine.
     """
     from shakedown import native
-    from shakedown.errors import InputError
     from shakedown.native import eap
+    from shakedown.schema.options import EapOptions, options_of
 
-    if rate_per_s is not None and rate_per_s <= 0:
-        raise InputError("a rate of 0 starts nothing; accepted: a rate above 0, as 300/s")
-    with progress_bar(count, "authenticating") as update:
+    options = options_of(EapOptions, given)
+    with progress_bar(options.count, "authenticating") as update:
         found, failure = eap.peer(
-            {"address": server, **common},
-            identity=identity,
-            count=count,
-            rate_per_s=rate_per_s,
-            in_flight=in_flight,
-            resume=resume,
-            timeout_s=timeout_s,
-            progress=lambda done: update(done, "authenticating"),
+            server, secret, suite, options, progress=lambda done: update(done, "authenticating")
         )
     for remark in native.take_notices():
         note(remark)
@@ -131,17 +73,22 @@ def peer(
         print_json([found])
     else:
         _show(found)
-    if found.completed > found.resumed and (resume or found.suite.endswith(("/resumed", "/ticket"))):
+    if found.completed > found.resumed and (options.resume or found.suite.endswith(("/resumed", "/ticket"))):
         note(
             f"{found.completed - found.resumed} of {found.completed} authentications did not resume a session"
         )
     if failure is not None:
         failed = sum(found.failed.values())
-        raise click.ClickException(f"{failed} of {count} authentications failed; the first: {failure}")
+        raise click.ClickException(
+            f"{failed} of {options.count} authentications failed; the first: {failure}"
+        )
 
 
 @command.command(
     "serve",
+    cls=command_of(
+        "schema.options.EapOptions", before="no_resume", only=("chain", "key", "ca", "password", "fragment")
+    ),
     epilog="Example: shakedown eap serve --listen 127.0.0.1:1812 --secret s3cret --suite tls1.3/x25519",
     short_help="Serve supplicants until SIGTERM or Ctrl-C.",
 )

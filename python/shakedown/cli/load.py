@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 def command(
     target: str,
     suite: str | None,
-    duration_s: float,
-    trace_count: int | None,
-    traces_out: Path | None,
     cluster: Where,
     force: bool,
     as_json: bool,
@@ -59,30 +56,22 @@ def command(
     from shakedown.errors import ShakedownError
     from shakedown.files.write import check_free
     from shakedown.live.load_test import UnwrittenTracesError, load
+    from shakedown.schema.options import LoadOptions, options_of
 
-    if traces_out is not None:
-        check_free(traces_out, force)
+    options = options_of(LoadOptions, given)
+    if options.traces_out is not None:
+        check_free(Path(options.traces_out), force)
     # Told while workers are still there: their end takes a moment, in which Ctrl-C costs no figures.
     with stopped_like_interrupted(), _generators(cluster) as generators:
         unwritten: UnwrittenTracesError | None = None
-        with _live_view(duration_s) as update:
+        with _live_view(options.duration_s) as update:
             try:
-                run = load(
-                    target,
-                    suite,
-                    duration_s=duration_s,
-                    trace_count=trace_count,
-                    traces_out=traces_out,
-                    replace=force,
-                    generators=generators,
-                    progress=update,
-                    **given,
-                )
+                run = load(target, suite, options, replace=force, generators=generators, progress=update)
             except UnwrittenTracesError as error:
                 # The run is not lost with them.
                 unwritten, run = error, error.run
         _show(run, selection, as_json=as_json)
-        _warn(run, trace_count)
+        _warn(run, options.trace_count)
         if unwritten is not None:
             raise unwritten
         if run.interrupted:

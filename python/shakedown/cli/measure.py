@@ -22,7 +22,7 @@ from shakedown.cli._output import (
 )
 
 if TYPE_CHECKING:
-    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.native.scenario import HandshakeId, MeasureOptions
     from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.measured import Measurement
 
@@ -44,7 +44,7 @@ def _by_message(messages: bool | None, selection: Selection) -> bool:
 
 @click.command(
     "measure",
-    cls=command_of("native.scenario.Options", before="stack", without=("client_password",)),
+    cls=command_of("native.scenario.MeasureOptions", before="stack", without=("client_password",)),
     epilog="Example: shakedown measure tls1.3/x25519/p256/server",
 )
 @suites_argument
@@ -116,7 +116,7 @@ def command(
     from shakedown import native
     from shakedown.api import in_memory
     from shakedown.files.write import check_distinct, check_free
-    from shakedown.native.scenario import Options
+    from shakedown.native.scenario import MeasureOptions
     from shakedown.reporting.columns.measured import repetitions
     from shakedown.schema.options import options_of
 
@@ -131,7 +131,7 @@ def command(
     names = [native.canonical(suite) for suite in suites]
     if any(options[name] for name in WTLS_ONLY) and not all(name.startswith("wtls/") for name in names):
         raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")
-    given = options_of(Options, options)
+    given = options_of(MeasureOptions, options)
     check_distinct([pcap, keylog], given.files())
     alone = given.unpaired()
     if alone is not None:
@@ -154,7 +154,7 @@ def command(
         return
     measured: list[Measurement] = []
 
-    def measured_with(one: HandshakeId, options: Options, tell: Callable[[int], None]) -> Measurement:
+    def measured_with(one: HandshakeId, options: MeasureOptions, tell: Callable[[int], None]) -> Measurement:
         return in_memory.measure_one(
             one,
             options,
@@ -193,7 +193,7 @@ def command(
         note(f"capture: {pcap}")
 
 
-def _measure_on_request(handshakes: list[HandshakeId], options: Options) -> None:
+def _measure_on_request(handshakes: list[HandshakeId], options: MeasureOptions) -> None:
     """Measures for each line of standard input, and prints a line of JSON: what `compare` runs in turn.
 
     The line `times` asks for no counts of instructions.
@@ -213,7 +213,7 @@ def _measure_on_request(handshakes: list[HandshakeId], options: Options) -> None
         options = replace(options, counter=None)
 
 
-def _named_by_chain(name: str, options: Options) -> str:
+def _named_by_chain(name: str, options: MeasureOptions) -> str:
     """The suite's name with the keys of the user's certificates."""
     from shakedown.api.in_memory import named_by_chain
 

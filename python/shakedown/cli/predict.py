@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import suites_argument
+from shakedown.cli._options import command_of, suites_argument
 from shakedown.cli._output import json_option, note, print_estimates, rows_options
-from shakedown.cli._scenario import Charge, Duration, Rate, note_without_setup, scenario_options
-from shakedown.prediction.literature import LITERATURE
+from shakedown.cli._scenario import Rate, note_without_setup, scenario_options
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Selection
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "predict",
+    cls=command_of("schema.options.PredictionOptions", before="as_json"),
     epilog="Example: shakedown predict tls1.3/x25519/p256/server --device cortex-m4 --bearer nb-iot",
 )
 @suites_argument
@@ -30,38 +30,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="Arrival rate of handshakes: 300/s, 20/min.",
 )
-@click.option(
-    "--model", metavar="NAME", default="default", show_default=True, help=f"default, {', '.join(LITERATURE)}."
-)
-@click.option(
-    "--carrier",
-    type=click.Choice(["bare", "eap"]),
-    default="bare",
-    show_default=True,
-    help="Transport: the suite's own (bare), or EAP-TLS over RADIUS.",
-)
-@click.option(
-    "--fragment",
-    "fragment_bytes",
-    type=int,
-    metavar="BYTES",
-    help="TLS bytes in an EAP packet.  [default: 1398]",
-)
-@click.option(
-    "--radius-hop",
-    "radius_hop_s",
-    type=Duration(),
-    metavar="TIME",
-    help="Round-trip time between access point and RADIUS server.  [default: 5ms, assumed]",
-)
-@click.option(
-    "--battery",
-    "battery_j",
-    type=Charge(),
-    metavar="CHARGE",
-    help="The client's battery (9000J, 2.5Wh, 230mAh@3V): print handshakes per charge.",
-)
-@click.option("--from-idle", is_flag=True, help="The radio is idle at first and has to be set up.")
 @json_option
 @rows_options("modelled.PREDICTIONS")
 def command(
@@ -73,11 +41,10 @@ def command(
     traces: Path | None,
     server_software: str | None,
     rate_per_s: float,
-    model: str,
-    carrier: str,
+    scale_from: str | None,
     as_json: bool,
     selection: Selection,
-    **given: Any,  # noqa: ANN401 - as `predict_rows` takes them
+    **given: Any,  # noqa: ANN401 - fields of `PredictionOptions`
 ) -> None:
     """Predict what handshakes cost on other devices and networks, from recordings and profiles.
 
@@ -85,22 +52,23 @@ def command(
     figures without a credible estimate are omitted and listed. --json names each with its method and
     range. "shakedown devices" and "shakedown bearers" list the profiles.
     """
+    from shakedown.prediction.inputs import Costs, ServerModel
     from shakedown.prediction.library import open_library
     from shakedown.prediction.predict import predict_rows
     from shakedown.profiles import places
+    from shakedown.schema.options import PredictionOptions, options_of
 
+    options = options_of(PredictionOptions, given)
+    library = open_library(traces, note, server_software=server_software)
     rows = predict_rows(
         suites,
         device=[device],
-        server_device=[server_device],
         bearer=[bearer],
         rate_per_s=rate_per_s,
-        model=model,
-        server_workers=workers,
-        traces=open_library(traces, note, server_software=server_software),
-        carrier=carrier,
-        **given,
+        server=ServerModel([server_device], workers),
+        costs=Costs(library, scale_from),
+        options=options,
     )
-    if given["from_idle"]:
+    if options.from_idle:
         note_without_setup(network for *_, network in places([device], [server_device], [bearer]))
     print_estimates(rows, selection, "Prediction", as_json=as_json)

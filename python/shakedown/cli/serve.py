@@ -63,24 +63,23 @@ def command(
     from shakedown import native
     from shakedown.files.write import check_distinct, check_free, write
     from shakedown.native import serving
-    from shakedown.native.scenario import Options
-    from shakedown.schema.options import options_of
+    from shakedown.native.scenario import MeasureOptions
+    from shakedown.schema.options import ServerOptions, options_of
 
     for file in (ca_out, traces_out):
         if file is not None:
             check_free(file, force)
     check_distinct([ca_out, traces_out], [chain, key, ca, client_ca])
     options = options_of(
-        Options, {"chain": chain, "key": key, "ca": ca, "password": password, "tickets": tickets}
+        MeasureOptions, {"chain": chain, "key": key, "ca": ca, "password": password, "tickets": tickets}
     )
+    settings = options_of(ServerOptions, {"client_ca": client_ca, "traces_out": traces_out, **given})
     server = serving.start(
         suites,
         listen,
+        settings=settings,
         options=options,
-        client_ca=client_ca,
-        traces_out=traces_out,
         replace=force,
-        **given,
     )
     for remark in native.take_notices():
         note(remark)

@@ -23,7 +23,7 @@ from shakedown.cli._scenario import note_without_setup, scenario_options
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
-    from shakedown.native.scenario import Fleet
+    from shakedown.native.scenario import Fleet, Stacks
     from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.simulated import FailedSimulation, Simulated
     from shakedown.simulation.deployment import Site
@@ -103,9 +103,10 @@ def command(
     --processes and --scheduler distribute one fleet over processes and machines: by replications, and a storm
     by servers that share no client (--balance hash, or cell with --cells). The figures are the same.
     """
-    from shakedown.native.scenario import Fleet
+    from shakedown.native.scenario import Fleet, Stacks
     from shakedown.prediction.library import open_library
     from shakedown.profiles import places
+    from shakedown.schema.options import options_of
     from shakedown.simulation.deployment import Site
 
     if bool(suites) == (mix is not None):
@@ -118,7 +119,7 @@ def command(
     ):
         if chosen is not None and not endpoints:
             raise InputError(f"{name} goes with --endpoints, which is missing")
-    fleet = Fleet(**{name: value for name, value in given.items() if value is not None})
+    fleet = options_of(Fleet, given)
     library = open_library(traces, note, server_software=server_software)
     sites = [
         Site(*place, workers, seed, library, scale_from)
@@ -130,7 +131,7 @@ def command(
         raise InputError(
             "--endpoints with --processes or --scheduler; accepted with these: replayed handshakes"
         )
-    engines = (client_stack or stack, server_stack or stack) if endpoints else None
+    engines = Stacks(client_stack or stack, server_stack or stack) if endpoints else None
     with pool_of(cluster) as pool:
         if mix is not None:
             _simulate_mix(mix, fleet, sites[0], selection, pool, as_json=as_json)
@@ -141,14 +142,14 @@ def command(
 def _simulate_suites(
     suites: tuple[str, ...],
     fleet: Fleet,
-    engines: tuple[str | None, str | None] | None,
+    engines: Stacks | None,
     sites: list[Site],
     selection: Selection,
     pool: Pool | None,
     *,
     as_json: bool,
 ) -> None:
-    from shakedown.simulation.simulate import Stacks, simulate
+    from shakedown.simulation.simulate import simulate
 
     rows: list[Simulated | FailedSimulation] = []
     with progress_bar(1000 * len(suites) * len(sites), "simulating") as update:
@@ -161,8 +162,7 @@ def _simulate_suites(
                 number = first * len(suites) + numbers.setdefault(label, len(numbers))
                 update(1000 * number + 1000 * done // max(total, 1), label)
 
-            stacks = None if engines is None else Stacks(*engines)
-            rows += simulate(suites, fleet, site, endpoints=stacks, pool=pool, progress=advance)
+            rows += simulate(suites, fleet, site, endpoints=engines, pool=pool, progress=advance)
     if fleet.from_idle:
         note_without_setup(site.bearer for site in sites)
     if as_json:

@@ -14,7 +14,7 @@ from shakedown.native.scenario import (
     DEFAULT_DEVICE,
     DEFAULT_SERVER_DEVICE,
     HandshakeId,
-    Options,
+    MeasureOptions,
 )
 from shakedown.schema.base import SIDES, Bounds, convert
 from shakedown.schema.budget import Budget, BudgetFile, CheckedLimit
@@ -123,7 +123,7 @@ def _measured(budget: Budget, counted: bool) -> Measurement | str:
     )
     try:
         return native.measure(
-            handshake, Options(counter="instructions" if counted else None).issuing(handshake.suite)
+            handshake, MeasureOptions(counter="instructions" if counted else None).issuing(handshake.suite)
         )
     except Exception as error:
         if isinstance(error, InputError) or not (
@@ -152,13 +152,14 @@ def measured_figures(measured: Measurement) -> dict[str, float | str]:
 
 def _predicted(budget: Budget) -> Iterator[tuple[str, float | str]]:
     from shakedown.prediction.capacity import capacity_rows
+    from shakedown.prediction.inputs import ServerModel
     from shakedown.prediction.predict import predict_rows
     from shakedown.schema.predictions import Capacity, Prediction
 
     where: Any = {
         "device": budget.device or DEFAULT_DEVICE,
         "bearer": budget.bearer or DEFAULT_BEARER,
-        "server_device": budget.server_device or DEFAULT_SERVER_DEVICE,
+        "server": ServerModel(device=budget.server_device or DEFAULT_SERVER_DEVICE),
     }
     if budget.ready_s is not None or budget.energy_j is not None:
         one = convert(predict_rows(budget.suite, **where)[0], Prediction)

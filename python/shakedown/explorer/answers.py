@@ -13,11 +13,14 @@ import numpy as np
 
 from shakedown.explorer.question import Question
 from shakedown.models.distribution import Distribution
+from shakedown.native.scenario import Fleet
+from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.network import replays
 from shakedown.prediction.predict import predict_rows, resumption
 from shakedown.prediction.scenario import Scenario, scenario
 from shakedown.schema.base import SIDES, opposite
+from shakedown.schema.options import PredictionOptions
 
 SHARES = np.concatenate([np.linspace(0.005, 0.985, 99), [0.99, 0.995, 0.999]])
 """Where a curve of percentiles is drawn."""
@@ -80,12 +83,11 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         rows = predict_rows(
             asked.suites,
             device=asked.device,
-            server_device=asked.server_device,
             bearer=asked.network,
-            from_idle=asked.from_idle,
             rate_per_s=asked.rate_per_s,
-            server_workers=asked.server_workers,
-            traces=library,
+            server=ServerModel(asked.server_device, asked.server_workers),
+            costs=Costs(library),
+            options=PredictionOptions(from_idle=asked.from_idle),
         )
         found = [None if "error" in row else _scenario(row["suite"], asked, library) for row in rows]
         ready = [None if one is None else _ready(one, question) for one in found]
@@ -191,18 +193,18 @@ def simulated(question: Question, replications: int) -> list[dict[str, Any]]:
 
     rows = simulate(
         list(question.suites),
-        question.arrivals,
-        clients=question.clients * replications,
+        Fleet(
+            arrivals=question.arrivals,
+            clients=question.clients * replications,
+            replications=replications,
+            resumption=question.resumption,
+            cells=question.cells,
+            from_idle=question.from_idle,
+        ),
         device=question.device,
-        server_device=question.server_device,
         bearer=question.network,
-        server_workers=question.server_workers,
+        server=ServerModel(question.server_device, question.server_workers, question.server_software),
         seed=question.seed,
-        resumption=question.resumption,
-        cells=question.cells,
-        server_software=question.server_software,
-        from_idle=question.from_idle,
-        replications=replications,
     )
     found: list[dict[str, Any]] = msgspec.to_builtins(rows)
     return found

@@ -89,17 +89,29 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def python(self) -> str:
         """The calls that return the same figures."""
-        place = f'device="{self.device}", server_device="{self.server_device}", bearer="{self.network}"'
-        place += f", server_workers={self.server_workers}, from_idle={self.from_idle}"
-        place += f', server_software="{self.server_software}"'
-        return (
-            "import shakedown\n\n"
-            f"suites = {list(self.suites)!r}\n"
-            f"predicted = shakedown.predict(suites, {place}, rate_per_s={self.rate_per_s:g})\n"
-            f'simulated = shakedown.simulate(suites, "{self.arrivals}", clients={self.clients}, {place},\n'
-            f"                               resumption={self.resumption:g}, cells={self.cells},\n"
-            f"                               seed={self.seed})\n"
-        )
+        place = f'device="{self.device}", bearer="{self.network}", server=server'
+        fleet = f'arrivals="{self.arrivals}", clients={self.clients}'
+        fleet += f", resumption={self.resumption:g}" if self.resumption else ""
+        fleet += f", cells={self.cells}" if self.cells else ""
+        predict = f"suites, {place}"
+        predict += f", rate_per_s={self.rate_per_s:g}" if self.rate_per_s else ""
+        lines = [
+            "import shakedown",
+            "",
+            f"suites = {list(self.suites)!r}",
+            f'server = shakedown.ServerModel("{self.server_device}", workers={self.server_workers}, '
+            f'software="{self.server_software}")',
+        ]
+        if self.from_idle:
+            fleet += ", from_idle=True"
+            predict += ", options=idle"
+            lines.append("idle = shakedown.PredictionOptions(from_idle=True)")
+        lines += [
+            f"predicted = shakedown.predict({predict})",
+            f"fleet = shakedown.Fleet({fleet})",
+            f"simulated = shakedown.simulate(suites, fleet, {place}, seed={self.seed})",
+        ]
+        return "\n".join(lines) + "\n"
 
 
 def asked(query: Mapping[str, Sequence[str]]) -> Question:

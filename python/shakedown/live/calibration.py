@@ -20,6 +20,7 @@ from shakedown.prediction.cpu_contention import MAX_STEAL, Watch, each_shared
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.schema.arguments import checked
 from shakedown.schema.live import LoadRun
+from shakedown.schema.options import LoadOptions
 from shakedown.schema.predictions import Calibration, MeasuredTime
 
 if TYPE_CHECKING:
@@ -218,9 +219,7 @@ def _measured(times_s: Sequence[float], spread: float, beside: float) -> Measure
 def _load(target: str, suite: str, clients: int, seconds: float, authorized_target: str | None) -> LoadRun:
     from shakedown.live.load_test import load
 
-    run = load(
-        target,
-        suite,
+    options = LoadOptions(
         arrivals="closed",
         clients=clients,
         duration_s=seconds,
@@ -228,6 +227,7 @@ def _load(target: str, suite: str, clients: int, seconds: float, authorized_targ
         authorized_target=authorized_target,
         rate_cap=authorized_target is None,
     )
+    run = load(target, suite, options)
     if run.interrupted:
         raise KeyboardInterrupt
     if run.failed or not run.completed:

@@ -17,7 +17,7 @@ from shakedown.schema.arguments import check
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.native.scenario import HandshakeId, MeasureOptions
     from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
     from shakedown.schema.measured import Machine, Measurement, Transfer
     from shakedown.schema.primitives import Timing
@@ -142,7 +142,7 @@ def build() -> Build:
 
 
 def measure(
-    handshake: HandshakeId, options: Options, progress: Callable[[int], None] | None = None
+    handshake: HandshakeId, options: MeasureOptions, progress: Callable[[int], None] | None = None
 ) -> Measurement:
     """Runs a suite's handshake in memory and measures each part of it.
 
@@ -185,7 +185,7 @@ def take_notices() -> list[str]:
 
 
 def capture(
-    handshakes: Sequence[HandshakeId], path: str | Path, *, keylog: str | Path | None, options: Options
+    handshakes: Sequence[HandshakeId], path: str | Path, *, keylog: str | Path | None, options: MeasureOptions
 ) -> None:
     """Writes one handshake of each suite into a capture, and their secrets into a key log.
 
@@ -234,7 +234,7 @@ def device_profile(timed: Sequence[Timing], *, name: str, date: str, title: str 
 
 
 def transfers(
-    handshake: HandshakeId, sizes_bytes: Sequence[int], *, link: str, options: Options
+    handshake: HandshakeId, sizes_bytes: Sequence[int], *, link: str, options: MeasureOptions
 ) -> list[Transfer]:
     """Bulk data after the handshake: for each size, both sides' time (us) and the bytes on the link.
 
@@ -261,7 +261,7 @@ def paths_as_text(options: Mapping[str, object]) -> dict[str, object]:
     return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
 
 
-def named_by_chain(suite: str, options: Options) -> tuple[str, list[str]]:
+def named_by_chain(suite: str, options: MeasureOptions) -> tuple[str, list[str]]:
     """The suite's name with the keys of user-supplied certificates, and remarks on them.
 
     Raises `NoUseError` if the suite cannot use them, `InputError` if they are invalid.
@@ -323,9 +323,9 @@ def complaints(suite: str) -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
-def chosen_options(options: Options, handshake: HandshakeId | None) -> dict[str, object] | None:
+def chosen_options(options: MeasureOptions, handshake: HandshakeId | None) -> dict[str, object] | None:
     """The options that were given, as the core takes them; None where there are none."""
-    apart = ("repeat", "counter", "server_software")  # this and its tickets: `Options.issuing`
+    apart = ("repeat", "counter", "server_software")  # this and its tickets: `MeasureOptions.issuing`
     given: dict[str, object] = {key: value for key, value in options.given().items() if key not in apart}
     if handshake is not None:
         stacks = {"client_stack": handshake.client_stack, "server_stack": handshake.server_stack}

@@ -5,42 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from shakedown.errors import InputError
 from shakedown.native import complaints, extension, paths_as_text
 from shakedown.schema import convert
 from shakedown.schema.eap import Authentications, ServerTally
+from shakedown.schema.options import EapOptions
 
 
 def peer(
-    options: Mapping[str, object],
+    server: str,
+    secret: str,
+    suite: str,
+    options: EapOptions,
     *,
-    identity: str,
-    count: int,
-    rate_per_s: float | None,
-    in_flight: int | None,
-    resume: bool,
-    timeout_s: float,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Authentications, str | None]:
     """Authenticates against a RADIUS server; what came of it, and the first failure in a line.
 
-    `options` holds address, secret and suite, and may hold chain, key, ca, password and fragment (bytes).
     Raises `InputError`.
     """
+    if options.rate_per_s is not None and options.rate_per_s <= 0:
+        raise InputError("a rate of 0 starts nothing; accepted: a rate above 0, as 300/s")
     core = extension()
-    suite = str(options["suite"])
+    side = {name: getattr(options, name) for name in ("chain", "key", "ca", "password", "fragment")}
     with complaints(suite):
         found = core.eap_peer(
-            paths_as_text(options),
-            count=count,
-            rate_per_s=rate_per_s,
-            identity=identity,
-            max_in_flight=in_flight,
-            resume=resume,
-            timeout_s=timeout_s,
+            paths_as_text({"address": server, "secret": secret, "suite": suite, **side}),
+            count=options.count,
+            rate_per_s=options.rate_per_s,
+            identity=options.identity,
+            max_in_flight=options.in_flight,
+            resume=options.resume,
+            timeout_s=options.timeout_s,
             progress=progress,
         )
     failure = found.pop("first_failure")
-    found |= {"kind": "live", "server": options["address"]}
+    found |= {"kind": "live", "server": server}
     return convert(found, Authentications), failure
 
 

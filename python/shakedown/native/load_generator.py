@@ -10,7 +10,7 @@ from shakedown.schema import convert
 from shakedown.schema.live import LoadOutcome, LoadProgress
 
 if TYPE_CHECKING:
-    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.native.scenario import HandshakeId, MeasureOptions
 
 
 def load(
@@ -72,7 +72,7 @@ def connection_plans() -> list[tuple[str, int, str]]:
 
 
 def connection_served(
-    handshake: HandshakeId, options: Options, seconds: float, processors: Sequence[int]
+    handshake: HandshakeId, options: MeasureOptions, seconds: float, processors: Sequence[int]
 ) -> dict[str, float]:
     """CPU time per connection: `server_us` of a server on the first processor, `client_us` on the last."""
     core = release_build()

@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from shakedown.errors import InputError
+from shakedown.schema.arguments import check, check_fields
 from shakedown.schema.base import SIDES, Carrier, Kind, Object, Side
+from shakedown.schema.options import FileName, OptionGroup
 
 DEFAULT_REPEAT = 30
 DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, DEFAULT_BEARER = "phone", "server", "lte"
+DEFAULT_ARRIVALS = "poisson:10/s"
 
 WITH_CHAIN = {"chain": ("key", "ca"), "client_chain": ("client_key", "client_ca", "client_password")}
 """Each side's chain among the options, and the options that need it."""
 
 
-class Options(Object, frozen=True, kw_only=True):
+class MeasureOptions(OptionGroup, frozen=True, kw_only=True):
     """The options of `measure`, defined once.
 
     The command line, experiment files and the Python API derive their options from it. A new option is a
@@ -36,32 +40,20 @@ class Options(Object, frozen=True, kw_only=True):
     counter: Literal["instructions"] | None = None
     now: int | None = None
     tickets: int | None = None
-    server_software: str | None = None
+    server_software: FileName | None = None
     carrier: Literal["bare", "eap"] | None = None
     fragment: int | None = None
-    profile: str | None = None
+    profile: FileName | None = None
     certificate_form: Literal["wtls", "x509"] | None = None
     private_curves: bool = False
-    chain: str | None = None
-    key: str | None = None
-    ca: str | None = None
-    client_chain: str | None = None
-    client_key: str | None = None
-    client_ca: str | None = None
+    chain: FileName | None = None
+    key: FileName | None = None
+    ca: FileName | None = None
+    client_chain: FileName | None = None
+    client_key: FileName | None = None
+    client_ca: FileName | None = None
     password: str | None = None
     client_password: str | None = None
-
-    def __repr__(self) -> str:
-        given = {key: "…" if "password" in key else value for key, value in self.given().items()}
-        return f"Options({', '.join(f'{key}={value!r}' for key, value in given.items())})"
-
-    def given(self) -> dict[str, Any]:
-        """The options that differ from their defaults."""
-        return {
-            field.name: value
-            for field in msgspec.structs.fields(self)
-            if (value := getattr(self, field.name)) != field.default
-        }
 
     @property
     def user_supplied(self) -> tuple[Side, ...]:
@@ -81,18 +73,18 @@ class Options(Object, frozen=True, kw_only=True):
                     return other, chain
         return None
 
-    def issuing(self, suite: str) -> Options:
+    def issuing(self, suite: str) -> MeasureOptions:
         """The options for a suite, with the number of TLS 1.3 tickets that the server's software issues."""
         from shakedown.profiles.registry import load_software
         from shakedown.profiles.software import DEFAULT_SOFTWARE
 
-        software = load_software(self.server_software or DEFAULT_SOFTWARE)
+        software = load_software(str(self.server_software or DEFAULT_SOFTWARE))
         if self.tickets is not None or not suite.startswith("tls1.3/") or self.carrier == "eap":
             return self
         tickets = software.tickets_of(resumption="/resumed" in suite)
         return msgspec.structs.replace(self, tickets=tickets)
 
-    def checked(self) -> Options:
+    def checked(self) -> MeasureOptions:
         """The validated options, with the verification time.
 
         User-supplied certificates are validated at the present time, generated ones on a fixed day. Raises
@@ -104,6 +96,18 @@ class Options(Object, frozen=True, kw_only=True):
         if self.now is None and self.user_supplied:
             return msgspec.structs.replace(self, now=int(time.time()))
         return self
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """The stacks of both sides; None: the suite's usual ones."""
+
+    client: str | None = None
+    server: str | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the names' types."""
+        check_fields(vars(self), Stacks)
 
 
 class HandshakeId(Object, frozen=True, kw_only=True):
@@ -153,10 +157,11 @@ class Mix(Object, frozen=True, kw_only=True):
     kinds: tuple[ClientKind, ...]
 
 
-class Fleet(Object, frozen=True, kw_only=True):
+class Fleet(OptionGroup, frozen=True, kw_only=True):
     """A fleet of clients in virtual time: arrivals, timeouts, retries, and service.
 
-    The syntax of `arrivals` is documented in `shakedown.simulation.arrivals`. None stands for a default.
+    `arrivals` is `poisson:50/s`, `deterministic:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff`,
+    `file:PATH` or another one of `shakedown.simulation.arrivals`. None stands for a default.
     `retry`: pauses between attempts, as `shakedown.simulation.retry` reads them. `servers`: how many, each
     with the workers and limits; `balance`: which of them a connection goes to. `admission`: connections that
     each begins in a time, as `shakedown.simulation.admission` reads it; `autoscale`: when servers start and
@@ -164,12 +169,12 @@ class Fleet(Object, frozen=True, kw_only=True):
     client's connections, as `shakedown.simulation.sessions` reads it, from which `resumption` follows.
     `records`: what clients send after their handshakes, as `shakedown.simulation.records` reads it.
     `precision` and `max_events`: how long a steady load is simulated, where `clients` does not say it.
-    `endpoints`: protocol stacks run in virtual time instead of a replay. `mix`: clients of several kinds
-    instead of one. `cells`: over which the clients are spread; None: each client has its own link.
-    `clients_per_cell`: how many of them share one, from which `cells` follows.
+    `cells`: over which the clients are spread; None: each client has its own link.
+    `clients_per_cell`: how many of them share one, from which `cells` follows. In experiments, `endpoints`:
+    protocol stacks run in virtual time instead of a replay; `mix`: clients of several kinds instead of one.
     """
 
-    arrivals: str
+    arrivals: str = DEFAULT_ARRIVALS
     clients: int | None = None
     timeout_s: float | None = None
     retries: int | None = None
@@ -192,6 +197,11 @@ class Fleet(Object, frozen=True, kw_only=True):
     mix: Mix | None = None
     cells: int | None = None
     clients_per_cell: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check("arrivals", self.arrivals, "str")
+        super().__post_init__()
 
 
 class Live(Object, frozen=True, kw_only=True):
@@ -232,7 +242,7 @@ class Scenario(Object, frozen=True, kw_only=True):
 
     kind: Kind
     handshake: HandshakeId | None = None
-    options: Options = Options()
+    options: MeasureOptions = MeasureOptions()
     device: str | None = None
     server_device: str | None = None
     bearer: str | None = None

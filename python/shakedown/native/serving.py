@@ -12,13 +12,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.errors import InputError
+from shakedown.native.scenario import MeasureOptions
 from shakedown.schema.arguments import checked
+from shakedown.schema.options import ServerOptions
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from shakedown.native.scenario import Options
     from shakedown.schema.serving import Serving
 
 MAX_PORT = 65_535
@@ -152,27 +153,24 @@ def start(
     listen: str,
     *,
     stack: str | None = None,
-    options: Options | None = None,
+    settings: ServerOptions = ServerOptions(),
+    options: MeasureOptions = MeasureOptions(),
     replace: bool = False,
-    **given: object,
 ) -> Server:
     """Starts a server of `suites` at `listen` (HOST:PORT).
 
-    `given` are fields of `ServerOptions`; None is the default. `traces_out` is a log of sampled handshakes,
-    which others read while it grows: it has its name as soon as the server listens, and a file that is there
-    is replaced then, where `replace` says so, and never added to. Raises `InputError`, also where the address
-    is taken or a suite cannot be served.
+    Of `options` certificates, seed and tickets count. The file `settings.traces_out` is a log of sampled
+    handshakes, which others read while it grows: it has its name as soon as the server listens, and a file
+    that is there is replaced then, where `replace` says so, and never added to. Raises `InputError`, also
+    where the address is taken or a suite cannot be served.
     """
     import msgspec
 
     from shakedown import native
     from shakedown.files.read import check_readable
     from shakedown.files.write import Destination
-    from shakedown.native.scenario import Options
-    from shakedown.schema.options import ServerOptions, options_of
 
-    wanted = options_of(ServerOptions, given)
-    sides = (options or Options()).checked()
+    sides = options.checked()
     if sides.now is None:
         # Servers on a network live today, not on the laboratory's fixed day.
         sides = msgspec.structs.replace(sides, now=int(time.time()))
@@ -183,12 +181,12 @@ def start(
         if file is not None:
             check_readable(file)
     request: dict[str, object] = {
-        name: value for name, value in msgspec.structs.asdict(wanted).items() if value not in (None, False)
+        name: value for name, value in msgspec.structs.asdict(settings).items() if value not in (None, False)
     }
     request["listen"] = parse_address(listen)
-    client_ca, traces_out = wanted.client_ca, wanted.traces_out
-    if wanted.metrics is not None:
-        request["metrics"] = parse_address(wanted.metrics)
+    client_ca, traces_out = settings.client_ca, settings.traces_out
+    if settings.metrics is not None:
+        request["metrics"] = parse_address(settings.metrics)
     names = [native.canonical(suite) for suite in suites]
     core = native.extension()
     log = None if traces_out is None else Destination(Path(traces_out), replace=replace)
@@ -200,7 +198,7 @@ def start(
         if log is not None:
             log.commit()
     except (core.InvalidOption, core.Unsupported, core.InvalidSuite) as error:
-        if client_ca is not None and client_ca in str(error):
+        if client_ca is not None and str(client_ca) in str(error):
             check_readable(client_ca)
         raise InputError(str(error)) from error
     finally:

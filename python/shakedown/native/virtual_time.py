@@ -17,7 +17,7 @@ from shakedown.errors import InputError
 from shakedown.native import chosen_options, complaints, extension, refused
 
 if TYPE_CHECKING:
-    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.native.scenario import HandshakeId, MeasureOptions
 
 _threads: int | None = None
 
@@ -103,7 +103,7 @@ def longer(text: str, outcome: str, spent: int) -> str | None:
 def with_endpoints(
     handshake: HandshakeId,
     spec: Mapping[str, object],
-    options: Options,
+    options: MeasureOptions,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """The same with a suite's own endpoints in place of the recorded handshake: real protocol engines over

@@ -21,7 +21,7 @@ from typing import Any
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_TRACES_BYTES, parse_json, read_text
 from shakedown.files.write import write
-from shakedown.native.scenario import HandshakeId, Options
+from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.schema.base import SIDES, Side, opposite
 from shakedown.schema.measured import Machine, Measurement, Samples
 
@@ -410,7 +410,7 @@ def measure(
             if progress:
                 progress(number * len(wanted) + position, suite)
             try:
-                measured = native.measure(HandshakeId(suite=suite), Options(repeat=repeat // rounds))
+                measured = native.measure(HandshakeId(suite=suite), MeasureOptions(repeat=repeat // rounds))
             except Exception as error:
                 if not (native.is_failure(error) or isinstance(error, InputError)):
                     raise
@@ -461,7 +461,7 @@ def _measure_transfers(
                 HandshakeId(suite=suite),
                 wanted.sizes_bytes,
                 link=link,
-                options=Options(repeat=TRANSFERS_EACH),
+                options=MeasureOptions(repeat=TRANSFERS_EACH),
             )
         except Exception as error:
             if not (native.is_failure(error) or isinstance(error, InputError)):

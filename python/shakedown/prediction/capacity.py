@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_WORKERS
@@ -15,17 +14,16 @@ from shakedown.models.distribution import Distribution
 from shakedown.models.handshake import highest_rate_per_s, least_workers, promise_kept
 from shakedown.models.ranges import Range
 from shakedown.models.waiting import Service
-from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE
 from shakedown.native.suite_names import listed
 from shakedown.prediction.bounds import bounds, least, most
 from shakedown.prediction.figures import weakest
-from shakedown.prediction.library import TraceLibrary, opened
+from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.predict import Row, check_model, each, loaded_times, wait_range
 from shakedown.prediction.prices import Price, known_basis
 from shakedown.prediction.scenario import Scenario, scenario
-from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
-from shakedown.schema.arguments import checked, profile_name
+from shakedown.schema.arguments import checked
 from shakedown.schema.base import Basis, builtins, convert
 from shakedown.schema.predictions import Calibration
 
@@ -35,15 +33,12 @@ def capacity_rows(
     suites: str | Sequence[str],
     *,
     within_s: float,
-    device: Names = DEFAULT_DEVICE,
-    server_device: Names = DEFAULT_SERVER_DEVICE,
-    bearer: Names = DEFAULT_BEARER,
     percentile: float | None = None,
-    server_workers: int = 1,
     rate_per_s: float | None = None,
-    traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
-    server_software: str | Path | None = None,
-    scale_from: str | Path | None = None,
+    device: Names = DEFAULT_DEVICE,
+    bearer: Names = DEFAULT_BEARER,
+    server: ServerModel = ServerModel(),
+    costs: Costs = Costs(),
     calibrations: Sequence[Calibration] = (),
 ) -> list[Row]:
     """Find the highest rate at which the whole handshake stays within a promise: one row a suite and
@@ -52,13 +47,11 @@ def capacity_rows(
     Args:
         suites: a suite's name, or a list of names and patterns.
         within_s: limit of the time until the client is ready.
-        device, server_device, bearer: a profile's name or path, or a list of them and of patterns.
         percentile: share in per cent of handshakes that must be ready within it; default: their mean must.
-        server_workers: the server's workers.
         rate_per_s: the rate for which the least number of workers is wanted too.
-        traces, server_software: where recorded handshakes come from, and what the server runs, as of
-            `predict`.
-        scale_from: device whose figures replace those of one without primitives, scaled by the clock.
+        device, bearer: a profile's name or path, or a list of them and of patterns.
+        server: its device, workers and software.
+        costs: the recorded handshakes, and a device whose figures are scaled.
         calibrations: of running servers, as `calibrate` returns them; a suite's takes the place of the
             server's modelled work, which then says only how it is shared among messages.
 
@@ -71,27 +64,27 @@ def capacity_rows(
         raise InputError(f"percentile is {percentile}; accepted: above 0 and below 100")
     if rate_per_s is not None and not (math.isfinite(rate_per_s) and rate_per_s > 0.0):
         raise InputError(f"rate is {rate_per_s}; accepted: handshakes per second, above 0")
-    check_model("default", server_workers)
-    library = opened(traces, server_software)
-    scale_from = profile_name(scale_from)
+    workers = server.workers
+    check_model("default", workers)
+    library = costs.library(server)
     names = listed(suites)
     calibrated = _by_suite(convert(builtins(calibrations), tuple[Calibration, ...], "calibrations"))
 
     def rows_at(device: str, server_device: str, bearer: str) -> list[Row]:
         def one(suite: str) -> tuple[Scenario, Row]:
-            found = scenario(suite, device, server_device, bearer, traces=library, scale_from=scale_from)
+            found = scenario(suite, device, server_device, bearer, traces=library, scale_from=costs.stand_in)
             known = calibrated.get(found.trace.suite)
             if known is not None:
                 took = known.server_s
                 measured = found.server.measured(Range(took.lower, took.estimate, took.upper))
                 found = replace(found, server=measured)
-            row = capacity_row(found, within_s, percentile, server_workers, rate_per_s)
+            row = capacity_row(found, within_s, percentile, workers, rate_per_s)
             return found, row if known is None else row | {"calibration": builtins(known)}
 
         place = {"server_device": server_device, "device": device, "bearer": bearer}
         return [pair[1] for pair in each(names, one, place)]
 
-    return [found for place in places(device, server_device, bearer) for found in rows_at(*place)]
+    return [found for place in places(device, server.device, bearer) for found in rows_at(*place)]
 
 
 def _by_suite(calibrations: Sequence[Calibration]) -> dict[str, Calibration]:

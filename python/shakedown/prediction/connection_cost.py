@@ -15,7 +15,7 @@ from shakedown import native
 from shakedown.errors import ShakedownError
 from shakedown.native import load_generator
 from shakedown.native.processors import placed, processors
-from shakedown.native.scenario import HandshakeId, Options
+from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.prediction.cpu_contention import beside_clients, busy_neighbours, shared
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.schema.base import SIDES, Side
@@ -132,7 +132,7 @@ def fitted(found: Sequence[Sequence[Served]], copying_us: float, speeds: Speeds)
 def served(plan: Plan, seconds: float, speeds: Speeds) -> Served:
     """Serves a suite and measures the CPU time of each side, over loopback and in memory."""
     handshake = HandshakeId(suite=native.canonical(plan.suite), client_stack=plan.client_stack)
-    options, there = Options(repeat=REPEAT, tickets=plan.tickets), processors()
+    options, there = MeasureOptions(repeat=REPEAT, tickets=plan.tickets), processors()
     # The other processor is busy while the handshake runs in memory, as it is with the client over loopback.
     with busy_neighbours():
         timed = speeds.alone.flanked(lambda: native.measure(handshake, options))
@@ -156,7 +156,7 @@ def served(plan: Plan, seconds: float, speeds: Speeds) -> Served:
 
 
 def _loaded_us(
-    handshake: HandshakeId, options: Options, seconds: float, there: list[int]
+    handshake: HandshakeId, options: MeasureOptions, seconds: float, there: list[int]
 ) -> dict[str, float]:
     """CPU time per connection, of a long load less a short one; again if other programs left it none."""
     for _ in range(ATTEMPTS):

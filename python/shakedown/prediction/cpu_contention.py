@@ -206,7 +206,7 @@ def _spin(counts: Array[c_double], number: int, parent: int) -> None:
 
 def _handshakes(parent: int) -> None:
     from shakedown import native
-    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.native.scenario import HandshakeId, MeasureOptions
 
     while os.getppid() == parent:
-        native.measure(HandshakeId(suite=SUITE), Options(repeat=20))
+        native.measure(HandshakeId(suite=SUITE), MeasureOptions(repeat=20))

@@ -57,7 +57,7 @@ class Carried:
 def carried(fragment_bytes: int | None, radius_hop_s: float | None) -> Carried:
     """From what was asked for. Raises `InputError`."""
     fragment = DEFAULT_FRAGMENT_BYTES if fragment_bytes is None else fragment_bytes
-    most = upper_limit("Options", "fragment")
+    most = upper_limit("MeasureOptions", "fragment")
     if not 1 <= fragment <= most:
         raise InputError(f"fragment: {fragment}; accepted: whole numbers from 1 to {most} (TLS bytes)")
     return Carried(fragment, DEFAULT_RADIUS_HOP_S if radius_hop_s is None else radius_hop_s)

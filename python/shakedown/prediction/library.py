@@ -219,11 +219,11 @@ def open_library(
 
     def record(suite: str) -> Mapping[str, Any]:
         from shakedown import native
-        from shakedown.native.scenario import HandshakeId, Options
+        from shakedown.native.scenario import HandshakeId, MeasureOptions
         from shakedown.schema import builtins
         from shakedown.schema.trace import bare
 
-        options = Options(repeat=RECORD_REPEAT).issuing(suite)
+        options = MeasureOptions(repeat=RECORD_REPEAT).issuing(suite)
         measured = native.measure(HandshakeId(suite=suite), options)
         for notice in native.take_notices():
             say(notice)

@@ -258,9 +258,9 @@ def _ratios(
     None where these operations are nearly all, or one of them has no figure.
     """
     from shakedown import native
-    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.native.scenario import HandshakeId, MeasureOptions
 
-    options = Options(repeat=REPEAT, tickets=handshake.tickets)
+    options = MeasureOptions(repeat=REPEAT, tickets=handshake.tickets)
     ours = native.measure(HandshakeId(suite=native.canonical(handshake.suite)), options)
     theirs_us = library.measure(plan, REPEAT)
     public = [one for one in ours.operations if is_public_key(one.operation)]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,19 @@ from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.ranges import Range, exactly, ratio
-from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
+from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE
 from shakedown.native.suite_names import listed
 from shakedown.prediction.bounds import bounds, most
 from shakedown.prediction.eap import Carried, carried, exchanged
 from shakedown.prediction.energy import Energy
 from shakedown.prediction.figures import weakest
-from shakedown.prediction.library import TraceLibrary, opened, resumed_of
+from shakedown.prediction.inputs import Costs, ServerModel
+from shakedown.prediction.library import TraceLibrary, resumed_of
 from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import MODELS, Scenario, scenario
-from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
-from shakedown.schema.arguments import checked, profile_name
+from shakedown.schema.arguments import checked
+from shakedown.schema.options import PredictionOptions
 from shakedown.schema.predictions import Prediction
 
 INTERVAL = 0.9
@@ -47,19 +47,11 @@ def predict_rows(
     suites: str | Sequence[str],
     *,
     device: Names = DEFAULT_DEVICE,
-    server_device: Names = DEFAULT_SERVER_DEVICE,
     bearer: Names = DEFAULT_BEARER,
     rate_per_s: float | Sequence[float] = 0.0,
-    model: str = "default",
-    server_workers: int = 1,
-    traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None,
-    server_software: str | Path | None = None,
-    scale_from: str | Path | None = None,
-    carrier: str = "bare",
-    fragment_bytes: int | None = None,
-    radius_hop_s: float | None = None,
-    battery_j: float | None = None,
-    from_idle: bool = False,
+    server: ServerModel = ServerModel(),
+    costs: Costs = Costs(),
+    options: PredictionOptions = PredictionOptions(),
 ) -> list[Row]:
     """Predict handshakes: one row per suite, place and rate (`shakedown.schema.predictions.Prediction`).
 
@@ -68,34 +60,25 @@ def predict_rows(
 
     Args:
         suites: a suite's name, or a list of names and patterns.
-        device, server_device, bearer: a profile's name or path, or a list of them and of patterns.
+        device, bearer: a profile's name or path, or a list of them and of patterns.
         rate_per_s: handshakes per second that arrive at the server, in every model; one rate, or several.
-        model: one of ``MODELS``.
-        server_workers: the server's workers (default model only).
-        traces: the recorded handshakes: a file of ``measure --json`` or ``inspect --traces-out``; default:
-            the shipped library.
-        server_software: the server's software (a profile's name or path), which determines tickets and the
-            size of writes; default: openssl, or the software recorded in a file of traces.
-        scale_from: device whose figures, scaled by the clock rate, are used for a device without primitives.
-        carrier: the carrier, ``bare`` or ``eap``: EAP-TLS over RADIUS.
-        fragment_bytes: TLS bytes in an EAP packet; default 1398.
-        radius_hop_s: round trip between access point and RADIUS server; default 5 ms, assumed.
-        from_idle: the radio is idle at first, so time and energy include its set-up.
-        battery_j: energy of the client's battery; default: its profile's.
+        server: its device, workers and software. Only the default model knows several workers.
+        costs: the recorded handshakes, and a device whose figures are scaled.
+        options: the model, EAP-TLS, the client's battery and radio.
 
     Raises:
         InputError: for invalid arguments.
     """
-    inside_eap = _carrier(carrier, fragment_bytes, radius_hop_s, model)
-    check_model(model, server_workers)
+    model, workers, battery_j = options.model, server.workers, options.battery_j
+    inside_eap = _inside_eap_of(options)
+    check_model(model, workers)
     rates = [float(one) for one in rate_per_s] if isinstance(rate_per_s, Sequence) else [rate_per_s]
     for rate in rates:
         if not (math.isfinite(rate) and rate >= 0.0):
             raise InputError(f"rate is {rate}; accepted: handshakes per second, 0 or more")
     if battery_j is not None and not (math.isfinite(battery_j) and battery_j > 0.0):
         raise InputError(f"battery is {battery_j}; accepted: joules, above 0")
-    library = opened(traces, server_software)
-    scale_from = profile_name(scale_from)
+    library = costs.library(server)
 
     def rows_at(device: str, server_device: str, bearer: str, rate: float) -> list[Row]:
         def priced(suite: str) -> Scenario:
@@ -105,20 +88,18 @@ def predict_rows(
                 server_device,
                 bearer,
                 traces=library,
-                scale_from=scale_from,
+                scale_from=costs.stand_in,
                 inside_eap=inside_eap,
-                from_idle=from_idle,
+                from_idle=options.from_idle,
             )
             return found if battery_j is None else with_battery(found, battery_j)
 
         def one(suite: str) -> tuple[Scenario, Row]:
             found = priced(suite)
-            made = row(found, model, rate, server_workers)
+            made = row(found, model, rate, workers)
             if model == "default" and inside_eap is None:
                 resumed = resumption(found.trace.suite, library)
-                made["resumption_saves_j"] = resumed and _saved(
-                    [found, priced(resumed)], rate, server_workers
-                )
+                made["resumption_saves_j"] = resumed and _saved([found, priced(resumed)], rate, workers)
             return found, made
 
         place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
@@ -127,7 +108,7 @@ def predict_rows(
         return [pair[1] for pair in found]
 
     names = listed(suites)
-    where = places(device, server_device, bearer)
+    where = places(device, server.device, bearer)
     return [found for place in where for rate in rates for found in rows_at(*place, rate)]
 
 
@@ -161,21 +142,17 @@ def with_battery(found: Scenario, battery_j: float) -> Scenario:
     return replace(found, device=replace(found.device, energy=energy))
 
 
-def _carrier(
-    carrier: str, fragment_bytes: int | None, radius_hop_s: float | None, model: str
-) -> Carried | None:
+def _inside_eap_of(options: PredictionOptions) -> Carried | None:
     """The parameters of EAP; None for handshakes without EAP. Raises `InputError`."""
-    if carrier not in ("bare", "eap"):
-        raise InputError(f'carrier "{carrier}"; accepted: bare, eap')
-    if carrier == "bare":
-        if fragment_bytes is not None or radius_hop_s is not None:
+    if options.carrier == "bare":
+        if options.fragment_bytes is not None or options.radius_hop_s is not None:
             raise InputError(
                 "a fragment size or RADIUS hop says nothing of bare handshakes; accepted over eap"
             )
         return None
-    if model != "default":
-        raise InputError(f"model {model} over eap; accepted: default, the others know no EAP")
-    return carried(fragment_bytes, radius_hop_s)
+    if options.model != "default":
+        raise InputError(f"model {options.model} over eap; accepted: default, the others know no EAP")
+    return carried(options.fragment_bytes, options.radius_hop_s)
 
 
 def each(

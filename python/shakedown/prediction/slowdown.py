@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from shakedown.errors import InputError
-from shakedown.native.scenario import HandshakeId, Options
+from shakedown.native.scenario import HandshakeId, MeasureOptions
 
 REPEAT = 30
 """Handshakes in memory from which this machine's time is known."""
@@ -33,8 +34,8 @@ def slowed(
     suite: str,
     *,
     client_stack: str | None = None,
-    client_chain: str | None = None,
-    client_key: str | None = None,
+    client_chain: str | Path | None = None,
+    client_key: str | Path | None = None,
 ) -> Slowed:
     """The client's time as `predict` has it for a device's profile, and that over its median in memory here.
 
@@ -51,7 +52,7 @@ def slowed(
             f"{device} has no figure for {', '.join(row['client_s']['missing'])}; accepted: a suite that can "
             "be estimated on the device in full"
         )
-    options = Options(repeat=REPEAT, client_chain=client_chain, client_key=client_key)
+    options = MeasureOptions(repeat=REPEAT, client_chain=client_chain, client_key=client_key)
     measured = native.measure(HandshakeId(suite=suite, client_stack=client_stack), options)
     here_s = measured.handshake.client_us.median * 1e-6
     factor = there_s / here_s

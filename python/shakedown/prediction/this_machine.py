@@ -61,7 +61,7 @@ def measure_suites(
     from time import perf_counter
 
     from shakedown import native
-    from shakedown.native.scenario import HandshakeId, Options
+    from shakedown.native.scenario import HandshakeId, MeasureOptions
     from shakedown.schema import builtins
 
     tickets = native.profile_suites()
@@ -80,7 +80,7 @@ def measure_suites(
             run = partial(
                 native.measure,
                 HandshakeId(suite=name),
-                Options(repeat=often, tickets=tickets.get(name) or None),
+                MeasureOptions(repeat=often, tickets=tickets.get(name) or None),
             )
             try:
                 timed = speed.flanked(run)

@@ -173,11 +173,15 @@ def _changed(bearer: Bearer, change: str) -> Bearer:
         name, least, most = _HOST_NUMBERS[key]
         if least <= int(text) <= most:
             return replace(bearer, tcp=structs.replace(bearer.tcp, **{name: int(text)}))
-    numbers = (f"{key}={least} to {most:,}" for key, (_, least, most) in _HOST_NUMBERS.items())
-    raise InputError(
-        f"bearer {bearer.name!r}: {change!r}; accepted: loss=0% to loss={MAX_LOSS:.0%}, "
-        f"congestion={'|'.join(CONGESTION_CONTROLS)}, {', '.join(numbers)}"
-    )
+    accepted = {
+        "loss": f"0% to {MAX_LOSS:.0%}",
+        "congestion": ", ".join(CONGESTION_CONTROLS),
+        **{name: f"{least} to {most:,}" for name, (_, least, most) in _HOST_NUMBERS.items()},
+    }
+    if key in accepted:
+        raise InputError(f"bearer {bearer.name!r}: {key} is {text!r}; accepted: {accepted[key]}")
+    hint = did_you_mean(key, accepted) or f"; accepted: {', '.join(f'{name}=…' for name in accepted)}"
+    raise InputError(f"bearer {bearer.name!r}: unknown change {change!r}{hint}")
 
 
 def software_names() -> list[str]:

@@ -20,7 +20,7 @@ from shakedown.schema.options import upper_limit
 
 DEFAULT_SOFTWARE = "openssl"
 
-_Tickets = Annotated[int, Meta(ge=0, le=upper_limit("Options", "tickets"))]
+_Tickets = Annotated[int, Meta(ge=0, le=upper_limit("MeasureOptions", "tickets"))]
 
 
 class Factor(NamedTuple):

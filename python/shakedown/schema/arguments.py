@@ -35,6 +35,23 @@ _WORDS = {
     "Sequence[Calibration]": "a list of Calibrations",
     "TraceLibrary": "a TraceLibrary",
     "Mapping[str, Trace]": "traces by suite",
+    "Sequence[Fleet | str]": "a list of both",
+    **{
+        name: f"{'an' if name[0] in 'AE' else 'a'} {name}"
+        for name in (
+            "Attaching",
+            "Costs",
+            "EapOptions",
+            "Fleet",
+            "LoadOptions",
+            "MeasureOptions",
+            "MobileOptions",
+            "PredictionOptions",
+            "ServerModel",
+            "ServerOptions",
+        )
+    },
+    "Stacks": "Stacks",
 }
 """Annotations that are checked, and what their values are called; one with any other part is not."""
 

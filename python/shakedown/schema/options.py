@@ -1,11 +1,12 @@
 """Options as frozen structs: command line, experiment files and functions derive theirs from one declaration.
 
-A struct has the types and defaults of its options. The name of a field ends with its unit (`timeout_s` is
-`--timeout`, and `timeout` in a file). `options.csv` has the rest, one option per line:
+A struct has the types and defaults of its options, and checks their values when it is created. The name of
+a field ends with its unit (`timeout_s` is `--timeout`, and `timeout` in a file). `options.csv` has the rest,
+one option per line:
 
 - `option`: its name, if it differs from the field's.
-- `form`: how its text is read: a `time`, `duration`, `rate`, `share`, `file`, `secret`, the `name or file` of
-  a certificate profile, or of `server software`.
+- `form`: how its text is read: a `time`, `duration`, `rate`, `share`, `charge`, `file`, `secret`, a `device`,
+  the `name or file` of a certificate profile, or of `server software`.
 - `table`: its table in an experiment's file; empty: the top of the file.
 - `metavar`, `about`: for the help text. `default`: what None stands for.
 - `above`, `least`, `most`: its bounds.
@@ -14,20 +15,25 @@ A struct has the types and defaults of its options. The name of a field ends wit
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import inspect as types
 
-from shakedown.errors import InputError, did_you_mean
-from shakedown.schema.arguments import plain
+from shakedown.errors import InputError
+from shakedown.schema.arguments import plain, profile_name
 from shakedown.schema.base import Object
+
+if TYPE_CHECKING:
+    FileName = str | Path
+else:
+    # Options keep paths as text, which every format has.
+    FileName = str
 
 T = TypeVar("T", bound=Object)
 UNITS = ("_per_s", "_s", "_bytes")
@@ -81,6 +87,19 @@ class Declared:
             return "a list of strings"
         return "true, false" if isinstance(inner, types.BoolType) else "a string"
 
+    def checked(self, value: object) -> Any:  # noqa: ANN401 - as its field is
+        """A value as the field has it: other libraries' numbers as Python's own, paths as text.
+
+        Raises `InputError`.
+        """
+        found = plain(value)
+        if isinstance(found, Path):
+            found = profile_name(found) if self.form in ("device", "server software") else str(found)
+        try:
+            return msgspec.convert(found, self.kind)
+        except msgspec.ValidationError:
+            raise InputError(f"{self.field} is {found!r:.80}; accepted: {self.accepted}") from None
+
 
 @cache
 def _table() -> dict[str, dict[str, dict[str, str]]]:
@@ -97,8 +116,13 @@ def upper_limit(struct: str, field: str) -> int:
     return int(_table()[struct][field]["most"])
 
 
-def declared(kind: type[Object]) -> Iterator[Declared]:
+@cache
+def declared(kind: type[Object]) -> tuple[Declared, ...]:
     """The options of a struct, in order; fields that are not in the table are none."""
+    return tuple(_declared(kind))
+
+
+def _declared(kind: type[Object]) -> Iterator[Declared]:
     table = _table()[kind.__name__]
     for field in msgspec.structs.fields(kind):
         if field.name not in table:
@@ -126,27 +150,36 @@ def declared(kind: type[Object]) -> Iterator[Declared]:
         )
 
 
-def options_of(kind: type[T], given: Mapping[str, Any], **fixed: Any) -> T:  # noqa: ANN401 - as its fields are
-    """Options from keywords, and fields that are none; None is left out, paths become text. Raises
-    `InputError`.
-    """
-    known = {one.field: one for one in declared(kind)}
-    values = {}
-    for name, value in given.items():
-        if name not in known:
-            hint = did_you_mean(name, known) or f"; accepted: {', '.join(sorted(known))}"
-            raise InputError(f"unknown option {name}{hint}")
-        value = str(value) if isinstance(value, os.PathLike) else plain(value)
-        if value is None:
-            continue
-        try:
-            values[name] = msgspec.convert(value, known[name].kind)
-        except msgspec.ValidationError:
-            raise InputError(f"{name} is {value!r:.80}; accepted: {known[name].accepted}") from None
-    return kind(**values, **fixed)
+class OptionGroup(Object, frozen=True, kw_only=True):
+    """Options that belong together. Values are checked when the object is created (`InputError`)."""
+
+    def __repr__(self) -> str:
+        secret = {one.field for one in declared(type(self)) if one.form == "secret"}
+        shown = (f"{name}={'…' if name in secret else repr(value)}" for name, value in self.given().items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def given(self) -> dict[str, Any]:
+        """The options that differ from their defaults."""
+        return {
+            field.name: value
+            for field in msgspec.structs.fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+
+    def __post_init__(self) -> None:
+        """Checks the values that are not the defaults."""
+        for one in declared(type(self)):
+            given = getattr(self, one.field)
+            if given is not one.default:
+                msgspec.structs.force_setattr(self, one.field, one.checked(given))
 
 
-class ServerOptions(Object, frozen=True, kw_only=True):
+def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
+    """Options of those keywords that are not None. Raises `InputError`."""
+    return kind(**{name: value for name, value in given.items() if value is not None})
+
+
+class ServerOptions(OptionGroup, frozen=True, kw_only=True):
     """What a server does beside the handshakes of its suites."""
 
     workers: int = 1
@@ -157,15 +190,15 @@ class ServerOptions(Object, frozen=True, kw_only=True):
     drain_timeout_s: float = 5.0
     max_handshakes: int = 4096
     max_connections: int = 65_536
-    client_ca: str | None = None
+    client_ca: FileName | None = None
     metrics: str | None = None
-    traces_out: str | None = None
+    traces_out: FileName | None = None
     sample: int = 100
     queue_times: bool = False
     max_queue_traces: int | None = None
 
 
-class LoadOptions(Object, frozen=True, kw_only=True):
+class LoadOptions(OptionGroup, frozen=True, kw_only=True):
     """How clients load a server."""
 
     rate_per_s: float | None = None
@@ -180,17 +213,17 @@ class LoadOptions(Object, frozen=True, kw_only=True):
     max_open: int | None = None
     http: str | None = None
     await_first_byte: bool = False
-    ca: str | None = None
+    ca: FileName | None = None
     server_name: str | None = None
     check: bool = True
     client_stack: str | None = None
-    client_chain: str | None = None
-    client_key: str | None = None
+    client_chain: FileName | None = None
+    client_key: FileName | None = None
     requirements: tuple[str, ...] = ()
     trace_count: int | None = None
-    traces_out: str | None = None
-    server_traces: str | None = None
-    emulate_device: str | None = None
+    traces_out: FileName | None = None
+    server_traces: FileName | None = None
+    emulate_device: FileName | None = None
     authorized_target: str | None = None
     rate_cap: bool = True
 
@@ -202,3 +235,43 @@ class LoadOptions(Object, frozen=True, kw_only=True):
             arrivals=self.arrivals or ("closed" if beside and self.rate_per_s is None else "poisson"),
             clients=self.clients or (1 if beside else 16),
         )
+
+
+class PredictionOptions(OptionGroup, frozen=True, kw_only=True):
+    """What else a prediction depends on: the model, the carrier, the client's radio and battery.
+
+    `carrier` is the suite's own transport, or EAP-TLS over RADIUS.
+    """
+
+    model: str = "default"
+    carrier: Literal["bare", "eap"] = "bare"
+    fragment_bytes: int | None = None
+    radius_hop_s: float | None = None
+    battery_j: float | None = None
+    from_idle: bool = False
+
+
+class EapOptions(OptionGroup, frozen=True, kw_only=True):
+    """How a peer authenticates by EAP-TLS. A server's are its certificates and the size of fragments."""
+
+    identity: str = "anonymous@shakedown.test"
+    count: int = 1
+    rate_per_s: float | None = None
+    in_flight: int | None = None
+    resume: bool = False
+    timeout_s: float = 10.0
+    chain: FileName | None = None
+    key: FileName | None = None
+    ca: FileName | None = None
+    password: str | None = None
+    fragment: int | None = None
+
+
+class MobileOptions(OptionGroup, frozen=True, kw_only=True):
+    """How a mobile attaches to SGSNs by SSL-based AKA."""
+
+    serving: str = "20801"
+    attaches: int = 1
+    gap_s: float = 0.0
+    timeout_s: float = 60.0
+    data: str | None = None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from msgspec import structs
 
+from shakedown.errors import InputError
 from shakedown.native import aka, least_values
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction.library import TraceLibrary, open_library
@@ -18,7 +20,8 @@ from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.prediction.scenario import scenario as price_scenario
 from shakedown.prediction.spec import bearer_spec
 from shakedown.schema.aka import AttachRun, LiveAttaches
-from shakedown.schema.base import Object, Side, convert
+from shakedown.schema.base import Side, convert
+from shakedown.schema.options import MobileOptions, OptionGroup
 from shakedown.simulation.spec import priced_spec
 
 DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
@@ -26,7 +29,7 @@ DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
 _TIMES = ("nrt_s", "rpt_s", "tht_s", "tst_s", "scrt_s", "attach_s")
 
 
-class Attaching(Object, frozen=True, kw_only=True):
+class Attaching(OptionGroup, frozen=True, kw_only=True):
     """Attaches of mobiles to two SGSNs, and the policy of resumption (see `schema/options.csv`)."""
 
     attaches: int = 50
@@ -46,7 +49,7 @@ class Attaching(Object, frozen=True, kw_only=True):
 
 def simulate_attaches(
     suite: str = DEFAULT_SUITE,
-    attaching: Attaching | None = None,
+    attaching: Attaching = Attaching(),
     *,
     device: str = DEFAULT_DEVICE,
     server_device: str = DEFAULT_SERVER_DEVICE,
@@ -70,14 +73,13 @@ def simulate_attaches(
     Raises:
         InputError: naming what was wrong and what is accepted.
     """
-    asked = attaching or Attaching()
     library = traces or open_library()
     names = aka.suites(suite)
     full, resumed = (
         price_scenario(name, device, server_device, bearer, traces=library, scale_from=scale_from)
         for name in names
     )
-    given = structs.asdict(asked)
+    given = structs.asdict(attaching)
     preparation = {"kind": "constant", "s": given.pop("preparation_s")}
     plan = given | {
         "bearer": bearer_spec(full.bearer, from_idle=False),
@@ -101,7 +103,7 @@ def simulate_attaches(
             **{name: value for name, value in given.items() if name not in (*policy, "timeout_s")},
             "background_served": found["background_served"],
             "policy": {name: given[name] for name in policy},
-            "preparation_s": asked.preparation_s,
+            "preparation_s": attaching.preparation_s,
             "completed": len(good),
             "failed": failures(found["attaches"]),
             "full": group([one for one in good if not one["resumed"]], samples=samples),
@@ -115,28 +117,30 @@ def simulate_attaches(
 
 
 def attach_live(
-    options: Mapping[str, object],
+    sgsns: Sequence[str],
+    card: Path,
+    options: MobileOptions,
     *,
     samples: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[LiveAttaches, str | None]:
-    """Attaches to an SGSN on sockets; what came of it, and the first failure in a line.
-
-    `options` are those of a mobile in `crates/python/src/aka.rs`. Raises `InputError`.
-    """
-    found = aka.mobile(options, progress=progress)
+    """Attaches to SGSNs on sockets; what came of it, and the first failure in a line. Raises `InputError`."""
+    if options.timeout_s <= 0.0:
+        raise InputError("timeout: 0; accepted: a time above 0")
+    given = {"sgsns": list(sgsns), "card": card, **structs.asdict(options)}
+    found = aka.mobile(given, progress=progress)
     attaches = found["attaches"]
     good = [one for one in attaches if one["failure"] is None]
     row = {
         "kind": "live",
         "suite": found["suite"],
-        "sgsns": options["sgsns"],
+        "sgsns": list(sgsns),
         "attaches": len(attaches),
         "completed": len(good),
         "failed": failures(attaches),
         "full": group([one for one in good if not one["resumed"]], samples=samples),
         "resumed": group([one for one in good if one["resumed"]], samples=samples),
-        "echoed": sum(bool(one["echoed"]) for one in good) if options.get("data") is not None else None,
+        "echoed": None if options.data is None else sum(bool(one["echoed"]) for one in good),
     }
     reason = next((one["reason"] for one in attaches if one["failure"] is not None), None)
     return convert(row, LiveAttaches), reason

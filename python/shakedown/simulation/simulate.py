@@ -15,7 +15,7 @@ from shakedown.errors import InputError
 from shakedown.models import queueing
 from shakedown.models.ranges import Range
 from shakedown.native import virtual_time
-from shakedown.native.scenario import Fleet, HandshakeId, Options
+from shakedown.native.scenario import Fleet, HandshakeId, MeasureOptions, Stacks
 from shakedown.prediction.bounds import bounds, simulated
 from shakedown.prediction.energy import terms
 from shakedown.prediction.figures import weakest
@@ -64,7 +64,7 @@ def simulate(
     Raises:
         InputError: for invalid arguments.
     """
-    settled = settle(fleet if endpoints is None else endpoints.fleet(fleet))
+    settled = settle(fleet if endpoints is None else fleet_of_engines(fleet))
     works: list[Work[dict[str, Any]]] = []
 
     def one(suite: str) -> tuple[Priced, dict[str, Any]]:
@@ -100,35 +100,28 @@ ENDPOINT_CLIENTS = 1000
 """About a second of real cryptography."""
 
 
-@dataclass(frozen=True)
-class Stacks:
-    """The stacks whose protocol engines run in virtual time; None: the suite's usual ones."""
+def fleet_of_engines(fleet: Fleet) -> Fleet:
+    """The fleet for protocol engines: a smaller one, unless its size was given.
 
-    client: str | None = None
-    server: str | None = None
-
-    def fleet(self, fleet: Fleet) -> Fleet:
-        """The fleet for protocol engines: a smaller one, unless its size was given.
-
-        Raises `InputError` for options that only a replay supports.
-        """
-        for name, given, accepted in (
-            ("resumption", fleet.resumption > 0.0, "0, or a suite that resumes"),
-            ("sessions", fleet.sessions is not None, "none"),
-            ("discipline", fleet.discipline != "fifo", "fifo"),
-            ("servers", fleet.servers != 1, "1"),
-            ("max handshakes", fleet.max_handshakes is not None, "none"),
-            ("accept queue", fleet.accept_queue is not None, "none"),
-            ("admission", fleet.admission is not None, "none"),
-            ("records", fleet.records is not None, "none"),
-            ("autoscale", fleet.autoscale is not None, "none"),
-        ):
-            if given:
-                raise InputError(f"{name} goes with replayed handshakes; accepted with endpoints: {accepted}")
-        kind = fleet.arrivals.strip().lower().partition(":")[0]
-        if fleet.clients is None and kind not in (*FROM_FILE, "diurnal"):
-            return replace(fleet, clients=ENDPOINT_CLIENTS)
-        return fleet
+    Raises `InputError` for options that only a replay supports.
+    """
+    for name, given, accepted in (
+        ("resumption", fleet.resumption > 0.0, "0, or a suite that resumes"),
+        ("sessions", fleet.sessions is not None, "none"),
+        ("discipline", fleet.discipline != "fifo", "fifo"),
+        ("servers", fleet.servers != 1, "1"),
+        ("max handshakes", fleet.max_handshakes is not None, "none"),
+        ("accept queue", fleet.accept_queue is not None, "none"),
+        ("admission", fleet.admission is not None, "none"),
+        ("records", fleet.records is not None, "none"),
+        ("autoscale", fleet.autoscale is not None, "none"),
+    ):
+        if given:
+            raise InputError(f"{name} goes with replayed handshakes; accepted with endpoints: {accepted}")
+    kind = fleet.arrivals.strip().lower().partition(":")[0]
+    if fleet.clients is None and kind not in (*FROM_FILE, "diurnal"):
+        return replace(fleet, clients=ENDPOINT_CLIENTS)
+    return fleet
 
 
 @dataclass(frozen=True)
@@ -162,7 +155,7 @@ def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = N
     handshake = HandshakeId(
         suite=job.priced.trace.suite, client_stack=endpoints.client, server_stack=endpoints.server
     )
-    options = Options(tickets=sum(one.flight is None for one in job.priced.trace.messages) or None)
+    options = MeasureOptions(tickets=sum(one.flight is None for one in job.priced.trace.messages) or None)
     found = virtual_time.with_endpoints(handshake, spec, options, progress)
     return row(job, found["report"], found)
 

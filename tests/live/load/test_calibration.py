@@ -19,6 +19,7 @@ from shakedown.errors import InputError, ShakedownError
 from shakedown.live import calibration
 from shakedown.live.calibration import calibrate
 from shakedown.live.server_processes import Usage
+from shakedown.prediction.inputs import ServerModel
 from shakedown.prediction.processor_speed import Timed
 
 SUITE = "tls1.3/x25519/p256/server"
@@ -52,8 +53,10 @@ def test_a_servers_work_is_what_the_kernel_says_of_its_process(start, pair, tmp_
 
 def test_capacity_counts_with_it(server):
     known = calibrate(server.target, SUITE, **QUICK)
-    (row,) = capacity(SUITE, within_s=1.0, bearer="ethernet", server_workers=2, calibrations=[known])
-    (plain,) = capacity(SUITE, within_s=1.0, bearer="ethernet", server_workers=2)
+    (row,) = capacity(
+        SUITE, within_s=1.0, bearer="ethernet", server=ServerModel(workers=2), calibrations=[known]
+    )
+    (plain,) = capacity(SUITE, within_s=1.0, bearer="ethernet", server=ServerModel(workers=2))
     assert row.limit_per_s.estimate == pytest.approx(2 / known.server_s.estimate)
     assert row.limit_per_s.lower == pytest.approx(2 / known.server_s.upper)
     assert row.limit_per_s.upper == pytest.approx(2 / known.server_s.lower)
@@ -71,7 +74,9 @@ def test_devices_without_a_figure_have_one_of_the_whole(server, monkeypatch):
     assert any("other programs took" in line for line in known.warnings)
     # Alone the machine may be faster, which no round shows.
     assert known.server_s.lower <= known.server_s.estimate / calibration.BUSY_SPREAD
-    (row,) = capacity(SUITE, within_s=1.0, bearer="ethernet", server_device="stm32n6", calibrations=[known])
+    (row,) = capacity(
+        SUITE, within_s=1.0, bearer="ethernet", server=ServerModel("stm32n6"), calibrations=[known]
+    )
     assert row.limit_per_s.estimate == pytest.approx(1 / known.server_s.estimate)
     assert not row.limit_per_s.missing
 

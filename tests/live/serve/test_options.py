@@ -27,6 +27,7 @@ from live.serve.serving import (
     descriptors,
     serving,
 )
+from shakedown.schema.options import ServerOptions
 
 VERSION = ssl.TLSVersion
 
@@ -283,7 +284,7 @@ def test_wrong_input_is_one_line(arguments, said):
 def test_the_library_runs_a_server_in_this_process():
     from shakedown.native import serving as library
 
-    with library.start([SUITE], "127.0.0.1:0", payload_bytes=4) as server:
+    with library.start([SUITE], "127.0.0.1:0", settings=ServerOptions(payload_bytes=4)) as server:
         host, port = server.address.rsplit(":", 1)
         with client_context().wrap_socket(socket.create_connection((host, int(port)))) as stream:
             stream.sendall(b"GET / HTTP/1.0\r\n\r\n")

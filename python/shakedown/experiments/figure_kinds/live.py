@@ -15,7 +15,7 @@ import msgspec
 from shakedown.errors import InputError
 from shakedown.experiments.file import loads
 from shakedown.native.processors import placed, processors, ran_s, threads
-from shakedown.native.scenario import Live, Load, Options, Places, Scenario
+from shakedown.native.scenario import Live, Load, MeasureOptions, Places, Scenario
 from shakedown.results.loads import STATISTICS
 from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
 from shakedown.schema.identity import Identified
@@ -250,6 +250,7 @@ def loaded(
     """
     from shakedown import native
     from shakedown.native import load_generator, serving
+    from shakedown.schema.options import ServerOptions
 
     handshake, options = scenario.handshake, scenario.options
     assert handshake is not None
@@ -267,9 +268,9 @@ def loaded(
             "127.0.0.1:0",
             stack=handshake.server_stack,
             options=_server_options(options.issuing(handshake.suite)),
-            client_ca=options.client_ca or options.client_chain,
-            workers=live.workers,
-            **(server or {}),
+            settings=ServerOptions(
+                client_ca=options.client_ca or options.client_chain, workers=live.workers, **(server or {})
+            ),
         )
     with running:
         datagrams = native.describe(suite).get("transport") == "datagram"
@@ -322,10 +323,10 @@ def _cpu_s(some: set[int]) -> float | None:
     return None
 
 
-def _server_options(options: Options) -> Options:
+def _server_options(options: MeasureOptions) -> MeasureOptions:
     return msgspec.structs.replace(
         options,
-        repeat=Options().repeat,
+        repeat=MeasureOptions().repeat,
         client_chain=None,
         client_key=None,
         client_ca=None,

@@ -16,7 +16,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from shakedown.errors import InputError
-from shakedown.native.scenario import Fleet, Live, Scenario
+from shakedown.native.scenario import Fleet, Live, Scenario, Stacks
 from shakedown.schema.base import Side
 from shakedown.schema.live import ComparedFigure, Comparison, LoadRun
 from shakedown.schema.measured import Measurement
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shakedown.experiments.figure_kinds.live import Loaded
     from shakedown.prediction.prices import Price
     from shakedown.prediction.scenario import Scenario as Priced
-    from shakedown.simulation.simulate import Stacks
 
 CLIENTS = 20_000
 """Simulated clients: enough for a mean wait within a few per cent at moderate utilisation."""
@@ -111,7 +110,6 @@ def compare(
 
 def engines_of(scenario: Scenario) -> Stacks:
     """The stacks whose engines stand for a handshake. Raises `InputError` where none can."""
-    from shakedown.simulation.simulate import Stacks
 
     handshake = scenario.handshake
     assert handshake is not None

@@ -21,9 +21,10 @@ from shakedown.native.scenario import (
     Fleet,
     Fleets,
     Load,
+    MeasureOptions,
     Mix,
-    Options,
     Scenario,
+    Stacks,
 )
 from shakedown.results.fleets import OF_CLIENTS, OF_FLEETS, OF_SERVERS, STATISTICS, dashed
 from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from shakedown.prediction.trace import Trace as Recorded
     from shakedown.results.folder import Results
     from shakedown.simulation.fleet import Settled
-    from shakedown.simulation.simulate import Stacks
 
 
 _SPREADS = {
@@ -116,7 +116,7 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
                 bearer=place.bearer,
                 load=Load(workers=place.load.workers),
                 asked=fleet,
-                options=Options(seed=wanted.seed),
+                options=MeasureOptions(seed=wanted.seed),
                 capture=capture,
                 connection=connection,
             )
@@ -145,7 +145,7 @@ def _mixed_scenarios(run: Run, mix: Mix) -> Iterator[Scenario]:
                         bearer=bearer,
                         load=Load(workers=places.workers),
                         asked=replace(fleet, mix=mix),
-                        options=Options(seed=wanted.seed),
+                        options=MeasureOptions(seed=wanted.seed),
                     )
 
 
@@ -171,8 +171,6 @@ def job(
     source = source_of(scenario)
     resumed, engines = None, None
     if fleet.endpoints:
-        from shakedown.simulation.simulate import Stacks
-
         assert scenario.handshake is not None
         if scenario.handshake.credentials != "generated":
             why = "engines run with generated certificates, and these are user-supplied"

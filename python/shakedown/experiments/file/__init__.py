@@ -36,7 +36,7 @@ from shakedown.experiments.file.places import read_places
 from shakedown.experiments.file.suites import KEYS as SUITE_KEYS
 from shakedown.experiments.file.suites import read_side_files, read_suites
 from shakedown.experiments.file.table import Table
-from shakedown.native.scenario import Options, Places, Scenario
+from shakedown.native.scenario import MeasureOptions, Places, Scenario
 from shakedown.schema.base import Side
 from shakedown.schema.saved import AboutExperiment
 
@@ -52,7 +52,7 @@ class Experiment:
     about: AboutExperiment
     scenarios: tuple[Scenario, ...]
     places: Places = field(default_factory=Places)
-    options: Options = field(default_factory=Options)
+    options: MeasureOptions = field(default_factory=MeasureOptions)
     asked: Mapping[str, Any] = field(default_factory=dict)
     chains: Mapping[Side, SideFiles] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

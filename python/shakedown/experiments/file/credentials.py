@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from shakedown.errors import InputError, NoUseError
-from shakedown.native.scenario import Options
+from shakedown.native.scenario import MeasureOptions
 from shakedown.schema.base import SIDES, Side
 from shakedown.schema.certificates import ChainFiles, Description, UserChain
 
@@ -128,9 +128,9 @@ def _named(
         raise WrongChainError(_culprit(suite, sides, files, now), str(error)) from error
 
 
-def _options(sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -> Options:
+def _options(sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -> MeasureOptions:
     given = {key: value for side in sides for key, value in files[side].options().items()}
-    return Options(now=now, **given)  # type: ignore[arg-type]  # the keys are those of files
+    return MeasureOptions(now=now, **given)  # type: ignore[arg-type]  # the keys are those of files
 
 
 def _culprit(suite: str, sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -> Side:

@@ -124,10 +124,10 @@ def _fleet(document: Document, arrivals: str, given: Mapping[str, Any]) -> Fleet
 
 def _of_endpoints(document: Document, fleets: tuple[Fleet, ...]) -> tuple[Fleet, ...]:
     """The same fleets with protocol engines, in addition to the replayed ones."""
-    from shakedown.simulation.simulate import Stacks
+    from shakedown.simulation.simulate import fleet_of_engines
 
     try:
-        made = tuple(Stacks().fleet(fleet) for fleet in fleets)
+        made = tuple(map(fleet_of_engines, fleets))
     except InputError as error:
         raise document.wrong("simulated.endpoints", str(error)) from error
     return tuple(replace(fleet, endpoints=True) for fleet in made)

@@ -9,18 +9,18 @@ from shakedown.errors import InputError, did_you_mean
 from shakedown.experiments.file.document import Document
 from shakedown.files import limits
 from shakedown.files.toml import describe
-from shakedown.native.scenario import Options
+from shakedown.native.scenario import MeasureOptions
 from shakedown.schema.options import Declared, declared
 
 
 def keys(table: str = "") -> list[str]:
     """The options that stand in a table, or at the top. Passwords are in the sides' tables, by variable."""
-    return [one.field for one in declared(Options) if one.table == table and one.form != "secret"]
+    return [one.field for one in declared(MeasureOptions) if one.table == table and one.form != "secret"]
 
 
-def read_options(document: Document) -> Options:
+def read_options(document: Document) -> MeasureOptions:
     """The options that a file sets. Raises `InputError`."""
-    known = {one.field: one for one in declared(Options)}
+    known = {one.field: one for one in declared(MeasureOptions)}
     given = {
         name: _option(document, known[name], name, document.data[name])
         for name in keys()
@@ -33,7 +33,7 @@ def read_options(document: Document) -> Options:
     suites = document.strings("suites", limits.MAX_SUITES)
     if table and not any(one.strip().lower().startswith("wtls/") for one in suites):
         raise document.wrong("wtls", "no suite of wtls is there to have a use for it")
-    return Options(**given)
+    return MeasureOptions(**given)
 
 
 def _option(document: Document, one: Declared, key: str, value: object) -> Any:  # noqa: ANN401 - as its field is

@@ -13,7 +13,7 @@ from shakedown.experiments.file.credentials import Assigned, SideFiles, WrongCha
 from shakedown.experiments.file.document import Document
 from shakedown.files import limits
 from shakedown.files.toml import describe
-from shakedown.native.scenario import HandshakeId, Options, Scenario
+from shakedown.native.scenario import HandshakeId, MeasureOptions, Scenario
 from shakedown.schema.base import SIDES, Side
 
 KEYS = ("suites", "stack", "client_stack", "server_stack", *SIDES)
@@ -38,7 +38,7 @@ def _side_files(document: Document, side: Side) -> SideFiles:
 
 
 def read_suites(
-    document: Document, files: Mapping[Side, SideFiles], today: int, options: Options
+    document: Document, files: Mapping[Side, SideFiles], today: int, options: MeasureOptions
 ) -> tuple[list[Scenario], tuple[str, ...]]:
     """A scenario a suite, and what is to be said of them.
 
@@ -133,7 +133,9 @@ def _assigned(document: Document, name: str, files: Mapping[Side, SideFiles], to
         raise document.wrong(error.side, str(error)) from error
 
 
-def _options_of(one: Assigned, files: Mapping[Side, SideFiles], today: int, options: Options) -> Options:
+def _options_of(
+    one: Assigned, files: Mapping[Side, SideFiles], today: int, options: MeasureOptions
+) -> MeasureOptions:
     """The other arguments of `measure` for this suite."""
     changes: dict[str, Any] = {}
     if not one.suite.startswith("wtls/"):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shakedown.errors import InputError, ShakedownError
-from shakedown.schema.arguments import checked, profile_name
+from shakedown.schema.arguments import checked
+from shakedown.schema.options import LoadOptions
 
 if TYPE_CHECKING:
     from shakedown.prediction.slowdown import Slowed
@@ -23,23 +24,22 @@ NOT_THE_CORES = ("http", "requirements", "traces_out", "server_traces", "emulate
 def load(
     target: str,
     suite: str | None = None,
+    options: LoadOptions = LoadOptions(),
     *,
     replace: bool = False,
     generators: Generators | None = None,
     progress: Callable[[LoadProgress], None] | None = None,
-    **options: object,
 ) -> LoadRun:
     """Loads a TLS server or a WTLS gateway, and returns the times that its clients measured.
 
     Args:
         target: `HOST:PORT`, `tls://HOST:PORT` or `wtls://HOST:PORT`.
         suite: the only suite that clients offer; None: the defaults of their library.
+        options: the rate, or a closed loop; how long, how many clients, and others.
         replace: whether `traces_out` may replace a file.
         generators: machines that share the load (`shakedown.experiments.load_generators.Generators`); None:
             this process.
         progress: called about ten times a second (not with `generators`). Ctrl-C ends the run early.
-        options: fields of `shakedown.schema.options.LoadOptions`, such as `rate_per_s`, `duration_s`,
-            `clients`.
 
     Raises:
         InputError: for an invalid target, suite or option, and for a host that may not be loaded.
@@ -55,10 +55,9 @@ def load(
     from shakedown.native import load_generator
     from shakedown.schema.base import encode
     from shakedown.schema.live import LoadRun, Requirement
-    from shakedown.schema.options import LoadOptions, options_of
 
-    emulate_device = profile_name(cast("str | Path | None", options.get("emulate_device")))
-    wanted = options_of(LoadOptions, options | {"emulate_device": emulate_device}).settled()
+    wanted = options.settled()
+    emulate_device = None if wanted.emulate_device is None else str(wanted.emulate_device)
     assert wanted.arrivals is not None
     assert wanted.clients is not None
     if wanted.rate_per_s is None and wanted.arrivals != "closed":

@@ -1,0 +1,62 @@
+"""Inputs that predictions, capacities and simulations share: the server, and where costs come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from shakedown.native.scenario import DEFAULT_SERVER_DEVICE
+from shakedown.prediction.library import TraceLibrary, opened
+from shakedown.prediction.trace import Trace
+from shakedown.profiles.registry import Names
+from shakedown.schema.arguments import check_fields, plain, profile_name
+
+
+class _Checked:
+    """Its fields are checked when it is created."""
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` for a value of another type."""
+        for one in fields(self):  # type: ignore[arg-type]  # its classes are dataclasses
+            object.__setattr__(self, one.name, plain(getattr(self, one.name)))
+        check_fields(vars(self), type(self))
+
+
+@dataclass(frozen=True)
+class ServerModel(_Checked):
+    """The server of an estimate.
+
+    Attributes:
+        device: a profile's name or path, or a list of them and of patterns.
+        workers: handshakes that it processes at a time.
+        software: what it runs (a profile's name or path), which determines tickets and the size of writes;
+            None: openssl, or the software recorded in a file of traces.
+    """
+
+    device: Names = DEFAULT_SERVER_DEVICE
+    workers: int = 1
+    software: str | Path | None = None
+
+
+@dataclass(frozen=True)
+class Costs(_Checked):
+    """Where the costs of an estimate come from.
+
+    Attributes:
+        traces: the recorded handshakes: a file of `measure --json` or `inspect --traces-out`; None: the
+            shipped library.
+        scale_from: device whose figures, scaled by the clock rate, are used for a device without primitives.
+    """
+
+    traces: TraceLibrary | Mapping[str, Trace] | str | Path | None = None
+    scale_from: str | Path | None = None
+
+    def library(self, server: ServerModel) -> TraceLibrary:
+        """The recorded handshakes with a server. Raises `InputError`."""
+        return opened(self.traces, server.software)
+
+    @property
+    def stand_in(self) -> str | None:
+        """The device whose figures are scaled, as profiles are loaded."""
+        return profile_name(self.scale_from)
