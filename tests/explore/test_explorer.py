@@ -21,7 +21,8 @@ from shakedown.errors import InputError
 from shakedown.explorer.question import asked
 from shakedown.explorer.server import Explorer
 from shakedown.native import virtual_time
-from shakedown.prediction import network
+from shakedown.prediction import library, network, prices, scenario, trace
+from shakedown.profiles import load_bearer
 
 VIEW = {
     "suites": ["tls1.2/psk", "tls1.3/x25519/p256/server"],
@@ -86,6 +87,20 @@ def test_the_python_text_returns_the_same(explorer):
         row["ready_s"]["mean"] for row in found["rows"]
     ]
     assert [row.clients for row in names["simulated"]] == [200, 200]
+
+
+def test_another_bearer_reads_no_recording_and_estimates_no_message_again(explorer, monkeypatch):
+    """They take a third of an answer, and depend on neither bearer nor loss."""
+    assert get(explorer, "/predict", VIEW)[0] == 200
+    again: list[str] = []
+    estimated, parsed = prices.price, trace.parse_trace
+    monkeypatch.setattr(scenario, "price", lambda *given: again.append("price") or estimated(*given))
+    monkeypatch.setattr(library, "parse_trace", lambda *given: again.append("trace") or parsed(*given))
+    monkeypatch.setattr(scenario, "load_bearer", lambda name: again.append(name) or load_bearer(name))
+    status, _ = get(explorer, "/predict", {**VIEW, "loss": "0.03"})
+    assert status == 200
+    # Two suites, and the one by which sessions of the second are resumed.
+    assert again == ["lte-m:loss=0.03,congestion=bbr"] * 3
 
 
 def test_the_curve_has_the_row_s_percentiles(explorer):

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -14,13 +15,16 @@ import numpy as np
 from shakedown.explorer.question import Question
 from shakedown.models.distribution import Distribution
 from shakedown.native.scenario import Fleet
-from shakedown.prediction.inputs import Costs, ServerModel
+from shakedown.native.suite_names import listed
+from shakedown.prediction.figures import Same
+from shakedown.prediction.inputs import ServerModel
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.network import replays
-from shakedown.prediction.predict import predict_rows, resumption
+from shakedown.prediction.predict import resumption, suite_rows
 from shakedown.prediction.scenario import Scenario, scenario
+from shakedown.profiles.registry import load_software
+from shakedown.profiles.software import ServerSoftware
 from shakedown.schema.base import SIDES, opposite
-from shakedown.schema.options import PredictionOptions
 
 SHARES = np.concatenate([np.linspace(0.005, 0.985, 99), [0.99, 0.995, 0.999]])
 """Where a curve of percentiles is drawn."""
@@ -56,7 +60,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
 
     A coarse answer comes from few replays, unless the whole one is as quick; it says which it is.
     """
-    asked, library = question, open_library(server_software=question.server_software)
+    asked, library = question, _library(Same(load_software(question.server_software)))
     what = (
         asked.suites,
         asked.device,
@@ -67,52 +71,58 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
     )
     coarse = coarse and what not in _answered
 
+    @cache
+    def priced(suite: str) -> Scenario:
+        return scenario(
+            suite,
+            asked.device,
+            asked.server_device,
+            asked.network,
+            traces=library,
+            from_idle=asked.from_idle,
+        )
+
     def replay(suite: str) -> None:
         # What is wrong with a suite is said where its row is made.
         with replays(coarse=coarse), suppress(Exception):
-            found = _scenario(suite, asked, library)
+            found = priced(suite)
             _ = found.exchange
             resumed = resumption(found.trace.suite, library)
             if resumed is not None:
-                _ = _scenario(resumed, asked, library).exchange
+                _ = priced(resumed).exchange
 
+    suites = listed(asked.suites)
     with ThreadPoolExecutor() as pool:
-        # Beside each other: most of the time is spent in the core, which keeps what it has replayed.
-        list(pool.map(replay, asked.suites))
+        # Beside each other: most of the time is spent in the core.
+        list(pool.map(replay, suites))
+    place = {
+        "device": asked.device,
+        "server_device": asked.server_device,
+        "bearer": asked.network,
+        "kind": "modelled",
+    }
     with replays(coarse=coarse):
-        rows = predict_rows(
-            asked.suites,
-            device=asked.device,
-            bearer=asked.network,
-            rate_per_s=asked.rate_per_s,
-            server=ServerModel(asked.server_device, asked.server_workers),
-            costs=Costs(library),
-            options=PredictionOptions(from_idle=asked.from_idle),
-        )
-        found = [None if "error" in row else _scenario(row["suite"], asked, library) for row in rows]
-        ready = [None if one is None else _ready(one, question) for one in found]
+        found = suite_rows(suites, priced, library, asked.rate_per_s, place, workers=asked.server_workers)
+        ready = [None if one is None else _ready(one, question) for one, _ in found]
     if not coarse:
         _answered.append(what)
     return {
         "coarse": coarse,
-        "rows": rows,
+        "rows": [row for _, row in found],
         "curves": [one and [[one.quantile(float(share)), float(share)] for share in SHARES] for one in ready],
         "densities": _densities(ready),
-        "messages": [one and _messages(one) for one in found],
+        "messages": [one and _messages(one) for one, _ in found],
         "commands": question.commands(),
         "python": question.python(),
     }
 
 
-def _scenario(suite: str, asked: Question, library: TraceLibrary) -> Scenario:
-    return scenario(
-        suite,
-        asked.device,
-        asked.server_device,
-        asked.network,
-        traces=library,
-        from_idle=asked.from_idle,
-    )
+@lru_cache(maxsize=8)
+def _library(software: Same[ServerSoftware]) -> TraceLibrary:
+    """The recorded handshakes with a server's software. They are kept, as are the costs of their messages on
+    devices, which are found by the recording.
+    """
+    return open_library(server_software=software.thing.name)
 
 
 def _ready(one: Scenario, question: Question) -> Distribution | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,8 @@ def predict_rows(
         raise InputError(f"battery is {battery_j}; accepted: joules, above 0")
     library = costs.library(server)
 
-    def rows_at(device: str, server_device: str, bearer: str, rate: float) -> list[Row]:
+    def rows_at(device: str, server_device: str, bearer: str) -> list[Row]:
+        @cache
         def priced(suite: str) -> Scenario:
             found = scenario(
                 suite,
@@ -94,22 +96,43 @@ def predict_rows(
             )
             return found if battery_j is None else with_battery(found, battery_j)
 
-        def one(suite: str) -> tuple[Scenario, Row]:
-            found = priced(suite)
-            made = row(found, model, rate, workers)
-            if model == "default" and inside_eap is None:
-                resumed = resumption(found.trace.suite, library)
-                made["resumption_saves_j"] = resumed and _saved([found, priced(resumed)], rate, workers)
-            return found, made
-
         place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
-        found = each(names, one, place)
-        compare([(pair[0], pair[1]) for pair in found if pair[0] is not None])
-        return [pair[1] for pair in found]
+        return [
+            row
+            for rate in rates
+            for _, row in suite_rows(names, priced, library, rate, place, model=model, workers=workers)
+        ]
 
     names = listed(suites)
-    where = places(device, server.device, bearer)
-    return [found for place in where for rate in rates for found in rows_at(*place, rate)]
+    return [row for place in places(device, server.device, bearer) for row in rows_at(*place)]
+
+
+def suite_rows(
+    suites: Sequence[str],
+    priced: Callable[[str], Scenario],
+    library: TraceLibrary,
+    rate_per_s: float,
+    place: Mapping[str, Any],
+    *,
+    model: str = "default",
+    workers: int = 1,
+) -> list[tuple[Scenario | None, Row]]:
+    """The rows of suites at one place and rate, each with its estimated handshake, which `priced` returns.
+
+    A suite that cannot be predicted has a row with the reason. Raises `InputError` if all have.
+    """
+
+    def one(suite: str) -> tuple[Scenario, Row]:
+        found = priced(suite)
+        made = row(found, model, rate_per_s, workers)
+        if model == "default" and found.eap is None:
+            resumed = resumption(found.trace.suite, library)
+            made["resumption_saves_j"] = resumed and _saved([found, priced(resumed)], rate_per_s, workers)
+        return found, made
+
+    found = each(suites, one, place)
+    compare(found)
+    return found
 
 
 def resumption(suite: str, library: TraceLibrary) -> str | None:
