@@ -91,7 +91,9 @@ def test_the_python_text_returns_the_same(explorer):
 
 def test_another_bearer_reads_no_recording_and_estimates_no_message_again(explorer, monkeypatch):
     """They take a third of an answer, and depend on neither bearer nor loss."""
-    assert get(explorer, "/predict", VIEW)[0] == 200
+    # Threads of the very first answer may read one profile twice.
+    for loss in ("0.02", "0.025"):
+        assert get(explorer, "/predict", {**VIEW, "loss": loss})[0] == 200
     again: list[str] = []
     estimated, parsed = prices.price, trace.parse_trace
     monkeypatch.setattr(scenario, "price", lambda *given: again.append("price") or estimated(*given))
