@@ -109,6 +109,25 @@ class Inspection:
     @property
     def problem(self) -> str | None: ...
 
+class OtherLibssl:
+    """Another libssl than the built-in one; handshakes and keys through it."""
+
+    def __init__(self, path: str) -> None: ...
+    def keygen(self, kind: str, curve: str | None) -> float | None: ...
+    def handshakes(
+        self,
+        count: int,
+        *,
+        tls13: bool,
+        groups: str,
+        cipher: str,
+        certificate: str,
+        key: str,
+        root: str,
+        tickets: int,
+        resumed: bool,
+    ) -> tuple[float, float]: ...
+
 class Server:
     """A running server; cut off when the object goes."""
 

@@ -173,6 +173,26 @@ def test_the_systems_libssl_makes_a_handshake(peer, files):
     assert took["server"] > 0.0
 
 
+def test_the_systems_libssl_resumes_sessions(peer, files):
+    """In TLS 1.3 the client has the ticket only when it reads after the handshake."""
+    library = Libssl(libssl_of(peer("openssl")))
+    for changes in (
+        {"tickets": 1},
+        {"protocol": "tls1.2", "cipher": "ECDHE-ECDSA-AES128-GCM-SHA256"},
+    ):
+        assert library.measure(plan(files, resumed=True, **changes), 3)["server"] > 0.0
+    with pytest.raises(LibraryError, match="the session was not resumed"):
+        library.measure(plan(files, resumed=True, tickets=0), 1)
+
+
+def test_a_file_that_is_no_libssl_is_refused(tmp_path):
+    for path in (tmp_path / "missing", Path(__file__)):
+        with pytest.raises(LibraryError, match="accepted: OpenSSL's libssl"):
+            Libssl(str(path))
+    with pytest.raises(LibraryError, match="no function TLS_client_method"):
+        Libssl("libc.so.6")
+
+
 @pytest.mark.parametrize("name", ["x25519", "p256", "secp160r1", "sect571r1", "brainpoolp384r1"])
 def test_the_systems_libcrypto_makes_keys(peer, name):
     library = Libssl(libssl_of(peer("openssl")))

@@ -18,6 +18,7 @@ from shakedown.prediction.primitives import SIZE_EXPONENTS
 from shakedown.prediction.stack_work import reference
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import device_names, load_device, load_software, parse_device
+from shakedown.profiles.overhead import MessageWork, Overhead
 
 HEAD = {
     "schema": 1,
@@ -426,3 +427,37 @@ def test_a_servers_software_has_its_connection_its_work_and_its_library():
         price(open_library(server_software=name)[suite], "client", device) for name in ("nginx", "haproxy")
     ]
     assert clients[0].total == clients[1].total
+
+
+def test_work_on_a_message_is_that_with_the_nearest_public_key_work():
+    """A key exchange that signs with Ed25519 is not the average of all, most of them with larger numbers."""
+    measured = {"": 13.0, "dh+rsa": 26.0, "ecdh+rsa": 20.0, "ecdsa+xdh": 7.0, "rsa+xdh": 8.0, "xdh": 3.0}
+    overhead = Overhead(
+        messages={
+            ("tls1.2", "ServerKeyExchange", "generate", key): MessageWork(mean_s)
+            for key, mean_s in measured.items()
+        }
+    )
+
+    def of(key: str) -> float:
+        found = overhead.of("tls1.2", "ServerKeyExchange", "generate", key)
+        assert found is not None
+        return found.mean_s
+
+    assert of("eddsa+xdh") == 7.0
+    assert of("ecdsa+ecdh") == 7.0  # two share one algorithm with it
+    assert of("rsa+xdh") == 8.0
+    assert of("mlkem") == of("") == 13.0
+    assert overhead.of("tls1.2", "Finished", "generate", "xdh") is None
+
+
+def test_a_servers_software_has_its_own_factor_without_public_keys():
+    go, device = load_software("go"), load_device("epyc-turin")
+    assert go.symmetric_work is not None
+    for suite, factor in (
+        ("tls1.2/ecdhe_ecdsa+x25519/p256/server/ticket", go.symmetric_work),
+        ("tls1.2/ecdhe_ecdsa+x25519/p256/server", go.work),
+        ("tls1.3/x25519/p256/server/resumed", go.work),
+    ):
+        priced = price(open_library(server_software="go")[suite], "server", device)
+        assert any(f"public-key operations: × {factor.times:g}" in one["method"] for one in priced.figures)

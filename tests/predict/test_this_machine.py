@@ -110,6 +110,18 @@ def test_every_suite_of_a_profile_runs_here_under_its_one_name():
     assert all(native.runnable(name) == name for name in native.profile_suites())
 
 
+@pytest.mark.parametrize("protocol", ["tls1.2", "tls1.3"])
+def test_a_profile_is_measured_with_signatures_of_every_kind(protocol):
+    """What a stack does around a signature is not the same with another kind."""
+    keys = {
+        key
+        for name in native.profile_suites()
+        if name.startswith(f"{protocol}/")
+        for key in native.describe(name)["keys"]
+    }
+    assert keys >= {"rsa2048", "p256", "ed25519"}
+
+
 def test_what_the_probe_writes_makes_a_profile(tmp_path):
     timed = [builtins(one) for one in native.primitives(filter=["sign"], seconds=0.001)]
     handshakes = [builtins(real.measurement(FULL)), builtins(real.measurement(SYMMETRIC))]

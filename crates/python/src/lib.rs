@@ -10,6 +10,7 @@ mod inspect;
 mod load;
 mod notices;
 mod options;
+mod other_libssl;
 mod primitives;
 mod serve;
 mod simulate;
@@ -289,6 +290,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LEAST_VALUES", least.into_py_dict(module.py())?)?;
     module.add_class::<inspect::Inspected>()?;
     module.add_class::<inspect::Inspection>()?;
+    module.add_class::<other_libssl::Loaded>()?;
     module.add_class::<serve::Server>()?;
     for function in [
         wrap_pyfunction!(canonical, module)?,

@@ -35,6 +35,7 @@ pub mod measure;
 pub mod memory;
 pub mod openssl;
 pub mod options;
+pub mod other_libssl;
 mod peers;
 pub mod primitives;
 pub mod processor;

@@ -40,6 +40,17 @@ def message_key(operations: Iterable[Triple]) -> str:
     return "+".join(sorted({_kind_of_key(one) for one in operations if one[0] not in SYMMETRIC_OPERATIONS}))
 
 
+def _likeness(key: str, other: str) -> tuple[int, int]:
+    """How near one message's public-key work is to another's: algorithms that both have, then as many in all.
+
+    A server's key exchange that signs with Ed25519 is nearer to one that signs with ECDSA than to one that
+    does not sign, if both use X25519.
+    """
+    one, two = set(filter(None, key.split("+"))), set(filter(None, other.split("+")))
+    shared = len(one & two)
+    return shared, -abs(len(one) - len(two)) if shared else 0
+
+
 def _kind_of_key(triple: Triple) -> str:
     """The algorithm, X25519 and X448 apart from curves whose points have two coordinates."""
     _, algorithm, parameters = triple
@@ -112,13 +123,28 @@ class Overhead:
     def of(
         self, protocol: str, message: str, work: str, key: str = "", *, public_keys: bool = True
     ) -> MessageWork | None:
-        """The stack's work on one message, or None where this profile has none of that kind."""
+        """The stack's work on one message, or None where this profile has none of that kind.
+
+        If no message with the same public-key work was measured, it is that of the nearest
+        (`_likeness`); if none is alike, that of any.
+        """
         for kind in (handshake_kind(protocol, public_keys=public_keys), protocol):
-            for own in (key, ""):
-                found = self.messages.get((kind, message, work, own))
-                if found is not None:
-                    return found
+            found = self.messages.get((kind, message, work, key)) or self._nearest(kind, message, work, key)
+            found = found or self.messages.get((kind, message, work, ""))
+            if found is not None:
+                return found
         return None
+
+    def _nearest(self, kind: str, message: str, work: str, key: str) -> MessageWork | None:
+        """The work on such a message with the nearest public-key work; of several as near, the middle one."""
+        alike = [
+            (likeness, one)
+            for (*place, other), one in self.messages.items()
+            if place == [kind, message, work] and (likeness := _likeness(key, other)) > (0, 0)
+        ]
+        nearest = max((likeness for likeness, _ in alike), default=None)
+        found = sorted((one for likeness, one in alike if likeness == nearest), key=lambda one: one.mean_s)
+        return found[(len(found) - 1) // 2] if found else None
 
     def primitive(self, protocol: str, message: str, triple: Triple) -> Cost | None:
         """What an operation costs there, where that is another figure than the profile's usual one."""
