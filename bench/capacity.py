@@ -186,6 +186,7 @@ def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]
     """
     from shakedown import native
     from shakedown.native import load_generator
+    from shakedown.native.core import extension
     from shakedown.prediction.cpu_contention import beside_clients, shared
 
     place = server.places[case.key, case.ids]
@@ -205,7 +206,7 @@ def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]
         }
         try:
             outcome = load_generator.load(config, suite, options)
-        except native.extension().CoreError as error:
+        except extension().CoreError as error:
             raise UnavailableError(f"{case.suite}: {error}") from error
         resumed = outcome.completed if case.resumed else 0
         if outcome.failed or not outcome.completed or outcome.resumed.confirmed != resumed:

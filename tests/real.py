@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from shakedown.native import extension
+from shakedown.native.core import extension
 from shakedown.native.scenario import HandshakeId
 from shakedown.schema import builtins
 from shakedown.schema.measured import Measurement, Spread

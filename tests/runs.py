@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shakedown.experiments.figure_kinds import load_experiment
-from shakedown.experiments.file import Experiment
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.experiments.runner import run_experiment
 from shakedown.results.folder import Results, load_results
 from shakedown.schema import decode

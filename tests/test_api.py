@@ -20,7 +20,7 @@ from runs import python
 from shakedown.cli import SECTIONS
 from shakedown.errors import InputError
 from shakedown.live.path_probe import Reflector
-from shakedown.native import extension
+from shakedown.native.core import extension
 
 OTHER_NAMES = {
     "run": "run_experiment", "validate": "compare_live", "bearer check": "check_bearer",

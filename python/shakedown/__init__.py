@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shakedown.comparison.functions import check_budgets, compare, compare_pair
     from shakedown.errors import InputError, ShakedownError
     from shakedown.experiments.figure_kinds import load_experiment
-    from shakedown.experiments.file import Experiment
+    from shakedown.experiments.file.experiment import Experiment
     from shakedown.experiments.runner import run_experiment
     from shakedown.live.calibration import calibrate
     from shakedown.live.load_test import load

@@ -16,7 +16,7 @@ from runs import written
 from shakedown.cli import SECTIONS, exit_status
 from shakedown.experiments.figure_kinds import Run, modelled
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
-from shakedown.experiments.file import Experiment
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.native.scenario import Places, Scenario
 from shakedown.results.folder import Results, load_results
 from shakedown.schema.saved import AboutExperiment
@@ -130,7 +130,7 @@ NOTES = ("wake and tail", "energy of", "±", "≈", "modelled: utilisation")
 @pytest.mark.parametrize("width", [76, 200])
 def test_tables_lose_nothing_on_narrow_screens(fake, width):
     from shakedown.experiments.figure_kinds import measured as kind
-    from shakedown.reporting.terminal.figures import energy
+    from shakedown.reporting.figures import energy
     from shakedown.reporting.terminal.modelled import predicted_tables
 
     measured = [real.measurement(suite) for suite in fakecore.KNOWN]

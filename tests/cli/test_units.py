@@ -7,7 +7,7 @@ import pytest
 
 from every_command import commands
 from shakedown.cli import app, exit_status
-from shakedown.cli._scenario import Duration, Rate
+from shakedown.cli._types import Duration, Rate
 
 DURATION_WORDS = ("seconds", "minutes", "timeout", "duration", "time", "within", "gap", "linger")
 """Words of which an option's name is made whose value is a time."""

@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from shakedown.cli import exit_status
+from shakedown.reporting.figures import LEGEND
 from shakedown.reporting.terminal import listing
-from shakedown.reporting.terminal.figures import LEGEND
 
 WIDTH = 80
 LONG = (

@@ -15,7 +15,7 @@ import shakedown
 from runs import written
 from shakedown.cli import exit_status
 from shakedown.files.text import json_safe, visible, visible_lines
-from shakedown.results.writer import manifest_digest
+from shakedown.results.names import manifest_digest
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31m\u202egnp.exe\u2066\x9b2J\r"
 

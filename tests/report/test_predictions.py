@@ -11,14 +11,14 @@ import pytest
 import real
 from shakedown.experiments.figure_kinds import Run, modelled
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
-from shakedown.experiments.file import Experiment
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.native.scenario import Places, Scenario
 from shakedown.reporting.charts.figure import NARROW_PX, WIDE_PX, draw
 from shakedown.reporting.charts.map import STEPS_S, time_map
 from shakedown.reporting.charts.queue import queue_curves
 from shakedown.reporting.columns.notes import MAX_REASONS, not_estimated
+from shakedown.reporting.figures import BASIS_MARKS, legend, marked, share, time
 from shakedown.reporting.html.modelled import _workers, predictions_section, queue_section, sections
-from shakedown.reporting.terminal.figures import BASIS_MARKS, legend, marked, share, time
 from shakedown.reporting.terminal.modelled import predicted_tables, ready_time
 from shakedown.results import queries
 from shakedown.results.folder import Results

@@ -24,12 +24,12 @@ from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native.scenario import HandshakeId, MeasureOptions, Scenario
 from shakedown.reporting.charts.inherited import hoisted
 from shakedown.reporting.charts.timeline import timeline
+from shakedown.reporting.figures import time_us, times
 from shakedown.reporting.html.measured import time_section
 from shakedown.reporting.html.measured_findings import answer, findings
 from shakedown.reporting.html.page import SHORT, short_names
 from shakedown.reporting.html.text import plain
 from shakedown.reporting.html.write import write_report
-from shakedown.reporting.terminal.figures import time_us, times
 from shakedown.results.folder import load_results
 from shakedown.results.writer import ResultsWriter
 from shakedown.schema.measured import Measurement

@@ -11,8 +11,8 @@ from browser import Browser
 from runs import written
 from shakedown.experiments.figure_kinds import load_experiment, reported
 from shakedown.experiments.runner import run_experiment
+from shakedown.reporting.figures import marked, time
 from shakedown.reporting.html.write import write_report
-from shakedown.reporting.terminal.figures import marked, time
 from shakedown.results.folder import Results, load_results
 
 TEXT = """

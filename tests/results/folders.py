@@ -10,7 +10,8 @@ import polars as pl
 import real
 from shakedown.experiments.figure_kinds import measured
 from shakedown.native.scenario import Scenario
-from shakedown.results.writer import MANIFEST, ResultsWriter, manifest_digest
+from shakedown.results.names import MANIFEST, manifest_digest
+from shakedown.results.writer import ResultsWriter
 from shakedown.schema.saved import Manifest, Planned
 
 SUITES = ("tls1.2/dhe_rsa+dh2048/rsa2048/server", "tls1.2/psk", "tls1.3/x25519mlkem768/mldsa65/server")

@@ -15,7 +15,8 @@ import pytest
 from results.folders import SUITES, manifest, planned, table_of
 from shakedown.errors import InputError
 from shakedown.results.folder import Results, load_results
-from shakedown.results.writer import JOURNAL, MANIFEST, ResultsWriter
+from shakedown.results.names import JOURNAL, MANIFEST
+from shakedown.results.writer import ResultsWriter
 from shakedown.schema.saved import Failure
 
 PER_WAY = 30

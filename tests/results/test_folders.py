@@ -9,8 +9,9 @@ import polars as pl
 from results.folders import SUITES, manifest, planned, table_of, write
 from shakedown.results import reader
 from shakedown.results.folder import load_results
+from shakedown.results.names import JOURNAL, manifest_digest
 from shakedown.results.table import SCHEMA
-from shakedown.results.writer import JOURNAL, ResultsWriter, manifest_digest
+from shakedown.results.writer import ResultsWriter
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure
 
 

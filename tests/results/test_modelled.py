@@ -8,7 +8,7 @@ import pytest
 
 import real
 from shakedown.experiments.figure_kinds import Run, modelled
-from shakedown.experiments.file import Experiment
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.models.distribution import Distribution
 from shakedown.native.scenario import Places, Scenario
 from shakedown.prediction import predict

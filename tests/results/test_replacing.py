@@ -12,7 +12,8 @@ from results.folders import SUITES, edit, listed, manifest, table_of, write
 from shakedown.errors import InputError
 from shakedown.files.write import digest, draft_of
 from shakedown.results.folder import load_results
-from shakedown.results.writer import JOURNAL, MANIFEST, ResultsWriter
+from shakedown.results.names import JOURNAL, MANIFEST
+from shakedown.results.writer import ResultsWriter
 from shakedown.schema.saved import SCHEMA_VERSION
 
 

@@ -13,7 +13,8 @@ from results.folders import SUITES, edit, listed, manifest, table_of
 from shakedown.errors import InputError
 from shakedown.files.write import digest
 from shakedown.results.folder import load_results
-from shakedown.results.writer import JOURNAL, MANIFEST, PART_KEY, ResultsWriter
+from shakedown.results.names import JOURNAL, MANIFEST, PART_KEY
+from shakedown.results.writer import ResultsWriter
 from shakedown.schema.saved import SCHEMA_VERSION
 
 

@@ -12,8 +12,8 @@ from runs import written
 from shakedown import native
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import load_experiment, reported
-from shakedown.experiments.file import Experiment
 from shakedown.experiments.file.credentials import leaves_keys_out
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.experiments.runner import run_experiment
 from shakedown.files.toml import locate
 from shakedown.reporting.html.write import write_report

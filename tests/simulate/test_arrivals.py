@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shakedown.errors import InputError
-from shakedown.native import extension, virtual_time
+from shakedown.native import virtual_time
+from shakedown.native.core import extension
 from shakedown.native.scenario import Fleet
 from shakedown.prediction.library import open_library
 from shakedown.prediction.scenario import scenario

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shakedown.native import extension
+from shakedown.native.core import extension
 
 NOTHING = {"kind": "constant", "s": 0.0}
 

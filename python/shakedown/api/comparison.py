@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from shakedown.experiments.figure_kinds import load_experiment
 from shakedown.experiments.figure_kinds.live import compared
-from shakedown.experiments.file import Experiment
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.experiments.runner import run_experiment
 from shakedown.reporting.rows import Rows
 from shakedown.schema.arguments import checked

@@ -12,6 +12,7 @@ from shakedown import native
 from shakedown.api.rows import one_or_rows
 from shakedown.errors import InputError, ShakedownError, did_you_mean, without_codes
 from shakedown.files.write import check_distinct, check_free, write
+from shakedown.native.core import extension
 from shakedown.native.scenario import HandshakeId, MeasureOptions, Stacks
 from shakedown.native.suite_names import listed
 from shakedown.reporting.rows import Rows
@@ -182,7 +183,7 @@ def write_capture(
         keys = drafts[1] if len(drafts) > 1 else None
         try:
             native.capture(handshakes, drafts[0], keylog=keys, options=options)
-        except native.extension().CaptureError as error:
+        except extension().CaptureError as error:
             raise ShakedownError(without_codes(str(error))) from error
         for draft, (target, may_replace) in zip(drafts, targets, strict=True):
             write(target, draft.read_bytes(), replace=may_replace)

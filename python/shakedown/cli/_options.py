@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 import click
 import click.shell_completion
 
+from shakedown.cli._types import DEVICE, FILE, Charge, Duration, Rate, Share, Suites, Time, Whole
 from shakedown.errors import InputError
-from shakedown.files.limits import MAX_UNIX_S
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -29,47 +27,6 @@ Where: TypeAlias = "AbstractContextManager[Client | None]"
 """The cluster that computes; None: this process."""
 
 MAX_SHORT_HELP = 200
-
-FILE = click.Path(dir_okay=False, path_type=Path)
-"""A file's path; a folder is refused."""
-
-
-class Suites(click.ParamType[str]):
-    """A suite's name, or a pattern of several; completed by the shell."""
-
-    name = "suite"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
-        """Completions of a suite's name, up to the next slash."""
-        from shakedown import native
-
-        names = [one.suite for one in native.suites() if one.suite.startswith(incomplete)]
-        begin = len(incomplete)
-        ends = (name.find("/", begin) for name in names)
-        stems = dict.fromkeys(
-            name if end < 0 else name[: end + 1] for name, end in zip(names, ends, strict=True)
-        )
-        return [click.shell_completion.CompletionItem(one) for one in stems]
-
-
-class Profiles(click.ParamType[str]):
-    """A device's or bearer's name; completed by the shell."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
-        from shakedown.profiles import bearer_names, existing_device_names
-
-        names = bearer_names() if self.name == "bearer" else existing_device_names()
-        return [click.shell_completion.CompletionItem(one) for one in names if one.startswith(incomplete)]
-
-
-DEVICE, BEARER = Profiles("device"), Profiles("bearer")
 
 
 def _expanded(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -89,29 +46,6 @@ suites_argument = click.argument(
 any_suites_argument = click.argument("suites", nargs=-1, metavar="SUITE…", type=Suites(), callback=_expanded)
 
 
-class Time(click.ParamType[int]):
-    """A point in time: Unix seconds, or an ISO date or date and time (UTC where it names no zone)."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        text = str(value)
-        try:
-            found = int(text) if text.lstrip("-").isdigit() else _unix_s(text)
-        except ValueError:
-            found = -1
-        if not 0 <= found <= MAX_UNIX_S:
-            self.fail(
-                f'"{text[:40]}" is not a time; accepted: Unix seconds before the year 10000, or an ISO date '
-                "as 2026-01-31",
-                param,
-                ctx,
-            )
-        return found
-
-
 class Group(click.Group):
     """A group whose help describes its commands in full."""
 
@@ -122,51 +56,6 @@ class Group(click.Group):
             formatter.write_dl(
                 [(one.name or "", one.get_short_help_str(MAX_SHORT_HELP)) for one in known if not one.hidden]
             )
-
-
-class Whole(click.IntRange):
-    """A whole number within bounds."""
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return super().convert(cast("int", value), param, ctx)
-        except click.BadParameter:
-            text = str(value)
-            least, most = (None if one is None else f"{int(one):,}" for one in (self.min, self.max))
-            accepted = f"{least or 'up'} to {most}"
-            if most is None:
-                accepted = "digits alone, as 12" if least is None else f"{least} or more"
-            wrong = "out of range" if text.strip().lstrip("+-").isdecimal() else "not a whole number"
-            self.fail(f'"{text[:40]}" is {wrong}; accepted: {accepted}', param, ctx)
-
-
-class FiniteRange(click.FloatRange):
-    """A range of numbers that also refuses `nan`."""
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = float(super().convert(cast("float", value), param, ctx))
-        if math.isnan(found):
-            self.fail(f"{found} is not in the range {self._describe_range()}.", param, ctx)
-        return found
-
-
-class Share(click.ParamType[float]):
-    """A share of one, or a percentage."""
-
-    name = "share"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from shakedown.schema.units import parse_share
-
-        try:
-            return parse_share(str(value))
-        except InputError as error:
-            self.fail(str(error), param, ctx)
-
-
-def _unix_s(text: str) -> int:
-    when = datetime.fromisoformat(text)
-    return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
 
 
 def command_of(
@@ -207,8 +96,6 @@ def command_of(
 
 def _option(one: Declared) -> click.Option:
     from msgspec import inspect as types
-
-    from shakedown.cli._scenario import Charge, Duration, Rate
 
     name = one.name or one.key.replace("_", "-")
     more: dict[str, Any] = {"help": one.about, "metavar": one.metavar or None}

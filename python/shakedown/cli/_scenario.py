@@ -8,74 +8,11 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from shakedown.cli._options import BEARER, DEVICE, FILE, Whole
 from shakedown.cli._output import note
-from shakedown.errors import InputError
+from shakedown.cli._types import BEARER, DEVICE, FILE, Whole
 from shakedown.files.limits import MAX_WORKERS
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Rate(click.ParamType[float]):
-    """Handshakes per second, with a unit or without."""
-
-    name = "rate"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Reads `300/s`, `20/min`, `300`."""
-        from shakedown.schema.units import parse_rate_per_s
-
-        return _converted(self, parse_rate_per_s, value, param, ctx)
-
-
-class Duration(click.ParamType[float]):
-    """Seconds, with a unit or without; within limits where there are any, and above 0 where only the upper
-    one is given. `unit` is that of a bare number.
-    """
-
-    name = "duration"
-
-    def __init__(self, most_s: float | None = None, *, least_s: float | None = None, unit: str = "s") -> None:
-        self._least_s, self._most_s, self._unit = least_s, most_s, unit
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Reads `2s`, `250ms`, `2`."""
-        from shakedown.schema.units import parse_duration_s
-
-        found = _converted(self, lambda text: parse_duration_s(text, self._unit), value, param, ctx)
-        if self._most_s is None:
-            return found
-        if found > self._most_s or (found <= 0.0 if self._least_s is None else found < self._least_s):
-            least = "above 0 and" if self._least_s is None else f"from {self._least_s:g} s"
-            self.fail(
-                f'"{value}" is out of range; accepted: {least} up to {self._most_s:,.10g} s', param, ctx
-            )
-        return found
-
-
-class Charge(click.ParamType[float]):
-    """The energy of a battery, in joules."""
-
-    name = "charge"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Reads `9000J`, `2.5Wh`, `230mAh@3V`."""
-        from shakedown.schema.units import parse_charge_j
-
-        return _converted(self, parse_charge_j, value, param, ctx)
-
-
-def _converted(
-    kind: click.ParamType[float],
-    parse: Callable[[str | float], float],
-    value: object,
-    param: click.Parameter | None,
-    ctx: click.Context | None,
-) -> float:
-    try:
-        return parse(value if isinstance(value, (int, float)) else str(value))
-    except InputError as error:
-        kind.fail(str(error), param, ctx)
 
 
 traces_option = click.option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Group, Whole, command_of
+from shakedown.cli._options import Group, command_of
 from shakedown.cli._output import (
     announce,
     echo,
@@ -19,9 +19,10 @@ from shakedown.cli._output import (
     rows_options,
     until_stopped,
 )
-from shakedown.cli._scenario import Duration, bearer_option, scale_from_option, traces_option
+from shakedown.cli._scenario import bearer_option, scale_from_option, traces_option
+from shakedown.cli._types import FILE, Duration, Whole
 from shakedown.errors import InputError, ShakedownError
-from shakedown.reporting.terminal.figures import no_figure
+from shakedown.reporting.figures import no_figure
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Selection

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Group, Whole
+from shakedown.cli._options import Group
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -19,7 +19,7 @@ from shakedown.cli._output import (
     print_rows,
     rows_options,
 )
-from shakedown.cli._scenario import Duration
+from shakedown.cli._types import FILE, Duration, Whole
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Column, Selection
@@ -246,7 +246,7 @@ def measure(
 
 def _measure(target: str, name: str, out: Path | None, force: bool, seconds: float, as_json: bool) -> None:
     from shakedown.api import bearers
-    from shakedown.reporting.terminal.figures import time
+    from shakedown.reporting.figures import time
 
     found = bearers.measure_path(target, out, name=name, replace=force, seconds=seconds)
     if as_json:
@@ -260,7 +260,7 @@ def _measure(target: str, name: str, out: Path | None, force: bool, seconds: flo
 
 
 def _seconds(value_s: float) -> str:
-    from shakedown.reporting.terminal.figures import time
+    from shakedown.reporting.figures import time
 
     return time(value_s)
 

@@ -46,8 +46,8 @@ def command(names: tuple[str, ...], as_json: bool, selection: Selection) -> None
 
 def _power(energy: BearerEnergy) -> str:
     """What the radio draws, by state; one that is not known is left out."""
-    from shakedown.reporting.terminal.figures import energy as joules
-    from shakedown.reporting.terminal.figures import power
+    from shakedown.reporting.figures import energy as joules
+    from shakedown.reporting.figures import power
 
     said = []
     for watts, state in (

@@ -18,7 +18,8 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
-from shakedown.cli._scenario import Duration, Rate, note_without_setup, scenario_options
+from shakedown.cli._scenario import note_without_setup, scenario_options
+from shakedown.cli._types import Duration, Rate
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:

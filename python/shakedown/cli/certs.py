@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import Group, Time
+from shakedown.cli._options import Group
 from shakedown.cli._output import (
     echo,
     echo_lines,
@@ -18,6 +18,7 @@ from shakedown.cli._output import (
     print_rows,
     rows_options,
 )
+from shakedown.cli._types import Time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 from click.exceptions import Exit
 
-from shakedown.cli._options import Share, Whole
 from shakedown.cli._output import (
     echo_lines,
     json_option,
@@ -18,6 +17,7 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
+from shakedown.cli._types import Share, Whole
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Selection

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, FiniteRange, Group, Whole
+from shakedown.cli._options import Group
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -20,7 +20,7 @@ from shakedown.cli._output import (
     print_rows,
     rows_options,
 )
-from shakedown.cli._scenario import Duration
+from shakedown.cli._types import FILE, Duration, FiniteRange, Whole
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def show(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
 
 def _power(energy: DeviceEnergy) -> str:
     """What the processor draws, and what the battery holds; empty where neither is known."""
-    from shakedown.reporting.terminal.figures import power
+    from shakedown.reporting.figures import power
 
     states = ((energy.active_w, "computing"), (energy.idle_w, "waiting"))
     said = [f"{power(watts)} {state}" for watts, state in states if watts is not None]

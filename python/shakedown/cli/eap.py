@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Group, command_of
+from shakedown.cli._options import Group, command_of
 from shakedown.cli._output import announce, echo, json_option, note, print_json, progress_bar, until_stopped
+from shakedown.cli._types import FILE
 
 if TYPE_CHECKING:
     from shakedown.schema.eap import Authentications, AuthenticationTimes, ServerTally

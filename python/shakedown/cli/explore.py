@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._options import Whole
+from shakedown.cli._types import Whole
 
 
 @click.command("explore", epilog="Example: shakedown explore --no-open")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Whole
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -21,6 +20,7 @@ from shakedown.cli._output import (
     raw_json,
     rows_options,
 )
+from shakedown.cli._types import FILE, Whole
 
 if TYPE_CHECKING:
     from types import TracebackType

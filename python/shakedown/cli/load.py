@@ -142,7 +142,7 @@ def _got(text: str, value: float | None) -> str:
         return f"{value:.0f}"
     if ".share" in metric:
         return f"{value:.4g}"
-    from shakedown.reporting.terminal.figures import time
+    from shakedown.reporting.figures import time
 
     return time(value)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Whole, command_of, suites_argument
+from shakedown.cli._options import command_of, suites_argument
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -20,6 +20,7 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
+from shakedown.cli._types import FILE, Whole
 
 if TYPE_CHECKING:
     from shakedown.native.scenario import HandshakeId, MeasureOptions

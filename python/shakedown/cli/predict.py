@@ -9,7 +9,8 @@ import click
 
 from shakedown.cli._options import command_of, suites_argument
 from shakedown.cli._output import json_option, note, print_estimates, rows_options
-from shakedown.cli._scenario import Rate, note_without_setup, scenario_options
+from shakedown.cli._scenario import note_without_setup, scenario_options
+from shakedown.cli._types import Rate
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Selection

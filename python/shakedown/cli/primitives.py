@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shakedown.cli._options import FILE
 from shakedown.cli._output import (
     force_option,
     json_option,
@@ -19,7 +18,7 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
-from shakedown.cli._scenario import Duration
+from shakedown.cli._types import FILE, Duration
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Selection

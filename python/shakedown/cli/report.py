@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._options import FILE
 from shakedown.cli._output import JsonArray, json_option, note, show_results
+from shakedown.cli._types import FILE
 
 
 @click.command("report", epilog="Example: shakedown report results/quickstart")

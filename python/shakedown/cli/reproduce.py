@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Whole
 from shakedown.cli._output import (
     echo,
     force_option,
@@ -19,6 +18,7 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
+from shakedown.cli._types import FILE, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, command_of, suites_argument
+from shakedown.cli._options import command_of, suites_argument
 from shakedown.cli._output import echo, force_option, json_option, note, print_json
+from shakedown.cli._types import FILE
 
 if TYPE_CHECKING:
     from shakedown.schema.serving import Serving

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import FILE, Where, any_suites_argument, command_of, computed_where, pool_of
+from shakedown.cli._options import Where, any_suites_argument, command_of, computed_where, pool_of
 from shakedown.cli._output import (
     json_option,
     note,
@@ -20,6 +20,7 @@ from shakedown.cli._output import (
     rows_options,
 )
 from shakedown.cli._scenario import note_without_setup, scenario_options
+from shakedown.cli._types import FILE
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shakedown.cli._output import JsonArray, echo, json_option, note, print_rows, progress_bar, rows_options
-from shakedown.cli._scenario import Duration, Rate
+from shakedown.cli._types import Duration, Rate
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shakedown.experiments.file import Experiment
+    from shakedown.experiments.file.experiment import Experiment
     from shakedown.reporting.columns import Column, Selection
 
 DEFAULT_LIVE_TIME = "20s"
@@ -94,7 +94,7 @@ def command(
 def _check(path: Path, found: Experiment) -> None:
     from shakedown.experiments.figure_kinds import counted
     from shakedown.experiments.runner import chain_lines
-    from shakedown.reporting.terminal.figures import count
+    from shakedown.reporting.figures import count
 
     measured, places = found.of("measured"), found.places
     parts = (

@@ -11,7 +11,7 @@ from shakedown.comparison.figures import Figure, Figures, Handshake, Readings, h
 from shakedown.comparison.verdicts import Pair, Rules, comparison, logarithms, only, pairs_of
 from shakedown.errors import InputError
 from shakedown.results.folder import Results, load_results
-from shakedown.results.writer import MANIFEST
+from shakedown.results.names import MANIFEST
 from shakedown.schema.comparison import Comparison
 
 MIN_RUNS = 10

@@ -16,7 +16,7 @@ from shakedown import native
 from shakedown.errors import without_name
 from shakedown.experiments.cluster import Cluster, alone
 from shakedown.experiments.figure_kinds import KINDS, Kind, Run, Spreading, Together, kind, load_experiment
-from shakedown.experiments.file import Experiment
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, Scenario
 from shakedown.results.lock import FolderLock
 from shakedown.results.writer import ResultsWriter

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.errors import ShakedownError
 from shakedown.files.write import Destination
-from shakedown.native import extension
+from shakedown.native.core import extension
 
 if TYPE_CHECKING:
     from shakedown.profiles.bearer import Bearer, BearerDirection

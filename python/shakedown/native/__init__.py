@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mean
+from shakedown.native.core import extension
 from shakedown.schema.arguments import check
 
 if TYPE_CHECKING:
@@ -21,19 +22,6 @@ if TYPE_CHECKING:
     from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
     from shakedown.schema.measured import Machine, Measurement, Transfer
     from shakedown.schema.primitives import Timing
-
-
-def extension() -> ModuleType:
-    """The extension module; if it is missing, the error explains how to build it."""
-    try:
-        from shakedown import _core
-    except ImportError as error:
-        if error.name not in (None, "shakedown", "shakedown._core"):
-            raise
-        raise ShakedownError(
-            f'the native core cannot be loaded ({error}); "make build" or "pip install ." makes it'
-        ) from error
-    return _core
 
 
 def exit_status(error: BaseException) -> int | None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from shakedown.native import complaints, extension, paths_as_text
+from shakedown.native import complaints, paths_as_text
+from shakedown.native.core import extension
 from shakedown.schema import convert
 from shakedown.schema.aka import HssSummary, ProvisionedFiles, SgsnSummary
 

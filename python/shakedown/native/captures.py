@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from shakedown.errors import InputError
-from shakedown.native import extension
+from shakedown.native.core import extension
 from shakedown.schema import convert, decode
 from shakedown.schema.arguments import checked
 from shakedown.schema.captured import CaptureSummary, Connection

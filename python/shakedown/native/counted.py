@@ -142,7 +142,7 @@ def _count(thousands: float) -> int:
 
 def _main() -> None:
     """In the process that valgrind runs."""
-    from shakedown.native import extension
+    from shakedown.native.core import extension
 
     core = extension()
     if not sys.argv[1:]:

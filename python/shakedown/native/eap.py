@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shakedown.errors import InputError
-from shakedown.native import complaints, extension, paths_as_text
+from shakedown.native import complaints, paths_as_text
+from shakedown.native.core import extension
 from shakedown.schema import convert
 from shakedown.schema.eap import Authentications, ServerTally
 from shakedown.schema.options import EapOptions

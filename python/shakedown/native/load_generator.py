@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from shakedown.native import chosen_options, complaints, extension, paths_as_text, release_build
+from shakedown.native import chosen_options, complaints, paths_as_text, release_build
+from shakedown.native.core import extension
 from shakedown.schema import convert
 from shakedown.schema.live import LoadOutcome, LoadProgress
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.errors import InputError
+from shakedown.native.core import extension
 from shakedown.native.scenario import MeasureOptions
 from shakedown.schema.arguments import checked
 from shakedown.schema.options import ServerOptions
@@ -188,7 +189,7 @@ def start(
     if settings.metrics is not None:
         request["metrics"] = parse_address(settings.metrics)
     names = [native.canonical(suite) for suite in suites]
-    core = native.extension()
+    core = extension()
     log = None if traces_out is None else Destination(Path(traces_out), replace=replace)
     if log is not None:
         request["traces_out"] = str(log.temp_path)

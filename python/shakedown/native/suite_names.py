@@ -10,6 +10,7 @@ from itertools import product
 
 from shakedown.errors import MAX_WORD, InputError
 from shakedown.files.patterns import alternatives, is_pattern, matches, one_name
+from shakedown.native.core import extension
 
 MAX_TRIED = 50_000
 """Names that are put together and asked for; patterns of more find those of the list alone."""
@@ -80,9 +81,7 @@ def _joined(protocol: str, words: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _runnable(names: Iterable[str]) -> Iterator[str]:
-    from shakedown import native
-
-    core = native.extension()
+    core = extension()
     for name in names:
         try:
             found = core.describe(name)
@@ -94,9 +93,7 @@ def _runnable(names: Iterable[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _names() -> tuple[str, ...]:
-    from shakedown import native
-
-    return tuple(one.suite for one in native.suites())
+    return tuple(one["suite"] for one in extension().suites(False))
 
 
 @lru_cache(maxsize=1)
@@ -115,9 +112,7 @@ def _places() -> dict[str, list[list[str]]]:
 
 def meant(name: str) -> str:
     """The suite that a cipher suite's name or a misspelt name stands for; empty where none does."""
-    from shakedown import native
-
-    core = native.extension()
+    core = extension()
     respelt = _respelt(name)
     for one in (*_of_cipher_suite(name), respelt, _renamed(respelt), _holding_part(_part(respelt))):
         try:

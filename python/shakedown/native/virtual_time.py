@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from shakedown.errors import InputError
-from shakedown.native import chosen_options, complaints, extension, refused
+from shakedown.native import chosen_options, complaints, refused
+from shakedown.native.core import extension
 
 if TYPE_CHECKING:
     from shakedown.native.scenario import HandshakeId, MeasureOptions

@@ -11,8 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from shakedown import native
 from shakedown.errors import InputError
+from shakedown.native.core import extension
 from shakedown.profiles.costs import Triple
 from shakedown.schema.base import Side
 
@@ -71,7 +71,7 @@ class Libssl:
 
     def __init__(self, path: str) -> None:
         """Load it. Raises `LibraryError`."""
-        core = native.extension()
+        core = extension()
         self._refused = core.CoreError
         try:
             self._library = core.OtherLibssl(path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from shakedown.errors import InputError
 from shakedown.models.ranges import Range, combined, exactly, within
@@ -161,6 +161,13 @@ class Price:
         self.message_s[at] = self.message_s.get(at, 0.0) + part.time.mean
         self.bases[part.basis] = self.bases.get(part.basis, 0.0) + part.time.mean
         self.upper_bases[part.basis] = self.upper_bases.get(part.basis, 0.0) + part.time.high
+
+
+class Work(NamedTuple):
+    """The costs of both sides' work."""
+
+    client: Price
+    server: Price
 
 
 def basis_of(prices: Sequence[Price]) -> Basis:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from shakedown.prediction.figures import Same, call_figure
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.literature import LITERATURE, load_model
 from shakedown.prediction.network import Exchange, carry
-from shakedown.prediction.prices import Price, basis_of, price
+from shakedown.prediction.prices import Price, Work, basis_of, price
 from shakedown.prediction.records import MAX_RECORD_BYTES, record_price
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device, load_software
@@ -38,13 +37,6 @@ _WAIT_SHARES = 1.0 - np.concatenate([np.linspace(1.0, 0.1, 46)[1:], np.geomspace
 _WORK_BINS = 48
 _PROTECTION_BYTES = 64
 """The most bytes that record protection adds to a datagram."""
-
-
-class Work(NamedTuple):
-    """The costs of both sides' work."""
-
-    client: Price
-    server: Price
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from shakedown.reporting.charts.ranges import spans
 from shakedown.reporting.charts.theme import vega_config
 from shakedown.reporting.columns import shared
 from shakedown.reporting.columns.objects import object_table
-from shakedown.reporting.terminal.figures import digits_of
+from shakedown.reporting.figures import digits_of
 
 Rows = Sequence[Mapping[str, Any]]
 

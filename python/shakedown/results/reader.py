@@ -14,9 +14,9 @@ import polars as pl
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_MANIFEST_BYTES, MAX_PART_BYTES, parse_json, read_bytes
 from shakedown.files.write import digest
+from shakedown.results.names import JOURNAL, MANIFEST, PART_NAME, line_digest, manifest_digest
 from shakedown.results.parts import Parts
 from shakedown.results.table import SCHEMA
-from shakedown.results.writer import JOURNAL, MANIFEST, PART_NAME, line_digest, manifest_digest
 from shakedown.schema.base import convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -28,18 +27,21 @@ from shakedown.errors import InputError, ShakedownError, os_failure, os_reason
 from shakedown.files.owned import remove_page
 from shakedown.files.write import DRAFT, digest, digest_of, flush_folder, remove_left_over, write_durably
 from shakedown.results.lock import FolderLock
+from shakedown.results.names import (
+    JOURNAL,
+    MANIFEST,
+    OWN_NAMES,
+    PART_KEY,
+    PART_NAME,
+    line_digest,
+    manifest_digest,
+)
+from shakedown.results.reader import listed_parts
 from shakedown.schema.base import builtins, encode, encode_pretty
 from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-MANIFEST, JOURNAL = "manifest.json", "parts.jsonl"
-PART_KEY = "shakedown"
-"""Where a part's metadata holds what it belongs to."""
-
-OWN_NAMES = (MANIFEST, JOURNAL)
-PART_NAME = re.compile(r"part-[0-9]{4,}\.parquet")
+    from collections.abc import Iterable
 
 
 class ResultsWriter:
@@ -158,8 +160,6 @@ class ResultsWriter:
                 f"{self.folder} holds other files ({there[0]}); accepted: a new or an empty folder"
             )
         # Raises InputError for what is no manifest of ours.
-        from shakedown.results.reader import listed_parts
-
         old = listed_parts(self.folder)
         if not replace:
             raise InputError(f"{self.folder} already contains results; accepted: another folder, or --force")
@@ -198,17 +198,6 @@ class ResultsWriter:
         return ShakedownError(
             f"{self.folder}: results cannot be written: {os_reason(error)}; kept: {len(self.parts)} parts"
         )
-
-
-def manifest_digest(manifest: Mapping[str, object]) -> str:
-    """The digest of a manifest as it is in JSON, however that is written."""
-    rest = {key: value for key, value in manifest.items() if key != "sha256"}
-    return digest(json.dumps(rest, sort_keys=True).encode())
-
-
-def line_digest(before: str, content: bytes) -> str:
-    """The digest of a list of parts up to a line, from that up to the line before."""
-    return digest(before.encode() + content)
 
 
 def own_files(results: Path) -> list[Path]:

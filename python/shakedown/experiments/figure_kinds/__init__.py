@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from shakedown.experiments.file import Experiment
+    from shakedown.experiments.file.experiment import Experiment
     from shakedown.experiments.file.table import Table
     from shakedown.native.scenario import CaptureFile, HandshakeId, Scenario
     from shakedown.reporting.html.section import Section

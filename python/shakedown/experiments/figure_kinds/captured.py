@@ -296,7 +296,7 @@ def terminal(results: Results, width: int) -> Iterable[str]:
 
     from shakedown.reporting.columns import Selection
     from shakedown.reporting.columns.captured import KINDS
-    from shakedown.reporting.terminal.figures import count
+    from shakedown.reporting.figures import count
     from shakedown.reporting.terminal.listing import listing
     from shakedown.results import queries
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from shakedown.errors import InputError
+from shakedown.experiments.figure_kinds.live_comparison import Loaded, compare
 from shakedown.experiments.file import loads
 from shakedown.native.processors import placed, processors, ran_s, threads
 from shakedown.native.scenario import Live, Load, MeasureOptions, Places, Scenario
 from shakedown.results.loads import STATISTICS
 from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
 from shakedown.schema.identity import Identified
-from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun, SampledHandshakes, TimeSpent
+from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun, TimeSpent
 from shakedown.schema.saved import Planned
 from shakedown.schema.serving import Serving
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shakedown.experiments.figure_kinds import Need, Run
-    from shakedown.experiments.file import Experiment
+    from shakedown.experiments.file.experiment import Experiment
     from shakedown.results.folder import Results
 
 
@@ -40,19 +41,6 @@ UNLOADED_SHARE = 0.25
 """Its time, as a share of the load's."""
 MIN_LIVE_S = 0.4
 """The shortest load of a suite that is compared; a shorter one is too imprecise."""
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What a load and its server counted, whether they had cores of their own, and the CPU time of the
-    server's threads for one handshake; None where unknown.
-    """
-
-    load: LoadRun
-    server: Serving
-    own_core: bool
-    server_cpu_s: float | None
-    traces: SampledHandshakes
 
 
 @dataclass(frozen=True)
@@ -148,8 +136,6 @@ def run(scenario: Scenario, run: Run) -> Found:
     load, server = one.load, one.server
     comparison = None
     if live.compare and live.arrivals != "closed":
-        from shakedown.experiments.figure_kinds.live_comparison import compare
-
         quiet_per_s = min(UNLOADED_RATE_PER_S, 0.1 * saturation_per_s)
         quiet = msgspec.structs.replace(
             live,

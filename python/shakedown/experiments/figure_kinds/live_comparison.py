@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -18,12 +19,12 @@ from msgspec.structs import replace
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet, Live, Scenario, Stacks
 from shakedown.schema.base import Side
-from shakedown.schema.live import ComparedFigure, Comparison, LoadRun
+from shakedown.schema.live import ComparedFigure, Comparison, LoadRun, SampledHandshakes
 from shakedown.schema.measured import Measurement
+from shakedown.schema.serving import Serving
 from shakedown.schema.simulated import Simulated
 
 if TYPE_CHECKING:
-    from shakedown.experiments.figure_kinds.live import Loaded
     from shakedown.prediction.prices import Price
     from shakedown.prediction.scenario import Scenario as Priced
 
@@ -32,6 +33,19 @@ CLIENTS = 20_000
 
 ENDPOINT_CLIENTS = 3_000
 """The same of engines, which work in earnest: a few seconds of this machine."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a load and its server counted, whether they had cores of their own, and the CPU time of the
+    server's threads for one handshake; None where unknown.
+    """
+
+    load: LoadRun
+    server: Serving
+    own_core: bool
+    server_cpu_s: float | None
+    traces: SampledHandshakes
 
 
 def compare(

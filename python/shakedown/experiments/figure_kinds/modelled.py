@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shakedown.experiments.figure_kinds import Need, Run, Source
-    from shakedown.experiments.file import Experiment
+    from shakedown.experiments.file.experiment import Experiment
     from shakedown.prediction.library import TraceLibrary
     from shakedown.prediction.scenario import Scenario as Priced
     from shakedown.prediction.trace import Trace as Recorded

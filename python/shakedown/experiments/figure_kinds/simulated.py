@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shakedown.experiments.figure_kinds import Need, Run, Source
-    from shakedown.experiments.file import Experiment
+    from shakedown.experiments.file.experiment import Experiment
     from shakedown.prediction.trace import Trace as Recorded
     from shakedown.results.folder import Results
     from shakedown.simulation.fleet import Settled
@@ -396,7 +396,7 @@ def _bounds(quantity: str, found: Bounds | None) -> Iterator[Row]:
 
 def _missing(rows: Sequence[Simulated | MixedClients]) -> Iterator[Row]:
     """What of their work has no figure."""
-    from shakedown.reporting.terminal.figures import without_figure
+    from shakedown.reporting.figures import without_figure
 
     missing = dict.fromkeys(
         without_figure(part.side, part.operation, part.algorithm, part.parameters, part.reason)

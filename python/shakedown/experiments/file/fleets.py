@@ -16,8 +16,8 @@ from shakedown.native.scenario import Fleet, Fleets, Mix
 from shakedown.simulation.arrivals import FROM_FILE
 
 if TYPE_CHECKING:
-    from shakedown.experiments.file import Experiment
     from shakedown.experiments.file.document import Document
+    from shakedown.experiments.file.experiment import Experiment
 
 SWEPT = ("clients", "cells", "clients_per_cell", "retry", "admission", "autoscale", "sessions", "records")
 """Keys that may be arrays: a fleet for each of all combinations."""

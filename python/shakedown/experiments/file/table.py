@@ -10,8 +10,8 @@ from shakedown.schema.base import Object
 from shakedown.schema.options import declared
 
 if TYPE_CHECKING:
-    from shakedown.experiments.file import Experiment
     from shakedown.experiments.file.document import Document
+    from shakedown.experiments.file.experiment import Experiment
 
 
 class Key(NamedTuple):

@@ -13,19 +13,32 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     from shakedown.models.arrays import Floats
     from shakedown.models.distribution import Distribution
-    from shakedown.prediction.scenario import Scenario
+    from shakedown.prediction.prices import Work
+    from shakedown.prediction.trace import Trace
+    from shakedown.profiles import Bearer
 
 LITERATURE = tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__)))
 """The models' names."""
 
 
+class Handshake(Protocol):
+    """What a model is told of a handshake: the recording, the network, and both sides' work."""
+
+    @property
+    def trace(self) -> Trace: ...
+    @property
+    def bearer(self) -> Bearer: ...
+    @property
+    def work(self) -> Work: ...
+
+
 class Model(Protocol):
     """What a module here has."""
 
-    def transmission(self, one: Scenario) -> Distribution:
+    def transmission(self, one: Handshake) -> Distribution:
         """Time on the network, in seconds, both sides' work left out."""
 
-    def wait_s(self, one: Scenario, rates_per_s: Floats, factor: float) -> Floats:
+    def wait_s(self, one: Handshake, rates_per_s: Floats, factor: float) -> Floats:
         """Mean wait at the one server at each rate, with its work scaled by ``factor``.
 
         Where there is no steady state it may be anything.

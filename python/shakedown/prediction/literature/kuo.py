@@ -7,10 +7,10 @@ import numpy as np
 from shakedown.models import transmission as equations
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
-from shakedown.prediction.scenario import Scenario
+from shakedown.prediction.literature import Handshake
 
 
-def transmission(one: Scenario) -> Distribution:
+def transmission(one: Handshake) -> Distribution:
     """All bytes over the bearer's rates."""
     return Distribution.exactly(
         float(
@@ -20,6 +20,6 @@ def transmission(one: Scenario) -> Distribution:
     )
 
 
-def wait_s(one: Scenario, rates_per_s: Floats, factor: float) -> Floats:
+def wait_s(one: Handshake, rates_per_s: Floats, factor: float) -> Floats:
     """None."""
     return np.zeros(rates_per_s.shape)

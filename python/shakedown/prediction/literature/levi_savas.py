@@ -6,13 +6,13 @@ from shakedown.models import queueing
 from shakedown.models import transmission as equations
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
-from shakedown.prediction.scenario import Scenario
+from shakedown.prediction.literature import Handshake
 from shakedown.schema.base import Side
 
 _KEY_MATERIAL = ("Certificate", "ServerKeyExchange", "ClientKeyExchange", "CertificateVerify")
 
 
-def transmission(one: Scenario) -> Distribution:
+def transmission(one: Handshake) -> Distribution:
     """Certificates and key material over the bearer's rates."""
     return Distribution.exactly(
         float(
@@ -22,12 +22,12 @@ def transmission(one: Scenario) -> Distribution:
     )
 
 
-def wait_s(one: Scenario, rates_per_s: Floats, factor: float) -> Floats:
+def wait_s(one: Handshake, rates_per_s: Floats, factor: float) -> Floats:
     """M/M/1 of whole handshakes."""
     return queueing.mm1_wait_s(rates_per_s, one.work.server.total.mean * factor)
 
 
-def _key_material_bytes(one: Scenario, sender: Side) -> float:
+def _key_material_bytes(one: Handshake, sender: Side) -> float:
     return sum(
         message.size_bytes
         for message in one.trace.messages

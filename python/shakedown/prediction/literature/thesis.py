@@ -8,10 +8,10 @@ from shakedown.models import queueing
 from shakedown.models import transmission as equations
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
-from shakedown.prediction.scenario import Scenario
+from shakedown.prediction.literature import Handshake
 
 
-def transmission(one: Scenario) -> Distribution:
+def transmission(one: Handshake) -> Distribution:
     """All bytes over the bearer's rates, and two traversals for each applicable message."""
     bearer = one.bearer
     sent_s = float(
@@ -24,19 +24,19 @@ def transmission(one: Scenario) -> Distribution:
     return Distribution.normal(sent_s + crossings * bearer.traversal_s, crossings * bearer.traversal_sd_s)
 
 
-def wait_s(one: Scenario, rates_per_s: Floats, factor: float) -> Floats:
+def wait_s(one: Handshake, rates_per_s: Floats, factor: float) -> Floats:
     """Each message of the client waits on its own."""
     return queueing.message_wait_s(rates_per_s, np.array(queued_message_s(one) or [0.0]) * factor)
 
 
-def applicable_messages(one: Scenario) -> int:
+def applicable_messages(one: Handshake) -> int:
     """The thesis's n: messages from client to server, unless the bearer fixes it."""
     if one.bearer.applicable_messages is not None:
         return one.bearer.applicable_messages
     return sum(message.sender == "client" for message in one.trace.messages)
 
 
-def queued_message_s(one: Scenario) -> list[float]:
+def queued_message_s(one: Handshake) -> list[float]:
     """Server time of each message from the client (3.15 and 3.18).
 
     What the server does for a message of its own counts for the client's message that it answers; the

@@ -10,7 +10,7 @@ from shakedown.reporting.charts.canvas import WIDE, across, down, filled, lanes,
 from shakedown.reporting.charts.figure import TIP, Definition
 from shakedown.reporting.charts.theme import LANE, MUTED
 from shakedown.reporting.charts.trace_events import Slice, chrome_trace
-from shakedown.reporting.terminal.figures import time, whole
+from shakedown.reporting.figures import time, whole
 
 _ROW_PX, _BAR_PX, _LABEL_PX, _NARROW_LABEL_PX = 21, 13, 200, 15
 _END_PX, _NARROW_END_PX = 122, 64

@@ -8,7 +8,7 @@ from typing import Any
 from shakedown.reporting.charts.canvas import CHARACTER_PX, WIDE, across, down, rectangles, texts
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import INK, LANE, MUTED, STEPS
-from shakedown.reporting.terminal.figures import NOTHING, marked, time
+from shakedown.reporting.figures import NOTHING, marked, time
 
 STEPS_S = (0.5, 2.0, 5.0, 20.0, 60.0)
 """Seconds at which a wait begins to feel different; the map's steps end there."""

@@ -21,7 +21,7 @@ from shakedown.reporting.charts.canvas import (
 )
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import INK, LANE, MUTED, PAPER, STEPS
-from shakedown.reporting.terminal.figures import rate, time
+from shakedown.reporting.figures import rate, time
 
 _ROW_PX, _CURVE_PX, _LINE_PX = 62, 40, 15
 

@@ -21,7 +21,7 @@ from shakedown.reporting.charts.canvas import (
 )
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, fitted, label
 from shakedown.reporting.charts.theme import FILLS, INK, LANE, MUTED, PAPER, STEPS
-from shakedown.reporting.terminal.figures import time, whole
+from shakedown.reporting.figures import time, whole
 
 AXIS = "seconds since the first client could arrive"
 

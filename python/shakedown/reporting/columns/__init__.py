@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
-from shakedown.reporting.terminal.figures import NOTHING, UNKNOWN, share, time, whole, yes_no
-
-if TYPE_CHECKING:
-    from shakedown.reporting.html.section import Table
+from shakedown.reporting.figures import NOTHING, UNKNOWN, share, time, whole, yes_no
 
 Row = Mapping[str, Any]
 
@@ -201,39 +198,3 @@ def _equal(columns: Iterator[tuple[str, ...]], most: int) -> int:
             break
         count += 1
     return count
-
-
-def html_table(
-    columns: Sequence[Column],
-    rows: Sequence[Row],
-    caption: str = "",
-    kind: str = "",
-    most: int = MAX_ROWS,
-    rank: int = ROOM,
-) -> Table:
-    """Rows as a table of the report: the columns that hold anything, the first `most` rows."""
-    from shakedown.reporting.html.section import Cell, Table
-
-    def cell(column: Column, row: Row) -> str:
-        text, value = column.cell(row), row.get(column.key)
-        if column.numeric and text != NOTHING and isinstance(value, int | float):
-            return Cell(text, value, _interval(column, row))
-        return text
-
-    shown = shown_in(columns, rows, rank)
-    if len(rows) > most:
-        caption = f"{caption} The first {most:,} of {len(rows):,}.".strip()
-    cells = [[cell(one, row) for one in shown] for row in rows[:most]]
-    head = [one.name for one in shown]
-    numeric = sum(one.numeric for one in shown)
-    return Table(head, cells, numeric, caption, kind, [one.unit for one in shown])
-
-
-def _interval(column: Column, row: Row) -> str:
-    if column.interval is not None:
-        return column.interval(row)
-    stem, _, unit = column.key.rpartition("_")
-    low, high = (row.get(f"{stem.removesuffix('_mean')}_{end}_{unit}") for end in ("low", "high"))
-    if low is not None and high is not None:
-        return f"{low:.6g} – {high:.6g}"
-    return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label, seconds
-from shakedown.reporting.terminal.figures import NOTHING, milliseconds, time, whole, yes_no
+from shakedown.reporting.figures import NOTHING, milliseconds, time, whole, yes_no
 from shakedown.schema.base import SIDES
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.columns import ALWAYS, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, seconds, shares
-from shakedown.reporting.terminal.figures import NOTHING, time
+from shakedown.reporting.figures import NOTHING, time
 
 if TYPE_CHECKING:
     from shakedown.profiles.bearer import Bearer

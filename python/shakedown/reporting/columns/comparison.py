@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shakedown.reporting.columns import OFTEN, ROOM, WIDE, Column, Row, label
-from shakedown.reporting.terminal.figures import NOTHING
+from shakedown.reporting.figures import NOTHING
 from shakedown.schema.base import builtins
 from shakedown.schema.budget import CheckedLimit
 from shakedown.schema.comparison import Compared

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.terminal.figures import bounded, digits_of, rough, time
+from shakedown.reporting.figures import bounded, digits_of, rough, time
 
 _ENDS = {"estimate": "", "lower": "_low", "upper": "_high"}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, label, seconds, shares
-from shakedown.reporting.terminal.figures import rate, share, time, whole
+from shakedown.reporting.figures import rate, share, time, whole
 
 if TYPE_CHECKING:
     from shakedown.schema.live import LoadFigures, Share, TimeSpent

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label
-from shakedown.reporting.terminal.figures import (
+from shakedown.reporting.figures import (
     NOTHING,
     milliseconds,
     number,

@@ -9,7 +9,9 @@ from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label
 from shakedown.reporting.columns.flat import figure, flat, interval, rounded
 from shakedown.reporting.columns.notes import no_energies, no_figures, subjects
-from shakedown.reporting.terminal.figures import (
+from shakedown.reporting.columns.place import PLACE, place_title
+from shakedown.reporting.columns.simulated import sent
+from shakedown.reporting.figures import (
     NOTHING,
     bounded,
     count,
@@ -21,12 +23,6 @@ from shakedown.reporting.terminal.figures import (
     rough,
     time,
     whole,
-)
-
-PLACE = (
-    label("device", "device", identity=True),
-    label("server_device", "server device", identity=True),
-    label("bearer", "bearer", identity=True),
 )
 
 
@@ -255,21 +251,6 @@ def _other_builds(rows: Sequence[Row]) -> Iterator[str]:
             yield f"other builds of {name.partition(':')[0]}: {', '.join(others)}"
 
 
-def place_title(rows: Sequence[Row]) -> str:
-    """Where all rows are: `cortex-m4 over nb-iot to server, 2 workers`."""
-    device, bearer, server = (
-        _all(rows, key, many)
-        for key, many in (("device", "devices"), ("bearer", "bearers"), ("server_device", "server devices"))
-    )
-    workers = rows[0].get("workers") or 1
-    return f"{device} over {bearer} to {server}" + (f", {workers} workers" if workers > 1 else "")
-
-
-def _all(rows: Sequence[Row], key: str, many: str) -> str:
-    names = dict.fromkeys(row[key] for row in rows)
-    return next(iter(names)) if len(names) == 1 else f"{len(names)} {many}"
-
-
 def prediction_title(rows: Sequence[Row]) -> str:
     first, rates = rows[0], {row["rate_per_s"] for row in rows}
     inside = " inside EAP" if first["carrier"] == "eap" else ""
@@ -407,7 +388,6 @@ def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
         if "calibration" in row:
             yield from _calibrated(row["calibration"])
         if "records" in row:
-            from shakedown.reporting.columns.simulated import sent
             from shakedown.schema.base import convert
             from shakedown.schema.simulated import Records
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from typing import TypeVar
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.terminal.figures import rate, without_figure
+from shakedown.reporting.figures import rate, without_figure
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from shakedown.profiles.vocabulary import PUBLIC_KEY_OPERATIONS
 from shakedown.reporting.columns import ALWAYS, OFTEN, ROOM, Column, label
-from shakedown.reporting.terminal.figures import number
+from shakedown.reporting.figures import number
 
 if TYPE_CHECKING:
     from shakedown.schema.primitives import Timing

@@ -9,9 +9,9 @@ from msgspec import UNSET
 
 from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, shares
 from shakedown.reporting.columns.flat import figure, flat, interval
-from shakedown.reporting.columns.modelled import PLACE
 from shakedown.reporting.columns.notes import no_energies, no_figures, some, subjects, too_few
-from shakedown.reporting.terminal.figures import NOTHING, bounded, count, energy, marked, share, time
+from shakedown.reporting.columns.place import PLACE, place_title
+from shakedown.reporting.figures import NOTHING, bounded, count, energy, marked, share, time
 from shakedown.schema.base import Bounds, builtins
 from shakedown.schema.simulated import (
     ClosedForm,
@@ -199,7 +199,6 @@ def saved_fleet(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def title(rows: Sequence[Simulated | FailedSimulation]) -> str:
-    from shakedown.reporting.columns.modelled import place_title
 
     good = [row for row in rows if isinstance(row, Simulated)]
     one = good[0]

@@ -9,13 +9,14 @@ import polars as pl
 
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.ladder import ladder, traced
-from shakedown.reporting.columns import Row, html_table
+from shakedown.reporting.columns import Row
 from shakedown.reporting.columns.captured import CONNECTIONS, KINDS, MESSAGES, kind_name, waited
 from shakedown.reporting.columns.measured import count_round_trips
+from shakedown.reporting.figures import count, time, whole
 from shakedown.reporting.html.modelled import captured_blocks, outlook
 from shakedown.reporting.html.section import Block, Section, Table
+from shakedown.reporting.html.tables import html_table
 from shakedown.reporting.html.text import Piece, Sentence, plain, sentence
-from shakedown.reporting.terminal.figures import count, time, whole
 from shakedown.results import queries
 from shakedown.schema.base import SIDES
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shakedown.reporting.columns import Row
+from shakedown.reporting.figures import NOTHING, count, time_us, whole
 from shakedown.reporting.html.section import Block, Section, Table
-from shakedown.reporting.terminal.figures import NOTHING, count, time_us, whole
 from shakedown.schema.base import SIDES, Side
 
 MIN_CASES = 4

@@ -9,10 +9,11 @@ from shakedown.reporting.charts.dot_plot import Ways, dot_plot
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.sides import Segment, stacked_bars
 from shakedown.reporting.charts.theme import FILLS, INK
-from shakedown.reporting.columns import MAX_ROWS, Row, html_table
+from shakedown.reporting.columns import MAX_ROWS, Row
 from shakedown.reporting.columns.live import LOADS, load_row
+from shakedown.reporting.figures import rate, time
 from shakedown.reporting.html.section import Block, Section, Table
-from shakedown.reporting.terminal.figures import rate, time
+from shakedown.reporting.html.tables import html_table
 from shakedown.reporting.terminal.loads import (
     FIGURES,
     compared_rows,

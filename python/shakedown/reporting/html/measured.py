@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.sides import Segment, stacked_bars
 from shakedown.reporting.charts.timeline import traced, waterfall
-from shakedown.reporting.columns import Row, html_table
+from shakedown.reporting.columns import Row
 from shakedown.reporting.columns.measured import (
     CLASS_WORDS,
     HANDSHAKES,
@@ -18,15 +18,16 @@ from shakedown.reporting.columns.measured import (
     message_rows,
     uncertainty,
 )
-from shakedown.reporting.html.cases import cases_section
-from shakedown.reporting.html.measured_findings import answer as answer
-from shakedown.reporting.html.measured_findings import findings as findings
-from shakedown.reporting.html.section import Block, Section
-from shakedown.reporting.terminal.figures import (
+from shakedown.reporting.figures import (
     share,
     time_us,
     whole,
 )
+from shakedown.reporting.html.cases import cases_section
+from shakedown.reporting.html.measured_findings import answer as answer
+from shakedown.reporting.html.measured_findings import findings as findings
+from shakedown.reporting.html.section import Block, Section
+from shakedown.reporting.html.tables import html_table
 from shakedown.schema.base import CLASSES, SIDES
 
 if TYPE_CHECKING:

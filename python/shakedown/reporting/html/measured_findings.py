@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from shakedown.reporting.columns import Row
 from shakedown.reporting.columns.measured import NOISY, count_round_trips, uncertainty
+from shakedown.reporting.figures import count, share, time_us, times, whole
 from shakedown.reporting.html.text import Sentence, sentence
-from shakedown.reporting.terminal.figures import count, share, time_us, times, whole
 from shakedown.schema.base import SIDES
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.charts.figure import Figure
-from shakedown.reporting.columns import html_table
 from shakedown.reporting.columns.simulated import CLIENTS
+from shakedown.reporting.figures import share
+from shakedown.reporting.html.bounds import lacking, least_time
 from shakedown.reporting.html.fleet_series import arrival_window_s, kind_points, kinds_drawing
 from shakedown.reporting.html.section import Block, Section
-from shakedown.reporting.html.simulated import lacking, least_time
-from shakedown.reporting.terminal.figures import share
+from shakedown.reporting.html.tables import html_table
 from shakedown.reporting.terminal.fleets import mixture_rows, mixture_title, mixtures
 
 if TYPE_CHECKING:

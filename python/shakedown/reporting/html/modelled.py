@@ -12,11 +12,9 @@ from shakedown.reporting.charts.figure import Figure
 from shakedown.reporting.charts.frame_rows import FrameRows
 from shakedown.reporting.charts.map import time_map
 from shakedown.reporting.charts.queue import queue_curves, rates_drawn
-from shakedown.reporting.columns import MAX_ROWS, WIDE, Row, html_table
+from shakedown.reporting.columns import MAX_ROWS, WIDE, Row
 from shakedown.reporting.columns.modelled import PREDICTIONS, saved_prediction
-from shakedown.reporting.html.section import Block, Section, Table
-from shakedown.reporting.html.text import Sentence, sentence
-from shakedown.reporting.terminal.figures import (
+from shakedown.reporting.figures import (
     NOTHING,
     bounded,
     legend,
@@ -26,6 +24,9 @@ from shakedown.reporting.terminal.figures import (
     time,
     whole,
 )
+from shakedown.reporting.html.section import Block, Section, Table
+from shakedown.reporting.html.tables import html_table
+from shakedown.reporting.html.text import Sentence, sentence
 from shakedown.reporting.terminal.modelled import ready_time
 from shakedown.results import queries
 

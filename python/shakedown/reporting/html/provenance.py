@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from shakedown.reporting.figures import count, time, whole
 from shakedown.reporting.html.section import Block, Section, Table
-from shakedown.reporting.terminal.figures import count, time, whole
 from shakedown.results import queries
 
 if TYPE_CHECKING:

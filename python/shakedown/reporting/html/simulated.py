@@ -11,13 +11,15 @@ from shakedown.reporting.charts.figure import Figure, fitted
 from shakedown.reporting.charts.map import RECOVERY_STEPS_S, time_map
 from shakedown.reporting.charts.storm import loads
 from shakedown.reporting.charts.theme import FILLS, INK
-from shakedown.reporting.columns import MAX_ROWS, Row, html_table
-from shakedown.reporting.columns.notes import no_energies
+from shakedown.reporting.columns import MAX_ROWS, Row
 from shakedown.reporting.columns.simulated import recovery, saved_fleet, shown, utilisation
+from shakedown.reporting.figures import count, share, time, whole
+from shakedown.reporting.html.bounds import lacking
 from shakedown.reporting.html.fleet_series import arrival_window_s, drawing, last_s, loads_of, points
+from shakedown.reporting.html.mixture import mixture_section
 from shakedown.reporting.html.section import Block, Section, Table
+from shakedown.reporting.html.tables import html_table
 from shakedown.reporting.html.text import Sentence, plain, sentence
-from shakedown.reporting.terminal.figures import count, share, time, whole
 from shakedown.reporting.terminal.fleets import fleet_groups
 from shakedown.results.fleets import FLEET_OPTIONS
 
@@ -50,8 +52,6 @@ _LOOKS = {
 
 def sections(results: Results) -> Iterator[Section]:
     """Storms, steady loads, and mixtures of clients."""
-    from shakedown.reporting.html.mixture import mixture_section
-
     rows = results.fleets.to_dicts()
     done = [row for row in rows if row["without_cost"] is None and row["mix"] is None]
     yield from storm_section(results, [row for row in done if row["width_s"] is not None])
@@ -158,28 +158,10 @@ def _loads_figure(results: Results, rows: Sequence[Row], position: int, title: s
     )
 
 
-def least_time(row: Row, key: str) -> str:
-    """A saved fleet's time; ≥ where a part of its work has no figure."""
-    return f"{'≥ ' if row['missing'] and row[key] is not None else ''}{time(row[key])}"
-
-
 def _storm_table(rows: Sequence[Row]) -> Table:
     caption = "Of one client, pauses between attempts included."
     found = [saved_fleet(row) for row in rows]
     return html_table(shown(found), found, caption + lacking(rows), "simulated")
-
-
-def lacking(rows: Sequence[Row]) -> str:
-    """What lower bounds lack, for a caption."""
-    missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
-    without = no_energies(
-        (row["energy_missing"], row["mix"] or row["label"], row["device"] or "", row["bearer"] or "")
-        for row in rows
-        if row["energy_missing"]
-    )
-    return "".join(f" ≥ without a figure of {one}." for one in missing) + "".join(
-        f" {one[0].upper()}{one[1:]}." for one in without
-    )
 
 
 def _failed(row: Row) -> float:

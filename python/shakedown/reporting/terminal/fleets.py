@@ -19,7 +19,7 @@ from shakedown.reporting.columns.simulated import (
     shown,
     utilisation,
 )
-from shakedown.reporting.terminal.figures import count
+from shakedown.reporting.figures import count
 from shakedown.reporting.terminal.listing import listing
 from shakedown.results.fleets import FLEET_OPTIONS
 

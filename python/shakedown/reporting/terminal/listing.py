@@ -22,7 +22,7 @@ from shakedown.reporting.columns import (
     shared,
     shown_in,
 )
-from shakedown.reporting.terminal.figures import LEGEND
+from shakedown.reporting.figures import LEGEND
 
 GAP = "  "
 MIN_PROSE = 18

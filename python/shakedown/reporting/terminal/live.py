@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shakedown.reporting.terminal.figures import count, rate, share, time, whole
+from shakedown.reporting.figures import count, rate, share, time, whole
 
 if TYPE_CHECKING:
     from shakedown.schema.live import LoadFigures, LoadProgress, LoadRun, TimeSpent

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.columns import ALWAYS, Column, Selection, label, seconds
 from shakedown.reporting.columns.live import LOADS, load_row
-from shakedown.reporting.terminal.figures import NOTHING, rate, time
+from shakedown.reporting.figures import NOTHING, rate, time
 from shakedown.reporting.terminal.listing import listing
 
 if TYPE_CHECKING:

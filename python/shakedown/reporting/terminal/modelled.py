@@ -10,7 +10,7 @@ import polars as pl
 from shakedown.reporting.columns import ALWAYS, Column, Row, Selection, label
 from shakedown.reporting.columns.modelled import energy_text
 from shakedown.reporting.columns.notes import no_energies, not_estimated
-from shakedown.reporting.terminal.figures import NOTHING, bounded, marked, number, share, time
+from shakedown.reporting.figures import NOTHING, bounded, marked, number, share, time
 from shakedown.reporting.terminal.listing import layout, listing
 from shakedown.results import queries
 

@@ -1,0 +1,186 @@
+"""Types of options' values: suites, profiles, files, numbers within bounds, quantities with units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import click
+import click.shell_completion
+
+from shakedown.errors import InputError
+from shakedown.files.limits import MAX_UNIX_S
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+"""A file's path; a folder is refused."""
+
+
+class Suites(click.ParamType[str]):
+    """A suite's name, or a pattern of several; completed by the shell."""
+
+    name = "suite"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """Completions of a suite's name, up to the next slash."""
+        from shakedown import native
+
+        names = [one.suite for one in native.suites() if one.suite.startswith(incomplete)]
+        begin = len(incomplete)
+        ends = (name.find("/", begin) for name in names)
+        stems = dict.fromkeys(
+            name if end < 0 else name[: end + 1] for name, end in zip(names, ends, strict=True)
+        )
+        return [click.shell_completion.CompletionItem(one) for one in stems]
+
+
+class Profiles(click.ParamType[str]):
+    """A device's or bearer's name; completed by the shell."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        from shakedown.profiles import bearer_names, existing_device_names
+
+        names = bearer_names() if self.name == "bearer" else existing_device_names()
+        return [click.shell_completion.CompletionItem(one) for one in names if one.startswith(incomplete)]
+
+
+DEVICE, BEARER = Profiles("device"), Profiles("bearer")
+
+
+class Time(click.ParamType[int]):
+    """A point in time: Unix seconds, or an ISO date or date and time (UTC where it names no zone)."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        try:
+            found = int(text) if text.lstrip("-").isdigit() else _unix_s(text)
+        except ValueError:
+            found = -1
+        if not 0 <= found <= MAX_UNIX_S:
+            self.fail(
+                f'"{text[:40]}" is not a time; accepted: Unix seconds before the year 10000, or an ISO date '
+                "as 2026-01-31",
+                param,
+                ctx,
+            )
+        return found
+
+
+class Whole(click.IntRange):
+    """A whole number within bounds."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return super().convert(cast("int", value), param, ctx)
+        except click.BadParameter:
+            text = str(value)
+            least, most = (None if one is None else f"{int(one):,}" for one in (self.min, self.max))
+            accepted = f"{least or 'up'} to {most}"
+            if most is None:
+                accepted = "digits alone, as 12" if least is None else f"{least} or more"
+            wrong = "out of range" if text.strip().lstrip("+-").isdecimal() else "not a whole number"
+            self.fail(f'"{text[:40]}" is {wrong}; accepted: {accepted}', param, ctx)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers that also refuses `nan`."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = float(super().convert(cast("float", value), param, ctx))
+        if math.isnan(found):
+            self.fail(f"{found} is not in the range {self._describe_range()}.", param, ctx)
+        return found
+
+
+class Share(click.ParamType[float]):
+    """A share of one, or a percentage."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from shakedown.schema.units import parse_share
+
+        try:
+            return parse_share(str(value))
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _unix_s(text: str) -> int:
+    when = datetime.fromisoformat(text)
+    return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
+
+
+class Rate(click.ParamType[float]):
+    """Handshakes per second, with a unit or without."""
+
+    name = "rate"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Reads `300/s`, `20/min`, `300`."""
+        from shakedown.schema.units import parse_rate_per_s
+
+        return _converted(self, parse_rate_per_s, value, param, ctx)
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, with a unit or without; within limits where there are any, and above 0 where only the upper
+    one is given. `unit` is that of a bare number.
+    """
+
+    name = "duration"
+
+    def __init__(self, most_s: float | None = None, *, least_s: float | None = None, unit: str = "s") -> None:
+        self._least_s, self._most_s, self._unit = least_s, most_s, unit
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Reads `2s`, `250ms`, `2`."""
+        from shakedown.schema.units import parse_duration_s
+
+        found = _converted(self, lambda text: parse_duration_s(text, self._unit), value, param, ctx)
+        if self._most_s is None:
+            return found
+        if found > self._most_s or (found <= 0.0 if self._least_s is None else found < self._least_s):
+            least = "above 0 and" if self._least_s is None else f"from {self._least_s:g} s"
+            self.fail(
+                f'"{value}" is out of range; accepted: {least} up to {self._most_s:,.10g} s', param, ctx
+            )
+        return found
+
+
+class Charge(click.ParamType[float]):
+    """The energy of a battery, in joules."""
+
+    name = "charge"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Reads `9000J`, `2.5Wh`, `230mAh@3V`."""
+        from shakedown.schema.units import parse_charge_j
+
+        return _converted(self, parse_charge_j, value, param, ctx)
+
+
+def _converted(
+    kind: click.ParamType[float],
+    parse: Callable[[str | float], float],
+    value: object,
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+) -> float:
+    try:
+        return parse(value if isinstance(value, (int, float)) else str(value))
+    except InputError as error:
+        kind.fail(str(error), param, ctx)

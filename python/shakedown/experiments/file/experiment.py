@@ -1,0 +1,47 @@
+"""An experiment as it was read: what to run, and where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shakedown.experiments.file.credentials import SideFiles
+from shakedown.native.scenario import MeasureOptions, Places, Scenario
+from shakedown.schema.base import Side
+from shakedown.schema.saved import AboutExperiment
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to run, and where it runs; scenarios are in the order of the file.
+
+    With user-supplied certificates, a suite that presents them is called by their keys. `asked` is what the
+    tables of single kinds ask for, by kind.
+    """
+
+    about: AboutExperiment
+    scenarios: tuple[Scenario, ...]
+    places: Places = field(default_factory=Places)
+    options: MeasureOptions = field(default_factory=MeasureOptions)
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    chains: Mapping[Side, SideFiles] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name: the file's, where it gives none."""
+        return self.about.name
+
+    def of(self, kind: str) -> tuple[Scenario, ...]:
+        """Scenarios of a kind that records handshakes; those of others are made of them while it runs."""
+        return tuple(one for one in self.scenarios if one.kind == kind)
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """The suites that are measured."""
+        return tuple(one.label for one in self.of("measured"))
+
+    def presented(self, side: Side) -> tuple[str, ...]:
+        """The suites in which a side presents the user's certificates."""
+        return tuple(one.label for one in self.of("measured") if side in one.options.user_supplied)

@@ -1,0 +1,28 @@
+"""Where handshakes run: the columns and the words that predictions, capacities and simulations share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shakedown.reporting.columns import Row, label
+
+PLACE = (
+    label("device", "device", identity=True),
+    label("server_device", "server device", identity=True),
+    label("bearer", "bearer", identity=True),
+)
+
+
+def place_title(rows: Sequence[Row]) -> str:
+    """Where all rows are: `cortex-m4 over nb-iot to server, 2 workers`."""
+    device, bearer, server = (
+        _all(rows, key, many)
+        for key, many in (("device", "devices"), ("bearer", "bearers"), ("server_device", "server devices"))
+    )
+    workers = rows[0].get("workers") or 1
+    return f"{device} over {bearer} to {server}" + (f", {workers} workers" if workers > 1 else "")
+
+
+def _all(rows: Sequence[Row], key: str, many: str) -> str:
+    names = dict.fromkeys(row[key] for row in rows)
+    return next(iter(names)) if len(names) == 1 else f"{len(names)} {many}"

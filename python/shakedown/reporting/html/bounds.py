@@ -1,0 +1,27 @@
+"""Lower bounds of simulated figures: their mark, and what they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shakedown.reporting.columns import Row
+from shakedown.reporting.columns.notes import no_energies
+from shakedown.reporting.figures import time
+
+
+def least_time(row: Row, key: str) -> str:
+    """A saved fleet's time; ≥ where a part of its work has no figure."""
+    return f"{'≥ ' if row['missing'] and row[key] is not None else ''}{time(row[key])}"
+
+
+def lacking(rows: Sequence[Row]) -> str:
+    """What lower bounds lack, for a caption."""
+    missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
+    without = no_energies(
+        (row["energy_missing"], row["mix"] or row["label"], row["device"] or "", row["bearer"] or "")
+        for row in rows
+        if row["energy_missing"]
+    )
+    return "".join(f" ≥ without a figure of {one}." for one in missing) + "".join(
+        f" {one[0].upper()}{one[1:]}." for one in without
+    )

@@ -1,0 +1,44 @@
+"""Tables of the report: rows, by the description of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shakedown.reporting.columns import MAX_ROWS, ROOM, Column, Row, shown_in
+from shakedown.reporting.figures import NOTHING
+from shakedown.reporting.html.section import Cell, Table
+
+
+def html_table(
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    caption: str = "",
+    kind: str = "",
+    most: int = MAX_ROWS,
+    rank: int = ROOM,
+) -> Table:
+    """Rows as a table of the report: the columns that hold anything, the first `most` rows."""
+
+    def cell(column: Column, row: Row) -> str:
+        text, value = column.cell(row), row.get(column.key)
+        if column.numeric and text != NOTHING and isinstance(value, int | float):
+            return Cell(text, value, _interval(column, row))
+        return text
+
+    shown = shown_in(columns, rows, rank)
+    if len(rows) > most:
+        caption = f"{caption} The first {most:,} of {len(rows):,}.".strip()
+    cells = [[cell(one, row) for one in shown] for row in rows[:most]]
+    head = [one.name for one in shown]
+    numeric = sum(one.numeric for one in shown)
+    return Table(head, cells, numeric, caption, kind, [one.unit for one in shown])
+
+
+def _interval(column: Column, row: Row) -> str:
+    if column.interval is not None:
+        return column.interval(row)
+    stem, _, unit = column.key.rpartition("_")
+    low, high = (row.get(f"{stem.removesuffix('_mean')}_{end}_{unit}") for end in ("low", "high"))
+    if low is not None and high is not None:
+        return f"{low:.6g} – {high:.6g}"
+    return ""
