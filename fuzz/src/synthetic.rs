@@ -1,6 +1,6 @@
 //! Cryptography of the right shapes and sizes, and nothing else.
 
-use shakedown_wtls::certificate::SignatureHash;
+use shakedown_wtls::crypto::SignatureHash;
 use shakedown_wtls::crypto::*;
 use shakedown_wtls::{BulkCipher, HashAlgorithm, PointForm};
 use zeroize::Zeroizing;

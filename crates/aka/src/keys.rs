@@ -10,8 +10,6 @@ use shakedown_trace::{Endpoint, ExportError, Side};
 
 /// Label of the export; no context.
 pub const LABEL: &str = "EXPORTER-AKA-SSL-keys";
-/// What protection adds to a message.
-pub const TAG_BYTES: usize = 16;
 const KEY_BYTES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,7 +95,7 @@ mod tests {
         let (mut mobile, mut sgsn) = pair();
         let first = mobile.seal(Plane::User, b"one").unwrap();
         let second = mobile.seal(Plane::User, b"two").unwrap();
-        assert_eq!(first.len(), 3 + TAG_BYTES);
+        assert_eq!(first.len(), 3 + crate::message::TAG_BYTES);
         assert_eq!(sgsn.open(Plane::User, &second), Err(Unprotected), "out of order");
         assert_eq!(sgsn.open(Plane::Signalling, &first), Err(Unprotected), "the other plane");
         assert_eq!(mobile.open(Plane::User, &first), Err(Unprotected), "reflected");

@@ -10,7 +10,6 @@
 //! | [`Protected`](Message::Protected) | both | derived keys: attach complete, then user data |
 
 use crate::frame::{self, FrameError, Reader, Writer};
-use crate::keys::TAG_BYTES;
 use crate::names::{Imsi, Network, NodeName, Temporary};
 use std::fmt;
 
@@ -82,6 +81,8 @@ mod kind {
 
 /// TLS bytes in one message; longer flights are several.
 pub const MAX_TLS_BYTES: usize = 16_384;
+/// What protection adds to a message: the tag of AES-GCM.
+pub const TAG_BYTES: usize = 16;
 /// User data in one message, under protection.
 pub const MAX_DATA_BYTES: usize = frame::MAX_BODY_BYTES - TAG_BYTES;
 

@@ -1,5 +1,8 @@
 //! Calendar dates as seconds since 1970, UTC.
 
+use crate::error::{Doing, PkiError};
+use openssl::asn1::{Asn1Time, Asn1TimeRef};
+
 /// Seconds of a day.
 pub const DAY_S: i64 = 86_400;
 
@@ -70,6 +73,13 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// A certificate's time as seconds since 1970.
+pub(crate) fn unix_s(time: &Asn1TimeRef) -> Result<i64, PkiError> {
+    let epoch = Asn1Time::from_unix(0).doing("make a time")?;
+    let difference = epoch.diff(time).doing("read a time")?;
+    Ok(i64::from(difference.days) * DAY_S + i64::from(difference.secs))
 }
 
 #[cfg(test)]

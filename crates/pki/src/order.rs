@@ -1,10 +1,10 @@
 //! Which certificate was issued by which; the same for certificates of either form.
 
 use crate::UserError;
+use crate::date::unix_s;
 use crate::ffi;
 use crate::limits::MAX_CHAIN;
 use crate::name;
-use crate::store::unix_s;
 use crate::{PkiError, date};
 use openssl::x509::X509;
 use std::path::Path;

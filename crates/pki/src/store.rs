@@ -8,7 +8,6 @@ use crate::keys;
 use crate::name;
 use crate::order;
 use crate::profile::Profile;
-use openssl::asn1::{Asn1Time, Asn1TimeRef};
 use openssl::pkey::{PKey, Private};
 use openssl::x509::X509;
 use shakedown_trace::Side;
@@ -203,13 +202,6 @@ fn read_chain(text: &str, keys: &[KeyType], leaf_key: &PKey<Private>) -> Result<
         }
     }
     Ok(chain)
-}
-
-/// A certificate's time as seconds since 1970.
-pub(crate) fn unix_s(time: &Asn1TimeRef) -> Result<i64, PkiError> {
-    let epoch = Asn1Time::from_unix(0).doing("make a time")?;
-    let difference = epoch.diff(time).doing("read a time")?;
-    Ok(i64::from(difference.days) * date::DAY_S + i64::from(difference.secs))
 }
 
 fn into_identity(certificates: &[X509], leaf_key: &PKey<Private>) -> Result<Identity, PkiError> {

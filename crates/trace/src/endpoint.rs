@@ -1,5 +1,6 @@
 //! The sans-IO interface of a protocol stack.
 
+pub use crate::suite::Transport;
 use crate::suite::{Cipher, Group, KeyExchange, Protocol, Suite};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -44,16 +45,6 @@ impl fmt::Display for Side {
 
 /// Time since the driver's epoch, virtual or real. It never decreases.
 pub type Time = std::time::Duration;
-
-/// What carries the endpoint's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    /// An ordered, reliable stream of bytes; the boundaries of chunks have no meaning.
-    Stream,
-    /// Datagrams, which may be lost, doubled and reordered; each unit is one.
-    Datagram,
-}
 
 /// Default size of the largest datagram that an endpoint sends: the payload of UDP over IPv6 in an Ethernet frame.
 pub const DEFAULT_LARGEST_DATAGRAM_BYTES: usize = 1500 - 40 - 8;

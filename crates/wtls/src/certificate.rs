@@ -12,7 +12,7 @@ pub use issue::{Issuer, Subject, issue, self_signed};
 pub use name::ServiceName;
 pub use peer::PeerIdentity;
 pub use verify::{CertificateError, ChainPolicy, Holder, TrustAnchor, VerifiedChain, verify_chain};
-pub use x509::{SignatureHash, X509Certificate, X509Error};
+pub use x509::{X509Certificate, X509Error};
 
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bounded};
 use crate::crypto::{CryptoError, KeyKind, Provider, PublicKeyRef};

@@ -8,7 +8,7 @@ use crate::codec::Codec;
 use crate::config::Settings;
 use crate::context::Context;
 use crate::crypto::Provider;
-use crate::error::{Error, WriteError};
+use crate::error::{Error, WriteError, record_alert};
 use crate::event::{CloseReason, Event};
 use crate::flight::{Outbound, Place};
 use crate::limiter::{Bucket, Budget};
@@ -370,16 +370,5 @@ impl Connection {
             self.end_session();
         }
         self.end(CloseReason::Local);
-    }
-}
-
-/// The alert about a record that could not be read: always the same one, unless the specification's
-/// two are asked for.
-pub(crate) fn record_alert(error: RecordError, settings: &Settings) -> AlertDescription {
-    match error {
-        RecordError::BadPadding | RecordError::BadLength if settings.distinguish_record_errors => {
-            AlertDescription::DecryptionFailed
-        }
-        _ => AlertDescription::BadRecordMac,
     }
 }

@@ -5,7 +5,6 @@
 //! Sizes and curves have been checked by the engine before a call; validity of foreign key material
 //! is for [`import`](Provider::import) to check, once.
 
-use crate::certificate::SignatureHash;
 use crate::curve::Curve;
 use crate::dh::DhGroup;
 use crate::numbers::{BulkCipher, HashAlgorithm, PointForm};
@@ -22,6 +21,19 @@ impl<F: FnMut(&mut [u8])> Random for F {
     fn fill(&mut self, out: &mut [u8]) {
         self(out);
     }
+}
+
+/// The hash that a certificate's signature is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SignatureHash {
+    /// SHA-1.
+    Sha1,
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

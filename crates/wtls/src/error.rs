@@ -4,7 +4,6 @@ use crate::alert::{Alert, AlertDescription};
 use crate::certificate::{CertificateError, X509Error};
 use crate::codec::{DecodeError, EncodeError};
 use crate::config::Settings;
-use crate::connection::record_alert;
 use crate::crypto::CryptoError;
 use crate::numbers::KeyExchangeSuite;
 use crate::observer::Message;
@@ -105,6 +104,17 @@ impl Error {
             Self::Record(error) => Alert::warning(record_alert(*error, settings)),
             other => other.alert(),
         }
+    }
+}
+
+/// The alert about a record that could not be read: always the same one, unless the specification's
+/// two are asked for.
+pub(crate) fn record_alert(error: RecordError, settings: &Settings) -> AlertDescription {
+    match error {
+        RecordError::BadPadding | RecordError::BadLength if settings.distinguish_record_errors => {
+            AlertDescription::DecryptionFailed
+        }
+        _ => AlertDescription::BadRecordMac,
     }
 }
 

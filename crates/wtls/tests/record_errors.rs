@@ -4,7 +4,7 @@
 
 mod support;
 
-use shakedown_wtls::certificate::SignatureHash;
+use shakedown_wtls::crypto::SignatureHash;
 use shakedown_wtls::crypto::*;
 use shakedown_wtls::key_schedule::*;
 use shakedown_wtls::protection::{RecordDecryptor, RecordEncryptor, RecordError};

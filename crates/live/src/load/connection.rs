@@ -1,7 +1,7 @@
 //! One connection: a socket, an endpoint, and the times that count.
 
 use super::cause::{self, Activity};
-use super::engine::thread_cpu;
+use super::cpu::thread_cpu;
 use super::pace::Pace;
 use super::sampling::Sample;
 use super::socket::Socket;

@@ -5,6 +5,7 @@ use super::cause;
 use super::client::Clients;
 use super::config::Config;
 use super::connection::{Connection, End, Exchange};
+use super::cpu::thread_cpu;
 use super::error::LoadError;
 use super::outcome::{Finished, Part, Tally};
 use super::pace::Pace;
@@ -16,7 +17,6 @@ use super::target::Target;
 use crate::watched::Watched;
 use mio::{Events, Poll, Token};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::time::{ClockId, clock_gettime};
 use shakedown_link::{Probability, Purpose, Stream};
 use shakedown_trace::endpoint::Time;
 use std::cmp::Reverse;
@@ -495,8 +495,4 @@ fn descriptors() -> usize {
         setrlimit(Resource::RLIMIT_NOFILE, hard, hard).and_then(|()| getrlimit(Resource::RLIMIT_NOFILE));
     let limit = raised.map_or(256, |(soft, _)| soft);
     usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(MAX_OPEN).min(MAX_OPEN)
-}
-
-pub fn thread_cpu() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

@@ -10,6 +10,7 @@ mod cause;
 mod client;
 mod config;
 mod connection;
+mod cpu;
 mod engine;
 mod error;
 mod figures;

@@ -8,11 +8,11 @@ pub use violation::{Reason, Violation, dates, issuing, path};
 
 use crate::credentials::{CredentialFile, Format, ReadError};
 use crate::date;
+use crate::date::unix_s;
 use crate::ffi;
 use crate::keys;
 use crate::name;
 use crate::order;
-use crate::store::unix_s;
 use openssl::nid::Nid;
 use openssl::pkey::{HasPublic, PKey, PKeyRef, Private, Public};
 use openssl::x509::{X509, X509Ref};

@@ -3,7 +3,7 @@
 use shakedown_trace::operation::intern;
 use shakedown_trace::suite::{Curve as CurveName, Group as DhGroup, KeyFamily, Protocol};
 use shakedown_trace::{Operation, Primitive, recorder};
-use shakedown_wtls::certificate::SignatureHash;
+use shakedown_wtls::crypto::SignatureHash;
 use shakedown_wtls::crypto::{
     CryptoError, Digest, Group, Key, KeyKind, Provider, PublicKeyRef, RSA_SECRET_BYTES, Random,
 };

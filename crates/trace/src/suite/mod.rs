@@ -18,10 +18,9 @@ pub use error::SuiteError;
 pub use family::{CurveFamily, KeyFamily};
 pub use operations::ExpectedOperation;
 pub use vocabulary::{
-    Authentication, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, curve_name,
+    Authentication, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, Transport, curve_name,
 };
 
-use crate::endpoint::Transport;
 use std::fmt;
 
 /// What a client and a server agree to run. Every value of this type is possible by the protocol's rules;

@@ -1,8 +1,8 @@
 //! The words of suite names: one type for each part.
 
 use super::curve::Curve;
-use crate::endpoint::Transport;
 use crate::spelled;
+use serde::{Deserialize, Serialize};
 
 spelled! {
     /// First part of a suite name.
@@ -59,6 +59,16 @@ spelled! {
         /// TLS 1.3: pre-shared key with a fresh exchange.
         PskDhe = "psk_dhe",
     }
+}
+
+/// What carries a protocol's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// An ordered, reliable stream of bytes; the boundaries of chunks have no meaning.
+    Stream,
+    /// Datagrams, which may be lost, doubled and reordered; each unit is one.
+    Datagram,
 }
 
 /// What a certificate key may be for a key exchange.

@@ -7,8 +7,6 @@ mod extensions;
 mod key;
 mod signature;
 
-pub use signature::SignatureHash;
-
 use super::{CertificateError, CertifiedKey, Holder};
 use crate::crypto::Provider;
 use crate::numbers::SignatureAlgorithm;

@@ -13,7 +13,7 @@ mod field;
 mod hash;
 mod rsa;
 
-use crate::certificate::SignatureHash;
+use crate::crypto::SignatureHash;
 use crate::crypto::{
     CryptoError, Digest, Group, Key, KeyKind, Provider, PublicKeyRef, RSA_SECRET_BYTES, Random,
 };

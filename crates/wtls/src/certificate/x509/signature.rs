@@ -1,44 +1,30 @@
 //! The signature on an X.509 certificate (RFC 8017, section 9.2; RFC 3279, section 2.2; RFC 5758).
 
 use super::X509Error;
-use crate::crypto::{CryptoError, Key, KeyKind, Provider};
+use crate::crypto::{CryptoError, Key, KeyKind, Provider, SignatureHash};
 use crate::numbers::SignatureAlgorithm;
 use x509_cert::der::asn1::{BitString, ObjectIdentifier, UintRef};
 use x509_cert::der::{self, Decode, Reader, SliceReader};
 use x509_cert::spki::AlgorithmIdentifierOwned;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SignatureHash {
-    /// SHA-1.
-    Sha1,
-    /// SHA-256.
-    Sha256,
-    /// SHA-384.
-    Sha384,
-    /// SHA-512.
-    Sha512,
-}
-
-impl SignatureHash {
-    /// What stands before the hash in an RSA signature: the DER of a DigestInfo up to the hash (RFC 8017, section 9.2, note 1).
-    fn digest_info(self) -> &'static [u8] {
-        match self {
-            Self::Sha1 => {
-                &[0x30, 0x21, 0x30, 0x09, 0x06, 0x05, 0x2B, 0x0E, 0x03, 0x02, 0x1A, 0x05, 0x00, 0x04, 0x14]
-            }
-            Self::Sha256 => &[
-                0x30, 0x31, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01,
-                0x05, 0x00, 0x04, 0x20,
-            ],
-            Self::Sha384 => &[
-                0x30, 0x41, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x02,
-                0x05, 0x00, 0x04, 0x30,
-            ],
-            Self::Sha512 => &[
-                0x30, 0x51, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x03,
-                0x05, 0x00, 0x04, 0x40,
-            ],
+/// What stands before the hash in an RSA signature: the DER of a DigestInfo up to the hash (RFC 8017, section 9.2, note 1).
+fn digest_info(hash: SignatureHash) -> &'static [u8] {
+    match hash {
+        SignatureHash::Sha1 => {
+            &[0x30, 0x21, 0x30, 0x09, 0x06, 0x05, 0x2B, 0x0E, 0x03, 0x02, 0x1A, 0x05, 0x00, 0x04, 0x14]
         }
+        SignatureHash::Sha256 => &[
+            0x30, 0x31, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05,
+            0x00, 0x04, 0x20,
+        ],
+        SignatureHash::Sha384 => &[
+            0x30, 0x41, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x02, 0x05,
+            0x00, 0x04, 0x30,
+        ],
+        SignatureHash::Sha512 => &[
+            0x30, 0x51, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x03, 0x05,
+            0x00, 0x04, 0x40,
+        ],
     }
 }
 
@@ -115,7 +101,7 @@ impl Signature {
                 provider.ecdsa_verify(key, &hash, &halves)
             }
             (SignatureAlgorithm::RsaSha, KeyKind::Rsa { .. }) => {
-                provider.rsa_verify(key, &[self.hash.digest_info(), &hash].concat(), &self.bytes)
+                provider.rsa_verify(key, &[digest_info(self.hash), &hash].concat(), &self.bytes)
             }
             _ => Err(CryptoError::WrongKeyKind),
         }

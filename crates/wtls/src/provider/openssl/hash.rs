@@ -2,8 +2,8 @@
 //! which nearly halves the work of the PRF.
 
 use super::ffi;
-use crate::certificate::SignatureHash;
 use crate::crypto::Digest;
+use crate::crypto::SignatureHash;
 use crate::numbers::HashAlgorithm;
 use openssl::sha;
 use openssl_sys::{SHA_CTX, SHA1_Final, SHA1_Init, SHA1_Update};
