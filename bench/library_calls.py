@@ -1,11 +1,14 @@
-"""Go's public-key operations as multiples of OpenSSL's X25519: the factors of `--server-software go`.
+"""Go's library compared with OpenSSL: the factors of `--server-software go`, except that of the connection.
 
-`python -m bench.library_calls` times each operation of the profile (library_calls.go) and `openssl speed` of
-X25519, alternately on one processor beside a loop, and prints the multiple with the middle half of its
-rounds. Rounds count by the rule of `shakedown.prediction.processor_speed`; the slower of both loops decides.
-No server is measured: the factors are not fitted to what the benchmark "capacity" predicts with them.
+`python -m bench.library_calls` times each public-key operation of the profile (library_calls.go) and `openssl
+speed` of X25519, alternately on one processor beside a loop, and prints the multiple with the middle half of
+its rounds. Then it times handshakes in memory with Go's crypto/tls (library_handshakes.go) and with the
+system's libssl: the server's time without public-key operations gives the factors of other work.
 
-`--out FILE` writes the profile with the multiples of this machine.
+Rounds count by the rule of `shakedown.prediction.processor_speed`; the slowest of a round's loops decides. No
+server is measured: the factors are not fitted to what the benchmark "capacity" predicts with them.
+
+`--out FILE` writes the profile with the factors of this machine.
 """
 
 from __future__ import annotations
@@ -19,29 +22,84 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.harness import UnavailableError, need
+from bench.tls_servers import make_certificate
 from shakedown import profiles
 from shakedown.native.processors import placed, processors
 from shakedown.prediction.cpu_contention import shared
+from shakedown.prediction.libssl import Libssl, Plan, libssl_of
 from shakedown.prediction.other_openssl import openssl_speed
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.profiles import load_software
+from shakedown.profiles.costs import Triple
 from shakedown.profiles.software import UNIT, ServerSoftware
 
 SOURCE = Path(__file__).with_suffix(".go")
+HANDSHAKES_SOURCE = SOURCE.with_name("library_handshakes.go")
 PROFILE = Path(profiles.__file__).parent / "server_software" / "go.toml"
 ROUNDS, MAX_ROUNDS = 5, 15
 """Rounds that count, and those that are measured at most."""
-SPREAD = 1.1
+SPREAD = {"work": 1.25, "symmetric_work": 1.25}
+"""Range of a factor of other work: those of the handshakes below are within it of their median."""
+OWN_SPREAD = 1.1
 """Range of a multiple that was measured on the machine at hand, as a profile's own figures have it."""
+REPEAT = 300
+"""Handshakes with libssl in one round."""
+SIGNATURES: dict[str, tuple[str, Triple]] = {
+    "p256": ("ecdsap256", ("sign", "ecdsa", "p256")),
+    "ed25519": ("ed25519", ("sign", "eddsa", "ed25519")),
+}
+"""By key: the name for `openssl speed`, and the server's signature."""
+KEYGEN: Triple = ("keygen", "ecdh", "x25519")
 
 
-def called(program: Path, operation: str) -> float:
+class Handshake(NamedTuple):
+    """A handshake in memory, of the server's key, and the factor that it is for."""
+
+    protocol: str
+    key: str
+    resumed: bool = False
+
+    @property
+    def factor(self) -> str:
+        """A resumption in TLS 1.2 has no public-key operation; all others have a key exchange."""
+        return "symmetric_work" if self.resumed and self.protocol == "tls1.2" else "work"
+
+    @property
+    def public(self) -> list[Triple]:
+        """The server's public-key operations."""
+        exchange = [] if self.factor == "symmetric_work" else [KEYGEN, UNIT]
+        return exchange if self.resumed else [*exchange, SIGNATURES[self.key][1]]
+
+    def plan(self, files: Path) -> Plan:
+        """The same with libssl: one ticket, as Go's server issues it."""
+        ciphers = {"tls1.2": "ECDHE-ECDSA-AES128-GCM-SHA256", "tls1.3": "TLS_AES_128_GCM_SHA256"}
+        return Plan(
+            self.protocol,
+            "X25519:P-256",
+            ciphers[self.protocol],
+            files / "chain.pem",
+            files / "key.pem",
+            files / "ca.pem",
+            tickets=1,
+            resumed=self.resumed,
+        )
+
+
+HANDSHAKES = (
+    *(Handshake(protocol, key) for protocol in ("tls1.2", "tls1.3") for key in SIGNATURES),
+    Handshake("tls1.3", "p256", resumed=True),
+    Handshake("tls1.2", "p256", resumed=True),
+)
+
+
+def called(program: Path, *arguments: str) -> float:
     """Microseconds of Go's."""
-    done = subprocess.run([str(program), operation], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise UnavailableError(f"{operation}: {done.stderr.strip()[:200]}")
+        raise UnavailableError(f"{' '.join(arguments)}: {done.stderr.strip()[:200]}")
     return float(done.stdout)
 
 
@@ -61,37 +119,86 @@ def multiples(program: Path, operations: list[str]) -> dict[str, list[float]]:
     return {one: speed.counted(found, ROUNDS) for one, found in rounds.items()}
 
 
+def works(calls: Path, handshakes: Path, folder: Path) -> dict[str, list[float]]:
+    """Of each factor of other work the ratios of Go's to libssl's: of each handshake, rounds that count."""
+    there, library, speed = processors()[:1], Libssl(libssl_of("openssl")), Speed()
+    for key in SIGNATURES:
+        make_certificate(folder / key, key)
+    rounds: dict[Handshake, list[Timed[float]]] = {one: [] for one in HANDSHAKES}
+    with placed(there), shared(there[0], 1) as meter:
+        for _ in range(MAX_ROUNDS):
+            left = [one for one, found in rounds.items() if not speed.has(ROUNDS, found)]
+            if not left:
+                break
+            before = len(speed.loops_s)
+            ours, theirs = meter.timed(partial(_public_us, calls, library), speed).found
+            for one in left:
+                files = folder / one.key
+                mode = "resumed" if one.resumed else "full"
+                go = meter.timed(partial(called, handshakes, str(files), one.protocol, mode), speed)
+                openssl = meter.timed(partial(library.measure, one.plan(files), REPEAT), speed)
+                rest_us = go.found - sum(ours[triple] for triple in one.public)
+                their_rest_us = openssl.found["server"] - sum(theirs[triple] for triple in one.public)
+                loop_s = max(speed.loops_s[before], go.loop_s, openssl.loop_s)
+                rounds[one].append(Timed(rest_us / their_rest_us, loop_s))
+    found: dict[str, list[float]] = {}
+    for one, ratios in rounds.items():
+        found.setdefault(one.factor, []).append(statistics.median(speed.counted(ratios, ROUNDS)))
+        sys.stderr.write(f"{one}: {found[one.factor][-1]:.3g}\n")
+    return found
+
+
+def _public_us(calls: Path, library: Libssl) -> tuple[dict[Triple, float], dict[Triple, float]]:
+    """Microseconds of the handshakes' public-key operations: Go's, and OpenSSL's."""
+    wanted = [KEYGEN, UNIT, *(triple for _, triple in SIGNATURES.values())]
+    ours = {triple: called(calls, " ".join(triple)) for triple in wanted}
+    theirs = library.keygen("x25519")
+    for name in ("ecdhx25519", *(name for name, _ in SIGNATURES.values())):
+        theirs |= openssl_speed("openssl", name)
+    return ours, theirs
+
+
 def measured(software: ServerSoftware) -> dict[str, list[float]]:
-    """Multiples of all that a profile has of its library. Raises `UnavailableError`."""
+    """Factors of all that a profile has of its library. Raises `UnavailableError`."""
     for tool in ("go", "openssl"):
         need(tool)
     if software.library is None:
         raise UnavailableError(f"the profile of {software.name} has no library")
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "calls"
-        subprocess.run(["go", "build", "-o", str(program), str(SOURCE)], check=True)
-        return multiples(program, list(software.library.primitives))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        calls, handshakes = (_built(source, folder) for source in (SOURCE, HANDSHAKES_SOURCE))
+        return multiples(calls, list(software.library.primitives)) | works(calls, handshakes, folder)
+
+
+def _built(source: Path, folder: Path) -> Path:
+    """A program of Go in a folder."""
+    program = folder / source.stem
+    subprocess.run(["go", "build", "-o", str(program), str(source)], check=True)
+    return program
 
 
 def of_this_machine(profile: str, found: Mapping[str, Sequence[float]]) -> str:
-    """A profile's text with the multiples of this machine."""
+    """A profile's text with the factors of this machine."""
     for name, some in found.items():
-        line = f'"{name}" = [{statistics.median(some):.4g}, {SPREAD:g}]'
-        profile, count = re.subn(rf'^"{name}" = .*$', line, profile, flags=re.MULTILINE)
+        key = name if name in SPREAD else f'"{name}"'
+        line = f"{key} = [{statistics.median(some):.4g}, {SPREAD.get(name, OWN_SPREAD):g}]"
+        profile, count = re.subn(rf"^{key} = .*$", line, profile, flags=re.MULTILINE)
         assert count == 1, name
     return profile
 
 
 def table(software: ServerSoftware, found: Mapping[str, Sequence[float]]) -> str:
-    """Of a page: multiples of this machine next to those of the profile."""
+    """Of a page: factors of this machine next to those of the profile."""
     assert software.library is not None
+    work = {"work": software.work, "symmetric_work": software.work_of(public_keys=False)}
+    profile = {**software.library.primitives, **work}
     lines = [
         "| operation | multiple | middle half | n | profile | range |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, some in found.items():
-        low, middle, high = statistics.quantiles(some, n=4)
-        times, spread = software.library.primitives[name]
+        low, middle, high = statistics.quantiles(some, n=4) if len(some) > 1 else 3 * [*some]
+        times, spread = profile[name]
         lines.append(
             f"| {name} | {middle:.3g} | {low:.3g} – {high:.3g} | {len(some)} | {times:g} | ×/÷ {spread:g} |"
         )

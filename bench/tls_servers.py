@@ -164,7 +164,7 @@ def serving(
         places = []
         for key, ids in kinds:
             files = folder / f"{key}-{ids}"
-            _certificate(files, key)
+            make_certificate(files, key)
             # Held until all have one, so that none is given twice.
             place = held.enter_context(socket.create_server((hosts[0], 0)))
             places.append(Place(key, ids, place.getsockname()[1], files))
@@ -215,7 +215,7 @@ def on_first_core() -> None:
     os.sched_setaffinity(0, core(0))
 
 
-def _certificate(folder: Path, key: str) -> None:
+def make_certificate(folder: Path, key: str) -> None:
     """One that a root of its own kind has issued, as the suites have it; the root is not sent."""
     from shakedown import native
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 
 from bench.library_calls import PROFILE, of_this_machine, table
 from msgspec import structs
@@ -37,19 +38,63 @@ def test_multiples_are_of_rounds_at_full_speed(monkeypatch, tmp_path):
     assert found["b"] == [2.0] * library_calls.ROUNDS
 
 
+class FakeLibssl:
+    """A library in which a key takes 40 µs, and a handshake 100 µs more than its public-key operations."""
+
+    def __init__(self, path):
+        assert path == "libssl"
+
+    def keygen(self, name):
+        return {("keygen", "ecdh", name): 40.0}
+
+    def measure(self, plan, count):
+        public_us = 0.0 if plan.resumed and plan.protocol == "tls1.2" else 80.0
+        return {"server": public_us + (0.0 if plan.resumed else 30.0) + 100.0}
+
+
+def test_other_work_is_what_handshakes_take_beside_public_key_operations(monkeypatch, tmp_path):
+    """Go's operations take 50 µs each, and its handshakes 35 µs more; without any such operation, 80 µs."""
+
+    def go(program, *arguments):
+        if program.name == "calls":
+            return 50.0
+        files, protocol, mode = arguments
+        assert Path(files).name in library_calls.SIGNATURES
+        if mode == "resumed" and protocol == "tls1.2":
+            return 80.0
+        return 35.0 + (100.0 if mode == "resumed" else 150.0)
+
+    signs = dict(library_calls.SIGNATURES.values())
+    monkeypatch.setattr(library_calls, "shared", lambda processor, idlers: nullcontext(Meter()))
+    monkeypatch.setattr(library_calls, "called", go)
+    monkeypatch.setattr(library_calls, "Libssl", FakeLibssl)
+    monkeypatch.setattr(library_calls, "libssl_of", lambda program: "libssl")
+    monkeypatch.setattr(
+        library_calls,
+        "openssl_speed",
+        lambda program, name: {UNIT: 40.0} if name == "ecdhx25519" else {signs[name]: 30.0},
+    )
+    found = library_calls.works(tmp_path / "calls", tmp_path / "handshakes", tmp_path)
+    assert found["work"] == [0.35] * 5
+    assert found["symmetric_work"] == [0.8]
+
+
 def test_a_profile_has_the_multiples_of_this_machine(tmp_path):
     """All of its library's, and the rest as it was."""
     shipped = load_software("go")
     names = list(shipped.library.primitives)
     assert len(names) > 12
     found = {name: [2.0 * at, 3.0 * at, 90.0 * at] for at, name in enumerate(names, 1)}
+    found |= {"work": [0.3, 0.4, 0.9], "symmetric_work": [0.7]}
     path = tmp_path / "here.toml"
     path.write_text(of_this_machine(PROFILE.read_text("utf-8"), found), "utf-8")
     here = load_software(str(path))
     assert {name: factor.times for name, factor in here.library.primitives.items()} == {
         name: 3.0 * at for at, name in enumerate(names, 1)
     }
-    assert structs.replace(here, library=None) == structs.replace(shipped, library=None)
+    assert (here.work.times, here.work_of(public_keys=False).times) == (0.4, 0.7)
+    measured = {"library": None, "work": here.work, "symmetric_work": here.symmetric_work}
+    assert structs.replace(shipped, **measured) == structs.replace(here, library=None)
     lines = table(shipped, found).splitlines()
-    assert len(lines) == 2 + len(names)
+    assert len(lines) == 2 + len(names) + 2
     assert lines[2].startswith("| sign ecdsa p256 | 3 | ")

@@ -228,6 +228,7 @@ class SidePricing:
         self.wide: list[tuple[Operation, list[Part]]] = []
         self.names = {message.index: message.name for message in trace.messages}
         self.software = trace.software if side == "server" else None
+        self.public_keys = any(is_public_key(one.triple[0]) for one in trace.operations)
         public_s = self._public_s() if device.overhead.cooling.messages else 0.0
         self.slower_stack = device.overhead.cooling.of_messages(public_s)
         self.slower_symmetric = device.overhead.cooling.of_symmetric(public_s)
@@ -337,7 +338,7 @@ class SidePricing:
             self._plain_overhead()
             return
         protocol = self.trace.protocol
-        public_keys = any(is_public_key(one.triple[0]) for one in self.trace.operations)
+        public_keys = self.public_keys
         # Caches that public-key work leaves cold are those of large cores.
         cold = public_keys or self.device.core.word_bits != 64
         inside: dict[int | None, list[Triple]] = {}
@@ -406,13 +407,14 @@ class SidePricing:
     def _of_software(self, part: Part) -> Part:
         """Work other than public-key operations, with the server software's tickets."""
         software = self.software
-        if software is None or software.work == AS_OURS:
+        factor = AS_OURS if software is None else software.work_of(public_keys=self.public_keys)
+        if software is None or factor == AS_OURS:
             return part
-        method = f"{software.name}'s work beside public-key operations: × {software.work.times:g}"
+        method = f"{software.name}'s work beside public-key operations: × {factor.times:g}"
         return replace(
             part,
             cause=f"{software.name}: work",
-            time=part.time.scaled(*software.work),
+            time=part.time.scaled(*factor),
             basis=weakest((part.basis, "scaled")),
             method="; ".join(filter(None, (part.method, method))),
         )

@@ -56,7 +56,8 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     resumption; `session_ids`: sessions up to TLS 1.2 are resumed by their ID; `write_bytes`: the largest part
     of a flight that is handed to TCP at once, 0: all of it; `connection`: what a TCP connection takes the
     server, and `work` the handshake beside public-key operations, next to a server of ours on the same
-    processor; `library`: None where it is OpenSSL; `source`: where these figures stand.
+    processor; `symmetric_work`: the same for a handshake that has no public-key operation, None where it is
+    `work`; `library`: None where it is OpenSSL; `source`: where these figures stand.
     """
 
     schema: Literal[1]
@@ -68,12 +69,17 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     write_bytes: Annotated[int, Meta(ge=0, le=MIB)]
     connection: Factor = AS_OURS
     work: Factor = AS_OURS
+    symmetric_work: Factor | None = None
     library: Library | None = None
     source: Annotated[tuple[Text, ...], Meta(min_length=1)]
 
     def tickets_of(self, *, resumption: bool) -> int:
         """Tickets of TLS 1.3 after a handshake."""
         return self.resumption_tickets if resumption else self.tickets
+
+    def work_of(self, *, public_keys: bool) -> Factor:
+        """The factor of a handshake's work beside public-key operations, which it may have or not."""
+        return self.work if public_keys or self.symmetric_work is None else self.symmetric_work
 
     def note(self, suite: str) -> str | None:
         """A note for the user on a suite with this server, or None."""
