@@ -13,12 +13,15 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
+
+from shakedown.cli import _output
 
 COLUMNS = 80
 COMMAND = [sys.executable, "-m", "shakedown"]
@@ -101,7 +104,8 @@ def terminal(words: tuple[str, ...], cwd: Path) -> Iterator[tuple[subprocess.Pop
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
     running = subprocess.Popen(
         [*COMMAND, *words], cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs,
-        env={**environment, "TERM": "xterm-256color"},
+        env={**environment, "TERM": "xterm-256color"}, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )  # fmt: skip
     os.close(theirs)
     try:
@@ -212,6 +216,55 @@ def test_a_load_shows_one_line_of_progress(room):
     finally:
         serving.send_signal(signal.SIGTERM)
         serving.communicate(timeout=60)
+
+
+ENDED = {
+    "serve": (("serve", SUITES[2], "--listen", "127.0.0.1:0"), "stopped: 0 handshakes"),
+    "eap serve": (
+        ("eap", "serve", "--listen", "127.0.0.1:0", "--secret", "s3cret", "--suite", SUITES[1]),
+        "0 accepted (0 resumed), 0 rejected",
+    ),
+    "explore": (("explore", "--no-open"), "http://127.0.0.1:"),
+}
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_ctrl_c_leaves_no_trace_in_a_line(name, room):
+    """The terminal prints ^C where the next line begins, which would not fit any more."""
+    words, last = ENDED[name]
+    with terminal(words, room) as (running, ours):
+        text = os.read(ours, 1 << 16)
+        time.sleep(0.5)  # the line is printed before the core waits for signals
+        os.write(ours, b"\x03")
+        assert running.wait(timeout=60) == 0
+        with suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 1 << 16):
+                text += part
+    found = Terminal(text.decode())
+    check(found)
+    assert "^C" in text.decode()
+    assert not [line for line in found.lines if "^C" in line]
+    assert [line for line in found.lines if line.startswith(last)]
+
+
+@pytest.mark.parametrize("words", [OTHERS["report"], ("run", "experiment.toml", "--out", "with-report")])
+def test_a_report_in_the_making_is_shown(words, room):
+    found = shown(words, room)
+    assert "writing the report" in found.drawn
+    assert "writing the report" not in found.lines
+
+
+def test_progress_counts_no_further_than_its_end(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(_output, "REFRESH_EVERY_S", 0.0)
+    monkeypatch.setenv("COLUMNS", "46")
+    with _output.progress_bar(4, "running") as update:
+        update(2, "tls1.2/psk")
+        update(4, "loading tls1.3/x25519/p256/server, 2 handshakes/s")
+    drawn = [piece.removeprefix("\x1b[K") for piece in capsys.readouterr().err.split("\r")]
+    assert "50%, 0:00 left  tls1.2/psk" in drawn[2]
+    assert drawn[3] == "loading tls1.3/x25519/p256/server, 2 handsha…"
+    assert len(drawn[3]) == 45
 
 
 def test_jq_is_there():

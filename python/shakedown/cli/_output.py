@@ -241,15 +241,26 @@ def until_stopped() -> Iterator[None]:
     import signal
 
     def stop(_signal: int, _frame: object) -> None:
+        clear_echo()
         raise _StopError
 
-    before = signal.signal(signal.SIGTERM, stop)
+    # Where Ctrl-C is ignored, as in a background job of a script, it stays so.
+    heard = [one for one in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(one) is not signal.SIG_IGN]
+    before = [signal.signal(one, stop) for one in heard]
     try:
         yield
     except (_StopError, KeyboardInterrupt):
         pass
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in zip(heard, before, strict=True):
+            signal.signal(one, handler)
+
+
+def clear_echo() -> None:
+    """Clears the "^C" that a terminal shows where the next line begins. For handlers of signals."""
+    if sys.stderr.isatty():
+        # Not by the stream, in whose midst a signal may come.
+        os.write(sys.stderr.fileno(), CLEAR_LINE.encode())
 
 
 @contextmanager
@@ -300,6 +311,10 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
             if now_s - drawn_s < REFRESH_EVERY_S:
                 return
             drawn_s = now_s
+            if done >= total:
+                # What follows is not counted.
+                put(label or what)
+                return
             left_s = (now_s - began_s) * (total - done) / done if done else None
             left = "" if left_s is None else f", {int(left_s) // 60}:{int(left_s) % 60:02} left"
             bar = "━" * (BAR * min(done, total) // max(total, 1))
@@ -307,6 +322,15 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
 
         put(f"{'':{BAR}}   0%  {what}")
         yield update
+
+
+@contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Shows what is being done, while it takes time, on standard error where that is a terminal."""
+    with live_line() as put:
+        if put is not None:
+            put(what)
+        yield
 
 
 @contextmanager
@@ -321,7 +345,8 @@ def live_line() -> Iterator[Callable[[str], None] | None]:
     def put(line: str) -> None:
         global _progress_shown
         # A line that wraps could not be written over.
-        sys.stderr.write(f"{CLEAR_LINE}{visible(line)[: get_terminal_size().columns - 1]}")
+        room, text = get_terminal_size().columns - 1, visible(line)
+        sys.stderr.write(f"{CLEAR_LINE}{text if len(text) <= room else text[: room - 1] + '…'}")
         sys.stderr.flush()
         _progress_shown = bool(line)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._output import JsonArray, json_option, note, show_results
+from shakedown.cli._output import JsonArray, doing, json_option, note, show_results
 from shakedown.cli._types import FILE
 
 
@@ -63,4 +63,6 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     from shakedown.reporting.html.write import write_report
 
     show_results(loaded)
-    note(f"report:  {write_report(loaded, page, reported(), replace=force)}")
+    with doing("writing the report"):
+        written = write_report(loaded, page, reported(), replace=force)
+    note(f"report:  {written}")

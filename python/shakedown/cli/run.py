@@ -11,6 +11,7 @@ import click
 from shakedown.cli._options import Where, computed_where
 from shakedown.cli._output import (
     JsonArray,
+    doing,
     json_option,
     note,
     progress_bar,
@@ -104,7 +105,8 @@ def command(
             from shakedown.experiments.figure_kinds import reported
             from shakedown.reporting.html.write import write_report
 
-            write_report(results, page, reported(), lock=lock, accepted=ACCEPTED_OF_RUN)
+            with doing("writing the report"):
+                write_report(results, page, reported(), lock=lock, accepted=ACCEPTED_OF_RUN)
             note(f"report:  {page}")
         for suite, reason in outcome.failures:
             note(f"error: {suite}: {reason}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shakedown.cli._options import command_of, suites_argument
-from shakedown.cli._output import echo, force_option, json_option, note, print_json
+from shakedown.cli._output import clear_echo, echo, force_option, json_option, note, print_json
 from shakedown.cli._types import FILE
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def command(
 
     def end(_signal: int, _frame: FrameType | None) -> None:
         # The first signal asks, the second insists.
+        clear_echo()
         server.cut() if asked else server.stop()
         asked.append(True)
 

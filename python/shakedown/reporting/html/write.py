@@ -39,7 +39,7 @@ def write_report(
     """Writes the page of these kinds of figures; returns its path. Beside it, `figures/` has each figure as
     SVG, PNG and CSV, timelines as Chrome traces too.
 
-    A results folder's own `report.html` is replaced, and figures of this page, unless they were changed since
+    A results folder's own `report.html` is replaced, and figures of this page, unless they were changed
     since; other files only with `replace`. Raises `InputError` where one is in the way (`accepted` names what
     to do then), `ShakedownError` where something cannot be written; files that this call made are removed.
     In a results folder it is written under the folder's lock (`lock` where the caller holds that), and only
