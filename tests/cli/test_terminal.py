@@ -257,14 +257,14 @@ def test_a_report_in_the_making_is_shown(words, room):
 def test_progress_counts_no_further_than_its_end(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(_output, "REFRESH_EVERY_S", 0.0)
-    monkeypatch.setenv("COLUMNS", "46")
+    monkeypatch.setenv("COLUMNS", "50")
     with _output.progress_bar(4, "running") as update:
         update(2, "tls1.2/psk")
-        update(4, "loading tls1.3/x25519/p256/server, 2 handshakes/s")
+        update(4, "loading tls1.3/x25519/p256/server, 2 handshakes/s for 3 s")
     drawn = [piece.removeprefix("\x1b[K") for piece in capsys.readouterr().err.split("\r")]
-    assert "50%, 0:00 left  tls1.2/psk" in drawn[2]
-    assert drawn[3] == "loading tls1.3/x25519/p256/server, 2 handsha…"
-    assert len(drawn[3]) == 45
+    assert drawn[2].endswith(" 50%, 0:00 left  tls1.2/psk")
+    assert drawn[3] == "loading tls1.3/x25519/p256/server, 2 handshakes/…"
+    assert len(drawn[3]) == 49
 
 
 def test_jq_is_there():

@@ -44,6 +44,7 @@ LOOK_EVERY_S = 0.2
 def command(
     suites: tuple[str, ...],
     listen: str,
+    stack: str | None,
     chain: Path | None,
     key: Path | None,
     ca: Path | None,
@@ -54,7 +55,7 @@ def command(
     traces_out: Path | None,
     force: bool,
     as_json: bool,
-    **given: Any,  # noqa: ANN401 - as `serving.start` takes them
+    **given: Any,  # noqa: ANN401 - fields of `ServerOptions`
 ) -> None:
     """Serve suites on a socket: TLS over TCP, WTLS over UDP, until SIGTERM or Ctrl-C.
 
@@ -78,6 +79,7 @@ def command(
     server = serving.start(
         suites,
         listen,
+        stack=stack,
         settings=settings,
         options=options,
         replace=force,
