@@ -33,6 +33,7 @@ mod elementary;
 mod encapsulation;
 mod loss;
 mod mtu;
+mod one_way;
 mod overhead;
 mod path;
 mod random;
@@ -41,7 +42,7 @@ mod time;
 mod unit;
 
 pub use bearer::{
-    Bearer, BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryption, OneWay, SuperPackets,
+    Bearer, BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryption, SuperPackets,
 };
 pub use delay::Delay;
 pub use distribution::{Distribution, DistributionError, DistributionSpec};
@@ -49,6 +50,7 @@ pub use duplication::Duplication;
 pub use encapsulation::Encapsulation;
 pub use loss::{Loss, LossProcess};
 pub use mtu::Mtu;
+pub use one_way::OneWay;
 pub use overhead::Overhead;
 pub use path::{Direction, Path, Radio, RadioTimes};
 pub use random::{Probability, Purpose, Stream};

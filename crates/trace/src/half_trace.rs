@@ -8,8 +8,8 @@
 //! - the operations of a message never exceed it.
 
 use crate::recorder::{Event, Ticks, UNSIZED};
-use crate::recording::{Counter, Recording};
-use crate::{MessageName, Primitive, Side};
+use crate::recording::{Counter, Recorded, Recording};
+use crate::{Endpoint, MessageName, Primitive, Side};
 use std::collections::VecDeque;
 
 /// A message, as one side saw it.
@@ -78,6 +78,14 @@ pub enum AccountingError {
     OneSide { side: Side },
     #[error("repetitions differ in shape: {one}, and {other}")]
     Shape { one: String, other: String },
+}
+
+impl<E: Endpoint> Recorded<E> {
+    /// What the log says.
+    pub fn half_trace(&self) -> Result<HalfTrace, AccountingError> {
+        let (endpoint, recording) = self.parts();
+        HalfTrace::of(endpoint.side(), recording)
+    }
 }
 
 impl HalfTrace {

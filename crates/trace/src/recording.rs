@@ -2,7 +2,6 @@
 
 use crate::clock;
 use crate::endpoint::{Endpoint, Event as Happened, Transport};
-use crate::half_trace::{AccountingError, HalfTrace};
 use crate::recorder::{Event, Log, MadeCurrent, Ticks};
 use crate::wrapper::Wrapper;
 
@@ -134,9 +133,8 @@ impl<E: Endpoint> Recorded<E> {
         (self.inner, self.recording)
     }
 
-    /// What the log says.
-    pub fn half_trace(&self) -> Result<HalfTrace, AccountingError> {
-        HalfTrace::of(self.inner.side(), &self.recording)
+    pub(crate) fn parts(&self) -> (&E, &Recording) {
+        (&self.inner, &self.recording)
     }
 }
 
@@ -193,7 +191,7 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::recorder::{self, Ticks};
-    use crate::{MessageName, Operation, Primitive, Side};
+    use crate::{HalfTrace, MessageName, Operation, Primitive, Side};
     use std::cell::Cell;
 
     thread_local! {

@@ -1,14 +1,11 @@
 //! A flow of either transport.
 
 use super::sessions::Sessions;
-use super::table::Key;
+use super::table::{Key, PLACE_BYTES};
 use super::tcp_flow::TcpFlow;
 use super::udp_flow::UdpFlow;
 use crate::report::Connection;
 use crate::tls::keylog::KeyLog;
-
-/// About what a flow takes in the table and of the allocator, besides its state.
-pub(super) const PLACE_BYTES: usize = 256;
 
 /// What is known about one pair of ends.
 pub(super) enum Flow {

@@ -5,6 +5,9 @@ use lru::LruCache;
 use std::hash::Hash;
 use std::num::NonZeroUsize;
 
+/// About what a flow takes in the table and of the allocator, besides its state.
+pub(super) const PLACE_BYTES: usize = 256;
+
 /// The two ends in ascending order, and the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {

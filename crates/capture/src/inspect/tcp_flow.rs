@@ -1,10 +1,10 @@
 //! A TCP connection of the capture.
 
-use super::flow::PLACE_BYTES;
 use super::sessions::Sessions;
 use super::sniff::{Sniffer, Verdict};
 use super::summary::{Facts, report_tls, settle_tls};
 use super::table::Key;
+use super::table::PLACE_BYTES;
 use crate::file::RawPacket;
 use crate::message::Mark;
 use crate::packet::TcpSegment;

@@ -1,9 +1,9 @@
 //! Datagrams between two ends.
 
-use super::flow::PLACE_BYTES;
 use super::sessions::Sessions;
 use super::summary::{Facts, report_dtls, report_wtls, settle_dtls};
 use super::table::Key;
+use super::table::PLACE_BYTES;
 use crate::dtls::{self, DtlsConnection};
 use crate::message::Mark;
 use crate::packet::{UdpDatagram, datagram_name};

@@ -4,70 +4,13 @@ mod spec;
 
 pub use spec::{BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryption, SuperPackets};
 
+use crate::one_way::{OneWay, Streams};
 use crate::path::Shared;
 use crate::{
     Bound, Delay, Direction, Distribution, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Overhead,
     Path, Payload, Probability, Purpose, Radio, Rate, RateValue, Silence, Stream,
 };
 use spec::{probability, seconds};
-
-/// One direction of a bearer, whose links are all there, most of them without effect.
-pub type OneWay<P = Vec<u8>> = Mtu<Encapsulation<Overhead<Rate<Loss<Duplication<Delay<P>>>>>>, P>;
-
-impl<P: Payload> Path<P> {
-    /// Reads a little of both directions, so that they are in the processor's cache when they are needed. What it returns
-    /// means nothing; a simulator of many paths that knows which will be used next reads all of those at once, and waits
-    /// for memory once instead of for each.
-    pub fn touch(&self) -> u64 {
-        let [up, down] = self.ways();
-        up.touch_links() ^ down.touch_links()
-    }
-}
-
-impl<P> OneWay<P> {
-    /// Where units are serialised.
-    #[inline]
-    pub fn sender(&self) -> &Rate<Loss<Duplication<Delay<P>>>> {
-        &self.inner.inner.inner
-    }
-
-    /// Where units are serialised.
-    #[inline]
-    pub fn sender_mut(&mut self) -> &mut Rate<Loss<Duplication<Delay<P>>>> {
-        &mut self.inner.inner.inner
-    }
-
-    /// When the next unit, or a part of it, is due; [`Ns::MAX`] where none is under way.
-    #[inline]
-    pub fn due(&self) -> Ns {
-        self.sender().inner.inner.inner.due()
-    }
-
-    /// Reads a little of all that the next unit needs.
-    fn touch_links(&self) -> u64 {
-        let rate = self.sender();
-        let outer = self.touch() ^ self.inner.touch() ^ u64::from(self.inner.inner.bytes);
-        outer ^ rate.touch() ^ u64::from(rate.inner.draws()) ^ rate.inner.inner.inner.touch()
-    }
-
-    /// As before the first unit, with draws of other streams, in the memory that it has.
-    fn renew(&mut self, process: &LossProcess, streams: Streams) {
-        self.renew_joining();
-        self.inner.renew();
-        let rate = self.sender_mut();
-        rate.renew();
-        rate.inner.renew(process.clone(), streams.loss);
-        rate.inner.inner.renew(streams.duplication);
-        rate.inner.inner.inner.renew(streams.delay);
-    }
-}
-
-/// What one direction draws from.
-struct Streams {
-    loss: Stream,
-    duplication: Stream,
-    delay: Stream,
-}
 
 /// A validated bearer, from which a path is made for each client.
 #[derive(Clone, Debug)]
