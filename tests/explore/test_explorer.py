@@ -177,6 +177,9 @@ def test_a_coarse_answer_is_near_the_whole_one_and_given_once(explorer):
         answers.append(json.loads(get(explorer, "/predict", varying | {"coarse": coarse})[1]))
     first, whole, again = answers
     assert [one["coarse"] for one in answers] == [True, False, False]
+    # The first answer estimates no handshake that the page does not show.
+    saves = [one["rows"][1]["resumption_saves_j"] for one in answers]
+    assert [one is None for one in saves] == [True, False, False]
     assert again == whole
     assert first["commands"] == whole["commands"]
     for few, many in zip(first["rows"], whole["rows"], strict=True):

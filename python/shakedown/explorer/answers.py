@@ -58,7 +58,8 @@ def choices(*, report: bool) -> dict[str, Any]:
 def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
     """The rows of `predict`, ready as a curve and as a density, and the handshake in time by message.
 
-    A coarse answer comes from few replays, unless the whole one is as quick; it says which it is.
+    A coarse answer comes from few replays and lacks what resuming a session saves, unless the whole one is as
+    quick; it says which it is.
     """
     asked, library = question, _library(Same(load_software(question.server_software)))
     what = (
@@ -87,7 +88,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         with replays(coarse=coarse), suppress(Exception):
             found = priced(suite)
             _ = found.exchange
-            resumed = resumption(found.trace.suite, library)
+            resumed = None if coarse else resumption(found.trace.suite, library)
             if resumed is not None:
                 _ = priced(resumed).exchange
 
@@ -102,7 +103,15 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         "kind": "modelled",
     }
     with replays(coarse=coarse):
-        found = suite_rows(suites, priced, library, asked.rate_per_s, place, workers=asked.server_workers)
+        found = suite_rows(
+            suites,
+            priced,
+            library,
+            asked.rate_per_s,
+            place,
+            workers=asked.server_workers,
+            resumptions=not coarse,
+        )
         ready = [None if one is None else _ready(one, question) for one, _ in found]
     if not coarse:
         _answered.append(what)

@@ -116,16 +116,18 @@ def suite_rows(
     *,
     model: str = "default",
     workers: int = 1,
+    resumptions: bool = True,
 ) -> list[tuple[Scenario | None, Row]]:
     """The rows of suites at one place and rate, each with its estimated handshake, which `priced` returns.
 
-    A suite that cannot be predicted has a row with the reason. Raises `InputError` if all have.
+    A suite that cannot be predicted has a row with the reason. Without `resumptions` rows lack what resuming
+    a session saves, for which another handshake is estimated. Raises `InputError` if none can be predicted.
     """
 
     def one(suite: str) -> tuple[Scenario, Row]:
         found = priced(suite)
         made = row(found, model, rate_per_s, workers)
-        if model == "default" and found.eap is None:
+        if resumptions and model == "default" and found.eap is None:
             resumed = resumption(found.trace.suite, library)
             made["resumption_saves_j"] = resumed and _saved([found, priced(resumed)], rate_per_s, workers)
         return found, made
