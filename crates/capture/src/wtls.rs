@@ -7,79 +7,41 @@ use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_alert, push_mes
 use crate::tcp::Counts;
 use shakedown_trace::suite::{Cipher, WtlsBulk, WtlsMac};
 use shakedown_trace::{MessageName, Suite};
+use shakedown_wtls::codec::{Codec, Reader};
+use shakedown_wtls::key_schedule::HelloRandom;
+use shakedown_wtls::message::{ClientHello, ServerHello};
+use shakedown_wtls::record::{Record, Records};
+use shakedown_wtls::{AlertDescription, AlertLevel, ContentType, KeyExchangeId, SessionId};
 use std::sync::Arc;
-
-const HAS_LENGTH: u8 = 0x80;
-const HAS_SEQUENCE: u8 = 0x40;
-const PROTECTED: u8 = 0x20;
-const RESERVED: u8 = 0x10;
-const CHANGE_CIPHER_SPEC: u8 = 1;
-const ALERT: u8 = 2;
-const HANDSHAKE: u8 = 3;
-const APPLICATION_DATA: u8 = 4;
-
-/// A record (WAP-261 section 9.2).
-struct Record<'a> {
-    kind: u8,
-    protected: bool,
-    sequence: Option<u16>,
-    body: &'a [u8],
-    wire_bytes: usize,
-}
-
-fn record(bytes: &[u8]) -> Option<Record<'_>> {
-    let flags = *bytes.first()?;
-    let kind = flags & 0x0f;
-    if flags & RESERVED != 0 || !(CHANGE_CIPHER_SPEC..=APPLICATION_DATA).contains(&kind) {
-        return None;
-    }
-    let mut at = 1;
-    let mut half = |present: bool| {
-        if !present {
-            return Some(None);
-        }
-        let value = u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]);
-        at += 2;
-        Some(Some(value))
-    };
-    let sequence = half(flags & HAS_SEQUENCE != 0)?;
-    let length = half(flags & HAS_LENGTH != 0)?;
-    // Without a length it is the last record of the datagram.
-    let end = length.map_or(bytes.len(), |length| at + usize::from(length));
-    let body = bytes.get(at..end)?;
-    Some(Record { kind, protected: flags & PROTECTED != 0, sequence, body, wire_bytes: end })
-}
 
 /// A plain handshake message: its type and content.
 fn message(body: &[u8]) -> Option<(u8, &[u8])> {
-    let (&[kind, high, low], content) = body.split_first_chunk::<3>()?;
-    (content.len() == usize::from(u16::from_be_bytes([high, low]))).then_some((kind, content))
+    let mut reader = Reader::new(body);
+    let found = (reader.u8("type").ok()?, reader.v16("content").ok()?);
+    reader.is_empty().then_some(found)
 }
 
-/// True where a datagram begins a WTLS handshake: with a ClientHello or ServerHello of version 1.
-pub(crate) fn begins(datagram: &[u8]) -> bool {
-    let Some(record) = record(datagram) else { return false };
-    if record.kind != HANDSHAKE || record.protected || record.sequence.is_none() {
-        return false;
+/// The message of a datagram that begins a WTLS handshake: a ClientHello or ServerHello of version 1.
+fn first_message(datagram: &[u8]) -> Option<&[u8]> {
+    let record = Records::new(datagram).next()?.ok()?;
+    let of_handshake = record.record_type.content() == Some(ContentType::Handshake);
+    if !of_handshake || record.record_type.is_protected() || record.sequence.is_none() {
+        return None;
     }
+    let (kind, content) = message(record.fragment)?;
     // Version, random, and the rest.
-    matches!(message(record.body), Some((1 | 2, content)) if content.first() == Some(&1) && content.len() >= 24)
+    (matches!(kind, 1 | 2) && content.first() == Some(&1) && content.len() >= 24).then_some(content)
 }
 
-/// What a ClientHello or ServerHello says.
-#[derive(Debug, Default)]
-struct Hello {
-    random: [u8; 16],
-    session_id: Vec<u8>,
-    /// What follows the session identifier.
-    rest: Vec<u8>,
+/// True where a datagram begins a WTLS handshake.
+pub(crate) fn begins(datagram: &[u8]) -> bool {
+    first_message(datagram).is_some()
 }
 
-fn hello(content: &[u8]) -> Option<Hello> {
-    let random = content.get(1..17)?.try_into().ok()?;
-    let length = usize::from(*content.get(17)?);
-    let session_id = content.get(18..18 + length)?.to_vec();
-    Some(Hello { random, session_id, rest: content.get(18 + length..)?.to_vec() })
+/// What stands in both hellos behind the version.
+fn hello(content: &[u8]) -> Option<(HelloRandom, SessionId)> {
+    let mut reader = Reader::new(content.get(1..)?);
+    Some((reader.array("random").ok()?, SessionId::decode(&mut reader).ok()?))
 }
 
 #[derive(Default)]
@@ -102,7 +64,8 @@ impl Direction {
 
     /// True where a record with this number came before.
     fn is_repeated(&mut self, record: &Record<'_>) -> bool {
-        let highest = if record.protected { &mut self.protected } else { &mut self.plain };
+        let is_protected = record.record_type.is_protected();
+        let highest = if is_protected { &mut self.protected } else { &mut self.plain };
         match (record.sequence, *highest) {
             (Some(number), Some(seen)) if number <= seen => true,
             (Some(number), _) => {
@@ -118,8 +81,10 @@ impl Direction {
 pub(crate) struct WtlsConnection {
     directions: [Direction; 2],
     pub(crate) client: Option<usize>,
-    client_hello: Option<Hello>,
-    server_hello: Option<Hello>,
+    /// Of the ClientHello; the rest of it is needed until the suite is known.
+    began: Option<(HelloRandom, SessionId)>,
+    client_hello: Option<Box<[u8]>>,
+    server_hello: Option<ServerHello>,
     pub(crate) certificates: [Option<Box<[u8]>>; 2],
     pub(crate) server_key_exchange: Option<Box<[u8]>>,
     pub(crate) seen: Vec<Seen>,
@@ -132,26 +97,19 @@ pub(crate) struct WtlsConnection {
 
 impl WtlsConnection {
     pub(crate) fn held_bytes(&self) -> usize {
-        let certificates = self.certificates.iter().flatten().map(|body| body.len()).sum::<usize>();
-        let hellos = [&self.client_hello, &self.server_hello].into_iter().flatten();
-        certificates
-            + self.server_key_exchange.as_ref().map_or(0, |body| body.len())
-            + hellos.map(|hello| hello.session_id.len() + hello.rest.len()).sum::<usize>()
-            + self.seen.capacity() * size_of::<Seen>()
+        let bodies = self.certificates.iter().chain([&self.server_key_exchange, &self.client_hello]);
+        bodies.flatten().map(|body| body.len()).sum::<usize>() + self.seen.capacity() * size_of::<Seen>()
     }
 
     /// The session's identifier, if it can be resumed.
     pub(crate) fn session_id(&self) -> Option<&[u8]> {
         let hello = self.server_hello.as_ref()?;
-        Some(&*hello.session_id).filter(|id| !id.is_empty())
+        Some(hello.session_id.as_bytes()).filter(|id| !id.is_empty())
     }
 
     /// Once the suite is known, what it was known from takes only room.
     pub(crate) fn forget_presented(&mut self) {
-        (self.certificates, self.server_key_exchange) = ([None, None], None);
-        if let Some(hello) = &mut self.client_hello {
-            hello.rest = Vec::new();
-        }
+        (self.certificates, self.server_key_exchange, self.client_hello) = ([None, None], None, None);
     }
 
     pub(crate) fn is_finished(&self, direction: usize) -> bool {
@@ -173,12 +131,9 @@ impl WtlsConnection {
 
     /// True where a datagram begins another handshake than this one.
     pub(crate) fn is_another(&self, datagram: &[u8]) -> bool {
-        let Some(known) = &self.client_hello else { return false };
-        if !begins(datagram) || !self.directions.iter().all(|direction| direction.finished) {
-            return false;
-        }
-        let content = record(datagram).and_then(|record| message(record.body).map(|message| message.1));
-        content.and_then(hello).is_some_and(|other| other.random != known.random)
+        let finished = self.directions.iter().all(|direction| direction.finished);
+        let (Some((known, _)), true) = (self.began, finished) else { return false };
+        first_message(datagram).and_then(hello).is_some_and(|(random, _)| random != known)
     }
 
     /// Takes a datagram; `missing` bytes of it were not captured.
@@ -190,9 +145,9 @@ impl WtlsConnection {
             counts.gaps += 1;
             counts.gap_bytes += missing as u64;
         }
-        let mut rest = datagram;
-        while !rest.is_empty() {
-            let Some(record) = record(rest) else {
+        for record in Records::new(datagram) {
+            let record = record.ok().and_then(|record| Some((record.record_type.content()?, record)));
+            let Some((content, record)) = record else {
                 let text = if missing > 0 {
                     "datagrams were cut by the snap length"
                 } else {
@@ -201,49 +156,48 @@ impl WtlsConnection {
                 self.problems.add(text);
                 break;
             };
-            rest = &rest[record.wire_bytes..];
-            self.record(direction, &record, mark);
+            self.record(direction, content, &record, mark);
         }
     }
 
-    fn record(&mut self, direction: usize, record: &Record<'_>, mark: Mark) {
-        let bytes = record.wire_bytes as u64;
+    fn record(&mut self, direction: usize, content: ContentType, record: &Record<'_>, mark: Mark) {
+        let bytes = record.raw.len() as u64;
         let slot = &mut self.directions[direction];
         if slot.is_repeated(record) {
             slot.repeated(bytes);
             return;
         }
-        let name = match (record.kind, record.protected) {
-            (CHANGE_CIPHER_SPEC, _) => {
+        let name = match (content, record.record_type.is_protected()) {
+            (ContentType::ChangeCipherSpec, _) => {
                 if std::mem::replace(&mut slot.changed, true) {
                     slot.repeated(bytes);
                     return;
                 }
                 Name::Known(MessageName::ChangeCipherSpec)
             }
-            (HANDSHAKE, true) => {
+            (ContentType::Handshake, true) => {
                 if slot.finished {
                     slot.repeated(bytes);
                     return;
                 }
                 Name::Known(MessageName::Finished)
             }
-            (HANDSHAKE, false) => match message(record.body) {
+            (ContentType::Handshake, false) => match message(record.fragment) {
                 Some((kind, content)) => self.note(direction, kind, content),
                 None => {
                     self.problems.add("a handshake record cannot be read");
                     return;
                 }
             },
-            (ALERT, protected) => {
-                let content = match record.body {
+            (ContentType::Alert, protected) => {
+                let content = match record.fragment {
                     &[level, description, ..] if !protected => Some((level, description)),
                     _ => None,
                 };
                 push_alert(&mut self.alerts, direction, mark, content);
                 return;
             }
-            _ => {
+            (ContentType::ApplicationData, _) => {
                 slot.application_bytes += bytes;
                 return;
             }
@@ -263,11 +217,11 @@ impl WtlsConnection {
         match name {
             MessageName::ClientHello => {
                 self.client = Some(direction);
-                self.client_hello = hello(content);
+                (self.began, self.client_hello) = (hello(content), Some(content.into()));
             }
             MessageName::ServerHello => {
                 self.client = self.client.or(Some(1 - direction));
-                self.server_hello = hello(content);
+                self.server_hello = ServerHello::from_bytes("ServerHello", content).ok();
             }
             MessageName::Certificate => self.certificates[direction] = Some(content.into()),
             MessageName::ServerKeyExchange => self.server_key_exchange = Some(content.into()),
@@ -280,117 +234,40 @@ impl WtlsConnection {
         self.server_hello.is_some()
     }
 
-    /// The cipher agreed on: the bytes after the index of the client's key identifier.
+    /// The cipher agreed on.
     pub(crate) fn cipher(&self) -> Option<Cipher> {
-        let &[_, bulk, mac, ..] = self.server_hello.as_ref()?.rest.as_slice() else { return None };
-        let bulk = WtlsBulk::ALL.iter().map(|row| row.0).find(|one| one.number() == bulk)?;
-        let mac = WtlsMac::ALL.iter().map(|row| row.0).find(|one| one.number() == mac)?;
+        let agreed = self.server_hello.as_ref()?.cipher_suite;
+        let bulk = WtlsBulk::ALL.iter().map(|row| row.0).find(|one| one.number() == agreed.bulk)?;
+        let mac = WtlsMac::ALL.iter().map(|row| row.0).find(|one| one.number() == agreed.mac)?;
         Some(Cipher::Wtls(bulk, mac))
     }
 
     /// Whether the server resumed the session that the client named.
     pub(crate) fn is_resumed(&self) -> Option<bool> {
-        let (client, server) = (self.client_hello.as_ref()?, self.server_hello.as_ref()?);
-        Some(!client.session_id.is_empty() && client.session_id == server.session_id)
+        let ((_, named), server) = (self.began?, self.server_hello.as_ref()?);
+        Some(!named.is_none() && named == server.session_id)
     }
 
-    /// The key exchange suite and its parameters that the server chose among the client's.
-    pub(crate) fn key_exchange(&self) -> Option<(u8, Parameters<'_>)> {
-        let chosen = usize::from(*self.server_hello.as_ref()?.rest.first()?).checked_sub(1)?;
-        let mut list = vector(&self.client_hello.as_ref()?.rest)?;
-        for _ in 0..chosen {
-            list = key_identifier(list)?.1;
-        }
-        Some(key_identifier(list)?.0)
+    /// The key exchange that the server chose among the client's, and the keys that the client trusts, as far as it
+    /// names them.
+    pub(crate) fn key_exchange(&self) -> Option<(KeyExchangeId, Vec<KeyExchangeId>)> {
+        let chosen = usize::from(self.server_hello.as_ref()?.client_key_id).checked_sub(1)?;
+        let mut offered = ClientHello::from_bytes("ClientHello", self.client_hello.as_ref()?).ok()?;
+        let chosen =
+            (chosen < offered.client_key_ids.len()).then(|| offered.client_key_ids.swap_remove(chosen))?;
+        Some((chosen, offered.trusted_key_ids))
     }
-
-    /// Suites and parameters of the keys that the client trusts, as far as it names them.
-    pub(crate) fn trusted_keys(&self) -> Vec<(u8, Parameters<'_>)> {
-        let list = || {
-            let rest = &self.client_hello.as_ref()?.rest;
-            let own = vector(rest)?;
-            vector(rest.get(2 + own.len()..)?)
-        };
-        list().map(key_identifiers).unwrap_or_default()
-    }
-}
-
-/// The suite and parameters of each entry of a list, as far as it can be read.
-fn key_identifiers(mut list: &[u8]) -> Vec<(u8, Parameters<'_>)> {
-    let mut found = Vec::new();
-    while let Some((one, rest)) = key_identifier(list) {
-        found.push(one);
-        list = rest;
-    }
-    found
-}
-
-/// A vector with its length in two bytes before it.
-fn vector(bytes: &[u8]) -> Option<&[u8]> {
-    let (&length, rest) = bytes.split_first_chunk::<2>()?;
-    rest.get(..usize::from(u16::from_be_bytes(length)))
-}
-
-/// Parameters by their number, or spelt out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Parameters<'a> {
-    Index(u8),
-    Explicit(&'a [u8]),
-}
-
-impl<'a> Parameters<'a> {
-    /// The parameters that bytes begin with, and the rest.
-    pub(crate) fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        match bytes.split_first()? {
-            (255, rest) => {
-                let set = vector(rest)?;
-                Some((Self::Explicit(set), rest.get(2 + set.len()..)?))
-            }
-            (&index, rest) => Some((Self::Index(index), rest)),
-        }
-    }
-}
-
-/// The suite and parameters of the first entry of a list, and the rest of the list.
-fn key_identifier(list: &[u8]) -> Option<((u8, Parameters<'_>), &[u8])> {
-    let (&suite, rest) = list.split_first()?;
-    let (parameters, rest) = Parameters::read(rest)?;
-    let (&kind, rest) = rest.split_first()?;
-    let length = match kind {
-        0 => 0,
-        1 => 3 + usize::from(*rest.get(2)?),
-        2 | 255 => 1 + usize::from(*rest.first()?),
-        254 => 20,
-        _ => return None,
-    };
-    Some(((suite, parameters), rest.get(length..)?))
 }
 
 /// The name of an alert description (WAP-261 section 10.2).
 pub(crate) fn alert_description(number: u8) -> String {
-    let name = match number {
-        0 => "connection_close_notify",
-        1 => "session_close_notify",
-        5 => "no_connection",
-        11 => "time_required",
-        52 => "unknown_key_id",
-        53 => "disabled_key_id",
-        54 => "key_exchange_disabled",
-        55 => "session_not_ready",
-        56 => "unknown_parameter_index",
-        57 => "duplicate_finished_received",
-        other => return crate::tls::alert::description(other),
-    };
-    name.to_owned()
+    let known = AlertDescription::from_number(number);
+    known.map_or_else(|_| crate::tls::alert::description(number), |known| known.name().to_owned())
 }
 
 pub(crate) fn alert_level(number: u8) -> String {
-    match number {
-        1 => "warning".to_owned(),
-        2 => "critical".to_owned(),
-        3 => "fatal".to_owned(),
-        other => format!("level {other}"),
-    }
+    AlertLevel::from_number(number)
+        .map_or_else(|_| format!("level {number}"), |known| known.name().to_owned())
 }
 
 #[cfg(test)]

@@ -163,17 +163,18 @@ mod tests {
     #[test]
     fn sessions_of_wtls_are_known_by_their_server() {
         // Anonymous Diffie-Hellman in the second group, which the server proposes.
-        let offer = [0, 3, 4, 2, 0];
+        // It trusts no keys, and offers RC5 and SHA, no compression and numbered records.
+        let offer = [0, 3, 4, 2, 0, 0, 0, 2, 3, 3, 1, 0, 2, 0];
         let full = [
             (0, message(0, 1, &hello(&[0], &offer))),
-            (1, message(0, 2, &hello(&SESSION, &[1, 3, 3, 0]))),
+            (1, message(0, 2, &hello(&SESSION, &[1, 3, 3, 0, 2, 0]))),
             (1, [message(1, 12, &[2, 0, 0]), message(2, 14, &[])].concat()),
             (0, [message(1, 16, &[5]), finish(2)].concat()),
             (1, finish(3)),
         ];
         let short = [
             (0, message(0, 1, &hello(&SESSION, &offer))),
-            (1, [message(0, 2, &hello(&SESSION, &[1, 3, 3, 0])), finish(1)].concat()),
+            (1, [message(0, 2, &hello(&SESSION, &[1, 3, 3, 0, 2, 0])), finish(1)].concat()),
             (0, finish(1)),
         ];
         let mut sessions = Sessions::default();
