@@ -3,9 +3,7 @@
 use super::handshake::{Content, Message, MessageReader, NEW_SESSION_TICKET};
 use super::keylog::{KeyLog, Label};
 use super::negotiation::Negotiation;
-use super::record::{
-    ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_BYTES, Input, Record, RecordReader,
-};
+use super::record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, Input, Record, RecordReader};
 use super::secrets::{LegacyDecryptor, ModernDecryptor};
 use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_alert, push_message};
 use shakedown_trace::MessageName;
@@ -37,25 +35,12 @@ enum Stage {
     Application,
 }
 
-/// A record that waits until it is known how to read it.
-struct Waiting {
-    kind: u8,
-    version: u16,
-    header: [u8; HEADER_BYTES],
-    body: Vec<u8>,
-    kept: bool,
-    wire_bytes: usize,
-    holes: Vec<(usize, usize)>,
-    start: Mark,
-    end: Mark,
-    end_offset: u64,
-}
-
 #[derive(Default)]
 struct Direction {
     reader: RecordReader,
     messages: MessageReader,
-    waiting: VecDeque<Waiting>,
+    /// Records that wait until it is known how to read them.
+    waiting: VecDeque<Record<'static>>,
     waiting_bytes: usize,
     /// Up to TLS 1.2: ChangeCipherSpec has passed.
     protected: bool,
@@ -195,24 +180,13 @@ impl TlsConnection {
         let slot = &mut self.directions[direction];
         let settled = self.gave_up || self.negotiation.is_settled();
         let plain = match record.kind {
-            HANDSHAKE => record.version_2 || slot.waiting.is_empty() || is_hello(record.body),
+            HANDSHAKE => record.version_2 || slot.waiting.is_empty() || is_hello(&record.body),
             ALERT => slot.waiting.is_empty(),
             _ => false,
         };
         if !settled && !plain {
-            slot.waiting_bytes += record.body.len() + size_of::<Waiting>();
-            slot.waiting.push_back(Waiting {
-                kind: record.kind,
-                version: record.version,
-                header: record.header,
-                body: record.body.to_vec(),
-                kept: record.kept,
-                wire_bytes: record.wire_bytes,
-                holes: record.holes.to_vec(),
-                start: record.start,
-                end: record.end,
-                end_offset: record.end_offset,
-            });
+            slot.waiting_bytes += record.body.len() + size_of::<Record<'_>>();
+            slot.waiting.push_back(record.to_owned());
             if slot.waiting_bytes > MAX_WAITING_BYTES {
                 self.give_up(keys);
             }
@@ -237,19 +211,6 @@ impl TlsConnection {
             let waiting = std::mem::take(&mut self.directions[direction].waiting);
             self.directions[direction].waiting_bytes = 0;
             for record in waiting {
-                let record = Record {
-                    kind: record.kind,
-                    version: record.version,
-                    header: record.header,
-                    body: &record.body,
-                    kept: record.kept,
-                    wire_bytes: record.wire_bytes,
-                    holes: &record.holes,
-                    version_2: false,
-                    start: record.start,
-                    end: record.end,
-                    end_offset: record.end_offset,
-                };
                 self.accept(keys, direction, &record);
             }
         }
@@ -265,7 +226,7 @@ impl TlsConnection {
                 slot.application_bytes += record.wire_bytes as u64;
                 if let Some(decryptor) = &mut slot.legacy {
                     if decryptor.needs_every_record() && record.kept {
-                        let _ = decryptor.open(record.kind, record.version, record.body, slot.lossy);
+                        let _ = decryptor.open(record.kind, record.version, &record.body, slot.lossy);
                     } else {
                         decryptor.pass();
                     }
@@ -276,13 +237,13 @@ impl TlsConnection {
             HANDSHAKE => {
                 let slot = &mut self.directions[direction];
                 // After a loss, what looks like nonsense is what follows a ChangeCipherSpec that was lost.
-                if slot.lossy && !slot.messages.is_within_message() && !modern && !is_message(record.body) {
+                if slot.lossy && !slot.messages.is_within_message() && !modern && !is_message(&record.body) {
                     slot.protected = true;
                 }
                 if slot.protected {
                     self.protected_legacy(keys, direction, record);
                 } else {
-                    self.messages(keys, direction, record, record.body, record.holes);
+                    self.messages(keys, direction, record, &record.body, &record.holes);
                 }
             }
             _ => {}
@@ -314,7 +275,7 @@ impl TlsConnection {
     }
 
     fn version_2(&mut self, direction: usize, record: &Record<'_>) {
-        let name = self.negotiation.note_version_2(direction, record.body);
+        let name = self.negotiation.note_version_2(direction, &record.body);
         self.push(Seen {
             direction,
             name,
@@ -331,7 +292,7 @@ impl TlsConnection {
         let lossy = slot.lossy;
         let content = match &mut slot.legacy {
             _ if !slot.protected => Some(record.body.to_vec()),
-            Some(decryptor) => decryptor.open(record.kind, record.version, record.body, lossy),
+            Some(decryptor) => decryptor.open(record.kind, record.version, &record.body, lossy),
             None => None,
         };
         self.alert(direction, record.end, content.as_deref());
@@ -428,7 +389,7 @@ impl TlsConnection {
         let lossy = slot.lossy;
         let opened = match &mut slot.legacy {
             Some(decryptor) if record.holes.is_empty() => {
-                let opened = decryptor.open(record.kind, record.version, record.body, lossy);
+                let opened = decryptor.open(record.kind, record.version, &record.body, lossy);
                 let opened = opened.filter(|plain| slot.messages.is_within_message() || is_message(plain));
                 if opened.is_none() {
                     slot.legacy = None;
@@ -509,7 +470,7 @@ impl TlsConnection {
             slot.lossy = true;
             return None;
         }
-        let opened = slot.modern.as_mut()?.open(&record.header, record.body, slot.lossy);
+        let opened = slot.modern.as_mut()?.open(&record.header, &record.body, slot.lossy);
         if opened.is_some() {
             slot.lossy = false;
         }

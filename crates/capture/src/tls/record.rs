@@ -1,6 +1,7 @@
 //! Cuts a stream into TLS records, and finds its way back after bytes are missing.
 
 use crate::message::Mark;
+use std::borrow::Cow;
 
 pub(crate) const CHANGE_CIPHER_SPEC: u8 = 20;
 pub(crate) const ALERT: u8 = 21;
@@ -35,17 +36,26 @@ pub(crate) struct Record<'a> {
     pub(crate) version: u16,
     pub(crate) header: [u8; HEADER_BYTES],
     /// What follows the header; empty where the caller did not ask for it.
-    pub(crate) body: &'a [u8],
+    pub(crate) body: Cow<'a, [u8]>,
     /// False where the caller did not ask for the body.
     pub(crate) kept: bool,
     pub(crate) wire_bytes: usize,
     /// Parts of the body that were not captured; they read as zeros.
-    pub(crate) holes: &'a [(usize, usize)],
+    pub(crate) holes: Cow<'a, [(usize, usize)]>,
     /// A ClientHello in the clothes of SSL 2.0 (RFC 5246 appendix E.2): a message without its header.
     pub(crate) version_2: bool,
     pub(crate) start: Mark,
     pub(crate) end: Mark,
     pub(crate) end_offset: u64,
+}
+
+impl Record<'_> {
+    /// A copy that can be kept.
+    pub(crate) fn to_owned(&self) -> Record<'static> {
+        let (body, holes) = (self.body.to_vec().into(), self.holes.to_vec().into());
+        let Self { kind, version, header, kept, wire_bytes, version_2, start, end, end_offset, .. } = *self;
+        Record { kind, version, header, body, kept, wire_bytes, holes, version_2, start, end, end_offset }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,10 +182,10 @@ impl RecordReader {
             kind,
             version,
             header: self.header,
-            body: if keep { whole.unwrap_or(&self.body) } else { &[] },
+            body: Cow::Borrowed(if keep { whole.unwrap_or(&self.body) } else { &[] }),
             kept: keep,
             wire_bytes,
-            holes: if whole.is_some() { &[] } else { &self.holes },
+            holes: Cow::Borrowed(if whole.is_some() { &[] } else { &self.holes }),
             version_2,
             start: self.start,
             end: input.mark,
