@@ -267,5 +267,15 @@ def test_progress_counts_no_further_than_its_end(monkeypatch, capsys):
     assert len(drawn[3]) == 49
 
 
+def test_remarks_that_say_the_same_of_several_suites_are_one_line(capsys):
+    _output.note_all(["tls1.2/psk: late", "a note: late", "tls1.3/psk: late", "tls1.3/psk: early", "late"])
+    assert capsys.readouterr().err.splitlines() == [
+        "tls1.2/psk, tls1.3/psk: late",
+        "a note: late",
+        "tls1.3/psk: early",
+        "late",
+    ]
+
+
 def test_jq_is_there():
     assert shutil.which("jq"), "make peers installs it"

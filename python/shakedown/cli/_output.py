@@ -231,6 +231,17 @@ def note(message: str) -> None:
     click.echo(_folded(visible(message), err=True), err=True)
 
 
+def note_all(remarks: Iterable[str]) -> None:
+    """Remarks, those that say the same of several suites once."""
+    suites: dict[tuple[str, bool], list[str]] = {}
+    for remark in remarks:
+        suite, _, about = remark.partition(": ")
+        of_suite = bool(about) and "/" in suite and " " not in suite
+        suites.setdefault((about if of_suite else remark, of_suite), []).append(suite)
+    for (about, of_suite), names in suites.items():
+        note(f"{', '.join(names)}: {about}" if of_suite else about)
+
+
 class _StopError(Exception):
     """SIGTERM has come."""
 

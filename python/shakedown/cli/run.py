@@ -14,6 +14,7 @@ from shakedown.cli._output import (
     doing,
     json_option,
     note,
+    note_all,
     progress_bar,
     show_results,
     stopped_like_interrupted,
@@ -98,8 +99,7 @@ def command(
                 array.close()
             raise
         results = show()
-        for remark in outcome.notes:
-            note(remark)
+        note_all(outcome.notes)
         note(f"results: {folder}")
         if not no_report and results.height:
             from shakedown.experiments.figure_kinds import reported

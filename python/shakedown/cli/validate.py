@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._output import JsonArray, echo, json_option, note, print_rows, progress_bar, rows_options
+from shakedown.cli._output import (
+    JsonArray,
+    doing,
+    echo,
+    json_option,
+    note,
+    note_all,
+    print_rows,
+    progress_bar,
+    rows_options,
+)
 from shakedown.cli._types import Duration, Rate
 from shakedown.errors import InputError
 
@@ -145,14 +155,15 @@ def _compare(wanted: Experiment, out: Path | None, selection: Selection, *, as_j
         results = load_results(folder)
         if not as_json:
             print_rows(*comparison(compared_rows(results)), selection, title=COMPARED_TITLE)
-        for remark in outcome.notes:
-            note(remark)
+        note_all(outcome.notes)
         if out is not None:
             from shakedown.experiments.figure_kinds import reported
             from shakedown.reporting.html.write import write_report
 
             note(f"results: {folder}")
-            note(f"report:  {write_report(results, folder / 'report.html', reported(), lock=lock)}")
+            with doing("writing the report"):
+                page = write_report(results, folder / "report.html", reported(), lock=lock)
+            note(f"report:  {page}")
     for suite, reason in outcome.failures:
         note(f"error: {suite}: {reason}")
     if outcome.failures:
