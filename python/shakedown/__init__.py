@@ -80,7 +80,7 @@ _HOMES = {
 }
 """The module of each name."""
 
-_WITH_MODULES = ("schema", "profiles", "profiles.importers", "experiments.file", "reporting.charts")
+_WITH_MODULES = ("schema", "native", "profiles", "profiles.importers", "experiments.file", "reporting.charts")
 """Packages that import their own modules at first use. If two threads import such a package and one of its
 modules in different orders, Python's import locks deadlock. Therefore these packages are imported before
 anything else.
