@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-ETHERNET, RAW_IP, NULL, LINUX_COOKED, LINUX_COOKED_2 = 1, 101, 0, 113, 276
+ETHERNET, POINT_TO_POINT, RAW_IP, NULL, LINUX_COOKED, LINUX_COOKED_2 = 1, 9, 101, 0, 113, 276
 FIN, SYN, PUSH = 0x01, 0x02, 0x08
 
 

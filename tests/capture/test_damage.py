@@ -187,10 +187,13 @@ def test_snap_length_leaves_names_where_headers_are(bench: Bench, samples: list[
 
 WRAPPINGS = {
     "raw": (packets.RAW_IP, b""),
+    "ethernet": (packets.ETHERNET, bytes(12) + b"\x08\x00"),
     "null": (packets.NULL, b"\x02\x00\x00\x00"),
     "vlan": (packets.ETHERNET, bytes(12) + b"\x81\x00\x00\x05\x08\x00"),
     "qinq": (packets.ETHERNET, bytes(12) + b"\x88\xa8\x00\x05\x81\x00\x00\x06\x08\x00"),
     "pppoe": (packets.ETHERNET, bytes(12) + b"\x88\x64\x11\x00\x00\x01\x00\x00\x00\x21"),
+    "mpls": (packets.ETHERNET, bytes(12) + b"\x88\x47\x00\x00\x00\x40\x00\x00\x01\x40"),
+    "ppp": (packets.POINT_TO_POINT, b"\xff\x03\x00\x21"),
     "cooked": (packets.LINUX_COOKED, bytes(14) + b"\x08\x00"),
     "cooked 2": (packets.LINUX_COOKED_2, b"\x08\x00" + bytes(18)),
 }

@@ -2,7 +2,6 @@
 
 use super::internet::Fragment;
 use super::*;
-use crate::file::Link;
 
 /// An IPv4 packet with a payload; the total length is its own.
 fn version_4(protocol: u8, field: u16, payload: &[u8]) -> Vec<u8> {
@@ -23,37 +22,6 @@ fn version_6(next: u8, payload: &[u8]) -> Vec<u8> {
     packet.extend_from_slice(&[0x30; 16]);
     packet.extend_from_slice(payload);
     packet
-}
-
-fn strip(link: Link, frame: &[u8]) -> Option<&[u8]> {
-    internet_packet(link, frame).and_then(|at| frame.get(at..))
-}
-
-#[test]
-fn link_layers_lead_to_the_packet() {
-    let packet = version_4(PROTOCOL_UDP, 0, b"x");
-    let frame = |head: &[u8]| [head, &packet].concat();
-    let addresses = [0u8; 12];
-    let cases: [(Link, Vec<u8>); 10] = [
-        (Link::RawIp, packet.clone()),
-        (Link::Ethernet, frame(&[&addresses[..], &[8, 0]].concat())),
-        (Link::Ethernet, frame(&[&addresses[..], &[0x81, 0, 0, 5, 8, 0]].concat())),
-        (Link::Ethernet, frame(&[&addresses[..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0]].concat())),
-        (Link::Ethernet, frame(&[&addresses[..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 9, 0, 0x21]].concat())),
-        (Link::Ethernet, frame(&[&addresses[..], &[0x88, 0x47, 0, 0, 0, 64, 0, 0, 1, 64]].concat())),
-        (Link::LinuxCooked, frame(&[&[0; 14][..], &[8, 0]].concat())),
-        (Link::LinuxCooked2, frame(&[&[8, 0][..], &[0; 18]].concat())),
-        (Link::Loopback, frame(&[2, 0, 0, 0])),
-        (Link::PointToPoint, frame(&[0xff, 3, 0, 0x21])),
-    ];
-    for (link, frame) in cases {
-        assert_eq!(strip(link, &frame), Some(&packet[..]), "{link:?}");
-        for length in 0..frame.len() {
-            let _ = internet_packet(link, &frame[..length])
-                .and_then(|at| decode_internet(frame.get(at..length)?, 100));
-        }
-    }
-    assert_eq!(strip(Link::Ethernet, &frame(&[&addresses[..], &[8, 6]].concat())), None);
 }
 
 #[test]
