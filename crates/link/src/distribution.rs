@@ -1,6 +1,7 @@
 //! How long something takes, as a distribution.
 
 use crate::elementary::exp;
+use crate::random::exponential;
 use crate::{MAX_SECONDS, Ns, Stream};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -156,6 +157,17 @@ impl Distribution {
         if let Shape::Constant(time) = self.0 { Some(time) } else { None }
     }
 
+    /// Draws a time from each of N streams, the same as [`draw`](Self::draw) of each returns. Logarithms do not wait for each
+    /// other.
+    #[inline]
+    pub fn draw_each<const N: usize>(&self, stream: impl Fn(usize) -> Stream) -> [Ns; N] {
+        let &Shape::Exponential { minimum_s, excess_s } = &self.0 else {
+            return std::array::from_fn(|number| self.draw(&mut stream(number)));
+        };
+        let uniform: [f64; N] = std::array::from_fn(|number| stream(number).uniform());
+        uniform.map(exponential).map(|variate| Ns::from_secs_f64(minimum_s + excess_s * variate))
+    }
+
     /// Draws a time. Where there is only one, the stream is left alone.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> Ns {
@@ -274,6 +286,18 @@ mod tests {
             let closed = distribution.mean_s();
             assert!((mean - closed).abs() / closed < 0.005, "{spec:?}: drew {mean}, closed form {closed}");
             assert!(draws.iter().all(|draw| *draw >= minimum_s - 1e-9), "{spec:?}");
+        }
+    }
+
+    #[test]
+    fn times_drawn_together_are_those_drawn_one_by_one() {
+        for spec in [
+            DistributionSpec::Exponential { minimum_s: 0.1, mean_s: 0.3 },
+            DistributionSpec::Normal { mean_s: 0.1, sd_s: 0.2, minimum_s: 0.05 },
+        ] {
+            let (distribution, stream) = (made(&spec), |number| Stream::seeded(number as u64));
+            let together: [Ns; 5] = distribution.draw_each(stream);
+            assert_eq!(together, std::array::from_fn(|number| distribution.draw(&mut stream(number))));
         }
     }
 

@@ -84,7 +84,7 @@ impl Stream {
     /// An exponential variate of mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        -ln(self.uniform())
+        exponential(self.uniform())
     }
 
     /// N exponential variates of mean 1, the same as N calls of [`exponential`](Self::exponential) return: logarithms
@@ -95,7 +95,7 @@ impl Stream {
             *variate = self.uniform();
         }
         for variate in variates {
-            *variate = -ln(*variate);
+            *variate = exponential(*variate);
         }
     }
 
@@ -103,6 +103,12 @@ impl Stream {
     pub fn normal(&mut self) -> f64 {
         normal_quantile(self.uniform())
     }
+}
+
+/// The exponential variate of mean 1 of a number in (0, 1).
+#[inline]
+pub(crate) fn exponential(uniform: f64) -> f64 {
+    -ln(uniform)
 }
 
 /// SplitMix64 (Steele, Lea and Flood; Vigna's public-domain form).

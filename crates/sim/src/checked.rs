@@ -88,6 +88,14 @@ pub(crate) fn check(
 }
 
 impl Setup {
+    /// What all clients speak, where they are of one kind.
+    pub fn only_plan(&self) -> Option<&Plan> {
+        match self.classes.as_slice() {
+            [class] if class.never_resumes() => Some(&class.full),
+            _ => None,
+        }
+    }
+
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         check_numbers(scenario)?;
         check_arrivals(scenario)?;

@@ -2,7 +2,6 @@
 
 use crate::checked::Class;
 use crate::client::Client;
-use crate::handshake::Plan;
 use shakedown_link::{EnergySpec, Ns, RadioTimes};
 use std::collections::BTreeSet;
 
@@ -85,26 +84,32 @@ impl ClientUse {
 
 /// What a client's radio and processor took up to now.
 #[inline]
-pub(crate) fn client_energy(client: &Client, class: &Class, plan: &Plan, now: Ns) -> ClientEnergy {
-    if plan.client_cpu_w.is_none() && client.path.is_none() {
+pub(crate) fn client_energy(client: &Client<'_>, class: &Class, now: Ns) -> ClientEnergy {
+    if client.plan.client_cpu_w.is_none() && client.path.is_none() {
         // Without links there is no radio.
         return ClientEnergy { missing: PROCESSOR, ..ClientEnergy::default() };
     }
-    used(client, class, plan, now)
+    used(client, class, now)
 }
 
-fn used(client: &Client, class: &Class, plan: &Plan, now: Ns) -> ClientEnergy {
+fn used(client: &Client<'_>, class: &Class, now: Ns) -> ClientEnergy {
     ClientUse {
         elapsed: now - client.planned,
         computing: client.sides[0].cpu,
-        active_w: plan.client_cpu_w,
-        idle_w: plan.client_idle_w,
+        active_w: client.plan.client_cpu_w,
+        idle_w: client.plan.client_idle_w,
         radio: client.path.as_ref().map(|path| path.times(client.planned, now)),
     }
     .energy(&class.energy)
 }
 
 impl ClientEnergy {
+    /// True where a part of it is known.
+    #[inline]
+    pub fn is_known(&self) -> bool {
+        self.radio_j.is_some() || self.processor_j.is_some()
+    }
+
     fn miss(&mut self, part: u8) {
         self.missing |= 1 << part;
     }

@@ -37,7 +37,8 @@ impl Default for Histogram {
 #[inline]
 fn bucket(value: u64) -> usize {
     let value = value.min((1 << MAX_BITS) - 1);
-    let shift = (64 - value.leading_zeros()).saturating_sub(PRECISION_BITS + 1);
+    // Of values below 2048, all digits are kept.
+    let shift = (63 - PRECISION_BITS) - (value | HALF as u64).leading_zeros();
     shift as usize * HALF + (value >> shift) as usize
 }
 

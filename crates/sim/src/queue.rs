@@ -124,13 +124,23 @@ impl EventQueue {
     /// Removes and returns the next entity, with its time.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ns, Entity)> {
+        self.pop_before(Ns::MAX)
+    }
+
+    /// The same, if its time is before a limit.
+    #[inline]
+    pub fn pop_before(&mut self, limit: Ns) -> Option<(Ns, Entity)> {
         loop {
-            let Some((time, entity)) = self.near.pop() else {
+            let Some(&(time, entity)) = self.near.last() else {
                 if !self.refill() {
                     return None;
                 }
                 continue;
             };
+            if time >= limit {
+                return None;
+            }
+            self.near.pop();
             self.held -= 1;
             let present = &mut self.times[entity as usize];
             if *present == time {

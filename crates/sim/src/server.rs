@@ -127,10 +127,6 @@ impl Server {
         self.waiting.push_back(id);
     }
 
-    pub fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// The next job to be started, if it can be.
     pub fn next_to_start(&mut self) -> Option<JobId> {
         if self.discipline == Discipline::Fifo && self.idle.is_empty() {

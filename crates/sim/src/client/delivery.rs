@@ -3,7 +3,6 @@
 use super::{Accepted, Body, Client, InFlight, Place, Shared, Transport, side};
 use crate::access::Verdict;
 use crate::datagram::Reaction;
-use crate::handshake::Plan;
 use crate::outcome::Cause;
 use crate::tcp::{ACK, IP_BYTES, Packet, RST, SYN, State, Tcp};
 use shakedown_link::{Direction, Drop, Fate, Link, Ns, Unit};
@@ -17,7 +16,7 @@ pub(crate) struct Admits {
     pub handshake: bool,
 }
 
-impl Client {
+impl Client<'_> {
     /// The next packet that has arrived, if there is one.
     #[inline]
     pub fn take(&mut self, now: Ns) -> Option<(Direction, InFlight)> {
@@ -37,14 +36,7 @@ impl Client {
     }
 
     /// Hands a packet over without a link.
-    #[inline]
-    pub(super) fn hand_over(
-        &mut self,
-        direction: Direction,
-        bytes: u32,
-        body: Body,
-        shared: &mut Shared<'_>,
-    ) {
+    fn hand_over(&mut self, direction: Direction, bytes: u32, body: Body, shared: &mut Shared<'_>) {
         let in_flight = InFlight { slot: self.slot, generation: self.generation, body };
         shared.traffic.packets += 1;
         shared.traffic.bytes[side(direction)] += u64::from(bytes);
@@ -130,21 +122,21 @@ impl Client {
         direction: Direction,
         flight: u16,
         which: std::ops::Range<usize>,
-        plan: &Plan,
         shared: &mut Shared<'_>,
     ) {
+        let plan = self.plan;
         for index in which {
             let bytes = plan.flights[usize::from(flight)].datagrams[index] + plan.datagram_header_bytes;
             self.offer(now, direction, bytes, Body::Datagram(Place { flight, index: index as u16 }), shared);
         }
     }
 
-    pub(super) fn send_again(&mut self, now: Ns, direction: Direction, plan: &Plan, shared: &mut Shared<'_>) {
+    pub(super) fn send_again(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) {
         let Transport::Datagram(sides) = &self.transport else { return };
         if let Some(flight) = sides[side(direction)].sent() {
-            let count = plan.flights[usize::from(flight)].datagrams.len();
+            let count = self.plan.flights[usize::from(flight)].datagrams.len();
             shared.traffic.resent += count as u64;
-            self.send_datagrams(now, direction, flight, 0..count, plan, shared);
+            self.send_datagrams(now, direction, flight, 0..count, shared);
         }
     }
 
@@ -154,7 +146,6 @@ impl Client {
         now: Ns,
         direction: Direction,
         in_flight: &InFlight,
-        plan: &Plan,
         admits: Admits,
         shared: &mut Shared<'_>,
     ) -> Result<(), Cause> {
@@ -177,10 +168,10 @@ impl Client {
                 Ok(())
             }
             (Transport::Datagram(sides), &Body::Datagram(Place { flight, index })) => {
-                let reaction = sides[receiver].receive(flight, index, plan);
+                let reaction = sides[receiver].receive(flight, index, self.plan);
                 self.look_at_end(receiver);
                 if reaction == Reaction::SendAgain {
-                    self.send_again(now, direction.reverse(), plan, shared);
+                    self.send_again(now, direction.reverse(), shared);
                 }
                 Ok(())
             }
@@ -267,7 +258,7 @@ impl Client {
     }
 
     /// Handles the timers that have expired.
-    pub fn expire(&mut self, now: Ns, plan: &Plan, shared: &mut Shared<'_>) -> Result<(), Cause> {
+    pub fn expire(&mut self, now: Ns, shared: &mut Shared<'_>) -> Result<(), Cause> {
         for direction in [Direction::Up, Direction::Down] {
             let own = side(direction);
             if self.timers[own] > now {
@@ -285,10 +276,10 @@ impl Client {
                     }
                 }
                 Transport::Datagram(sides) => {
-                    let reaction = sides[own].expired(now, plan);
+                    let reaction = sides[own].expired(now, self.plan);
                     self.look_at_end(own);
                     match reaction {
-                        Reaction::SendAgain => self.send_again(now, direction, plan, shared),
+                        Reaction::SendAgain => self.send_again(now, direction, shared),
                         Reaction::GiveUp if direction == Direction::Up => return Err(Cause::Transport),
                         _ => {}
                     }

@@ -1,23 +1,25 @@
 //! A client, its connection and the server's end of it: the progress of each side in the handshake, and the packets in
 //! flight.
 
+mod ahead;
 mod delivery;
 mod in_flight;
 mod shared;
 mod work;
 
+pub(crate) use ahead::DrawnAhead;
 pub(crate) use delivery::Admits;
 pub(crate) use in_flight::{Body, InFlight, Place};
-pub(crate) use shared::{Shared, Spare, Traffic};
+pub(crate) use shared::{Handed, Shared, Spare, Traffic};
 
 use crate::access::{At, Member};
 use crate::checked::Class;
 use crate::datagram;
-use crate::handshake::{Plan, TransportKind};
-use crate::server::JobId;
+use crate::handshake::{Plan, Step, TransportKind};
+use crate::server::{Job, JobId};
 use crate::stages::Stage;
 use crate::tcp::{IP_BYTES, Jiffies, State, Tcp};
-use shakedown_link::{Direction, Distribution, Ns, Path, Purpose, Stream};
+use shakedown_link::{Direction, Ns, Path, Purpose, Stream};
 
 /// The purposes of a client's random numbers.
 pub(crate) const SERVICE: [Purpose; 2] = [Purpose(101), Purpose(102)];
@@ -45,22 +47,50 @@ pub(crate) struct Progress {
     pub cpu: Ns,
     /// The random numbers of its work, if its work has a spread.
     stream: Option<Stream>,
+    /// What was drawn before the client came.
+    ahead: Ahead,
+}
+
+/// The first time with a spread on a side, where it is drawn ahead.
+#[derive(Clone, Copy, Debug, Default)]
+enum Ahead {
+    #[default]
+    Not,
+    Drawn(Ns),
+    Used,
 }
 
 impl Progress {
     /// Resets it for a new client.
     #[inline]
     pub fn renew(&mut self) {
-        (self.at, self.flushed, self.busy) = (0, 0, false);
         self.cpu = Ns::ZERO;
-        self.stream = None;
+        (self.stream, self.ahead) = (None, Ahead::Not);
     }
 
-    /// Draws the time of a step that has a spread.
+    /// The time of a step of the side `own` that has a spread.
+    #[inline]
+    fn time(&mut self, step: &Step, plan: &Plan, seed: u64, number: u64, own: Direction) -> Ns {
+        match self.ahead {
+            Ahead::Drawn(time) => {
+                self.ahead = Ahead::Used;
+                time
+            }
+            _ => self.draw(step, plan, seed, number, own),
+        }
+    }
+
     #[inline(never)]
-    fn draw(&mut self, work: &Distribution, seed: u64, number: u64, own: usize) -> Ns {
-        let stream = self.stream.get_or_insert_with(|| Stream::of(seed, number, SERVICE[own]));
-        work.draw(stream)
+    fn draw(&mut self, step: &Step, plan: &Plan, seed: u64, number: u64, own: Direction) -> Ns {
+        let used = matches!(self.ahead, Ahead::Used);
+        let stream = self.stream.get_or_insert_with(|| {
+            let mut stream = Stream::of(seed, number, SERVICE[side(own)]);
+            if used {
+                plan.steps[0].cost(own).draw(&mut stream);
+            }
+            stream
+        });
+        step.cost(own).draw(stream)
     }
 }
 
@@ -86,11 +116,13 @@ pub(crate) enum Accepted {
 
 /// One client, from its arrival until it is ready and the server has finished, or until it gives up.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct Client<'a> {
     pub slot: u32,
     pub number: u64,
     pub class: u16,
-    pub resumes: bool,
+    /// Its handshake, and what this attempt comes to: the same, or up to an alert.
+    pub handshake: &'a Plan,
+    pub plan: &'a Plan,
     pub counted: bool,
     pub is_active: bool,
     pub generation: u32,
@@ -136,13 +168,14 @@ pub(crate) fn side(direction: Direction) -> usize {
     usize::from(direction == Direction::Down)
 }
 
-impl Client {
-    pub fn new(slot: u32, clock: Jiffies) -> Self {
+impl<'a> Client<'a> {
+    pub fn new(slot: u32, plan: &'a Plan, clock: Jiffies) -> Self {
         Self {
             slot,
             number: 0,
             class: 0,
-            resumes: false,
+            handshake: plan,
+            plan,
             counted: false,
             is_active: false,
             generation: 0,
@@ -172,7 +205,8 @@ impl Client {
         }
     }
 
-    /// Resets it for a new client in the same slot. Its path and its class are set separately.
+    /// Resets it for a new client in the same slot, all but what [`begin`](Self::begin) sets. Its path and its class are set
+    /// separately.
     #[inline]
     pub fn renew(&mut self, number: u64, now: Ns) {
         self.number = number;
@@ -180,28 +214,23 @@ impl Client {
         self.attempt = 0;
         self.planned = now;
         self.ready = None;
-        // The previous client in this slot left a connected attempt, and this client's first attempt may begin later.
-        self.connected = None;
-        self.computes_until = NEVER;
         self.gives_up = NEVER;
         self.server = None;
-        self.job = None;
-        self.accepted = Accepted::No;
-        self.resumes_at = NEVER;
         self.waited = Ns::ZERO;
         self.sides.iter_mut().for_each(Progress::renew);
     }
 
+    /// Takes what was drawn ahead for it.
+    #[inline]
+    pub fn takes_drawn(&mut self, time: Ns) {
+        self.sides[side(Direction::Down)].ahead = Ahead::Drawn(time);
+    }
+
     /// Begins an attempt.
-    pub fn begin<const NETWORK: bool>(
-        &mut self,
-        now: Ns,
-        plan: &Plan,
-        segment_bytes: u32,
-        shared: &mut Shared<'_>,
-    ) {
+    pub fn begin<const NETWORK: bool>(&mut self, now: Ns, segment_bytes: u32, shared: &mut Shared<'_>) {
         self.generation = self.generation.wrapping_add(1);
-        self.ip_bytes = plan.ip_bytes;
+        self.plan = self.handshake;
+        self.ip_bytes = self.plan.ip_bytes;
         self.attempt += 1;
         self.refused = false;
         self.resumes_at = NEVER;
@@ -216,12 +245,13 @@ impl Client {
         self.come = [0; 2];
         self.connected = Some(now);
         if NETWORK {
-            self.open(now, plan, segment_bytes, shared);
+            self.open(now, segment_bytes, shared);
         }
     }
 
     /// Opens the transport of an attempt.
-    fn open(&mut self, now: Ns, plan: &Plan, segment_bytes: u32, shared: &mut Shared<'_>) {
+    fn open(&mut self, now: Ns, segment_bytes: u32, shared: &mut Shared<'_>) {
+        let plan = self.plan;
         self.transport = match plan.transport {
             TransportKind::Ideal => Transport::Ideal,
             TransportKind::Datagram => Transport::Datagram(Box::new([
@@ -256,7 +286,7 @@ impl Client {
     }
 
     /// Its membership of a cell, if it has one.
-    pub fn at<'a>(&self, classes: &'a [Class]) -> Option<At<'a>> {
+    pub fn at<'c>(&self, classes: &'c [Class]) -> Option<At<'c>> {
         let of = classes[usize::from(self.class)].cell.as_ref()?;
         Some(At { cell: self.cell?, of, number: self.number, slot: self.slot })
     }
@@ -344,9 +374,15 @@ impl Client {
         path ^ ends ^ self.planned.0 ^ self.computes_until.0 ^ self.sides[0].cpu.0 ^ self.sides[1].cpu.0
     }
 
+    /// Whether a job is of a client that counts: of this one, or else of a former client in its slot, once counting `began`.
+    #[inline]
+    pub fn counts(&self, job: &Job, began: bool) -> bool {
+        if self.generation == job.generation { self.counted } else { began }
+    }
+
     /// Whether both sides have finished.
-    pub fn is_over(&self, plan: &Plan) -> bool {
-        let all = plan.steps.len();
+    pub fn is_over(&self) -> bool {
+        let all = self.plan.steps.len();
         self.sides.iter().all(|progress| usize::from(progress.at) == all && !progress.busy)
     }
 

@@ -35,6 +35,17 @@ pub(crate) struct Shared<'a> {
     pub out: Vec<Packet>,
     /// Packets that are delivered without a link.
     pub instant: VecDeque<(Direction, InFlight)>,
+    /// What is delivered where there is no network at all.
+    pub handed: Vec<Handed>,
+}
+
+/// Bytes that one side hands to the other, where nothing carries them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handed {
+    pub slot: u32,
+    pub generation: u32,
+    pub bytes: u32,
+    pub direction: Direction,
 }
 
 /// Memory of former clients, to be reused: a steady load allocates nothing, and uses the memory that was used last.

@@ -1,7 +1,7 @@
 //! A side's work: how long it takes, and what the side then sends.
 
-use super::{Accepted, Body, Client, Shared, Transport, side};
-use crate::handshake::{Plan, Step, records, written};
+use super::{Accepted, Body, Client, Handed, Shared, Transport, side};
+use crate::handshake::{Step, records, written};
 use crate::scenario::Flush;
 use shakedown_link::{Direction, Ns};
 
@@ -11,7 +11,7 @@ pub(crate) struct Work {
     pub takes: Ns,
 }
 
-impl Client {
+impl Client<'_> {
     #[inline]
     fn has_come<const NETWORK: bool>(&self, own: usize, step: &Step) -> bool {
         if !NETWORK {
@@ -25,8 +25,8 @@ impl Client {
     }
 
     /// Whether a side has work.
-    #[inline]
-    pub fn has_work<const NETWORK: bool>(&self, direction: Direction, plan: &Plan) -> bool {
+    #[inline(always)]
+    pub fn has_work<const NETWORK: bool>(&self, direction: Direction) -> bool {
         let own = side(direction);
         let progress = &self.sides[own];
         let may = match direction {
@@ -35,7 +35,8 @@ impl Client {
         };
         let at = progress.at;
         may && !progress.busy
-            && plan
+            && self
+                .plan
                 .steps
                 .get(usize::from(at))
                 .is_some_and(|step| step.from == direction || self.has_come::<NETWORK>(own, step))
@@ -43,26 +44,25 @@ impl Client {
 
     /// The duration of the side's next piece of work, if there is one. It ends when the side sends, becomes ready or
     /// has no more work. The side is busy until [`finish`](Self::finish).
-    #[inline]
+    #[inline(always)]
     pub fn work<const NETWORK: bool>(
         &mut self,
         now: Ns,
         direction: Direction,
-        plan: &Plan,
         shared: &mut Shared<'_>,
     ) -> Option<Work> {
-        if !self.has_work::<NETWORK>(direction, plan) {
+        if !self.has_work::<NETWORK>(direction) {
             return None;
         }
         Some(if NETWORK {
-            self.begin_work(now, direction, plan, shared)
+            self.begin_work(now, direction, shared)
         } else {
-            self.take_up::<false>(now, direction, plan, shared)
+            self.take_up::<false>(now, direction, shared)
         })
     }
 
-    fn begin_work(&mut self, now: Ns, direction: Direction, plan: &Plan, shared: &mut Shared<'_>) -> Work {
-        self.take_up::<true>(now, direction, plan, shared)
+    fn begin_work(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) -> Work {
+        self.take_up::<true>(now, direction, shared)
     }
 
     #[inline(always)]
@@ -70,10 +70,9 @@ impl Client {
         &mut self,
         now: Ns,
         direction: Direction,
-        plan: &Plan,
         shared: &mut Shared<'_>,
     ) -> Work {
-        let own = side(direction);
+        let (own, plan) = (side(direction), self.plan);
         if NETWORK && let Transport::Stream(ends) = &mut self.transport {
             ends[own].read(now, shared.tcp, &mut shared.out);
             if !shared.out.is_empty() {
@@ -89,7 +88,7 @@ impl Client {
             }
             takes += match step.constant(direction) {
                 Some(constant) => constant,
-                None => self.sides[own].draw(step.cost(direction), shared.seed, self.number, own),
+                None => self.sides[own].time(step, plan, shared.seed, self.number, direction),
             };
             at += 1;
             let sends = step.from == direction && (step.ends_flight || shared.flush == Flush::Message);
@@ -108,14 +107,8 @@ impl Client {
 
     /// The piece of work is complete: its messages are sent.
     #[inline]
-    pub fn finish<const NETWORK: bool>(
-        &mut self,
-        now: Ns,
-        direction: Direction,
-        plan: &Plan,
-        shared: &mut Shared<'_>,
-    ) {
-        let own = side(direction);
+    pub fn finish<const NETWORK: bool>(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) {
+        let (own, plan) = (side(direction), self.plan);
         let progress = &mut self.sides[own];
         progress.busy = false;
         let (from, to) = (usize::from(progress.flushed), usize::from(progress.at));
@@ -124,24 +117,19 @@ impl Client {
         if !NETWORK {
             let bytes: u32 = made.map(|step| step.bytes).sum();
             if bytes > 0 {
-                self.hand_over(direction, bytes, Body::Bytes(bytes), shared);
+                shared.traffic.packets += 1;
+                shared.traffic.bytes[own] += u64::from(bytes);
+                let (slot, generation) = (self.slot, self.generation);
+                shared.handed.push(Handed { slot, generation, bytes, direction });
             }
             return;
         }
-        self.send(now, direction, from, to, plan, shared);
+        self.send(now, direction, from, to, shared);
     }
 
     /// Sends what is its own of the steps from one to another.
-    fn send(
-        &mut self,
-        now: Ns,
-        direction: Direction,
-        from: usize,
-        to: usize,
-        plan: &Plan,
-        shared: &mut Shared<'_>,
-    ) {
-        let own = side(direction);
+    fn send(&mut self, now: Ns, direction: Direction, from: usize, to: usize, shared: &mut Shared<'_>) {
+        let (own, plan) = (side(direction), self.plan);
         let made = plan.steps[from..to].iter().filter(|step| step.from == direction);
         match &mut self.transport {
             Transport::Ideal => {
@@ -158,22 +146,14 @@ impl Client {
                 self.look_at_end(own);
                 self.send_packets(now, direction, shared);
             }
-            Transport::Datagram(_) => self.send_made(now, direction, from, to, plan, shared),
+            Transport::Datagram(_) => self.send_made(now, direction, from, to, shared),
             Transport::None => {}
         }
     }
 
     /// Sends the datagrams that are complete.
-    fn send_made(
-        &mut self,
-        now: Ns,
-        direction: Direction,
-        from: usize,
-        to: usize,
-        plan: &Plan,
-        shared: &mut Shared<'_>,
-    ) {
-        let own = side(direction);
+    fn send_made(&mut self, now: Ns, direction: Direction, from: usize, to: usize, shared: &mut Shared<'_>) {
+        let (own, plan) = (side(direction), self.plan);
         let mut index = from;
         while index < to {
             let step = &plan.steps[index];
@@ -196,13 +176,13 @@ impl Client {
                 .get(last + 1)
                 .is_some_and(|next| next.flight == flight && next.datagrams == end.datagrams);
             let complete = usize::from(end.datagrams) - usize::from(next_shares);
-            self.send_datagrams(now, direction, flight, first..complete.max(first), plan, shared);
+            self.send_datagrams(now, direction, flight, first..complete.max(first), shared);
             if end.ends_flight
                 && let Transport::Datagram(sides) = &mut self.transport
             {
                 sides[own].flight_sent(now, flight, plan);
                 for _ in 0..sides[own].take_waiting() {
-                    self.send_again(now, direction, plan, shared);
+                    self.send_again(now, direction, shared);
                 }
                 self.look_at_end(own);
             }

@@ -15,7 +15,7 @@ pub(super) struct Load {
     pub in_flight: u64,
     pub in_system: u64,
     /// Workers that are busy, and jobs that wait for one, at all servers.
-    busy: u64,
+    pub busy: u64,
     pub waiting: u64,
     in_flight_ns: u128,
     in_system_ns: u128,
@@ -32,14 +32,12 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// Changes a server's line or what its workers do.
-    #[inline]
-    pub(super) fn at_server<T>(&mut self, server: u32, change: impl FnOnce(&mut Server) -> T) -> T {
+    /// Changes what a server's workers share.
+    pub(super) fn at_shared<T>(&mut self, server: u32, change: impl FnOnce(&mut Server) -> T) -> T {
         let server = &mut self.servers[server as usize];
-        let (busy, waiting) = (u64::from(server.busy()), server.waiting() as u64);
+        let busy = u64::from(server.busy());
         let answer = change(server);
         self.load.busy = self.load.busy + u64::from(server.busy()) - busy;
-        self.load.waiting = self.load.waiting + server.waiting() as u64 - waiting;
         answer
     }
 
@@ -68,9 +66,12 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// Notes what a client waits for now, where there is a series.
     #[inline]
     pub(super) fn observe(&mut self, now: Ns, slot: u32) {
-        if self.setup.series == Ns::ZERO {
-            return;
+        if self.setup.series > Ns::ZERO {
+            self.note_stage(now, slot);
         }
+    }
+
+    fn note_stage(&mut self, now: Ns, slot: u32) {
         let client = &mut self.clients[slot as usize];
         let stage = client.stage();
         if stage != client.noted {

@@ -7,6 +7,7 @@ use crate::outcome::Cause;
 use shakedown_link::{Direction, Ns, Stream};
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
+    #[inline]
     pub(super) fn ready(&mut self, now: Ns, slot: u32) {
         self.advance(now);
         self.load.in_flight -= 1;
@@ -31,6 +32,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     /// Both sides are through.
+    #[inline]
     pub(super) fn done(&mut self, now: Ns, slot: u32) {
         let client = &self.clients[slot as usize];
         if client.counted {
@@ -40,6 +42,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     /// The client leaves; its place is free for another.
+    #[inline]
     pub(super) fn retire(&mut self, now: Ns, slot: u32) {
         let setup = self.setup;
         let client = &mut self.clients[slot as usize];
@@ -51,10 +54,11 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             self.recorders.client_cpu.record_time(client.sides[0].cpu);
             self.recorders.server_cpu.record_time(client.sides[1].cpu);
             let class = &setup.classes[usize::from(client.class)];
-            let plan = Self::plan(setup, client);
-            let energy = client_energy(client, class, plan, now);
+            let energy = client_energy(client, class, now);
             self.energy_missing |= energy.missing;
-            self.recorders.record_energy(&energy);
+            if energy.is_known() {
+                self.recorders.record_energy(&energy);
+            }
         }
         client.is_active = false;
         self.observe(now, slot);
@@ -115,10 +119,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
 
     /// The client has gone, but the server does not know: it still processes the messages that arrived.
     pub(super) fn abandon(&mut self, now: Ns, slot: u32) {
-        let setup = self.setup;
         let client = &mut self.clients[slot as usize];
         let Some(server) = client.server else { return };
-        let plan = Self::plan(setup, client);
         if client.accepted == Accepted::Yes {
             self.servers[server as usize].handshakes -= 1;
         }
@@ -134,7 +136,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             return;
         }
         let mut left = Ns::ZERO;
-        while let Some(work) = client.work::<NETWORK>(now, Direction::Down, plan, &mut self.shared) {
+        while let Some(work) = client.work::<NETWORK>(now, Direction::Down, &mut self.shared) {
             left += work.takes;
             client.sides[1].busy = false;
         }

@@ -11,8 +11,7 @@ mod turn;
 use crate::access::Cells;
 use crate::arrivals::Arrivals;
 use crate::checked::Setup;
-use crate::client::{ARRIVAL, CLOCK, Client, Shared, Spare, Traffic};
-use crate::handshake::Plan;
+use crate::client::{ARRIVAL, CLOCK, Client, DrawnAhead, Shared, Spare, Traffic};
 use crate::limiter::Admissions;
 use crate::metrics::Series;
 use crate::outcome::{ClassOutcome, Outcome, Window};
@@ -59,10 +58,12 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     arrivals: Arrivals<'a>,
     next_arrival: Option<Arrival>,
     queue: EventQueue,
-    clients: Vec<Client>,
+    clients: Vec<Client<'a>>,
     /// Places that are free, for clients of each of the parts: which place one has, and with it the order of what
     /// happens at one time, does not depend on other parts' clients.
     free: Vec<Vec<u32>>,
+    /// What is drawn for clients before they come, where nothing else is between them and the server.
+    ahead: Option<DrawnAhead<'a>>,
     servers: Vec<Server>,
     jobs: Jobs,
     /// Servers whose next job may start.
@@ -125,6 +126,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             queue: EventQueue::new(),
             clients: Vec::new(),
             free: vec![Vec::new(); setup.parts as usize],
+            ahead: if NETWORK || part.is_some() { None } else { DrawnAhead::of(setup, seed) },
             servers: (0..scenario.server.most_servers()).map(|_| Server::new(&scenario.server)).collect(),
             jobs: Jobs::default(),
             may_start: Vec::new(),
@@ -142,6 +144,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
                 spare: Spare::default(),
                 out: Vec::new(),
                 instant: VecDeque::new(),
+                handed: Vec::new(),
             },
             first_worker,
             first_cell,
@@ -168,9 +171,6 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             now: Ns::ZERO,
         };
         fleet.next_arrival = fleet.next_own();
-        if let Some(first) = fleet.next_arrival {
-            fleet.queue.set(SOURCE, first.at);
-        }
         if let Some(scaler) = &fleet.scaler {
             fleet.queue.set(SCALING, scaler.next());
         }
@@ -186,7 +186,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
     ) -> Option<Outcome> {
         let mut turns = 0_u32;
         let mut fetched = 0;
-        while let Some((now, entity)) = self.queue.pop() {
+        while let Some((now, entity)) = self.next_event() {
             assert!(now >= self.now, "time goes back from {} to {now} at entity {entity}", self.now);
             self.now = now;
             turns = turns.wrapping_add(1);
@@ -226,6 +226,19 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         Some(self.outcome)
     }
 
+    /// The next entity to act, and when. Arrivals are in order and known in advance, so they do not go through the queue.
+    #[inline]
+    fn next_event(&mut self) -> Option<(Ns, u32)> {
+        let Some(arrival) = self.next_arrival else { return self.queue.pop() };
+        let before = self.queue.pop_before(arrival.at);
+        Some(before.unwrap_or((arrival.at.max(self.now), SOURCE)))
+    }
+
+    /// True where nothing will happen any more.
+    fn is_over(&self) -> bool {
+        self.next_arrival.is_none() && self.queue.is_empty()
+    }
+
     /// Prefetches the memory of the next clients, and returns their number.
     fn fetch(&self) -> usize {
         let mut count = 0;
@@ -240,14 +253,8 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         count
     }
 
-    fn client(&mut self, slot: u32) -> &mut Client {
+    fn client(&mut self, slot: u32) -> &mut Client<'a> {
         &mut self.clients[slot as usize]
-    }
-
-    #[inline]
-    fn plan(setup: &'a Setup, client: &Client) -> &'a Plan {
-        let plan = setup.classes[usize::from(client.class)].plan(client.resumes);
-        if client.refused { plan.refused.as_deref().unwrap_or(plan) } else { plan }
     }
 }
 

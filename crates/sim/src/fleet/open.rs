@@ -125,7 +125,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
 
     /// Clients whose time has come send a record each; those from before the run that are ready now have a connection.
     pub(super) fn send_records(&mut self, now: Ns) {
-        if self.queue.is_empty() {
+        if self.is_over() {
             // No remaining client has a further event.
             self.now = self.load.at;
             return;
@@ -143,10 +143,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
                 self.servers[first.server as usize].connections -= 1;
             }
             let work = open.work[usize::from(first.class)];
-            let id = self.jobs.add(Job::record(now, work));
-            self.at_server(first.server, |server| server.enqueue(id));
-            self.may_start.push(first.server);
-            self.load.in_system += 1;
+            self.enqueue(first.server, Job::record(now, work));
             self.events += 1;
         }
         self.next_record(now);

@@ -28,7 +28,6 @@ impl Recorders {
     }
 
     /// Counts a client's energy, as far as it is known.
-    #[inline]
     pub fn record_energy(&mut self, energy: &ClientEnergy) {
         if let Some(joules) = energy.radio_j {
             self.radio.record(nanojoules(joules));
@@ -36,7 +35,7 @@ impl Recorders {
         if let Some(joules) = energy.processor_j {
             self.processor.record(nanojoules(joules));
         }
-        if energy.radio_j.is_some() || energy.processor_j.is_some() {
+        if energy.is_known() {
             let sum = energy.radio_j.unwrap_or(0.0) + energy.processor_j.unwrap_or(0.0);
             self.energy.record(nanojoules(sum));
         }

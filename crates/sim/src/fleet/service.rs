@@ -2,35 +2,48 @@
 
 use super::{FIRST_SHARING, Fleet, SCALING};
 use crate::scenario::Discipline;
-use crate::server::{Job, JobId, Server};
+use crate::server::{Job, JobId};
 use shakedown_link::{Direction, Ns};
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
+    /// Puts a job in line at a server.
+    #[inline(always)]
+    pub(super) fn enqueue(&mut self, server: u32, job: Job) -> JobId {
+        let id = self.jobs.add(job);
+        self.servers[server as usize].enqueue(id);
+        self.load.waiting += 1;
+        self.load.in_system += 1;
+        self.may_start.push(server);
+        id
+    }
+
     /// Starts what can be started.
     #[inline]
     pub(super) fn start_jobs(&mut self, now: Ns) {
         while let Some(server) = self.may_start.pop() {
-            while let Some(id) = self.at_server(server, Server::next_to_start) {
+            while let Some(id) = self.servers[server as usize].next_to_start() {
+                self.load.waiting -= 1;
                 self.start(now, server, id);
             }
         }
     }
 
+    #[inline(always)]
     fn start(&mut self, now: Ns, server: u32, id: JobId) {
         self.advance(now);
-        let job = *self.jobs.get(id);
-        let waited = now - job.since;
         if self.scenario.server.discipline == Discipline::Fifo {
-            self.has_waited(&job, waited);
+            let job = *self.jobs.get(id);
+            self.has_waited(&job, now - job.since);
         }
         match self.next_piece(now, id) {
             Some(takes) if self.scenario.server.discipline == Discipline::Fifo => {
-                let worker = self.at_server(server, |server| server.assign(id));
+                let worker = self.servers[server as usize].assign(id);
+                self.load.busy += 1;
                 self.queue
                     .set(self.first_worker + server * self.scenario.server.workers + worker, now + takes);
             }
             Some(takes) => {
-                self.at_server(server, |server| server.share(now, id, takes));
+                self.at_shared(server, |server| server.share(now, id, takes));
                 self.schedule_sharing(now, server);
             }
             None => self.job_over(now, id),
@@ -38,80 +51,69 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     /// Notes how long a job has waited.
-    #[inline]
+    #[inline(always)]
     fn has_waited(&mut self, job: &Job, waited: Ns) {
-        let counts = self.counts(job);
+        let began = self.window.first.is_some();
         if job.is_record() {
-            if let Some(open) = self.open.as_mut().filter(|_| counts) {
+            if let Some(open) = self.open.as_mut().filter(|_| began) {
                 open.wait.record_time(waited);
             }
             return;
         }
-        if counts {
+        let client = &mut self.clients[job.slot as usize];
+        if client.counts(job, began) {
             self.recorders.wait.record_time(waited);
         }
         if job.orphaned.is_none() {
-            self.client(job.slot).waited += waited;
+            client.waited += waited;
         }
-    }
-
-    /// True where a job is of a client that counts.
-    #[inline]
-    fn counts(&self, job: &Job) -> bool {
-        if job.is_record() {
-            return self.window.first.is_some();
-        }
-        let client = &self.clients[job.slot as usize];
-        if client.generation == job.generation { client.counted } else { self.window.first.is_some() }
     }
 
     /// How long a job's next piece takes, if there is one.
+    #[inline(always)]
     pub(super) fn next_piece(&mut self, now: Ns, id: JobId) -> Option<Ns> {
-        let job = *self.jobs.get(id);
+        let job = self.jobs.get(id);
         if let Some(left) = job.orphaned {
             // Once; then nothing is left.
-            self.jobs.get(id).orphaned = Some(Ns::ZERO);
-            if left == Ns::ZERO {
-                return None;
-            }
-            self.jobs.get(id).served += left;
-            return Some(left);
+            job.orphaned = Some(Ns::ZERO);
+            job.served += left;
+            return (left > Ns::ZERO).then_some(left);
         }
-        let setup = self.setup;
         let client = &mut self.clients[job.slot as usize];
         if client.generation != job.generation || !client.is_active {
             return None;
         }
-        let plan = Self::plan(setup, client);
-        let work = client.work::<NETWORK>(now, Direction::Down, plan, &mut self.shared)?;
-        self.jobs.get(id).served += work.takes;
+        let work = client.work::<NETWORK>(now, Direction::Down, &mut self.shared)?;
+        job.served += work.takes;
         Some(work.takes)
     }
 
     /// A piece of a job is done.
+    #[inline(always)]
     pub(super) fn piece_done(&mut self, now: Ns, id: JobId) -> Option<Ns> {
         self.events += 1;
-        let job = *self.jobs.get(id);
-        let setup = self.setup;
-        let is_there = job.orphaned.is_none() && {
-            let client = &self.clients[job.slot as usize];
-            client.is_active && client.generation == job.generation
-        };
-        if is_there {
-            let client = &mut self.clients[job.slot as usize];
-            let plan = Self::plan(setup, client);
-            client.finish::<NETWORK>(now, Direction::Down, plan, &mut self.shared);
+        let Job { slot, generation, orphaned, .. } = *self.jobs.get(id);
+        if orphaned.is_none() {
+            let client = &mut self.clients[slot as usize];
+            if client.is_active && client.generation == generation {
+                client.finish::<NETWORK>(now, Direction::Down, &mut self.shared);
+                let work = client.work::<NETWORK>(now, Direction::Down, &mut self.shared);
+                match &work {
+                    Some(work) => self.jobs.get(id).served += work.takes,
+                    None => self.job_over(now, id),
+                }
+                self.act(now, slot);
+                return work.map(|work| work.takes);
+            }
         }
         let next = self.next_piece(now, id);
         if next.is_none() {
             self.job_over(now, id);
         }
-        if is_there {
-            self.act(now, job.slot);
-        }
         next
     }
 
+    #[inline(always)]
     pub(super) fn job_over(&mut self, now: Ns, id: JobId) {
         self.advance(now);
         let job = *self.jobs.get(id);
@@ -129,24 +131,27 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             }
             return;
         }
-        if self.counts(&job) {
+        let client = &mut self.clients[job.slot as usize];
+        if client.counts(&job, self.window.first.is_some()) {
             self.recorders.sojourn.record_time(sojourn);
         }
-        let client = self.client(job.slot);
         if client.job == Some(id) {
             client.job = None;
         }
     }
 
+    #[inline]
     pub(super) fn worker(&mut self, now: Ns, number: u32) {
         let each = self.scenario.server.workers;
-        let (server, worker) = (number / each, number % each);
+        // Divisions wait for long, and most servers have one worker.
+        let (server, worker) = if each == 1 { (number, 0) } else { (number / each, number % each) };
         let Some(id) = self.servers[server as usize].job_of(worker) else { return };
         self.advance(now);
         match self.piece_done(now, id) {
             Some(takes) => self.queue.set(self.first_worker + number, now + takes),
             None => {
-                self.at_server(server, |server| server.release(worker));
+                self.servers[server as usize].release(worker);
+                self.load.busy -= 1;
                 self.may_start.push(server);
             }
         }
@@ -154,9 +159,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
 
     pub(super) fn shared_service(&mut self, now: Ns, server: u32) {
         self.advance(now);
-        while let Some(id) = self.at_server(server, |server| server.take_shared(now)) {
+        while let Some(id) = self.at_shared(server, |server| server.take_shared(now)) {
             if let Some(takes) = self.piece_done(now, id) {
-                self.at_server(server, |server| server.share(now, id, takes));
+                self.at_shared(server, |server| server.share(now, id, takes));
             }
         }
         self.schedule_sharing(now, server);
@@ -164,7 +169,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
 
     /// Servers that have started begin to serve, and others start or stop.
     pub(super) fn scale(&mut self, now: Ns) {
-        if self.queue.is_empty() {
+        if self.is_over() {
             // No client is left whom they would serve.
             self.now = self.load.at;
             return;

@@ -1,8 +1,7 @@
 //! A client's turn: all of its due events, until no more is due at this time.
 
 use super::Fleet;
-use crate::client::{Accepted, Admits, InFlight, NEVER};
-use crate::handshake::Plan;
+use crate::client::{Accepted, Admits, Body, Handed, InFlight, NEVER};
 use crate::limiter::Refusal;
 use crate::outcome::Cause;
 use crate::scenario::Balance;
@@ -12,7 +11,6 @@ use shakedown_link::{Direction, Ns};
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// Handles the due events of a client.
     pub(super) fn act(&mut self, now: Ns, slot: u32) {
-        let mut plan = Self::plan(self.setup, &self.clients[slot as usize]);
         let next = loop {
             let client = &self.clients[slot as usize];
             if !client.is_active {
@@ -20,23 +18,29 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             }
             let next = client.next::<NETWORK>();
             if next <= now {
-                self.happen(now, slot, plan);
-            } else if let Some((direction, in_flight)) = self.shared.instant.pop_front() {
+                self.happen(now, slot);
+                continue;
+            }
+            if NETWORK && let Some((direction, in_flight)) = self.shared.instant.pop_front() {
                 self.events += 1;
                 self.deliver(now, direction, &in_flight);
-            } else if !self.think(now, slot, plan) {
+                continue;
+            }
+            while let Some(handed) = self.shared.handed.pop() {
+                self.events += 1;
+                let Handed { slot, generation, bytes, direction } = handed;
+                self.deliver(now, direction, &InFlight { slot, generation, body: Body::Bytes(bytes) });
+            }
+            if !self.think(now, slot) {
                 break next;
-            } else {
-                // The server may have refused it meanwhile.
-                plan = Self::plan(self.setup, &self.clients[slot as usize]);
             }
         };
-        self.settle(now, slot, plan, next);
+        self.settle(now, slot, next);
     }
 
     /// The first due event: the next attempt, an arriving packet, the end of work, the timeout, a timer.
     #[inline]
-    fn happen(&mut self, now: Ns, slot: u32, plan: &Plan) {
+    fn happen(&mut self, now: Ns, slot: u32) {
         let client = &mut self.clients[slot as usize];
         if client.resumes_at <= now {
             self.begin(now, slot);
@@ -53,23 +57,23 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
         self.events += 1;
         if client.computes_until <= now {
-            self.computed(now, slot, plan);
+            self.computed(now, slot);
         } else if client.gives_up <= now {
             self.fail(now, slot, Cause::Timeout);
-        } else if NETWORK && let Err(cause) = client.expire(now, plan, &mut self.shared) {
+        } else if NETWORK && let Err(cause) = client.expire(now, &mut self.shared) {
             self.fail(now, slot, cause);
         }
     }
 
     /// The client's processor is done with what it was at.
-    #[inline]
-    fn computed(&mut self, now: Ns, slot: u32, plan: &Plan) {
+    #[inline(always)]
+    fn computed(&mut self, now: Ns, slot: u32) {
         let client = &mut self.clients[slot as usize];
         client.computes_until = NEVER;
-        client.finish::<NETWORK>(now, Direction::Up, plan, &mut self.shared);
-        if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
+        client.finish::<NETWORK>(now, Direction::Up, &mut self.shared);
+        if usize::from(client.sides[0].at) >= client.plan.ready_after && client.ready.is_none() {
             self.ready(now, slot);
-        } else if client.refused && usize::from(client.sides[0].at) == plan.steps.len() {
+        } else if client.refused && usize::from(client.sides[0].at) == client.plan.steps.len() {
             self.fail(now, slot, Cause::Refused);
         }
     }
@@ -77,52 +81,57 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     /// Puts the client's processor to work, and the server's in line for it. True where the client is at work, and what it
     /// sent at once, or is done with at once, is to be looked at.
     #[inline]
-    fn think(&mut self, now: Ns, slot: u32, plan: &Plan) -> bool {
+    fn think(&mut self, now: Ns, slot: u32) -> bool {
         let client = &mut self.clients[slot as usize];
         if client.computes_until == NEVER
-            && let Some(work) = client.work::<NETWORK>(now, Direction::Up, plan, &mut self.shared)
+            && let Some(work) = client.work::<NETWORK>(now, Direction::Up, &mut self.shared)
         {
             if work.takes == Ns::ZERO && client.next::<NETWORK>() > now {
                 // Nothing else is due meanwhile.
                 self.events += 1;
-                self.computed(now, slot, plan);
+                self.computed(now, slot);
             } else {
                 client.computes_until = now + work.takes;
             }
             return true;
         }
-        if client.is_acceptable::<NETWORK>() {
-            let generation = client.generation;
-            let at = self.server_of(slot);
-            let alerts = matches!(self.servers[at as usize].admission, Some((_, Refusal::Alert)));
-            let refused = alerts && !self.admits(now, at);
-            self.client(slot).refused = refused;
-            let server = &mut self.servers[at as usize];
-            if server.acceptable.is_empty() && server.has_room() {
-                server.handshakes += 1;
-                self.client(slot).accepted = Accepted::Yes;
-            } else {
-                server.acceptable.push_back((slot, generation));
-                self.client(slot).accepted = Accepted::Waiting;
-                self.accept(at);
-            }
-            if refused {
-                return true;
-            }
+        if client.is_acceptable::<NETWORK>() && self.comes_to_server(now, slot) {
+            return true;
         }
         let client = &mut self.clients[slot as usize];
-        if client.job.is_none() && client.has_work::<NETWORK>(Direction::Down, plan) {
+        if client.job.is_none() && client.has_work::<NETWORK>(Direction::Down) {
             let generation = client.generation;
             self.advance(now);
             let server = self.server_of(slot);
             let job = Job { slot, generation, since: now, served: Ns::ZERO, orphaned: None };
-            let id = self.jobs.add(job);
-            self.at_server(server, |server| server.enqueue(id));
-            self.may_start.push(server);
-            self.load.in_system += 1;
+            let id = self.enqueue(server, job);
             self.client(slot).job = Some(id);
         }
         false
+    }
+
+    /// A connection comes to its server's application. True where the application refuses it by an alert, which changes what
+    /// the client has to do.
+    #[inline(always)]
+    fn comes_to_server(&mut self, now: Ns, slot: u32) -> bool {
+        let at = self.server_of(slot);
+        let alerts = matches!(self.servers[at as usize].admission, Some((_, Refusal::Alert)));
+        let refused = alerts && !self.admits(now, at);
+        let client = &mut self.clients[slot as usize];
+        if refused {
+            client.refused = true;
+            client.plan = client.plan.refused.as_deref().unwrap_or(client.plan);
+        }
+        let server = &mut self.servers[at as usize];
+        if server.acceptable.is_empty() && server.has_room() {
+            server.handshakes += 1;
+            client.accepted = Accepted::Yes;
+        } else {
+            server.acceptable.push_back((slot, client.generation));
+            client.accepted = Accepted::Waiting;
+            self.accept(at);
+        }
+        refused
     }
 
     /// Takes a token for a connection from a server's bucket. True where there is one.
@@ -142,11 +151,15 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     /// The server of a client's attempt; the balancer's choice when the attempt first comes to it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn server_of(&mut self, slot: u32) -> u32 {
-        if let Some(server) = self.clients[slot as usize].server {
-            return server;
+        match self.clients[slot as usize].server {
+            Some(server) => server,
+            None => self.choose_server(slot),
         }
+    }
+
+    fn choose_server(&mut self, slot: u32) -> u32 {
         let count = self.scaler.as_ref().map_or(self.servers.len() as u32, |scaler| scaler.on);
         let chosen = match self.scenario.server.balance {
             _ if count == 1 => 0,
@@ -161,7 +174,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
                 .min_by_key(|server| self.servers[*server as usize].connections)
                 .unwrap_or(0),
         };
-        self.in_turn = (chosen + 1) % count;
+        self.in_turn = if chosen + 1 < count { chosen + 1 } else { 0 };
         self.servers[chosen as usize].connections += 1;
         self.clients[slot as usize].server = Some(chosen);
         chosen
@@ -178,7 +191,14 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     /// The application accepts what it has room for.
+    #[inline]
     pub(super) fn accept(&mut self, at: u32) {
+        if !self.servers[at as usize].acceptable.is_empty() {
+            self.accept_waiting(at);
+        }
+    }
+
+    fn accept_waiting(&mut self, at: u32) {
         while self.servers[at as usize].has_room() {
             let Some((slot, generation)) = self.servers[at as usize].acceptable.pop_front() else { return };
             let client = &mut self.clients[slot as usize];
@@ -213,8 +233,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
                 Admits { connection: true, handshake: true }
             };
         let client = &mut self.clients[in_flight.slot as usize];
-        let plan = Self::plan(self.setup, client);
-        let delivered = client.deliver::<NETWORK>(now, direction, in_flight, plan, admits, &mut self.shared);
+        let delivered = client.deliver::<NETWORK>(now, direction, in_flight, admits, &mut self.shared);
         if let Err(cause) = delivered {
             self.fail(now, in_flight.slot, cause);
         }
@@ -246,16 +265,14 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     }
 
     /// After anything that happened to a client: is it through, and if not, when will it act next?
-    fn settle(&mut self, now: Ns, slot: u32, plan: &Plan, next: Ns) {
+    fn settle(&mut self, now: Ns, slot: u32, next: Ns) {
         if NETWORK {
             self.schedule_cells();
         }
         self.observe(now, slot);
         let client = &mut self.clients[slot as usize];
-        let entity = self.first_client + slot;
-        let over = client.is_over(plan);
         if client.accepted == Accepted::Yes
-            && usize::from(client.sides[1].at) == plan.steps.len()
+            && usize::from(client.sides[1].at) == client.plan.steps.len()
             && !client.sides[1].busy
         {
             client.accepted = Accepted::Over;
@@ -263,11 +280,12 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             self.servers[server as usize].handshakes -= 1;
             self.accept(server);
         }
-        let client = &mut self.clients[slot as usize];
-        if over && client.ready.is_some() {
+        let client = &self.clients[slot as usize];
+        if client.ready.is_some() && client.is_over() {
             self.done(now, slot);
             return;
         }
+        let entity = self.first_client + slot;
         match next {
             NEVER if client.ready.is_some() && client.job.is_none() && client.cell.is_none() => {
                 // The missing data will never arrive, and the client does not need it.

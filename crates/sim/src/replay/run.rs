@@ -30,7 +30,7 @@ const MAX_EVENTS: u64 = 1_000_000;
 pub(super) struct Replayer<'a> {
     class: &'a Class,
     shared: Shared<'a>,
-    client: Client,
+    client: Client<'a>,
     events: u64,
 }
 
@@ -48,8 +48,9 @@ impl<'a> Replayer<'a> {
             spare: Spare::default(),
             out: Vec::new(),
             instant: VecDeque::new(),
+            handed: Vec::new(),
         };
-        Self { class, shared, client: Client::new(0, clock), events: 0 }
+        Self { class, shared, client: Client::new(0, &class.full, clock), events: 0 }
     }
 
     /// The class's own bearer.
@@ -88,11 +89,10 @@ impl<'a> Replayer<'a> {
         client.renew(number, Ns::ZERO);
         client.clock = if self.shared.tcp.one_clock { server } else { own };
         client.takes_path(Some(path));
-        client.begin::<true>(Ns::ZERO, &self.class.full, self.class.segment_bytes, &mut self.shared);
+        client.begin::<true>(Ns::ZERO, self.class.segment_bytes, &mut self.shared);
     }
 
     fn turns(&mut self) -> Result<One, ReplayError> {
-        let plan = &self.class.full;
         let limit = self.events + MAX_EVENTS;
         let (mut now, mut serves_until) = (Ns::ZERO, NEVER);
         let mut one = One::default();
@@ -101,7 +101,7 @@ impl<'a> Replayer<'a> {
                 break;
             }
             let client = &mut self.client;
-            if client.is_over(plan) && client.ready.is_some() {
+            if client.is_over() && client.ready.is_some() {
                 one.done = Some(now);
                 break;
             }
@@ -117,7 +117,7 @@ impl<'a> Replayer<'a> {
             }
             if serves_until <= now {
                 self.events += 1;
-                self.client.finish::<true>(now, Direction::Down, plan, &mut self.shared);
+                self.client.finish::<true>(now, Direction::Down, &mut self.shared);
                 serves_until = self.serve(now);
             }
         }
@@ -132,7 +132,7 @@ impl<'a> Replayer<'a> {
 
     /// The end of the server's next piece of work, if it has any.
     fn serve(&mut self, now: Ns) -> Ns {
-        let work = self.client.work::<true>(now, Direction::Down, &self.class.full, &mut self.shared);
+        let work = self.client.work::<true>(now, Direction::Down, &mut self.shared);
         work.map_or(NEVER, |work| now + work.takes)
     }
 
@@ -148,7 +148,6 @@ impl<'a> Replayer<'a> {
     }
 
     fn happen(&mut self, now: Ns, one: &mut One) -> Result<(), Cause> {
-        let plan = &self.class.full;
         let client = &mut self.client;
         self.events += 1;
         if let Some((direction, in_flight)) = client.take(now) {
@@ -160,26 +159,26 @@ impl<'a> Replayer<'a> {
         }
         if client.computes_until <= now {
             client.computes_until = NEVER;
-            client.finish::<true>(now, Direction::Up, plan, &mut self.shared);
-            if usize::from(client.sides[0].at) >= plan.ready_after && client.ready.is_none() {
+            client.finish::<true>(now, Direction::Up, &mut self.shared);
+            if usize::from(client.sides[0].at) >= client.plan.ready_after && client.ready.is_none() {
                 client.ready = Some(now);
             }
             return Ok(());
         }
         one.had_timer = true;
-        client.expire(now, plan, &mut self.shared)
+        client.expire(now, &mut self.shared)
     }
 
     fn deliver(&mut self, now: Ns, direction: Direction, in_flight: &InFlight) -> Result<(), Cause> {
         let admits = Admits { connection: true, handshake: true };
-        self.client.deliver::<true>(now, direction, in_flight, &self.class.full, admits, &mut self.shared)
+        self.client.deliver::<true>(now, direction, in_flight, admits, &mut self.shared)
     }
 
     /// Puts the client's processor to work; true where it is.
     fn think(&mut self, now: Ns) -> bool {
         let client = &mut self.client;
         if client.computes_until == NEVER
-            && let Some(work) = client.work::<true>(now, Direction::Up, &self.class.full, &mut self.shared)
+            && let Some(work) = client.work::<true>(now, Direction::Up, &mut self.shared)
         {
             client.computes_until = now + work.takes;
             return true;
