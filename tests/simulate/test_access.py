@@ -139,3 +139,17 @@ def test_json_has_what_happened_in_the_cells(shakedown):
     assert sum(one["bytes"][1] for one in series) == access["bytes"][1] <= row["traffic"]["down_bytes"]
     carried_s = sum(one["utilisation"][0] for one in series) * row["series_s"] * access["cells"]
     assert carried_s == pytest.approx(access["airtime_s"][0])
+
+
+def test_saturated_cells_of_a_steady_load_are_named(shakedown):
+    """On one cell of NB-IoT, sixty handshakes a second are too many; one is not."""
+    steady = ("simulate", "tls1.2/psk", "--bearer", "nb-iot", "--cells", "1", "--clients", "2000")
+    (busy,) = json.loads(shakedown(*steady, "--arrivals", "poisson:60/s", "--json").stdout)
+    (idle,) = json.loads(shakedown(*steady, "--arrivals", "poisson:1/s", "--json").stdout)
+    (found,) = busy["access"]["saturated"]
+    assert found["medium"] == "nb-iot"
+    assert found["offered"] > 1.0
+    assert idle["access"]["saturated"] == []
+    table = shakedown(*steady, "--arrivals", "poisson:60/s").stdout
+    assert "cells of nb-iot saturated (" in table
+    assert "correlation time" not in table

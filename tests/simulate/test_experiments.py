@@ -256,3 +256,28 @@ def test_fleets_need_a_rate_or_arrivals(tmp_path):
     text = TEXT.replace('rates = ["500/s", "9000/s"]', "") + "[simulated]\nclients = 10\n"
     with pytest.raises(InputError, match="is missing, and there are no rates"):
         experiment(tmp_path, text)
+
+
+SATURATED = """
+suites = ["tls1.2/psk"]
+repeat = 2
+seed = 5
+bearers = ["nb-iot"]
+
+[simulated]
+arrivals = ["poisson:60/s"]
+clients = 2000
+cells = 1
+"""
+
+
+def test_saturated_cells_are_named_in_notes_table_and_report(tmp_path):
+    outcome = run_experiment(experiment(tmp_path, SATURATED), tmp_path / "results")
+    named = "cells of nb-iot saturated ("
+    assert any(named in note for note in outcome.notes)
+    results = load_results(tmp_path / "results")
+    (row,) = results.fleets.to_dicts()
+    assert row["saturated"].startswith(named)
+    assert named in "\n".join(simulated_tables(results, 120))
+    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    assert f"C{named[1:]}" in page

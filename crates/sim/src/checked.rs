@@ -136,6 +136,15 @@ impl Setup {
             records_mean_s += records * spec.record_work_s * spec.weight / total;
             records_square_s2 += records * spec.record_work_s * spec.record_work_s * spec.weight / total;
         }
+        if let Some(per_s) = scenario.arrivals.rate_per_s() {
+            for (number, medium) in media.iter_mut().enumerate() {
+                let own = scenario.classes.iter().zip(&classes);
+                let own =
+                    own.filter(|(_, class)| class.cell.as_ref().is_some_and(|cell| cell.medium == number));
+                let share = own.map(|(spec, _)| spec.weight).sum::<f64>() / total;
+                medium.steady = Some((per_s * share, share));
+            }
+        }
         Ok(Self {
             network: classes.iter().any(Class::needs_network),
             parts: scenario.parts(),

@@ -161,7 +161,11 @@ impl Outcome {
                 })
                 .collect(),
             traffic: self.traffic.clone(),
-            access: self.access.report(self.series.width.as_secs_f64(), self.replications.len()),
+            access: self.access.report(
+                self.arrived,
+                self.series.width.as_secs_f64(),
+                self.replications.len(),
+            ),
             admissions: self.admissions,
             scaling: self.scaling.map(|scaling| self.scaled(&scaling)),
             records: self.records.as_ref().map(|records| records.report(self.capacity_ns)),

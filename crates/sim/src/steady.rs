@@ -6,7 +6,6 @@
 //! 1987). Whether the warm-up was long enough the data tell, too, by MSER-5 (K. P. White, "An effective truncation heuristic
 //! for bias reduction in simulation output", Simulation 69, 1997) on the average over replications.
 
-use crate::access::MediumPlan;
 use crate::checked::Setup;
 use crate::outcome::{Moments, Outcome, Replication};
 use crate::report::margin;
@@ -41,12 +40,6 @@ pub struct Steady {
     pub asked_e9: u64,
     /// Clients that arrive in a relaxation time of the server's queue.
     pub memory_clients: u64,
-    /// Channels of all cells.
-    pub channels: u64,
-    /// Mean time between the clients of a channel; 0 without any.
-    pub channel_interval_ns: u64,
-    /// Both directions share a channel's time.
-    pub shares_time: bool,
 }
 
 /// How well the figures of a steady load are known.
@@ -86,31 +79,24 @@ impl Steady {
         let spread_s = admitted / servers * (square_s2 + burst_s2 + size * setup.records_square_s2);
         let service_s = if mean_s > 0.0 { square_s2 / mean_s } else { 0.0 };
         let memory_s = 2.0 * spread_s / (workers * idle).powi(2) + service_s;
-        let channels = setup.media.iter().map(MediumPlan::channels).sum::<u64>();
         Some(Self {
             asked_e9: (precision.relative * 1e9 + 0.5) as u64,
             memory_clients: libm::ceil(rate * memory_s) as u64,
-            channels,
-            channel_interval_ns: libm::ceil(channels as f64 * 1e9 / rate) as u64,
-            shares_time: setup.media.iter().any(MediumPlan::shares_time),
         })
     }
 
     /// Clients that arrive in a relaxation time of the queue that forgets last: the server's, or the cells'. `None`
     /// where the cells' queues grow without end.
     ///
-    /// What a client takes of a channel is known from the outcome alone: with load it grows, because segments that wait for
-    /// long are sent again. A channel's relaxation time is that of an M/D/1 queue, as the server's above.
+    /// What a client takes of a channel is known from the outcome alone. A channel's relaxation time is that of an M/D/1
+    /// queue, as the server's above.
     fn memory(&self, outcome: &Outcome) -> Option<u64> {
-        let [up, down] = outcome.access.all.airtime_ns.map(|ns| ns as f64);
-        let airtime_ns = if self.shares_time { up + down } else { up.max(down) };
-        if self.channel_interval_ns == 0 || outcome.arrived == 0 {
-            return Some(self.memory_clients);
-        }
-        let load = airtime_ns / outcome.arrived as f64 / self.channel_interval_ns as f64;
-        let idle = 1.0 - load;
-        let clients = self.channels as f64 * load * (1.0 + 2.0 * load / (idle * idle));
-        (idle > 0.0).then(|| self.memory_clients.max(libm::ceil(clients) as u64))
+        outcome.access.media.iter().try_fold(self.memory_clients, |longest, medium| {
+            let Some((_, load)) = medium.offered(outcome.arrived) else { return Some(longest) };
+            let idle = 1.0 - load;
+            let clients = medium.channels as f64 * load * (1.0 + 2.0 * load / (idle * idle)) / medium.share();
+            (idle > 0.0).then(|| longest.max(libm::ceil(clients) as u64))
+        })
     }
 
     /// What an outcome comes to.

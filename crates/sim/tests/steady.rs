@@ -5,6 +5,7 @@ mod common;
 use common::{class, constant, handshake, instant, message, scenario, service};
 use shakedown_link::DistributionSpec;
 use shakedown_sim::access::CellSpec;
+use shakedown_sim::access::outcome::Ways;
 use shakedown_sim::{
     ArrivalSpec, Discipline, Outcome, PrecisionSpec, Scenario, Sender, Simulation, TransportKind,
 };
@@ -165,4 +166,30 @@ fn cells_that_are_nearly_saturated_use_up_the_events_and_saturated_ones_none() {
     }
     assert!(near.arrived > 2 * beyond.arrived && near.events <= 400_000, "{} {}", near.arrived, near.events);
     assert_eq!(beyond.arrived, 10 * 1250);
+}
+
+#[test]
+fn saturated_cells_are_named_and_others_are_not() {
+    let few = PrecisionSpec { relative: 0.5, max_events: 100_000 };
+    for load in [0.9, 1.1] {
+        // Every second client is in a cell of another medium, which is idle for most of the time.
+        let mut two = cell(load, few);
+        two.arrivals = ArrivalSpec::Poisson { per_s: 2.0 * load / SERVICE_S };
+        let mut wide = two.classes[0].clone();
+        let of = |medium: &str, up_bits_per_s| CellSpec {
+            medium: medium.into(),
+            count: 1,
+            up_bits_per_s: Some(up_bits_per_s),
+            ..CellSpec::default()
+        };
+        two.classes[0].cell = Some(of("narrow", 100_000.0));
+        wide.cell = Some(of("wide", 1e6));
+        two.classes.push(wide);
+        let saturated = on(1, two).report().access.expect("cells").saturated;
+        assert_eq!(saturated.len(), usize::from(load > 1.0), "{saturated:?}");
+        for one in saturated {
+            assert_eq!((one.medium.as_str(), one.ways), ("narrow", Ways::Up));
+            assert!((one.offered / load - 1.0).abs() < 0.05, "{}", one.offered);
+        }
+    }
 }

@@ -55,7 +55,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     `utilisation_low` and its like are lower bounds), `in_flight`, the three `modelled_…_s`, `width_s` of the
     time series, `without_cost`;
     `endpoints`: the stacks whose engines ran; `mix`: the mixture of clients, null where all are of one
-    kind; `imprecise`: why figures are less precise than asked.
+    kind; `imprecise`: why figures are less precise than asked; `saturated`: cells that are saturated.
     """
     rows = table.filter((pl.col("kind") == "simulated") & pl.col("item").is_null())
     names: Names = {
@@ -69,7 +69,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     }
     said = texts(
         "simulated", "arrivals", "without_cost", "missing", "wait.missing", "energy.missing", "energy.terms",
-        "endpoints", "mix", "imprecise", *FLEET_OPTIONS,
+        "endpoints", "mix", "imprecise", "saturated", *FLEET_OPTIONS,
     )  # fmt: skip
     view = wide(rows, PLACE, names, texts=said)
     failed = rows.filter(pl.col("quantity") == "simulated.failed").group_by("scenario")

@@ -178,6 +178,18 @@ class CellInterval(Object, frozen=True, kw_only=True):
     bytes: tuple[Count, Count]
 
 
+class SaturatedCells(Object, frozen=True, kw_only=True):
+    """Cells of a steady load that cannot carry what their clients send.
+
+    `medium` is the medium of the cells. `offered` is the airtime that the clients need, as a share of a
+    channel's time, with what is sent again: in the direction `ways`, or in both where they share a channel.
+    """
+
+    medium: Text
+    ways: Literal["up", "down", "both"]
+    offered: Number
+
+
 class Access(Object, frozen=True, kw_only=True):
     """What happened in all cells; pairs are up and down.
 
@@ -197,6 +209,7 @@ class Access(Object, frozen=True, kw_only=True):
     attempts: Spread
     delay_s: Spread
     airtime_s: tuple[Number, Number]
+    saturated: tuple[SaturatedCells, ...]
     bytes: tuple[Count, Count]
     series: tuple[CellInterval, ...]
 

@@ -175,7 +175,7 @@ impl<P> Cells<P> {
                 media.push(Medium::new(plan, seed, u64::MAX - media.len() as u64 - 1));
             }
         }
-        let (answers, records) = (Answers::default(), AccessRecords::default());
+        let (answers, records) = (Answers::default(), AccessRecords::of(plans));
         Self { media, places, touched: Vec::new(), answers, records }
     }
 
@@ -196,7 +196,9 @@ impl<P> Cells<P> {
     /// intervals of that width.
     pub fn act(&mut self, now: Ns, cell: u32, width: Ns) -> Vec<Verdict<P>> {
         self.media[cell as usize].act(now, &mut self.answers);
-        self.records.add(now, width, &mut self.answers.tally);
+        // Few media, and their cells in order.
+        let medium = self.places.iter().rposition(|(first, _)| *first <= cell).unwrap_or(0);
+        self.records.add(now, width, medium, &mut self.answers.tally);
         std::mem::take(&mut self.answers.verdicts)
     }
 

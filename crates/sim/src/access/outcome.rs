@@ -1,6 +1,6 @@
 //! What is counted of cells.
 
-use super::Packet;
+use super::{MediumPlan, Packet};
 use crate::metrics::{Histogram, MAX_INTERVALS, Recorder, Summary};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, Ns};
@@ -48,6 +48,9 @@ pub struct AccessOutcome {
     pub cells: u64,
     #[serde(flatten)]
     pub all: CellInterval,
+    /// The air of each medium's cells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<MediumOutcome>,
     /// How often any collided.
     pub collisions: u64,
     /// Of accesses that succeeded: preambles each, and from the first of them until connected.
@@ -55,6 +58,85 @@ pub struct AccessOutcome {
     pub delay: Histogram,
     /// By interval of the outcome's series.
     pub series: Vec<CellInterval>,
+}
+
+/// The air of a medium's cells, and how many clients share it in a steady state. Whole numbers, so that they are read as
+/// they were written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MediumOutcome {
+    pub name: String,
+    /// Channels of all its cells.
+    pub channels: u64,
+    /// Mean time between the clients of a channel; 0 without a steady rate.
+    pub channel_interval_ns: u64,
+    /// The share of all clients that come to its cells, in thousand-millionths.
+    pub share_e9: u64,
+    /// Both directions share a channel's time.
+    pub shares_time: bool,
+    /// The air's time that was used, up and down.
+    pub airtime_ns: [u64; 2],
+}
+
+/// The directions in which a medium's cells are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ways {
+    Up,
+    Down,
+    Both,
+}
+
+/// Cells whose clients ask for more time of a channel than there is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SaturatedCells {
+    pub medium: String,
+    pub ways: Ways,
+    /// The share of a channel's time that they ask for.
+    pub offered: f64,
+}
+
+impl MediumOutcome {
+    fn of(plan: &MediumPlan) -> Self {
+        let channels = plan.channels();
+        let (per_s, share) = plan.steady.unwrap_or_default();
+        Self {
+            name: plan.name.clone(),
+            channels,
+            channel_interval_ns: if per_s > 0.0 {
+                libm::ceil(channels as f64 * 1e9 / per_s) as u64
+            } else {
+                0
+            },
+            share_e9: (share * 1e9 + 0.5) as u64,
+            shares_time: plan.shares_time(),
+            airtime_ns: [0; 2],
+        }
+    }
+
+    /// Its share of all clients.
+    pub(crate) fn share(&self) -> f64 {
+        self.share_e9 as f64 * 1e-9
+    }
+
+    /// The share of a channel's time that its clients ask for in the direction in which that is more, by what all `arrived`
+    /// clients used; `None` without a steady rate. With load it grows, because segments that wait for long are sent again.
+    pub(crate) fn offered(&self, arrived: u64) -> Option<(Ways, f64)> {
+        if self.channel_interval_ns == 0 || arrived == 0 {
+            return None;
+        }
+        let [up, down] = self.airtime_ns.map(|ns| ns as f64);
+        let (ways, airtime_ns) = match self.shares_time {
+            true => (Ways::Both, up + down),
+            false if up >= down => (Ways::Up, up),
+            false => (Ways::Down, down),
+        };
+        Some((ways, airtime_ns / (arrived as f64 * self.share()) / self.channel_interval_ns as f64))
+    }
+
+    fn saturated(&self, arrived: u64) -> Option<SaturatedCells> {
+        let (ways, offered) = self.offered(arrived)?;
+        (offered >= 1.0).then(|| SaturatedCells { medium: self.name.clone(), ways, offered })
+    }
 }
 
 /// One interval, or all of them.
@@ -76,8 +158,14 @@ impl CellInterval {
         own.collided += other.collided;
         for way in 0..2 {
             own.bytes[way] += other.bytes[way];
-            self.airtime_ns[way] = self.airtime_ns[way].saturating_add(more.airtime_ns[way]);
         }
+        add_times(&mut self.airtime_ns, more.airtime_ns);
+    }
+}
+
+fn add_times(own: &mut [u64; 2], more: [u64; 2]) {
+    for (sum, one) in own.iter_mut().zip(more) {
+        *sum = sum.saturating_add(one);
     }
 }
 
@@ -85,6 +173,7 @@ impl CellInterval {
 #[derive(Debug, Default)]
 pub(super) struct AccessRecords {
     all: CellInterval,
+    media: Vec<MediumOutcome>,
     collisions: u64,
     attempts: Recorder,
     delay: Recorder,
@@ -92,8 +181,13 @@ pub(super) struct AccessRecords {
 }
 
 impl AccessRecords {
-    /// Adds a turn, and empties its tally.
-    pub fn add(&mut self, now: Ns, width: Ns, tally: &mut Tally) {
+    /// Of media's cells, with nothing yet.
+    pub fn of(plans: &[MediumPlan]) -> Self {
+        Self { media: plans.iter().map(MediumOutcome::of).collect(), ..Self::default() }
+    }
+
+    /// Adds a turn of a medium's cell, and empties its tally.
+    pub fn add(&mut self, now: Ns, width: Ns, medium: usize, tally: &mut Tally) {
         let tally = std::mem::take(tally);
         for (delay, sent) in &tally.admitted {
             self.attempts.record(u64::from(*sent));
@@ -110,6 +204,7 @@ impl AccessRecords {
         let turn = CellInterval { counts, airtime_ns: tally.airtime.map(|time| time.0) };
         self.collisions += tally.collisions;
         self.all.add(&turn);
+        add_times(&mut self.media[medium].airtime_ns, turn.airtime_ns);
         if width > Ns::ZERO && turn != CellInterval::default() {
             let index = ((now.0 / width.0) as usize).min(MAX_INTERVALS - 1);
             if index >= self.series.len() {
@@ -123,6 +218,7 @@ impl AccessRecords {
         AccessOutcome {
             cells,
             all: self.all,
+            media: self.media,
             collisions: self.collisions,
             attempts: self.attempts.histogram(),
             delay: self.delay.histogram(),
@@ -136,6 +232,10 @@ impl AccessOutcome {
     pub fn merge(&mut self, other: &Self) {
         self.cells = self.cells.max(other.cells);
         self.all.add(&other.all);
+        // Of one scenario, so they have the same media.
+        for (own, more) in self.media.iter_mut().zip(&other.media) {
+            add_times(&mut own.airtime_ns, more.airtime_ns);
+        }
         self.collisions += other.collisions;
         self.attempts.merge(&other.attempts);
         self.delay.merge(&other.delay);
@@ -147,9 +247,9 @@ impl AccessOutcome {
         }
     }
 
-    /// What is read; `None` without cells. `width_s` is that of an interval.
+    /// What is read, of so many clients; `None` without cells. `width_s` is that of an interval.
     #[must_use]
-    pub fn report(&self, width_s: f64, replications: usize) -> Option<AccessReport> {
+    pub fn report(&self, arrived: u64, width_s: f64, replications: usize) -> Option<AccessReport> {
         if self.cells == 0 {
             return None;
         }
@@ -161,6 +261,7 @@ impl AccessOutcome {
             attempts: self.attempts.summary(1.0),
             delay_s: self.delay.summary(1e9),
             airtime_s: self.all.airtime_ns.map(|ns| ns as f64 * 1e-9),
+            saturated: self.media.iter().filter_map(|medium| medium.saturated(arrived)).collect(),
             series: self
                 .series
                 .iter()
@@ -183,6 +284,8 @@ pub struct AccessReport {
     pub attempts: Summary,
     pub delay_s: Summary,
     pub airtime_s: [f64; 2],
+    /// In a steady state, those in which more is asked for than there is.
+    pub saturated: Vec<SaturatedCells>,
     pub series: Vec<CellIntervalReport>,
 }
 

@@ -65,12 +65,14 @@ pub enum ContentionSpec {
 /// The cells of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MediumPlan {
-    name: String,
+    pub(super) name: String,
     pub count: u32,
     pub half_duplex: bool,
     pub scheduler: Scheduler,
     pub contention: Option<ContentionSpec>,
     pub entries: Vec<EntrySpec>,
+    /// Clients a second that come to its cells, and their share of all; nothing without a steady rate.
+    pub steady: Option<(f64, f64)>,
 }
 
 impl MediumPlan {
@@ -127,6 +129,7 @@ impl CellOf {
             scheduler: cell.scheduler,
             contention: cell.contention,
             entries: Vec::new(),
+            steady: None,
         };
         match &cell.contention {
             Some(ContentionSpec::Csma(spec)) => spec.check()?,

@@ -155,8 +155,17 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     pub(super) fn server_of(&mut self, slot: u32) -> u32 {
         match self.clients[slot as usize].server {
             Some(server) => server,
+            None if self.servers.len() == 1 => self.connects(slot, 0),
             None => self.choose_server(slot),
         }
+    }
+
+    /// A client's attempt is at a server from now on.
+    #[inline]
+    fn connects(&mut self, slot: u32, server: u32) -> u32 {
+        self.servers[server as usize].connections += 1;
+        self.clients[slot as usize].server = Some(server);
+        server
     }
 
     fn choose_server(&mut self, slot: u32) -> u32 {
@@ -175,9 +184,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
                 .unwrap_or(0),
         };
         self.in_turn = if chosen + 1 < count { chosen + 1 } else { 0 };
-        self.servers[chosen as usize].connections += 1;
-        self.clients[slot as usize].server = Some(chosen);
-        chosen
+        self.connects(slot, chosen)
     }
 
     /// Removes a client's attempt from the balancer's counts.

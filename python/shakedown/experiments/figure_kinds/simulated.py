@@ -312,7 +312,7 @@ def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
 
 
 def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
-    from shakedown.reporting.columns.simulated import imprecise
+    from shakedown.reporting.columns.simulated import imprecise, saturation
 
     fleet = _fleet(scenario)
     yield fact("simulated.arrivals", _named(fleet.arrivals))
@@ -365,7 +365,9 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     if one.precision is not None:
         yield {**figure("simulated.precision", one.precision.reached), "text": one.precision.widest}
         if not one.precision.is_met:
-            yield fact("simulated.imprecise", imprecise(one.precision))
+            yield fact("simulated.imprecise", imprecise(one.precision, one.access))
+    if cells := saturation(one.access):
+        yield fact("simulated.saturated", cells)
     yield from _bounds("simulated.recovery", one.recovery_s)
     yield figure("simulated.in-flight", one.peak_in_flight)
     yield figure("simulated.retransmissions", one.traffic.retransmissions)
@@ -466,7 +468,7 @@ def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
 
 def notes(found: Found) -> list[str]:
     """A load that the server cannot sustain, or whose figures are less precise than asked."""
-    from shakedown.reporting.columns.simulated import imprecise
+    from shakedown.reporting.columns.simulated import imprecise, saturation
 
     one = found.row
     if one is None:
@@ -475,7 +477,9 @@ def notes(found: Found) -> list[str]:
         if one.precision.reached is None:
             # That holds of all fleets of the load, and is printed once.
             return [f"{one.arrivals}: figures {imprecise(one.precision)}"]
-        return [f"{_place(one)}: {one.arrivals}: {imprecise(one.precision)}"]
+        return [f"{_place(one)}: {one.arrivals}: {imprecise(one.precision, one.access)}"]
+    if cells := saturation(one.access):
+        return [f"{_place(one)}: {one.arrivals}: {cells}"]
     if not one.unstable:
         return []
     asked = f"{_asked(one):.0%} of {one.server_device}'s workers"

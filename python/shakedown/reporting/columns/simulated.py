@@ -14,6 +14,7 @@ from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.figures import NOTHING, bounded, count, energy, marked, share, time
 from shakedown.schema.base import Bounds, builtins
 from shakedown.schema.simulated import (
+    Access,
     ClosedForm,
     Endpoints,
     FailedSimulation,
@@ -24,6 +25,7 @@ from shakedown.schema.simulated import (
 )
 
 UNSTABLE = "unstable: more work arrives than the workers can do; times grow with the number of clients"
+WAYS = {"up": "uplink", "down": "downlink", "both": "channel"}
 NOT_RECOVERED = "not recovered"
 CAUSES = {
     "timeout": "timeout",
@@ -53,25 +55,36 @@ def _mean(row: Row) -> str:
     return _least(row, "ready", "ready_mean_s") + ("" if margin is None else f" ± {time(margin, 2)}")
 
 
-def imprecise(found: Precision) -> str:
-    """What was reached where that is less than was asked."""
+def saturation(access: Access | None) -> str:
+    """Which cells are saturated, and what follows; empty if none are."""
+    found = ", ".join(
+        f"cells of {one.medium} saturated ({share(one.offered)} of their {WAYS[one.ways]} time needed)"
+        for one in (access.saturated if access is not None else ())
+    )
+    return f"{found}: times grow with the number of clients" if found else ""
+
+
+def imprecise(found: Precision, access: Access | None = None) -> str:
+    """What was reached where that is less than was asked, and why."""
     if found.reached is None:
         return "of one replication, whose precision is not known"
     wide = f"{found.widest} known to ± {share(found.reached)}, {share(found.asked)} asked"
+    if found.is_settled:
+        return wide
     return (
-        wide
-        if found.is_settled
-        else f"{wide}; the run is short compared with the correlation time of the queues"
+        f"{wide}; {saturation(access) or 'the run is short compared with the correlation time of the queues'}"
     )
 
 
-def precision_notes(rows: Iterable[tuple[str, Precision | None]]) -> Iterator[str]:
-    """A line for the fleets that are less precise than asked, and why."""
-    found: dict[str, list[str]] = {}
-    for name, precision in rows:
-        if precision is not None and not precision.is_met:
-            found.setdefault(imprecise(precision), []).append(name)
-    yield from (f"! {some(names)}: {why}" for why, names in found.items())
+def steady_notes(rows: Iterable[tuple[str, Simulated | SimulatedMix]]) -> Iterator[str]:
+    """A line for the fleets that are less precise than asked, and for those whose cells are saturated."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, row in rows:
+        if row.precision is not None and not row.precision.is_met:
+            found.setdefault(("! ", imprecise(row.precision, row.access)), []).append(name)
+        elif cells := saturation(row.access):
+            found.setdefault(("", cells), []).append(name)
+    yield from (f"{mark}{some(names)}: {why}" for (mark, why), names in found.items())
 
 
 def utilisation(row: Row) -> str:
@@ -287,7 +300,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     unstable = [name for name, row in zip(names, rows, strict=True) if row.unstable]
     if unstable:
         yield UNSTABLE if len(unstable) == len(rows) else f"{some(unstable)}: {UNSTABLE}"
-    yield from precision_notes((name, row.precision) for name, row in zip(names, rows, strict=True))
+    yield from steady_notes(zip(names, rows, strict=True))
     for name, row in zip(names, rows, strict=True):
         if row.failed:
             yield f"{name}: failed: {failures(row.failed)}{_others(row)}"
@@ -436,7 +449,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
     yield from energy_notes([(row.mix, row)], tail=True)
     if row.unstable:
         yield UNSTABLE
-    yield from precision_notes([(row.mix, row.precision)])
+    yield from steady_notes([(row.mix, row)])
     if row.failed:
         yield f"failed: {failures(row.failed)}{_others(row)}"
     again = row.attempts - row.clients - row.warmup_clients * row.replications

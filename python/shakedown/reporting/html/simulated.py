@@ -223,8 +223,14 @@ def _steady_table(rows: Sequence[Row]) -> Table:
     caption += lacking(rows)
     if any(_unstable(row) for row in rows):
         caption += " Above 100 % the load is unstable: times grow with the number of clients."
+    caption += "".join(f" {cells[0].upper()}{cells[1:]}." for cells in _saturated(rows))
     found = [saved_fleet(row) for row in rows]
     return html_table(shown(found), found, caption, "simulated", MAX_ROWS)
+
+
+def _saturated(rows: Sequence[Row]) -> list[str]:
+    """Which cells are saturated."""
+    return list(dict.fromkeys(row["saturated"] for row in rows if row["saturated"]))
 
 
 def _unstable(row: Row) -> bool:

@@ -64,12 +64,14 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
 
 
 def _imprecise(fleet: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each reason why figures are less precise than asked."""
-    found: dict[str, list[str]] = {}
+    """A line for each reason why figures are less precise than asked, and for saturated cells."""
+    found: dict[tuple[str, str], list[str]] = {}
     for row in fleet:
         if row.get("imprecise"):
-            found.setdefault(row["imprecise"], []).append(row["label"])
-    yield from (f"! {some(names)}: {why}" for why, names in found.items())
+            found.setdefault(("! ", row["imprecise"]), []).append(row["label"])
+        elif row.get("saturated"):
+            found.setdefault(("", row["saturated"]), []).append(row["label"])
+    yield from (f"{mark}{some(names)}: {why}" for (mark, why), names in found.items())
 
 
 def _table(
