@@ -24,7 +24,7 @@ impl<'a> DrawnAhead<'a> {
         let step = setup.only_plan()?.steps.first()?;
         let has_spread = step.constant(Direction::Down).is_none();
         let work = step.cost(Direction::Down);
-        has_spread.then(|| Self { work, seed, times: [Ns::ZERO; TOGETHER], end: 0 })
+        has_spread.then_some(Self { work, seed, times: [Ns::ZERO; TOGETHER], end: 0 })
     }
 
     /// That of the next client. Clients are numbered from 0, and come in this order.
