@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 import pytest
 
-from call_graph import modules, reached
+from call_graph import PACKAGE, Unit, modules, reached
 from every_command import commands
 from shakedown.cli import app, exit_status, options_of
 from shakedown.errors import with_options
@@ -35,15 +36,24 @@ def foreign(line: str, own: set[str]) -> list[str]:
     return found
 
 
+def starts(command: click.Command) -> list[Unit]:
+    """A command's function, and the decorators around it that take options in its place."""
+    found, function = [], command.callback
+    while function is not None:
+        path = Path(function.__code__.co_filename)
+        if path.is_relative_to(PACKAGE):
+            module = ".".join(("shakedown", *path.relative_to(PACKAGE).with_suffix("").parts))
+            found.append(modules()[module][1][function.__code__.co_qualname.partition(".")[0]])
+        function = getattr(function, "__wrapped__", None)
+    return found
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_error_of_a_command_names_an_option_that_it_lacks(name):
-    callback = COMMANDS[name].callback
-    while hasattr(callback, "__wrapped__"):
-        callback = callback.__wrapped__
-    start = modules()[callback.__module__][1][callback.__name__]
     own = options(COMMANDS[name]) | {"--help"}
     wrong = {
         f"{unit.module}.{unit.name}: {text}"
+        for start in starts(COMMANDS[name])
         for unit in reached(start)
         for text in unit.errors
         if not unit.module.startswith("shakedown.schema.") and foreign(with_options(text, own), own)
@@ -53,13 +63,8 @@ def test_no_error_of_a_command_names_an_option_that_it_lacks(name):
 
 def test_every_error_is_reached_by_a_command():
     """The test above would pass if it found no errors."""
-    starts = []
-    for command in COMMANDS.values():
-        callback = command.callback
-        while hasattr(callback, "__wrapped__"):
-            callback = callback.__wrapped__
-        starts.append(modules()[callback.__module__][1][callback.__name__])
-    found = {(unit.module, unit.name) for start in starts for unit in reached(start)}
+    begun = [start for command in COMMANDS.values() for start in starts(command)]
+    found = {(unit.module, unit.name) for start in begun for unit in reached(start)}
     raising = {
         (module, name)
         for module, (_, units) in modules().items()
