@@ -48,9 +48,7 @@ def test_no_authentication_is_lost_over_a_restart():
             f"127.0.0.1:{port}",
             "rehearsal",
             SUITE,
-            count=COUNT,
-            rate_per_s=30.0,
-            timeout_s=60.0,
+            shakedown.EapOptions(count=COUNT, rate_per_s=30.0, timeout_s=60.0),
             progress=lambda done: well_begun.set() if done >= COUNT // 12 else None,
         )
         assert well_begun.wait(300)

@@ -180,7 +180,7 @@ def test_a_files_line_is_named(tmp_path, text, says):
         ({"clients": -5}, "clients is -5"),
         ({"clients": 2.5}, "clients is 2.5"),
         ({"replications": True}, "replications is True"),
-        ({"max_handshakes": "many"}, "max handshakes is 'many'"),
+        ({"max_handshakes": "many"}, "max_handshakes is 'many'"),
         ({"timeout_s": 0.0}, "timeout is 0"),
         ({"timeout_s": float("inf")}, "timeout is inf"),
         ({"retries": -1}, "retries is -1"),
