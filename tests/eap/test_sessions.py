@@ -67,10 +67,7 @@ def test_a_session_made_before_a_restart_is_resumed_after_it(tmp_path, suite, ho
                 f"127.0.0.1:{port}",
                 SECRET,
                 suite,
-                count=count,
-                rate_per_s=30.0,
-                resume=True,
-                timeout_s=60.0,
+                product.EapOptions(count=count, rate_per_s=30.0, resume=True, timeout_s=60.0),
                 progress=lambda done: begun.set() if done >= count // 15 else None,
             )
             assert begun.wait(300)
@@ -100,8 +97,8 @@ def test_a_session_is_not_resumed_by_a_server_that_trusts_another_root(site, tmp
     with ThreadPoolExecutor(1) as pool:
         with serving(suite, *site.authenticator(), *state, port=port):
             running = pool.submit(
-                product.authenticate, f"127.0.0.1:{port}", SECRET, suite, count=count, rate_per_s=20.0,
-                resume=True, timeout_s=60.0, **own,
+                product.authenticate, f"127.0.0.1:{port}", SECRET, suite,
+                product.EapOptions(count=count, rate_per_s=20.0, resume=True, timeout_s=60.0, **own),
                 progress=lambda over: begun.set() if over >= count // 10 else None,
             )  # fmt: skip
             assert begun.wait(300)
