@@ -110,8 +110,11 @@ def _option(one: Declared) -> click.Option:
         more["multiple"] = True
     elif one.form == "device":
         more |= {"type": DEVICE, "metavar": one.metavar or "DEVICE"}
-    elif one.form in ("file", "name or file", "server software"):
+    elif one.form == "file":
         more |= {"type": FILE, "metavar": one.metavar or "FILE"}
+    elif one.form in ("name or file", "server software"):
+        # Text: a path would be a file of that name, even where a profile is called so.
+        more |= {"type": str, "metavar": one.metavar or "FILE"}
     elif one.form == "secret":
         more |= {"envvar": "SHAKEDOWN_PASSWORD", "show_envvar": True}
     elif isinstance(inner, types.FloatType) and one.form == "duration":
