@@ -4,6 +4,7 @@
 //! of a side is timed. Nothing else runs between the calls: an interpreter that made them would displace the library's
 //! code and data from the caches, and the library would appear to be slower than it is.
 
+use crate::measure::Summary;
 use std::ffi::{CStr, CString, NulError, c_char, c_int, c_long, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
@@ -181,7 +182,7 @@ impl OtherLibssl {
             // SAFETY: the key is this function's own.
             unsafe { free(key) };
         }
-        Ok(Some(median(&mut times_us)))
+        Ok(Some(Summary::of(&times_us).median))
     }
 
     /// Performs a handshake `count` times: the median microseconds of the client's and of the server's calls.
@@ -201,7 +202,7 @@ impl OtherLibssl {
                 servers_us.push(server_us);
             }
         }
-        Ok((median(&mut clients_us), median(&mut servers_us)))
+        Ok((Summary::of(&clients_us).median, Summary::of(&servers_us).median))
     }
 }
 
@@ -392,14 +393,4 @@ fn succeeded(result: c_int, call: &'static str) -> Result<()> {
 
 fn microseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
-}
-
-/// The median of times; 0 if there are none.
-fn median(times_us: &mut [f64]) -> f64 {
-    times_us.sort_by(f64::total_cmp);
-    let count = times_us.len();
-    match (times_us.get(count.saturating_sub(1) / 2), times_us.get(count / 2)) {
-        (Some(low), Some(high)) => 0.5 * (low + high),
-        _ => 0.0,
-    }
 }

@@ -2,12 +2,19 @@
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
+use std::time::Duration;
 
 /// How often this thread has lost the processor.
 pub fn context_switches() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD)
         .map_or(0, |usage| usage.voluntary_context_switches() + usage.involuntary_context_switches())
+}
+
+/// The CPU time of this thread; zero where the system does not keep it.
+pub fn thread_cpu() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
 
 /// The processors that this thread may use.

@@ -1,11 +1,11 @@
 //! One connection: a socket, an endpoint, and the times that count.
 
 use super::cause::{self, Activity};
-use super::cpu::thread_cpu;
 use super::pace::Pace;
 use super::sampling::Sample;
 use super::socket::Socket;
 use crate::watched::Watched;
+use shakedown_stacks::processor::thread_cpu;
 use shakedown_trace::endpoint::{Event, Time, Transport};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Failure, Negotiated};

@@ -10,7 +10,6 @@ mod cause;
 mod client;
 mod config;
 mod connection;
-mod cpu;
 mod engine;
 mod error;
 mod figures;

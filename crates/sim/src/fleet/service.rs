@@ -1,4 +1,7 @@
 //! The server's workers at their jobs.
+//!
+//! A job passes through small functions, here and in `turn`, which are inlined by force: the compiler would call
+//! some of them, once for each customer or more.
 
 use super::{FIRST_SHARING, Fleet, SCALING};
 use crate::scenario::Discipline;

@@ -3,8 +3,7 @@
 use super::MeasureError;
 use crate::carried::{self, Exchanged};
 use crate::peers::Peers;
-use crate::processor::context_switches;
-use nix::time::{ClockId, clock_gettime};
+use crate::processor::{context_switches, thread_cpu};
 use shakedown_trace::driver::Loopback;
 use shakedown_trace::{
     AccountingError, Carrier, Counter, Endpoint, Negotiated, Recorded, Recording, Side, Trace,
@@ -118,8 +117,7 @@ fn join<E: Endpoint>([client, server]: &[Recorded<E>; 2]) -> Result<Trace, Accou
 }
 
 fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(std::time::Duration::from);
-    time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    u64::try_from(thread_cpu().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What reading the thread CPU clock costs by itself: a system call, most of which falls between the two

@@ -22,7 +22,7 @@ LITERATURE = tuple(sorted(module.name.replace("_", "-") for module in iter_modul
 
 
 class Handshake(Protocol):
-    """What a model is told of a handshake: the recording, the network, and both sides' work."""
+    """What a model uses of a handshake: the recording, the network, and both sides' work."""
 
     @property
     def trace(self) -> Trace: ...
