@@ -36,7 +36,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 	touch $@
 
 .venv/.built: .venv/.tools $(SOURCES)
-	source $(BIN)/activate && maturin develop --release --quiet
+	source $(BIN)/activate && MAKEFLAGS= maturin develop --release --quiet
 	touch $@
 
 build: .venv/.built ## Build the program: .venv/bin/shakedown
@@ -66,9 +66,12 @@ peers: ## Install the Debian packages that tests compare against (root or sudo)
 demo: build ## Measure a dozen handshakes and write the report
 	$(BIN)/shakedown run examples/quickstart.toml --out $(DEMO) --force
 
-# The Rust tests run beside both halves of the Python tests: all three wait for sockets, timers and peers now and then.
-test: build .venv/.dev peers lint ## Lint, then run every test
-	$(MAKE) --no-print-directory --keep-going --jobs 3 test-peers test-others test-rust fuzz
+# Debian's packages come over the network while the program is compiled. The lints and the Rust tests, which compile for
+# minutes, run beside both halves of the Python tests: these wait for sockets, timers and peers now and then.
+test: ## Lint and run every test
+	$(MAKE) --no-print-directory --jobs 2 build peers
+	$(MAKE) --no-print-directory .venv/.dev
+	$(MAKE) --no-print-directory --keep-going --jobs 4 test-peers test-others lint test-rust fuzz
 
 # Cargo counts processors itself; make's jobs are not its own.
 test-rust: .venv/.tools ## The Rust tests, our own crates with overflow checks and debug assertions
