@@ -104,6 +104,25 @@ def test_ctrl_c_at_the_end_of_an_object_is_not_lost():
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
 
 
+def test_a_server_reports_what_it_did_however_signals_come():
+    """One right after it said that it serves, and a second one while it says what it did."""
+    code = (
+        "import os, signal\n"
+        "import shakedown.cli as cli, shakedown.cli.eap as eap\n"
+        "def and_then(first, second): return lambda *given: (first(*given), second(*given))\n"
+        "interrupt = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "eap.announce = and_then(eap.announce, interrupt)\n"
+        "eap._show_tally = and_then(interrupt, eap._show_tally)\n"
+        "cli.main(['eap', 'serve', '--listen', '127.0.0.1:0', '--secret', 's', '--suite', 'tls1.3/x25519'])\n"
+    )
+    done = python(code)
+    assert (done.returncode, done.stderr) == (0, "")
+    serving, tally = done.stdout.splitlines()
+    assert serving.startswith("serving ")
+    assert tally.startswith("0 accepted (0 resumed), 0 rejected, ")
+
+
 def test_tickets_are_bounded(shakedown):
     done = shakedown("measure", SUITE, "--tickets", "100000000")
     assert (done.returncode, done.stdout) == (2, "")

@@ -196,10 +196,9 @@ where
             }
         };
         let done = work(&mut tell, step)?;
-        if raised.is_none() {
-            let said = Python::attach(|py| stopped.call1(py, (pythonize(py, &done)?,)).map(drop));
-            raised = said.err();
-        }
+        // Also where a signal came while `listening` ran: it served, if only for a moment.
+        let said = Python::attach(|py| stopped.call1(py, (pythonize(py, &done)?,)).map(drop));
+        raised = raised.take().or(said.err());
         Ok(())
     })?;
     raised.map_or(Ok(()), Err)?;

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -243,28 +243,34 @@ def note_all(remarks: Iterable[str]) -> None:
 
 
 class _StopError(Exception):
-    """SIGTERM has come."""
+    """SIGTERM or Ctrl-C has come."""
 
 
 @contextmanager
 def until_stopped() -> Iterator[None]:
-    """SIGTERM and Ctrl-C end the block, which is its normal end."""
+    """SIGTERM and Ctrl-C end the block, which is its normal end. Only the first does: a second one, while the
+    block says what it did, would cut that short.
+    """
     import signal
 
+    stopping = False
+
     def stop(_signal: int, _frame: object) -> None:
+        nonlocal stopping
         clear_echo()
-        raise _StopError
+        if not stopping:
+            stopping = True
+            raise _StopError
 
     # Where Ctrl-C is ignored, as in a background job of a script, it stays so.
     heard = [one for one in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(one) is not signal.SIG_IGN]
     before = [signal.signal(one, stop) for one in heard]
-    try:
-        yield
-    except (_StopError, KeyboardInterrupt):
-        pass
-    finally:
-        for one, handler in zip(heard, before, strict=True):
-            signal.signal(one, handler)
+    with suppress(_StopError, KeyboardInterrupt):
+        try:
+            yield
+        finally:
+            for one, handler in zip(heard, before, strict=True):
+                signal.signal(one, handler)
 
 
 def clear_echo() -> None:
