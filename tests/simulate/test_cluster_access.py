@@ -6,6 +6,8 @@ import http.client
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 
 import pytest
@@ -65,6 +67,23 @@ def test_the_web_servers_of_local_processes_answer_nothing(client):
             asked.request("GET", path)
             assert asked.getresponse().status == 404, (one, path)
             asked.close()
+
+
+def test_a_folder_of_other_users_is_not_used(monkeypatch, tmp_path):
+    """Dask's folder has a known name in the folder for temporary files, and any user may have made it."""
+    theirs, victim = tmp_path / "dask-scratch-space", tmp_path / "victim"
+    theirs.mkdir()
+    victim.write_text("kept")
+    for name in ("global.lock", "purge.lock"):
+        (theirs / name).symlink_to(victim)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with cluster.local(1) as client:
+        assert client.submit(int, "7").result() == 7
+        assert not [place for place in sys.path if place.startswith(str(tmp_path))]
+        assert sorted(one.name for one in theirs.iterdir()) == ["global.lock", "purge.lock"]
+    assert victim.read_text() == "kept"
+    assert {one.name for one in tmp_path.iterdir()} == {theirs.name, victim.name}
 
 
 @pytest.fixture(scope="module")

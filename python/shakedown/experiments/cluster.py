@@ -11,6 +11,7 @@ import atexit
 import gc
 import logging
 import socket
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from functools import cache, partial
 from hashlib import sha256
 from multiprocessing import active_children, resource_tracker
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shakedown.errors import InputError, ShakedownError
@@ -520,23 +522,32 @@ def local(processes: int) -> Iterator[Client]:
     # What LocalCluster silences speaks again when it ends, in the middle of which it is.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
+    # Dask's default is one folder of all users, whoever made it: Dask follows links there, and has this process
+    # import modules from it.
+    scratch = TemporaryDirectory(prefix="shakedown-", ignore_cleanup_errors=True)
+    # Scheduler and workers also listen for HTTP, without TLS and for all users: without routes, nothing is
+    # answered.
+    config = {"temporary-directory": scratch.name, "distributed.scheduler.http.routes": []}
+
     def begin() -> Any:  # noqa: ANN401 - Dask's
-        # Scheduler and workers also listen for HTTP, without TLS and for all users: without routes, nothing
-        # is answered.
-        with dask.config.set({"distributed.scheduler.http.routes": []}):
-            cluster = distributed.LocalCluster(
-                n_workers=processes,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                security=True,
-                dashboard_address=None,
-                # Without a port, Dask warns if another cluster uses its default one.
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                # Also of workers that are started later, in place of one that ended.
-                config={"distributed.worker.http.routes": []},
-                silence_logs=50,
-            )
+        path = list(sys.path)
+        try:
+            with dask.config.set(config):
+                cluster = distributed.LocalCluster(
+                    n_workers=processes,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    security=True,
+                    dashboard_address=None,
+                    # Without a port, Dask warns if another cluster uses its default one.
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                    # Also of workers that are started later, in place of one that ended.
+                    config={"distributed.worker.http.routes": []},
+                    silence_logs=50,
+                )
+        finally:
+            sys.path[:] = path
         try:
             client = distributed.Client(cluster, set_as_default=False)
             _no_callbacks()
@@ -582,6 +593,7 @@ def local(processes: int) -> Iterator[Client]:
         to_the_end(end_begun, others)
     finally:
         atexit.unregister(kill)
+        scratch.cleanup()
 
 
 def _begin(begin: Callable[[], Any], begun: list[Undisturbed]) -> Any:  # noqa: ANN401 - what it returns
