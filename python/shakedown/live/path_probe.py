@@ -11,6 +11,7 @@ import secrets
 import select
 import socket
 import struct
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -30,6 +31,8 @@ TRAIN_PAYLOAD_BYTES = 1200
 SHORT_TRAIN = 24
 MAX_TRAIN = 20_000
 MAX_TRAIN_SECONDS = 30.0
+MIN_SPAN_NS, MAX_SPAN_NS = 1000, 120 * 10**9
+"""From the first packet of a train to the last that is waited for."""
 MAX_PEERS = 64
 PEER_IDLE_S = 60.0
 ANSWER_WITHIN_S = 8.0
@@ -65,14 +68,14 @@ class PathFigures:
     @property
     def loss_up(self) -> float | None:
         """Share of the pings that did not reach the reflector."""
-        return None if self.pings_received is None else 1.0 - self.pings_received / self.pings
+        return None if self.pings_received is None else max(0.0, 1.0 - self.pings_received / self.pings)
 
     @property
     def loss_down(self) -> float | None:
         """Share of the responses that were lost."""
         if not self.pings_received:
             return None
-        return 1.0 - len(self.round_trips_s) / self.pings_received
+        return max(0.0, 1.0 - len(self.round_trips_s) / self.pings_received)
 
 
 @dataclass(slots=True)
@@ -102,6 +105,7 @@ class Reflector:
                 f"{address[0]}:{address[1]}: {os_reason(error)}; accepted: a free address of this host"
             ) from None
         self.peers: dict[tuple[object, ...], _Peer] = {}
+        self.trains: dict[object, threading.Thread] = {}
 
     @property
     def port(self) -> int:
@@ -143,7 +147,16 @@ class Reflector:
         elif kind == ASK_TRAIN:
             count = min(number, known.allowed)
             known.allowed -= count
-            _train(lambda one: self._send(one, address), TRAIN_DOWN, cookie, count, value)
+            self._begin_train(address, cookie, count, value)
+
+    def _begin_train(self, address: tuple[object, ...], cookie: bytes, count: int, gap_ns: int) -> None:
+        """Sends a train while others are answered: it may take half a minute. One at a time to a host."""
+        self.trains = {host: train for host, train in self.trains.items() if train.is_alive()}
+        host = address[0]
+        if host not in self.trains and len(self.trains) < MAX_PEERS:
+            given = (lambda one: self._send(one, address), TRAIN_DOWN, cookie, count, gap_ns)
+            self.trains[host] = threading.Thread(target=_train, args=given, daemon=True)
+            self.trains[host].start()
 
     def _welcome(self, address: tuple[object, ...]) -> _Peer:
         now_s = time.monotonic()
@@ -214,7 +227,8 @@ class _Client:
             number = self.send(kind, value)
             until_s = time.monotonic() + ANSWER_WITHIN_S / 2.0
             while (found := self.receive(until_s)) is not None:
-                if found[0] == answer and found[2] == number:
+                body_bytes = REPORT_BODY.size if answer == REPORT else 0
+                if found[0] == answer and found[2] == number and len(found[4]) == body_bytes:
                     return found[1], found[4]
         raise ShakedownError(f"{self.target}: no answer; {START_ONE}")
 
@@ -298,14 +312,14 @@ def _longer(rate_bits_per_s: float, seconds: float) -> tuple[int, int]:
 def _up(client: _Client, count: int, gap_ns: int) -> float:
     """Rate by the spacing of packets at the reflector, bit/s."""
     _train(client.socket.send, TRAIN_UP, client.cookie, count, gap_ns)
-    before: tuple[int, ...] = ()
-    while True:
-        report = REPORT_BODY.unpack(client.ask(ASK_REPORT, REPORT)[1])
-        if report == before:
-            break
-        before = report
-        time.sleep(0.2)
-    return _rate(client, before[1], before[2], before[3])
+    until_s = time.monotonic() + 2.0 * MAX_TRAIN_SECONDS
+    packets, arrived = 0, True
+    while arrived and time.monotonic() < until_s:
+        before = packets
+        _, packets, first_ns, last_ns = REPORT_BODY.unpack(client.ask(ASK_REPORT, REPORT)[1])
+        arrived = packets > before
+        time.sleep(0.2 if arrived else 0.0)
+    return _rate(client, min(packets, count), first_ns, last_ns)
 
 
 def _down(client: _Client, count: int, gap_ns: int) -> float:
@@ -327,9 +341,10 @@ def _down(client: _Client, count: int, gap_ns: int) -> float:
 
 
 def _rate(client: _Client, packets: int, first_ns: int, last_ns: int) -> float:
-    if packets < 3 or last_ns <= first_ns:
+    if packets < 3 or not MIN_SPAN_NS <= last_ns - first_ns < MAX_SPAN_NS:
         raise ShakedownError(
-            f"{client.target}: {packets} packets of a train arrived; accepted: a path that carries 3"
+            f"{client.target}: {packets} packets of a train arrived; accepted: a path that carries 3 in "
+            f"{MAX_SPAN_NS // 10**9} s"
         )
     return 8e9 * (TRAIN_PAYLOAD_BYTES + UDP_IP_BYTES) * (packets - 1) / (last_ns - first_ns)
 
