@@ -117,7 +117,7 @@ def test_kinds_are_laid_side_by_side(tmp_path):
     assert {figure.figure for figure in one.comparison.figures} >= {"handshake", "wait"}
     path = tmp_path / "eap.toml"
     path.write_text('suites = ["tls1.3/x25519"]\ncarrier = "eap"\n')
-    with pytest.raises(shakedown.InputError, match="live loads know no EAP"):
+    with pytest.raises(shakedown.InputError, match="live loads do not support EAP"):
         shakedown.compare_live(path)
 
 

@@ -91,11 +91,11 @@ except OSError as error:
 
 
 def _user_namespaces() -> Finding:
-    return _in_namespaces([], "can be made")
+    return _in_namespaces([], "can be created")
 
 
 def _tun() -> Finding:
-    return _in_namespaces(["tun"], "a device can be made")
+    return _in_namespaces(["tun"], "a device can be created")
 
 
 def _in_namespaces(words: list[str], fine: str) -> Finding:
@@ -108,7 +108,7 @@ def _time_stamp_counter() -> Finding:
     try:
         source = CLOCK_SOURCE.read_text().strip()
     except OSError:
-        return "unknown", "the kernel does not tell its clock source"
+        return "unknown", "the kernel does not report its clock source"
     return ("ok" if source == "tsc" else "degraded"), f"the kernel's clock source is {source}"
 
 
@@ -116,7 +116,7 @@ def _frequency() -> Finding:
     clocks = [float(one) for one in _values(CPU_INFO, "cpu MHz")]
     governor = GOVERNOR.read_text().strip() if GOVERNOR.exists() else None
     if not clocks:
-        return "unknown", "no processor tells its frequency"
+        return "unknown", "no processor reports its frequency"
     spread = max(clocks) / min(clocks) - 1
     text = f"{min(clocks):,.0f} to {max(clocks):,.0f} MHz" if spread > 0.001 else f"{clocks[0]:,.0f} MHz"
     if governor is None:
@@ -131,7 +131,7 @@ def _steal() -> Finding:
     time.sleep(WATCH_S)
     after = _cpu_times()
     if before is None or after is None:
-        return "unknown", "the kernel does not tell it"
+        return "unknown", "the kernel does not report it"
     spent = [late - early for early, late in zip(before, after, strict=True)]
     total = sum(spent) or 1
     steal, busy = spent[STEAL_COLUMN - 1] / total, 1 - (spent[3] + spent[4]) / total

@@ -32,31 +32,31 @@ LONG = "2" * 300
     [
         (CARD, from_other("key"), '"key" (p256) is not the key of "leaf" (p256); accepted: the private key'),
         (NODE, from_other("key"), '"key" (p256) is not the key of "leaf" (p256); accepted: the private key'),
-        (CARD, field("key", "none"), '"key" is no private key; accepted: the leaf\'s private key in PEM'),
-        (CARD, field("leaf", ""), '"leaf" is no certificate; accepted: one certificate in PEM'),
+        (CARD, field("key", "none"), '"key" is not a private key; accepted: the leaf\'s private key in PEM'),
+        (CARD, field("leaf", ""), '"leaf" is not a certificate; accepted: one certificate in PEM'),
         (
             CARD,
             field("suite", "tls1.2/ecdhe_ecdsa/p384"),
             '"leaf" has another key (p256) than its suite says',
         ),
         (CARD, field("suite", "tls1.3/x25519/p256"), "accepted: tls1.0, tls1.1, tls1.2"),
-        (CARD, field("imsi", "x"), '"imsi": "x" is no IMSI; accepted: 6 to 15 digits'),
+        (CARD, field("imsi", "x"), '"imsi": "x" is not an IMSI; accepted: 6 to 15 digits'),
         (
             CARD,
             field("imsi", "208010000000000"),
             "is of another network; accepted: IMSIs that begin with 20201",
         ),
-        (CARD, field("home", LONG), "is no network; accepted: 5 or 6 digits"),
+        (CARD, field("home", LONG), "is not a network; accepted: 5 or 6 digits"),
         (
             CARD,
             field("authorities", {"20801": "x"}),
             '"authorities": that of network 20801 is no certificate',
         ),
         (NODE, field("name", ""), '"name": "" is no node\'s name'),
-        (NODE, field("network", ""), '"network": "" is no network'),
-        (NODE, field("partners", {"": "x"}), '"partners": "" is no network'),
-        (REGISTER, field("network", ""), '"network": "" is no network; accepted: 5 or 6 digits'),
-        (REGISTER, field("network", LONG), "is no network; accepted: 5 or 6 digits"),
+        (NODE, field("network", ""), '"network": "" is not a network'),
+        (NODE, field("partners", {"": "x"}), '"partners": "" is not a network'),
+        (REGISTER, field("network", ""), '"network": "" is not a network; accepted: 5 or 6 digits'),
+        (REGISTER, field("network", LONG), "is not a network; accepted: 5 or 6 digits"),
         (REGISTER, field("network", "20801"), "is of another network; accepted: IMSIs that begin with 20801"),
         (REGISTER, field("barred", ["202019999999999"]), "202019999999999 is no subscriber"),
         (
@@ -64,7 +64,7 @@ LONG = "2" * 300
             field("subscribers", {"202010000000000": "x"}),
             "that of 202010000000000 is no certificate",
         ),
-        (REGISTER, field("certified", {"../x": "x"}), '"certified": "../x" is no network'),
+        (REGISTER, field("certified", {"../x": "x"}), '"certified": "../x" is not a network'),
         (REGISTER, field("more", 1), "unknown field"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_line_says_which_file_and_what_in_it(shakedown, site, name, edit, says
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--hss", "x=127.0.0.1:1"), '"x" is no network; accepted: 5 or 6 digits'),
+        (("--hss", "x=127.0.0.1:1"), '"x" is not a network; accepted: 5 or 6 digits'),
         (("--hss", "20201=nowhere"), "accepted: ADDRESS:PORT"),
         (("--hss", "20201"), "accepted: NAME=ADDR:PORT"),
         (("--hss", "20201=127.0.0.1:1", "--hss", "20201=127.0.0.1:2"), "--hss: 20201 twice"),

@@ -149,7 +149,7 @@ def test_a_printed_profile_is_one_to_start_from(shakedown, tmp_path):
         ),
         (
             ("make", "ed25519", "--wtls", "--out", "x"),
-            "a WTLS certificate can't hold a key of the kind ed25519",
+            "a WTLS certificate cannot have a key of the kind ed25519",
         ),
         (("issue", "server", "p256", "--out", "x"), "an issuer is needed for everything but a root"),
         (("profiles", "labb"), 'did you mean "lab"?'),

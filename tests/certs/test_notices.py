@@ -33,7 +33,7 @@ def test_kept_keys_that_were_damaged_are_made_again_and_told(shakedown, tmp_path
     [key] = (tmp_path / "cache").glob("keys-*/*0-rsa*.pem")
     key.write_text(key.read_text() + "x")
     lines = said()
-    assert lines[0] == f"{key}: the content does not match its digest; made again"
+    assert lines[0] == f"{key}: the content does not match its digest; regenerated"
     assert said() == []
 
 
@@ -45,7 +45,7 @@ def test_a_run_tells_it_too(shakedown, tmp_path):
     [key] = (tmp_path / "cache").glob("keys-*/*0-rsa*.pem")
     key.write_text("")
     done = shakedown(*run, env=environment, cwd=tmp_path)
-    assert "made again" in done.stderr
+    assert "regenerated" in done.stderr
     assert done.returncode == 0
 
 
@@ -64,4 +64,4 @@ def test_recording_a_trace_tells_it_too(shakedown, tmp_path, question):
     lines = done.stderr.splitlines()
     assert lines[0].startswith(f"{tmp_path / 'other.json'}: no trace of tls1.2/rsa/")
     assert lines[1].startswith(f"{key}: ")
-    assert lines[1].endswith("made again")
+    assert lines[1].endswith("regenerated")

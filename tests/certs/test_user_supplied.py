@@ -168,13 +168,13 @@ def test_a_password_alone_changes_no_day():
         ),
         (
             ("tls1.2/ecdhe_rsa", "--chain", "chain.pem", "--key", "key.pem", "--ca", "ca.pem"),
-            "ecdhe_rsa in tls1.2 can't use a p256 key; accepted: rsa512",
+            "ecdhe_rsa in tls1.2 cannot use a p256 key; accepted: rsa512",
         ),
-        (("tls1.2/psk", "--chain", "all.p12", "--password", "secret"), "'psk' has no use for keys"),
+        (("tls1.2/psk", "--chain", "all.p12", "--password", "secret"), "'psk' does not use keys"),
         (("tls1.3/x25519", "--client-chain", "chain.pem"), "the client presents no certificate in it"),
         (("tls1.3/x25519", "--key", "key.pem"), "--key goes with --chain"),
         (("tls1.3/x25519", "--client-ca", "ca.pem"), "--client-ca goes with --client-chain"),
-        (("wtls/rsa", "--chain", "all.p12", "--password", "secret"), "rsa in wtls can't use a 256p key"),
+        (("wtls/rsa", "--chain", "all.p12", "--password", "secret"), "rsa in wtls cannot use a 256p key"),
         (
             ("tls1.3/x25519", "--chain", "noise.pem"),
             "noise.pem: unreadable as certificates or keys; accepted: PEM",

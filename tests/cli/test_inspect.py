@@ -216,7 +216,7 @@ def test_a_cut_capture_without_a_trace_is_told_to_be_cut(capture, tmp_path, caps
         assert exit_status(["inspect", str(path), *map(str, more)]) == 2
         [line] = capsys.readouterr().err.splitlines()
         assert line.startswith(f"error: {path}: no connection ")
-        assert "; not all of the capture was read: the capture is cut" in line
+        assert "; the capture was not read completely: the capture is cut" in line
     assert [one.name for one in tmp_path.iterdir()] == ["cut.pcap"]
 
 

@@ -17,7 +17,7 @@ from shakedown.native.suite_names import expand, meant
 
 def test_sets_multiply():
     assert alternatives("a{b,c{d,e}}{f,g}") == ["abf", "abg", "acdf", "acdg", "acef", "aceg"]
-    with pytest.raises(InputError, match="a set without its end"):
+    with pytest.raises(InputError, match="a set in braces is not closed"):
         alternatives("a{b,c")
 
 

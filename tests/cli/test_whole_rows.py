@@ -159,7 +159,7 @@ def test_a_check_prints_limits_and_figures_beside_its_verdicts(folder, torn, mon
     assert out.split("\n")[0].split() == ["limit", "on", "limit", "found", "to", "limit", "verdict"]
     assert [line for line in out.splitlines() if line in SUITES] == [LONG[0], "tls1.2/psk"]
     assert "tls1.2/psk, energy (lpc1114): no estimate without" in out
-    assert "not gated: limits of times" in out
+    assert "not checked: limits of times" in out
 
 
 def test_a_row_of_a_load_is_one_line(folder, torn, monkeypatch, capfd):

@@ -114,7 +114,9 @@ def test_suites_are_matched_by_name_and_those_of_one_side_are_listed(measured):
 
 
 def test_folders_without_a_common_suite_are_refused(measured):
-    with pytest.raises(InputError, match=r"no handshake is in both: .*tls1.2/psk.*; accepted: "):
+    with pytest.raises(
+        InputError, match=r"the folders have no handshake in common: .*tls1.2/psk.*; accepted: "
+    ):
         compare_folders(folder(measured), folder(named(measured, "tls1.2/psk")), rules=Rules())
 
 

@@ -124,7 +124,7 @@ def test_a_recorded_budget_is_kept(tmp_path, capsys):
     assert {one["verdict"] for one in checked} == {"kept"}
     root = ElementTree.parse(report).getroot()
     assert [len(root.findall(f".//{name}")) for name in ("testcase", "failure")] == [len(checked), 0]
-    assert summary.read_text().startswith(f"**{len(checked)} limits kept**")
+    assert summary.read_text().startswith(f"**{len(checked)} limits met**")
 
 
 def test_predicted_limits_and_times(tmp_path, capsys):
@@ -161,7 +161,7 @@ def test_what_ci_systems_read():
     messages = [one.get("message") for one in root.iter("failure")]
     assert messages[0] == "exceeded: limit 1,000, found 1,134 (+13.4 %)"
     head, table, notes = (part.splitlines() for part in markdown([FAILED, unknown]).split("\n\n"))
-    assert head == ["**2 of 2 limits not kept**"]
+    assert head == ["**2 of 2 limits exceeded**"]
     # Each row has the cells of the heading, and a reason is one line, whatever it holds.
     assert {line.replace("\\|", "").count("|") for line in table} == {7}
     assert notes == [f"- {SUITE}, bytes: a \\| b c"]

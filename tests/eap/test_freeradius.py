@@ -85,7 +85,7 @@ def test_a_server_that_is_not_there_is_named(shakedown, site):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--server", "here", "--suite", SUITES[0]), "here: no address; accepted: ADDRESS:PORT"),
+        (("--server", "here", "--suite", SUITES[0]), "here: not an address; accepted: ADDRESS:PORT"),
         (("--server", "127.0.0.1:1812", "--suite", "tls1.2/psk"), "EAP-TLS authenticates by certificates"),
         (("--server", "127.0.0.1:1812", "--suite", "wtls/rsa"), "EAP-TLS carries TLS 1.0 to 1.3"),
         (("--server", "127.0.0.1:1812", "--suite", SUITES[0], "--fragment", "0"), "fragment: 0; accepted:"),

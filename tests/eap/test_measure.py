@@ -109,8 +109,11 @@ def test_within_eap_there_are_no_middleboxes_and_the_operations_are_the_same(mea
     [
         (("tls1.2/psk", "--carrier", "eap"), "EAP-TLS authenticates by certificates"),
         (("wtls/rsa/rsa1024/mutual", "--carrier", "eap"), "EAP-TLS carries TLS 1.0 to 1.3"),
-        (("tls1.3/x25519/p256", "--fragment", "100"), "--fragment goes with --carrier eap"),
-        (("tls1.3/x25519/p256", "--carrier", "eap", "--transfer", "4"), "goes without --transfer and --pcap"),
+        (("tls1.3/x25519/p256", "--fragment", "100"), "--fragment requires --carrier eap"),
+        (
+            ("tls1.3/x25519/p256", "--carrier", "eap", "--transfer", "4"),
+            "--carrier eap is given with --transfer or --pcap",
+        ),
         (("tls1.3/x25519/p256", "--carrier", "eap", "--fragment", "0"), "1"),
     ],
 )

@@ -55,7 +55,7 @@ SUITE = "tls1.3/x25519/p256"
             ["--state", "{server}/key.pem"],
             "file is not a database; accepted: the sessions of an EAP-TLS server",
         ),
-        (["--state", "{server}/new", "--no-resume"], "--state goes without --no-resume"),
+        (["--state", "{server}/new", "--no-resume"], "--state and --no-resume are both given"),
     ],
 )
 def test_what_is_of_no_use_to_a_server_is_one_line(shakedown, site, arguments, says):
@@ -79,7 +79,7 @@ def test_a_server_that_never_answers_is_one_line(shakedown):
     (found,) = json.loads(done.stdout)
     assert (found["completed"], found["failed"], found["authentication_s"]) == (0, {"no_answer": 1}, None)
     assert done.stderr == (
-        "error: 1 of 1 authentications failed; the first: no answer to a request that was sent once\n"
+        "error: 1 of 1 authentications failed; the first: no response to a request that was sent once\n"
     )
 
 

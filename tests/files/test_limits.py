@@ -40,7 +40,7 @@ def test_a_file_without_an_end_is_refused(fake, capsys, command):
 def test_a_profile_without_an_end_is_refused(capsys, option, file):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     said = refused(capsys, "predict", "tls1.2/psk", option, file)
-    assert f"{file}: longer than 4 MiB; accepted: a TOML file of at most that" in said
+    assert f"{file}: longer than 4 MiB; accepted: a TOML file up to this size" in said
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "KiB"
 
 

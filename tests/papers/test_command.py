@@ -108,7 +108,7 @@ def test_measured_figures_without_an_end_are_refused(shakedown):
     done = shakedown("reproduce", "aka-ssl", "--measured", "/dev/zero")
     assert (done.returncode, done.stdout) == (2, "")
     assert (
-        "/dev/zero: longer than 512 MiB; accepted: a file of measured figures of at most that" in done.stderr
+        "/dev/zero: longer than 512 MiB; accepted: a file of measured figures up to this size" in done.stderr
     )
 
 

@@ -73,9 +73,7 @@ def test_models_without_packets_say_which_energy_is_unknown_there():
     assert row["done_s"]["mean"] > 0.0
     assert row["wire_bytes"] is None
     assert row["energy_parts_j"]["radio"] is None
-    assert (
-        f"sending and receiving over {SLOW} (no handshake gets through there)" in row["energy_j"]["missing"]
-    )
+    assert f"sending and receiving over {SLOW} (no handshake completes there)" in row["energy_j"]["missing"]
 
 
 @pytest.mark.parametrize("command", [predict_rows, shakedown.simulate])

@@ -330,7 +330,7 @@ def test_a_battery_lasts_for_so_many_handshakes(capsys, monkeypatch):
     assert re.search(r"≈ \d\d,000 +\d\d,000 – \d\d,000 ", out)
     for wrong in ("5", "5mAh", "3V", "5Wh@3V", "0J", "1e300J", "-5J"):
         line = refused(capsys, "predict", "tls1.2/psk", *place, "--battery", wrong)
-        assert "is not a charge; accepted: energy, as 9000J or 2.5Wh" in line
+        assert "is not a charge; accepted: energy such as 9000J or 2.5Wh" in line
 
 
 def test_many_workers_and_few_handshakes_wait_for_nobody(capsys):

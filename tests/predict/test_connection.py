@@ -353,7 +353,7 @@ def test_a_watch_warns_of_the_hosts_share_and_of_the_speed(monkeypatch):
     speed.counted([Timed("slow", 1.3)])
     assert watch.warnings() == [
         "the host took 5% of the processors' time: measure again when it is quiet",
-        "the processor had its full speed in 50% of the time, for which the figures are; on average it takes "
+        "the processor ran at full speed for 50% of the time, for which the figures are; on average it takes "
         "1.25 times as long",
         "some figures are of a speed 1.30 times lower than the full one, which did not last long enough: "
         "measure again",

@@ -103,7 +103,7 @@ def test_a_bare_prediction_says_so(capsys):
         ([P256, "--carrier", "eap", "--fragment", "0"], "1 to 3000"),
         ([P256, "--carrier", "eap", "--bearer", "lorawan-sf7"], "accepted: fragments up to"),
         ([P256, "--carrier", "eap", "--model", "thesis"], "accepted: default"),
-        ([P256, "--fragment", "500"], "accepted over eap"),
+        ([P256, "--fragment", "500"], "accepted: with carrier eap"),
     ],
 )
 def test_what_eap_does_not_carry_is_refused_in_one_line(capsys, arguments, words):

@@ -280,5 +280,5 @@ def test_more_bytes_never_arrive_sooner(network, size, more):
 
 
 def test_what_never_arrives_is_named():
-    with pytest.raises(InputError, match=r"'test': no handshake gets through, .* accepted: "):
+    with pytest.raises(InputError, match=r"'test': no handshake completes, .* accepted: "):
         times(tls13(90), path(1e6, 1e6, 0.1, loss=1.0))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from predict import handmade
 from shakedown.errors import InputError
-from shakedown.prediction.library import TraceLibrary, write_library
+from shakedown.prediction.library import TraceLibrary, announce, write_library
 from shakedown.prediction.trace import parse_trace
 from shakedown.profiles import load_software
 
@@ -85,22 +85,45 @@ def test_a_missing_trace_is_recorded_once_and_kept(library_path, tmp_path):
     # The file was given, so that whatever comes from elsewhere is said.
     assert said == [
         f"{library_path}: no trace of tls1.3/psk: recording it once",
-        f"{library_path}: no trace of tls1.3/psk; taken from what was recorded before",
+        f"{library_path}: no trace of tls1.3/psk; using the one recorded earlier",
     ]
+
+
+def test_one_notice_announces_all_suites_that_have_to_be_recorded(library_path, tmp_path):
+    said = []
+
+    def library():
+        return TraceLibrary(
+            library_path,
+            own=tmp_path / "own",
+            record=lambda suite: handmade.entry(suite, [("client", "ClientHello", 1, 100)], []),
+            canonical=str.lower,
+            say=said.append,
+        )
+
+    suites = ["tls1.3/a", "tls1.3/b", "TLS1.3/B", "tls1.3/c"]
+    traces = library()
+    announce(traces, suites)
+    assert [traces[suite].suite for suite in suites] == [suite.lower() for suite in suites]
+    assert said == [f"{library_path}: no traces of 3 suites: recording each once"]
+    said.clear()
+    announce(library(), suites)
+    announce({}, suites)
+    assert not said
 
 
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
         (lambda line: line.replace(b'{"tls1.2', b'["tls1.2', 1), "not JSON"),
-        (lambda line: b'{"shakedown_traces":[]}', "its index is no object"),
-        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":7}}', "its index has no place for tls1.2/psk"),
-        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[1]}}', "its index has no place for tls1.2/psk"),
-        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[-1,5]}}', "its index has no place for"),
-        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":["0",5]}}', "its index has no place"),
+        (lambda line: b'{"shakedown_traces":[]}', "its index is not an object"),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":7}}', "its index has no position for tls1.2/psk"),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[1]}}', "its index has no position for tls1.2/psk"),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[-1,5]}}', "its index has no position for"),
+        (lambda line: b'{"shakedown_traces":{"tls1.2/psk":["0",5]}}', "its index has no position"),
         (
             lambda line: b'{"shakedown_traces":{"tls1.2/psk":[0,' + b"9" * 30 + b"]}}",
-            "its index has no place",
+            "its index has no position",
         ),
         (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[0,' + b"9" * 5000 + b"]}}", "4,300 digits"),
         (lambda line: b'{"shakedown_traces":{"tls1.2/psk":[3,9]}}', "not JSON"),
@@ -121,7 +144,7 @@ def test_a_damaged_index_is_one_line(library_path, spoil, said):
 def test_an_index_that_names_another_trace(library_path):
     whole = library_path.read_bytes()
     library_path.write_bytes(whole.replace(b'"suite":"tls1.2/psk"', b'"suite":"tls1.2/pks"'))
-    with pytest.raises(InputError, match=r"damaged: tls1\.2/psk is not where its index says"):
+    with pytest.raises(InputError, match=r"damaged: tls1\.2/psk is not at the position in its index"):
         TraceLibrary(library_path)["tls1.2/psk"]
 
 
@@ -209,7 +232,7 @@ def test_of_several_handshakes_of_a_suite_the_first_is_taken_and_said(tmp_path):
         assert library["tls1.3/psk"].size_bytes("client") == total
         assert library["tls1.3/psk"].size_bytes("client") == total
         [line] = said
-        assert line.startswith(f"{path}: holds 2 handshakes of tls1.3/psk; taken: the first")
+        assert line.startswith(f"{path}: contains 2 handshakes of tls1.3/psk; the first is used")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"suite": "tls1.2/rsa/rsa2048/server"}'])
@@ -224,7 +247,7 @@ def test_a_kept_trace_that_was_damaged_is_recorded_again(library_path, tmp_path,
 
     assert library()[entry["suite"]].size_bytes("client") == 100
     assert said[0].startswith(str(kept))
-    assert said[0].endswith("made again")
+    assert said[0].endswith("recorded again")
     assert json.loads(kept.read_text()) == entry
     assert list(tmp_path.glob("*.part")) == list(tmp_path.glob(".*")) == []
 

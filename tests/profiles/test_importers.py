@@ -419,4 +419,4 @@ def test_whatever_the_output_says_it_is_a_profile_or_one_line(tmp_path, data):
 def test_a_figure_that_is_no_time_is_named(figure):
     _, found = import_benchmark(f"+F2:2:2048:{figure}:0.000015\n", "x")
     assert ("sign", "rsa", "rsa2048") not in found.primitives
-    assert f"line 1: sign rsa rsa2048: {figure}, which is no time or rate" in found.left_out
+    assert f"line 1: sign rsa rsa2048: {figure}, which is not a time or rate" in found.left_out

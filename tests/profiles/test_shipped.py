@@ -92,7 +92,7 @@ def test_every_bearer_has_an_energy_with_a_source_or_a_reason(name):
     idle = client_energy(LinkBytes(1.0, 1.0), load_device("cortex-m4"), bearer, Price(), 60.0, from_idle=True)
     assert idle.wake_tail_missing == ()
     if bearer.setup is None:
-        assert f"from idle is as connected ({bearer.assumed['setup']})" in idle.terms
+        assert f"idle makes no difference ({bearer.assumed['setup']})" in idle.terms
     else:
         assert idle.setup.low < idle.setup.mean < idle.setup.high
         assert "from idle (" in idle.terms

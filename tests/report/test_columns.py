@@ -126,7 +126,7 @@ def test_figures_without_room_are_named_and_no_row_is_torn():
     )
     assert heading.split() == ["suite", "a", "b"]
     assert len(found) == 2
-    assert left_out == "no room for: c, d"
+    assert left_out == "not printed (--wide): c, d"
 
 
 @pytest.mark.parametrize("width", range(50, 200, 10))

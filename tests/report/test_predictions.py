@@ -17,7 +17,7 @@ from shakedown.reporting.charts.figure import NARROW_PX, WIDE_PX, draw
 from shakedown.reporting.charts.map import STEPS_S, time_map
 from shakedown.reporting.charts.queue import queue_curves
 from shakedown.reporting.columns.notes import MAX_REASONS, not_estimated
-from shakedown.reporting.figures import BASIS_MARKS, legend, marked, share, time
+from shakedown.reporting.figures import BASIS_MARKS, energy_range, legend, marked, share, time, time_range
 from shakedown.reporting.html.modelled import _workers, predictions_section, queue_section, sections
 from shakedown.reporting.terminal.modelled import predicted_tables, ready_time
 from shakedown.results import queries
@@ -117,13 +117,13 @@ def test_percentiles_energy_workers_and_what_is_missing_stand_in_tables(results)
     for row in results.predictions.filter(pl.col("missing") == 0).to_dicts():
         column = [10.0, 1e6].index(row["rate_per_s"])
         told = needed[row["suite"]][column]
-        if told == "none is enough":
+        if told == "no number suffices":
             same = results.predictions.filter(label=row["label"], rate_per_s=row["rate_per_s"])
             assert None in same["workers_needed"].to_list(), "a place in which no number is enough"
             continue
         assert int(told.lstrip("≥ ").split(" ")[0].replace(",", "")) >= row["workers_needed_low"] > 0
         assert row["workers_needed"] >= row["rate_per_s"] * row["server_s"]
-    missing = {(cells[0], cells[2]) for cells in blocks["What has no figure"].rows}
+    missing = {(cells[0], cells[2]) for cells in blocks["Work without a figure"].rows}
     assert missing == {(row["where"], row["why"]) for row in queries.missing(results.table).to_dicts()}
 
 
@@ -258,4 +258,16 @@ def test_workers_are_a_least_number_where_any_place_lacks_a_figure():
      (share(0.0), "0%"), (share(0.0004, 1), "< 0.1%"), (share(0.0051), "1%")],
 )  # fmt: skip
 def test_what_is_little_is_not_shown_as_nothing(said, shown):
+    assert said == shown
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [(time_range(470.0, 600.0, 2), "7.8 min – 10 min"), (time_range(0.86, 1.3, 2), "0.86 s – 1.3 s"),
+     (time_range(700.0, 4000.0), "12 min – 67 min"), (time_range(0.39, 0.5, 2), "390 ms – 500 ms"),
+     (time_range(2.18e-6, 23.1e-6), "2.18 µs – 23.1 µs"), (time_range(4e-6, 1.3, 2), "4.0 µs – 1.3 s"),
+     (time_range(0.0, 1.3, 2), "0 – 1.3 s"), (energy_range(0.25, 1.2), "0.25 J – 1.2 J"),
+     (energy_range(0.25, 0.9), "250 mJ – 900 mJ")],
+)  # fmt: skip
+def test_both_ends_of_a_range_have_one_unit_unless_they_are_far_apart(said, shown):
     assert said == shown

@@ -54,9 +54,9 @@ def test_certificates_are_told_by_side_and_part_with_what_a_peer_refuses(page, r
     for certificate in [*about["server"].certificates, *about["client"].certificates]:
         assert certificate.subject in text
         assert certificate.fingerprint[:16] in text
-    assert "a server would refuse" in text
+    assert "a server would reject" in text
     assert any(one.detail in text for one in about["client"].violations)
-    assert "what a client would refuse" in text
+    assert "what a client would reject" in text
     parts = (page.parent / "figures" / "certificates-server.csv").read_text().splitlines()[1:]
     sizes = sum(int(line.rsplit(",", 1)[1]) for line in parts)
     assert sizes == sum(one.bytes for one in about["server"].certificates)

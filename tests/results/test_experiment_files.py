@@ -67,12 +67,12 @@ def complaint(folder: Path, text: str | bytes) -> str:
         ),
         (
             SUITES + "fragment = 300",
-            ", line 2, key fragment: bounds the packets of EAP; accepted beside carrier",
+            ", line 2, key fragment: applies only to EAP; accepted: with carrier",
         ),
-        (SUITES + 'carrier = "eap"\n[live]', ", line 2, key carrier: live loads know no EAP"),
+        (SUITES + 'carrier = "eap"\n[live]', ", line 2, key carrier: live loads do not support EAP"),
         (
             SUITES + 'carrier = "eap"\nrates = [1]\n[simulated]',
-            ", line 2, key carrier: fleets over EAP are not",
+            ", line 2, key carrier: [simulated] does not support EAP",
         ),
         (
             SUITES + 'stack = "wtls"',
@@ -87,7 +87,10 @@ def complaint(folder: Path, text: str | bytes) -> str:
             ", line 2, key profile: certificate profile ",
         ),
         (SUITES + 'devices = ["a\\nb"]', ', line 2, key devices: there is no profile "a\\nb"'),
-        (SUITES + "[[live]]\nrate = 1", ", line 2, key live: found an array; accepted: a table, as [live]"),
+        (
+            SUITES + "[[live]]\nrate = 1",
+            ", line 2, key live: found an array; accepted: a table such as [live]",
+        ),
         (
             SUITES + "simulated = true",
             ", line 2, key simulated: found true; accepted: a table",
@@ -140,7 +143,7 @@ def test_what_was_recorded_inside_eap_has_no_bare_price(tmp_path):
     handshake = measure("tls1.3/x25519", repeat=1, options=MeasureOptions(carrier="eap"))
     path = tmp_path / "traces.json"
     path.write_text(json.dumps([builtins(handshake)]))
-    with pytest.raises(InputError, match="was recorded inside EAP, and is estimated there alone"):
+    with pytest.raises(InputError, match="was recorded inside EAP; accepted: with carrier eap"):
         predict_rows([handshake.suite], costs=Costs(TraceLibrary(path)))
 
 

@@ -57,7 +57,7 @@ def test_the_same_seed_gives_the_same_rows():
 
 
 def test_what_a_cell_cannot_be_is_refused():
-    with pytest.raises(InputError, match="bearer 'ethernet' does not say what a cell's clients share"):
+    with pytest.raises(InputError, match="bearer 'ethernet' has no table \\[cell\\]"):
         simulate("tls1.2/psk", Fleet(arrivals="storm:2s", clients=20, cells=2), bearer="ethernet")
     with pytest.raises(InputError, match="cells is 0; accepted: a whole number from 1"):
         simulate("tls1.2/psk", Fleet(arrivals="storm:2s", clients=20, cells=0), bearer="nb-iot")
@@ -85,7 +85,7 @@ def test_clients_per_cell_gives_the_cells(shakedown):
         ({"clients_per_cell": 0}, "clients per cell is 0; accepted: a whole number from 1"),
         (
             {"clients_per_cell": 9, "arrivals": "poisson:5/s"},
-            'arrivals "poisson:5/s" say no number of clients',
+            'arrivals "poisson:5/s" do not determine the number of clients',
         ),
     ],
 )

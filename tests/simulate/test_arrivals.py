@@ -136,7 +136,7 @@ def test_a_file_that_is_too_long_is_refused(tmp_path, monkeypatch):
     path.write_bytes(b"1\n" * (1 << 20))
     assert len(parse_arrivals(f"file:{path}").at_s) == 1 << 20
     path.write_bytes(b"1\n" * (1 << 20) + b"1")
-    with pytest.raises(InputError, match="longer than 2 MiB; accepted: a file of times of at most that"):
+    with pytest.raises(InputError, match="longer than 2 MiB; accepted: a file of times up to this size"):
         parse_arrivals(f"file:{path}")
 
 
@@ -168,7 +168,7 @@ def test_the_core_reads_times_as_they_are_written(tmp_path):
 def test_a_files_line_is_named(tmp_path, text, says):
     path = tmp_path / "times.txt"
     path.write_text(text)
-    with pytest.raises(InputError, match="accepted: one time a line") as found:
+    with pytest.raises(InputError, match="accepted: one time per line") as found:
         parse_arrivals(f"file:{path}")
     assert says in str(found.value)
 
@@ -232,7 +232,7 @@ def test_more_than_memory_holds_is_refused_in_one_line(monkeypatch):
     check_room(found, settle(Fleet(arrivals="storm:1s", clients=300_000)), 1)
     with pytest.raises(InputError, match=r"about 1,000,000 of them .* 2\.8 GiB .* 1\.0 are free; accepted"):
         check_room(found, settle(Fleet(arrivals="storm:1s", clients=1_000_000)), 1)
-    with pytest.raises(InputError, match="would be under way at once"):
+    with pytest.raises(InputError, match="would be in progress at once"):
         check_room(found, settle(Fleet(arrivals="storm:1s", clients=100_000)), 1, engines=True)
     # Served as they come, as many as one likes.
     check_room(found, settle(Fleet(arrivals="poisson:100/s", clients=1_000_000_000)), 1)

@@ -94,7 +94,7 @@ def test_idle_radios_take_longer(shakedown, quick):
         (("--cells", "3"), "--cells goes with --simulated, which is missing"),
         (("--from-idle",), "--from-idle goes with --simulated, which is missing"),
         (("--simulated", "--cells", "0"), "cells is 0; accepted: a whole number from 1 to 1,000,000"),
-        (("--simulated", "--cells", "3", "--bearer", "ethernet"), "does not say what a cell's clients share"),
+        (("--simulated", "--cells", "3", "--bearer", "ethernet"), "has no table [cell]"),
     ],
 )
 def test_cells_that_there_cannot_be_are_refused(shakedown, more, said):

@@ -65,8 +65,8 @@ def test_all_that_is_in_the_table_is_described(results):
 
 def test_the_report_shows_storms_and_the_formulas_beside(results, tmp_path):
     page = write_report(results, tmp_path / "report.html", reported()).read_text()
-    titles = ("When many come at once", "Fleets at a steady load")
-    for words in (*titles, "how many are still outside", "storm-1"):
+    titles = ("Storms", "Fleets at a steady load")
+    for words in (*titles, "clients not yet ready", "storm-1"):
         assert words in page
     found = {section.anchor: section for section in sections(results)}
     assert set(found) == {"storms", "fleets"}
@@ -173,7 +173,7 @@ def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
 def test_report_and_terminal_have_a_line_a_kind(mixed, tmp_path):
     page = write_report(mixed, tmp_path / "report.html", reported()).read_text()
     assert "Clients of several kinds at one server" in page
-    assert "meters: how many are still outside (storm:1s)" in page
+    assert "meters: clients not yet ready (storm:1s)" in page
     text = "\n".join(kind("simulated").terminal(mixed, 200))
     assert "2,000 clients of meters to server, poisson:200/s" in text
     assert text.count("mldsa65") == 4

@@ -137,7 +137,7 @@ def test_wrong_files_end_in_one_line(shakedown, tmp_path, text, says):
     [
         ((), "neither a suite nor --mix"),
         ((SUITE, "--mix", "mix.toml"), "both suites and --mix"),
-        (("--mix", "mix.toml", "--endpoints"), "--mix goes with replayed handshakes"),
+        (("--mix", "mix.toml", "--endpoints"), "--mix and --endpoints are both given"),
         (("--mix", "missing.toml"), "missing.toml"),
     ],
 )

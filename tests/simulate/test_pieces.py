@@ -129,7 +129,7 @@ def test_a_fleet_is_cut_into_as_many_pieces_as_keep_all_busy(options, threads, p
 def test_what_cannot_be_cut_is_told_in_one_line(caplog):
     in_pieces(spec_of(Fleet(arrivals="storm:1s", clients=50, servers=4)), "psk", 2)
     (line,) = caplog.messages
-    assert line.startswith("psk is simulated in one process: one replication, and all clients meet")
+    assert line.startswith("psk is simulated in one process: one replication, whose clients share")
     caplog.clear()
     in_pieces(spec_of(Fleet(arrivals="storm:1s", clients=50, servers=4)), "psk", 1)
     in_pieces(spec_of(Fleet(arrivals="storm:1s", clients=50, servers=4, balance="hash")), "psk", 2)
@@ -271,7 +271,7 @@ def test_the_command_prints_the_same(shakedown):
     assert spread.stdout == serial.stdout
     refused = shakedown("simulate", SUITES[0], "--endpoints", "--processes", "2")
     assert refused.returncode == 2
-    assert "--endpoints with --processes or --scheduler; accepted" in refused.stderr
+    assert "--endpoints is given with --processes or --scheduler; accepted" in refused.stderr
 
 
 def test_the_function_takes_a_client(client):

@@ -43,7 +43,7 @@ def test_records_are_read_and_handed_to_the_core():
     ("text", "said"),
     [
         ("rate=100B/s,for=10min", "size is missing; accepted: rate=100B/s"),
-        ("rate=100,for=10min,size=512B", "not a rate of bytes; accepted: as 100B/s"),
+        ("rate=100,for=10min,size=512B", "not a rate of bytes; accepted: a rate such as 100B/s"),
         ("rate=100B/s,for=10min,size=512bits", "not a size"),
         ("rate=100B/s,for=10min,size=0.5B", "a whole number of bytes"),
         ("rate=0B/s,for=10min,size=1B", "above 0"),
@@ -289,7 +289,7 @@ def test_a_file_of_arrivals_starts_with_no_connection(shakedown, tmp_path):
 def test_engines_send_nothing(shakedown):
     done = shakedown("simulate", SUITE, "--endpoints", "--records", SENT)
     assert done.returncode == 2
-    assert "records goes with replayed handshakes; accepted with endpoints: none" in done.stderr
+    assert "records is not supported with endpoints; accepted: none" in done.stderr
 
 
 def test_an_experiment_has_records(shakedown, tmp_path):

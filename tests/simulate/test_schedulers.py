@@ -38,7 +38,7 @@ def test_a_scheduler_that_is_lost_in_the_middle_is_told_in_one_line(tmp_path):
                 scheduler.kill()
                 _, said = run.communicate(timeout=300)
     assert run.returncode == 1
-    assert f"error: the scheduler {address} was lost; what was finished by then is kept" in said
+    assert f"error: the scheduler {address} was lost; completed work is kept" in said
     assert "Traceback" not in said
     assert load_results(tmp_path / "results").height
 
@@ -90,7 +90,7 @@ def test_a_silent_scheduler_is_named(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"127.0.0.1:{silent.getsockname()[1]}"
         with (
-            pytest.raises(InputError, match=r"cannot be reached: it did not answer within 0.5 s"),
+            pytest.raises(InputError, match=r"cannot be reached: it did not respond within 0.5 s"),
             cluster.connected(f"tcp://{place}"),
         ):
             pass

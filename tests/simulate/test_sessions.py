@@ -124,7 +124,7 @@ def test_of_a_log_a_host_resumes_its_own_session(log):
     assert list(kept.since_s) == [math.inf, math.inf, 900.0, math.inf, 5370.0]
     assert parse_sessions("lifetime=20min").resuming(kept).share == pytest.approx(1 / 5)
     assert parse_sessions("lifetime=2h").resuming(kept).share == pytest.approx(2 / 5)
-    with pytest.raises(InputError, match="lifetime alone"):
+    with pytest.raises(InputError, match="only lifetime"):
         parse_sessions("lifetime=2h,interval=1h").resuming(kept)
     with pytest.raises(InputError, match="is not a duration"):
         parse_arrivals("log:access.log,keep-alive=soon", log)

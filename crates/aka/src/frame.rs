@@ -7,9 +7,9 @@ pub const MAX_BODY_BYTES: usize = u16::MAX as usize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    #[error("a message of kind {kind}, which is none")]
+    #[error("a message of unknown kind {kind}")]
     Kind { kind: u8 },
-    #[error("a message of kind {kind} whose body is none")]
+    #[error("a message of kind {kind} with an invalid body")]
     Body { kind: u8 },
 }
 

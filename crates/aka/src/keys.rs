@@ -13,7 +13,7 @@ pub const LABEL: &str = "EXPORTER-AKA-SSL-keys";
 const KEY_BYTES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a message that the derived keys do not open")]
+#[error("a message that the derived keys do not decrypt")]
 pub struct Unprotected;
 
 /// One end's view of what derived keys protect.

@@ -30,9 +30,9 @@ pub enum AttachFailure {
     Protocol(&'static str),
     #[error("the stack exports no keys, or the handshake left none")]
     NoKeys,
-    #[error("the connection ended before all was said")]
+    #[error("the connection ended before the attach was complete")]
     Ended,
-    #[error("the network did not answer in time")]
+    #[error("the network did not respond in time")]
     NoAnswer,
 }
 
@@ -143,7 +143,7 @@ impl<E: Endpoint> Mobile<E> {
         {
             match Message::read(kind, body) {
                 Ok(message) => self.handle(now, message),
-                Err(_) => self.fail(AttachFailure::Protocol("what is no message")),
+                Err(_) => self.fail(AttachFailure::Protocol("data that is not a message")),
             }
         }
     }
@@ -186,10 +186,10 @@ impl<E: Endpoint> Mobile<E> {
                     self.tunnel.channel.as_mut().and_then(|channel| channel.open(Plane::User, &sealed).ok());
                 match opened {
                     Some(data) => self.events.push_back(MobileEvent::Data(data)),
-                    None => self.fail(AttachFailure::Protocol("data that the derived keys do not open")),
+                    None => self.fail(AttachFailure::Protocol("data that the derived keys do not decrypt")),
                 }
             }
-            _ => self.fail(AttachFailure::Protocol("a message that is not due")),
+            _ => self.fail(AttachFailure::Protocol("an unexpected message")),
         }
     }
 
@@ -221,7 +221,7 @@ impl<E: Endpoint> Mobile<E> {
                 Ok(Message::Reject(cause)) if self.phase == Phase::Accept => {
                     return self.fail(AttachFailure::Rejected(cause));
                 }
-                _ => return self.fail(AttachFailure::Protocol("a message under TLS that is not due")),
+                _ => return self.fail(AttachFailure::Protocol("an unexpected message inside TLS")),
             }
         }
         if self.tunnel.closed.is_some() && self.phase != Phase::Over {

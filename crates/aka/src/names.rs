@@ -4,11 +4,11 @@ use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    #[error("\"{0}\" is no IMSI; accepted: 6 to 15 digits, those of the home network first")]
+    #[error("\"{0}\" is not an IMSI; accepted: 6 to 15 digits, those of the home network first")]
     Imsi(String),
-    #[error("\"{0}\" is no network; accepted: 5 or 6 digits, country and network code")]
+    #[error("\"{0}\" is not a network; accepted: 5 or 6 digits, country and network code")]
     Network(String),
-    #[error("\"{0}\" is no node's name; accepted: 1 to 32 of a-z, 0-9, '-'")]
+    #[error("\"{0}\" is not a node's name; accepted: 1 to 32 of a-z, 0-9, '-'")]
     Node(String),
 }
 

@@ -359,7 +359,7 @@ impl<E: Endpoint> Attach<E> {
             (Phase::Context | Phase::Certificate, Message::Tls(bytes)) => {
                 self.held.extend(bytes);
                 if self.held.len() > MAX_HELD_BYTES {
-                    return Err((Cause::Protocol, "too much before the handshake".into()));
+                    return Err((Cause::Protocol, "too many bytes before the handshake".into()));
                 }
                 Ok(())
             }
@@ -381,7 +381,7 @@ impl<E: Endpoint> Attach<E> {
                 self.events.push_back(AttachEvent::Data(data));
                 Ok(())
             }
-            _ => Err((Cause::Protocol, "a message that is not due".into())),
+            _ => Err((Cause::Protocol, "an unexpected message".into())),
         }
     }
 
@@ -440,9 +440,9 @@ impl<E: Endpoint> Attach<E> {
             }
             (Phase::Certificate | Phase::Location, _) => {
                 let home = self.home.as_ref().map(Network::as_str).unwrap_or_default();
-                Err((Cause::NetworkFailure, format!("the HSS of network {home} does not answer")))
+                Err((Cause::NetworkFailure, format!("the HSS of network {home} does not respond")))
             }
-            _ => Err((Cause::NetworkFailure, "an answer that is not due".into())),
+            _ => Err((Cause::NetworkFailure, "an unexpected response".into())),
         }
     }
 
@@ -535,7 +535,7 @@ impl<E: Endpoint> Attach<E> {
         let record = self.offered.as_ref().and_then(|offered| offered.record.as_ref());
         let record = record.filter(|record| Some(&record.home) == self.home.as_ref());
         let Some(record) = record else {
-            return Err((Cause::Protocol, "a session that was not to be resumed".into()));
+            return Err((Cause::Protocol, "a session that must not be resumed".into()));
         };
         self.imsi = Some(record.imsi.clone());
         if self.is_known() {
@@ -576,7 +576,7 @@ impl<E: Endpoint> Attach<E> {
                     self.imsi = Some(imsi);
                     self.locate(node, Some(leaf))?;
                 }
-                _ => return Err((Cause::Protocol, "a message under TLS that is not due".into())),
+                _ => return Err((Cause::Protocol, "an unexpected message inside TLS".into())),
             }
         }
         Ok(())
@@ -612,11 +612,11 @@ impl<E: Endpoint> Attach<E> {
             // For a session that this node holds itself, its own count applies, not another node's.
             let claimed = self.claimed.take().filter(|_| *is_guest);
             if *is_guest && claimed.is_none() {
-                return Err((Cause::NetworkFailure, "the old SGSN does not let the session go".into()));
+                return Err((Cause::NetworkFailure, "the old SGSN does not release the session".into()));
             }
             let decision = node.sessions().resume(now, id, claimed).map_err(store)?;
             if decision != Decision::Resume {
-                let reason = format!("the session was resumed elsewhere meanwhile ({})", decision.as_str());
+                let reason = format!("the session was resumed at another SGSN in the meantime ({})", decision.as_str());
                 return Err((Cause::NetworkFailure, reason));
             }
         }
@@ -642,7 +642,7 @@ impl<E: Endpoint> Attach<E> {
     fn open(&mut self, plane: Plane, sealed: &[u8]) -> Result<Vec<u8>, Stop> {
         let channel = self.tunnel.as_mut().and_then(|tunnel| tunnel.channel.as_mut());
         let opened = channel.and_then(|channel| channel.open(plane, sealed).ok());
-        opened.ok_or_else(|| (Cause::Protocol, "data that the derived keys do not open".into()))
+        opened.ok_or_else(|| (Cause::Protocol, "data that the derived keys do not decrypt".into()))
     }
 
     /// The mobile's request under the derived keys: only where it is what has arrived is the attach accepted, so that a
@@ -653,7 +653,7 @@ impl<E: Endpoint> Attach<E> {
         S: Store,
     {
         if self.open(Plane::Signalling, sealed)? != self.request {
-            return Err((Cause::Protocol, "the attach request was altered on its way".into()));
+            return Err((Cause::Protocol, "the attach request was altered in transit".into()));
         }
         self.confirmed = true;
         if self.phase == Phase::Confirmation { self.accept(node, now) } else { Ok(()) }
@@ -661,5 +661,5 @@ impl<E: Endpoint> Attach<E> {
 }
 
 fn not_due() -> Stop {
-    (Cause::Protocol, "a message that is not due".into())
+    (Cause::Protocol, "an unexpected message".into())
 }

@@ -249,7 +249,7 @@ impl DtlsConnection {
             APPLICATION_DATA => slot.application_bytes += wire_bytes,
             CONNECTION_ID => {
                 slot.application_bytes += wire_bytes;
-                self.problems.add("records with connection identifiers are not looked into");
+                self.problems.add("records with connection identifiers are not decoded");
             }
             _ => {}
         }
@@ -321,7 +321,7 @@ impl DtlsConnection {
     pub(crate) fn end(&mut self) {
         for direction in 0..2 {
             if self.directions[direction].fragments.pass_losses() {
-                self.problems.add("fragments are missing: messages may be too");
+                self.problems.add("fragments are missing, and messages may be missing too");
                 self.handshake(direction, &[], 0, Mark::default());
             }
         }

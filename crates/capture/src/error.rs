@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub enum CaptureError {
     #[error("cannot open {path}: {source}")]
     Open { path: PathBuf, source: std::io::Error },
-    #[error("cannot read on at byte {offset}: {source}")]
+    #[error("cannot read at byte {offset}: {source}")]
     Read { offset: u64, source: std::io::Error },
     #[error("the file is empty; a capture (pcap or pcapng) begins with at least 24 bytes of header")]
     Empty,

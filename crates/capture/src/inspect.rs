@@ -159,13 +159,13 @@ impl<R: Read> Inspector<R> {
         }
         if let Some(unreadable) = self.state.keys.unreadable() {
             summary.problems.push(format!(
-                "lines of the key logs that the capture carries say nothing: {}; the first: {}",
+                "invalid lines in the key logs of the capture: {}; the first: {}",
                 unreadable.lines, unreadable.first
             ));
         }
         for (link, packets) in self.reader.passed_over() {
             summary.problems.push(format!(
-                "packets of link type {link}, which is not understood, were passed over: {packets}"
+                "skipped packets of unknown link type {link}: {packets}"
             ));
         }
         summary

@@ -155,7 +155,7 @@ pub struct Summary {
     pub other_flows: u64,
     /// Packets without TCP or UDP, or too damaged to read.
     pub other_packets: u64,
-    /// Packets of tunnels and protocols that may have handshakes inside and are not looked into, by name.
+    /// Packets of tunnels and protocols that may have handshakes inside and are not decoded, by name.
     pub unread: BTreeMap<&'static str, u64>,
     /// Connections reported before their end, for want of memory.
     pub evicted: u64,

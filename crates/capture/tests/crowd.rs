@@ -87,7 +87,7 @@ fn everything_is_told_once_and_as_with_more_memory() {
         let other = whole.iter().find(|other| other.client == connection.client).unwrap();
         assert_eq!(connection.messages.len(), MESSAGES);
         assert_eq!((&connection.messages, connection.complete), (&other.messages, true));
-        assert!(connection.problems.iter().all(|problem| problem.starts_with("emitted before its end")));
+        assert!(connection.problems.iter().all(|problem| problem.starts_with("reported before its end")));
     }
     assert_eq!(
         early.iter().filter(|connection| !connection.problems.is_empty()).count() as u64,

@@ -149,7 +149,7 @@ fn packets_of_unknown_link_types_are_told() {
     let (told, summary) = read(&capture);
     assert_eq!((told.len(), told[0].messages.len()), (1, MESSAGES));
     let packets = blocks.len() / 2;
-    let line = format!("packets of link type 201, which is not understood, were passed over: {packets}");
+    let line = format!("skipped packets of unknown link type 201: {packets}");
     assert_eq!(summary.problems, [line]);
     if let Some(types) = types(&capture, "pcapng") {
         assert_eq!(types.len(), MESSAGES - 2 - 2, "what is encrypted or no handshake record is not listed");
@@ -178,7 +178,7 @@ fn packets_of_unknown_link_types_may_come_first() {
     for (capture, count) in cases {
         let (told, summary) = read(&capture);
         assert_eq!((told.len(), told[0].messages.len()), (1, MESSAGES));
-        let line = format!("packets of link type 189, which is not understood, were passed over: {count}");
+        let line = format!("skipped packets of unknown link type 189: {count}");
         assert_eq!(summary.problems, [line]);
         if let Some(types) = types(&capture, "pcapng") {
             assert_eq!(
@@ -204,7 +204,7 @@ fn carried_keys_may_be_larger_than_a_packet() {
         (
             many + "nonsense",
             vec![
-                "lines of the key logs that the capture carries say nothing: 1; the first: line 6001 has 1 \
+                "invalid lines in the key logs of the capture: 1; the first: line 6001 has 1 \
                   fields instead of 3",
             ],
         ),
@@ -420,7 +420,7 @@ fn bad_lines_of_carried_keys_do_not_stop_the_capture() {
     let capture = pcapng(&[101], &blocks);
     let (told, summary) = read(&capture);
     assert_eq!((told.len(), told[0].messages.len()), (1, MESSAGES));
-    let expected = "lines of the key logs that the capture carries say nothing: 2; the first: line 2 has 2 fields \
+    let expected = "invalid lines in the key logs of the capture: 2; the first: line 2 has 2 fields \
                     instead of 3";
     assert_eq!(summary.problems, [expected]);
     if let Some(types) = types(&capture, "pcapng") {

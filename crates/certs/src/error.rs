@@ -35,25 +35,25 @@ pub enum CertsError {
     Suite(Box<shakedown_trace::suite::SuiteError>),
 
     #[error(
-        "{suite}: the {side} presents no certificate in it; a suite with '/mutual' has a use for the client's"
+        "{suite}: the {side} presents no certificate in it; only a suite with '/mutual' uses the client's"
     )]
     NoUse { suite: String, side: &'static str },
 
     #[error("{}: not what the suite's protocol uses; accepted: {wanted} certificates", path.display())]
     WrongKind { path: PathBuf, wanted: &'static str },
 
-    #[error("{}: unreadable; accepted: X.509 certificates in PEM, DER, PKCS #12, WTLS certificates in PEM or as sent",
+    #[error("{}: unreadable; accepted: X.509 certificates in PEM, DER, PKCS #12, WTLS certificates in PEM or in binary form",
         path.display())]
     Unreadable { path: PathBuf },
 
-    #[error("{}: holds no certificate; accepted: X.509 in PEM, DER, PKCS #12, WTLS in PEM or as sent", path.display())]
+    #[error("{}: holds no certificate; accepted: X.509 in PEM, DER, PKCS #12, WTLS in PEM or in binary form", path.display())]
     NoCertificate { path: PathBuf },
 
     #[error("{}: certificate {place} is unreadable as a WTLS certificate: {reason}", path.display())]
     BadWtlsCertificate { path: PathBuf, place: usize, reason: String },
 
     #[error(
-        "a WTLS certificate can't hold a key of the kind {key}; accepted: RSA, and EC on the curves of WTLS"
+        "a WTLS certificate cannot have a key of the kind {key}; accepted: RSA, and EC on the curves of WTLS"
     )]
     NoWtlsKey { key: String },
 
@@ -75,7 +75,7 @@ pub enum CertsError {
     #[error("{}: {action} failed: {source}", path.display())]
     File { path: PathBuf, action: &'static str, source: std::io::Error },
 
-    #[error("a PKCS #12 archive holds X.509 certificates; it can't be made of WTLS ones")]
+    #[error("a PKCS #12 archive holds X.509 certificates; it cannot hold WTLS certificates")]
     NoWtlsArchive,
 }
 

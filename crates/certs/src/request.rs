@@ -272,7 +272,7 @@ impl Make {
         let mut list = vec![
             Sheet::public(
                 "chain.pem",
-                "what is sent: the leaf, then its issuers",
+                "the certificates that are sent: the leaf, then its issuers",
                 pems(sent.iter().map(|one| &one.certificate))?,
             ),
             Sheet::private("key.pem", "the leaf's private key", key_pem(&sent[0].key)?),
@@ -299,8 +299,8 @@ fn wtls_sheets(chain: &[(WtlsCertificate, Vec<u8>)]) -> Result<Vec<Sheet>, Certs
     let text: String = sent.iter().map(|(certificate, _)| certificate.to_pem()).collect();
     let raw: Vec<u8> = sent.iter().flat_map(|(certificate, _)| certificate.as_bytes().to_vec()).collect();
     Ok(vec![
-        Sheet::public("chain.pem", "what is sent: the leaf, then its issuers", text),
-        Sheet::public("chain.wtls", "the same as sent", raw),
+        Sheet::public("chain.pem", "the certificates that are sent: the leaf, then its issuers", text),
+        Sheet::public("chain.wtls", "the same certificates in binary form", raw),
         Sheet::private("key.pem", "the leaf's private key", key_pem(&sent[0].1)?),
         Sheet::public("ca.pem", "the root, which peers trust", root.to_pem()),
         Sheet::private("ca-key.pem", "the root's private key, to issue more", key_pem(root_key)?),

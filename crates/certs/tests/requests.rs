@@ -167,7 +167,7 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         (
             json!({"do": "make", "keys": "ed25519", "wtls": true, "out": out, "now": NOW}),
-            "can't hold a key of the kind ed25519; accepted: RSA",
+            "cannot have a key of the kind ed25519; accepted: RSA",
         ),
         (
             json!({"do": "make", "keys": "160p", "wtls": true, "password": "x", "out": out, "now": NOW}),
@@ -257,7 +257,7 @@ fn a_wtls_root_issues_an_intermediate_which_issues_leaves() {
         odd["key"] = json!(if keys[0].starts_with("rsa") { "160p" } else { "rsa1024" });
         assert!(refused(odd.clone()).contains("not both"), "{}", refused(odd.clone()));
         odd["key"] = json!("ed25519");
-        assert!(refused(odd.clone()).contains("can't hold"), "{}", refused(odd));
+        assert!(refused(odd.clone()).contains("cannot have"), "{}", refused(odd));
         let by_leaf = made(json!({
             "do": "issue", "place": "client", "key": keys[2], "ca": at("s/chain.pem"), "ca_key": at("s/key.pem"),
             "out": at("n"), "now": NOW,

@@ -25,15 +25,15 @@ const WIRELESS: [u8; 4] = 19_u32.to_be_bytes();
 pub enum ClientFailure {
     #[error(transparent)]
     Peer(#[from] PeerFailure),
-    #[error("no answer to a request that was sent {}", times(*transmissions))]
+    #[error("no response to a request that was sent {}", times(*transmissions))]
     NoAnswer { transmissions: u32 },
-    #[error("only answers that are not believed, the last one because: {reason}")]
+    #[error("only invalid responses; the last one: {reason}")]
     NotBelieved { reason: AuthenticatorError },
     #[error("the server answered Access-Accept with other keys than the peer's")]
     Keys,
     #[error("the server answered Access-Accept, but {0}")]
     Mppe(#[from] MppeError),
-    #[error("the server rejected the request without a word of EAP")]
+    #[error("the server rejected the request without EAP")]
     RejectedWithoutEap,
     #[error("the server answered {code} without EAP-Message, or with the wrong one")]
     WrongEap { code: u8 },
@@ -70,7 +70,7 @@ pub enum Discarded {
     Packet(#[from] PacketError),
     #[error(transparent)]
     Authenticator(#[from] AuthenticatorError),
-    #[error("no request waits for this answer")]
+    #[error("an unexpected response")]
     Unexpected,
 }
 

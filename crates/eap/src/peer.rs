@@ -22,7 +22,7 @@ pub enum PeerFailure {
     EarlySuccess,
     #[error("the server of TLS 1.3 sent EAP-Success without a protected success indication")]
     UnprotectedSuccess,
-    #[error("the server breaks the rules of EAP-TLS: {0}")]
+    #[error("the server violates EAP-TLS: {0}")]
     Violation(Violation),
     #[error("no end after {MAX_ROUNDS} requests")]
     TooManyRounds,

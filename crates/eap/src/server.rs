@@ -16,11 +16,11 @@ pub enum ServerFailure {
     Handshake(Failure),
     #[error("the peer ended the TLS connection")]
     Ended,
-    #[error("the peer does not want EAP-TLS")]
+    #[error("the peer declined EAP-TLS")]
     Nak,
-    #[error("the peer answers with EAP type {kind} where EAP-TLS is due")]
+    #[error("the peer answers with EAP type {kind} instead of EAP-TLS")]
     Kind { kind: u8 },
-    #[error("the peer breaks the rules of EAP-TLS: {0}")]
+    #[error("the peer violates EAP-TLS: {0}")]
     Violation(#[from] Violation),
     #[error("no end after {MAX_ROUNDS} requests")]
     TooManyRounds,

@@ -55,7 +55,7 @@ pub fn enable(socket: &impl AsFd) -> io::Result<()> {
     }
     let limit_s = MAX_START.as_secs();
     let text =
-        format!("the system keeps no times of arrival (SO_TIMESTAMPNS), {limit_s} s after it was asked to");
+        format!("the system does not record arrival times (SO_TIMESTAMPNS), {limit_s} s after it was asked to");
     Err(io::Error::new(io::ErrorKind::TimedOut, text))
 }
 

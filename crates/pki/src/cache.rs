@@ -75,7 +75,7 @@ impl Cache {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let notice = format!("{}: {reason}; made again", path.display());
+            let notice = format!("{}: {reason}; regenerated", path.display());
             self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
         }
         Ok(())

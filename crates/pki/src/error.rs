@@ -43,7 +43,7 @@ pub enum PkiError {
     #[error("the issuer's key is not that of its certificate '{issuer}'")]
     ForeignIssuerKey { issuer: String },
 
-    #[error("no home for the cache of keys: set SHAKEDOWN_CACHE, XDG_CACHE_HOME or HOME")]
+    #[error("no folder for the cache of keys: set SHAKEDOWN_CACHE, XDG_CACHE_HOME or HOME")]
     NoCacheDirectory,
 
     #[error("interrupted")]

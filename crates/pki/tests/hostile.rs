@@ -183,6 +183,6 @@ fn a_cached_file_without_end_is_made_again() {
     std::fs::remove_file(&key).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &key).unwrap();
     identity(&store);
-    assert!(store.take_notices().iter().any(|notice| notice.contains("too large; made again")));
+    assert!(store.take_notices().iter().any(|notice| notice.contains("too large; regenerated")));
     assert!(!std::fs::symlink_metadata(&key).unwrap().is_symlink());
 }

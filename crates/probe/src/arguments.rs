@@ -94,7 +94,7 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, St
         return Ok(Request::List(read.options.filter));
     }
     if rounds.is_some() && !handshakes {
-        return Err("--rounds is of handshakes; accepted with --handshakes".into());
+        return Err("--rounds requires --handshakes".into());
     }
     if handshakes {
         read.rounds = rounds.unwrap_or(DEFAULT_ROUNDS);

@@ -124,7 +124,7 @@ fn http_request(path: &str, config: &Config) -> Result<String, String> {
     let target = config.server_name.as_ref().unwrap_or(&config.target);
     let host = target.split_once("://").map_or(target.as_str(), |(_, rest)| rest).trim_end_matches('/');
     if !path.starts_with('/') || path.chars().chain(host.chars()).any(|letter| letter <= ' ') {
-        return Err(format!("--http is '{path}'; accepted: a path, as / or /index.html"));
+        return Err(format!("--http is '{path}'; accepted: a path such as / or /index.html"));
     }
     Ok(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
 }

@@ -93,8 +93,8 @@ fn wrong(name: &str, text: &str, kind: Kind) -> String {
     let accepted = match kind {
         Kind::Text | Kind::Flag(_) => "text".into(),
         Kind::Number => "a number from 0 up".into(),
-        Kind::Seconds => "a time, as 10s or 200ms".into(),
-        Kind::PerSecond => "a rate, as 300/s or 20/min".into(),
+        Kind::Seconds => "a time such as 10s or 200ms".into(),
+        Kind::PerSecond => "a rate such as 300/s or 20/min".into(),
         Kind::OneOf(words) => words.join(", "),
     };
     format!("--{name} is '{text}'; accepted: {accepted}")

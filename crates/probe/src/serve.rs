@@ -76,7 +76,7 @@ fn serve(mut given: Given) -> Result<(String, u8), (u8, String)> {
     }
     if !given.fields.contains_key("listen") {
         return Err(wrong(
-            "missing --listen; accepted: HOST:PORT, as 127.0.0.1:8443; port 0 is any that is free".into(),
+            "missing --listen; accepted: HOST:PORT such as 127.0.0.1:8443; port 0: any free port".into(),
         ));
     }
     let mut config: Config =
@@ -117,7 +117,7 @@ fn serve(mut given: Given) -> Result<(String, u8), (u8, String)> {
 
 fn address(option: &str, text: &str) -> Result<SocketAddr, String> {
     let found = text.to_socket_addrs().ok().and_then(|mut found| found.next());
-    found.ok_or_else(|| format!("--{option} is '{text}'; accepted: HOST:PORT, as 127.0.0.1:8443"))
+    found.ok_or_else(|| format!("--{option} is '{text}'; accepted: HOST:PORT such as 127.0.0.1:8443"))
 }
 
 fn write_roots(path: &str, roots: &[Vec<u8>]) -> Result<(), String> {

@@ -113,7 +113,7 @@ pub fn eap_peer<'py>(
     let settings = common.settings();
     if identity.len() > MAX_IDENTITY_BYTES || identity.chars().any(char::is_control) {
         return Err(InvalidOption::new_err(format!(
-            "the identity {:?} is no name; accepted: up to {MAX_IDENTITY_BYTES} bytes, no control characters",
+            "the identity {:?} is not a name; accepted: up to {MAX_IDENTITY_BYTES} bytes, no control characters",
             identity.chars().take(60).collect::<String>()
         )));
     }

@@ -28,7 +28,7 @@ pub fn address(text: &str, port: u16) -> PyResult<SocketAddr> {
     text.parse().map_err(|_| {
         let text: String = text.chars().take(60).collect();
         InvalidOption::new_err(format!(
-            "{text}: no address; accepted: ADDRESS:PORT in numbers, as 127.0.0.1:{port} or [::1]:{port}"
+            "{text}: not an address; accepted: ADDRESS:PORT in numbers such as 127.0.0.1:{port} or [::1]:{port}"
         ))
     })
 }

@@ -25,7 +25,7 @@ fn wrong(error: &dyn Display) -> PyErr {
 
 /// Neither progress nor a signal has raised anything, and there is no outcome.
 pub fn broken_off() -> PyErr {
-    PyValueError::new_err("the simulation was broken off")
+    PyValueError::new_err("the simulation was interrupted")
 }
 
 fn read(spec: &str) -> PyResult<Scenario> {

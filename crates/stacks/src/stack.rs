@@ -77,10 +77,10 @@ pub enum SetupError {
     #[error("every ticket of the session has been used")]
     SpentSession,
     #[error(
-        "the stack {stack} draws its own randomness, which no seed reaches; accepted: no seed, or another stack"
+        "the stack {stack} uses its own random numbers, not a seed; accepted: no seed, or another stack"
     )]
     Unseedable { stack: String },
-    #[error("{stack} takes no certificates of this form in {suite}")]
+    #[error("{stack} does not accept certificates of this form in {suite}")]
     CertificateForm { stack: &'static str, suite: String },
 }
 

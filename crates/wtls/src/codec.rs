@@ -8,11 +8,11 @@
 pub enum DecodeError {
     #[error("{field} needs {needed} bytes, {left} are left")]
     Truncated { field: &'static str, needed: usize, left: usize },
-    #[error("{extra} bytes are left over behind {structure}")]
+    #[error("{extra} bytes are left after {structure}")]
     Trailing { structure: &'static str, extra: usize },
     #[error("{field} has the unassigned value {value}")]
     Unassigned { field: &'static str, value: u32 },
-    #[error("{field} has length {length}, allowed is {min} to {max}")]
+    #[error("{field} has length {length}; accepted: {min} to {max}")]
     Length { field: &'static str, length: usize, min: usize, max: usize },
 }
 

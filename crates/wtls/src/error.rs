@@ -19,11 +19,11 @@ pub enum Error {
     UnexpectedMessage { expected: &'static str, received: Message },
     #[error("the flight ends where {expected} should follow")]
     Incomplete { expected: &'static str },
-    #[error("the peer speaks version {version}, ours is 1")]
+    #[error("the peer uses version {version}; accepted: 1")]
     Version { version: u8 },
     #[error("no cipher suite is common to both sides")]
     NoCommonCipherSuite,
-    #[error("the client does not offer to go without compression")]
+    #[error("the client does not offer uncompressed records")]
     NoCommonCompression,
     #[error("none of the offered key exchanges can be served")]
     NoCommonKeyExchange,

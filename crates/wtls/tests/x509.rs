@@ -428,7 +428,7 @@ fn limited_names_are_refused_and_nothing_stands_there_twice() {
     }
     let more = Some(extension("2.5.29.19", false, &[0x30, 0x00]));
     let error = read(&Wish { more, ..Wish::new("CA", &key, ("root", &key)) }.make()).unwrap_err();
-    assert!(error.to_string().ends_with("the extension 2.5.29.19 stands there twice"), "{error}");
+    assert!(error.to_string().ends_with("the extension 2.5.29.19 occurs twice"), "{error}");
 }
 
 #[test]

@@ -300,7 +300,9 @@ def _fail_unforeseen(error: Exception) -> int:
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
         return _fail(f'"{error.object[:60]}" is not text; accepted: UTF-8', STATUS_WRONG_INPUT, error)
     if isinstance(error, ValueError) and str(error) == "embedded null byte":
-        return _fail("a name with a NUL byte in it; accepted: names without", STATUS_WRONG_INPUT, error)
+        return _fail(
+            "a name contains a NUL byte; accepted: names without NUL bytes", STATUS_WRONG_INPUT, error
+        )
     return _fail(
         f"internal error: {type(error).__name__}: {error} "
         f"(a defect of this program; set {TRACEBACK_VARIABLE}=1 to see where)",

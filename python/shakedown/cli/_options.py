@@ -180,12 +180,12 @@ def _cluster(processes: int | None, scheduler: str | None, credentials: Credenti
     from shakedown.experiments.cluster import Credentials, connected, local
 
     if processes is not None and scheduler is not None:
-        raise InputError("--processes and --scheduler at once; accepted: one of the two")
+        raise InputError("--processes and --scheduler are both given; accepted: one of them")
     if scheduler is not None:
         return connected(scheduler, credentials)
     if credentials != Credentials():
         raise InputError(
-            "credentials for a scheduler, and no --scheduler; accepted: --scheduler tls://HOST:PORT"
+            "credentials for a scheduler are given without --scheduler; accepted: --scheduler tls://HOST:PORT"
         )
     return nullcontext() if processes is None else local(processes)
 

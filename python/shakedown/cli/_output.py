@@ -72,11 +72,11 @@ def rows_options(
             names = tuple(filter(None, (name.strip() for name in (shown or "").split(","))))
             if shown is not None and not names:
                 raise click.UsageError(
-                    '--columns names no column; accepted: names of columns, as "suite,bytes"'
+                    '--columns names no column; accepted: names of columns such as "suite,bytes"'
                 )
             selection = Selection(wide, names, sort or "", as_csv)
             if as_csv and given.get("as_json"):
-                raise click.UsageError("--csv with --json; accepted: one of the two")
+                raise click.UsageError("--csv and --json are both given; accepted: one of them")
             if names or sort:
                 selection = selection.checked(known({**given, "selection": selection}))
             return command(selection=selection, **given)

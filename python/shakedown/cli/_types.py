@@ -90,7 +90,7 @@ class Whole(click.IntRange):
             least, most = (None if one is None else f"{int(one):,}" for one in (self.min, self.max))
             accepted = f"{least or 'up'} to {most}"
             if most is None:
-                accepted = "digits alone, as 12" if least is None else f"{least} or more"
+                accepted = "digits only, such as 12" if least is None else f"{least} or more"
             wrong = "out of range" if text.strip().lstrip("+-").isdecimal() else "not a whole number"
             self.fail(f'"{text[:40]}" is {wrong}; accepted: {accepted}', param, ctx)
 

@@ -115,7 +115,7 @@ def run(
     arguments = words[1:] if words[0] == "--" else words
     if words[0] != "--" and words[0].startswith("-"):
         raise InputError(
-            f'"{words[0][:40]}" stands after the bearer; accepted: options before BEARER, then -- COMMAND'
+            f'"{words[0][:40]}" comes after the bearer; accepted: options before BEARER, then -- COMMAND'
         )
     status, report = run_behind(
         load_bearer(name),
@@ -252,10 +252,10 @@ def _measure(target: str, name: str, out: Path | None, force: bool, seconds: flo
     if as_json:
         print_json([found])
         return
-    echo(f"round trip: {time(found.round_trip_s.p50)}, 95 %: {time(found.round_trip_s.p95)}")
+    echo(f"round trip: median {time(found.round_trip_s.p50)}, p95 {time(found.round_trip_s.p95)}")
     echo(f"up: {_rate(found.up_bits_per_s)}, down: {_rate(found.down_bits_per_s)}")
     lost = [_percent(loss) if loss is not None else "unknown" for loss in (found.loss_up, found.loss_down)]
-    echo(f"lost: {lost[0]} up, {lost[1]} down")
+    echo(f"loss: {lost[0]} up, {lost[1]} down")
     echo(f"profile: {found.profile}")
 
 

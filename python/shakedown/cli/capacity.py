@@ -98,9 +98,9 @@ def command(
     from shakedown.prediction.library import open_library
 
     if calibrate is None and authorized_target is not None:
-        raise InputError("--authorized-target goes with --calibrate, which is missing")
+        raise InputError("--authorized-target requires --calibrate")
     if calibrate is not None and simulated:
-        raise InputError("--calibrate with --simulated; accepted: one of the two")
+        raise InputError("--calibrate and --simulated are both given; accepted: one of them")
     for name, given in (
         ("--seed", seed is not None),
         ("--records", records is not None),
@@ -112,7 +112,7 @@ def command(
     library = open_library(traces, note, server_software=server_software)
     if simulated:
         if rate is not None:
-            raise InputError("--rate with --simulated; accepted: one of the two")
+            raise InputError("--rate and --simulated are both given; accepted: one of them")
         from shakedown.profiles import places
         from shakedown.simulation.deployment import Site
 

@@ -62,7 +62,7 @@ def command(
     if len(budget) != 1:
         raise click.UsageError(f"{len(budget)} files; accepted: one budget")
     if as_markdown and (selection.csv or as_json):
-        raise click.UsageError("--markdown with --csv or --json; accepted: one of them")
+        raise click.UsageError("--markdown is given with --csv or --json; accepted: one of them")
     if junit is not None:
         check_free(junit, force)
     if summary is not None and not summary.parent.is_dir():

@@ -35,12 +35,12 @@ FOLDER = click.Path(path_type=Path)
     "--pair",
     nargs=2,
     metavar='"SUITE …" "SUITE …"',
-    help="Measure two conditions in turn: arguments of measure, after NAME=VALUE for the environment.",
+    help="Measure two conditions alternately: arguments of measure, after NAME=VALUE for the environment.",
 )
 @click.option(
     "--program",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="--pair: another build, which runs the second.",
+    help="With --pair: another build, which runs the second condition.",
 )
 @click.option(
     "--blocks",
@@ -48,7 +48,7 @@ FOLDER = click.Path(path_type=Path)
     type=Whole(4, 1000),
     default=24,
     show_default=True,
-    help="--pair: blocks; in each, one process per condition measures ten times in turn.",
+    help="With --pair: number of blocks. In a block one process per condition measures ten times.",
 )
 @click.option(
     "--margin",
@@ -58,7 +58,7 @@ FOLDER = click.Path(path_type=Path)
 @click.option(
     "--floor",
     type=Share(),
-    help="By how much two runs of one build are known to differ: widens each interval.  [default: 0%]",
+    help="Known difference between two runs of one build; widens each interval.  [default: 0%]",
 )
 @click.option("--across", is_flag=True, help="Compare times although machines, clocks or versions differ.")
 @click.option(
@@ -66,10 +66,12 @@ FOLDER = click.Path(path_type=Path)
     "fail_if",
     multiple=True,
     metavar="GATE",
-    help="Exit with 1 where a figure is shown to be more: 'server > 2%', 'bytes > 0%', "
+    help="Exit with status 1 if a figure has increased by more: 'server > 2%', 'bytes > 0%', "
     "'server.instructions > 0.2%'; may be repeated.",
 )
-@click.option("--all", "every", is_flag=True, help="All figures; else whole handshakes, and what differs.")
+@click.option(
+    "--all", "every", is_flag=True, help="Print all figures.  [default: totals, and figures that differ]"
+)
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
 @json_option
 @rows_options("comparison.COMPARED")
@@ -87,7 +89,7 @@ def command(
     as_json: bool,
     selection: Selection,
 ) -> None:
-    """Compare two results folders, or two conditions measured in turn, figure by figure.
+    """Compare two results folders, or two conditions measured alternately, figure by figure.
 
     Each figure of each handshake is different, equivalent, undecided or not comparable. A folder may hold
     several results folders, the runs of one experiment: ten of each show how much runs differ. Times of
@@ -101,9 +103,9 @@ def command(
     if (len(folders) == 2) == (pair is not None) or len(folders) not in (0, 2):
         raise click.UsageError("compare takes two results folders, or --pair and two conditions")
     if as_markdown and (selection.csv or as_json):
-        raise click.UsageError("--markdown with --csv or --json; accepted: one of them")
+        raise click.UsageError("--markdown is given with --csv or --json; accepted: one of them")
     if program is not None and pair is None:
-        raise click.UsageError("--program goes with --pair, whose second condition it runs")
+        raise click.UsageError("--program requires --pair")
     gates = [gate(text) for text in fail_if]
     if pair is None:
         found = functions.compare(*folders, across=across, margin=margin, floor=floor)

@@ -72,7 +72,7 @@ def command(ctx: click.Context, as_json: bool, selection: Selection) -> None:
         try:
             profiles.append(load_device(name))
         except InputError as error:
-            note(f"left out: {error}")
+            note(f"skipped: {error}")
     _list(profiles, selection, as_json=as_json)
 
 
@@ -282,6 +282,6 @@ def import_(
         **given,
     )
     for line in saved.left_out:
-        note(f"left out: {line}")
+        note(f"not imported: {line}")
     overhead = ", the stack's own work" if saved.overhead else ""
     echo(f"{saved.path}: {saved.primitives} primitives{overhead}")

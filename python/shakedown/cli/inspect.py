@@ -140,7 +140,7 @@ def _only(
 
 def _unread(problem: str | None) -> str:
     """What a complaint of too little must add where the capture was not read to its end."""
-    return f"; not all of the capture was read: {problem}" if problem else ""
+    return f"; the capture was not read completely: {problem}" if problem else ""
 
 
 def _print_json(connections: Iterator[Inspected]) -> None:
@@ -243,12 +243,12 @@ class Traces:
         if kind is not None:
             return
         if not self._written:
-            reasons = "; ".join(self._refused[:3]) or "there is none"
-            line = f"{self._capture}: no connection of it makes a trace: {reasons}"
+            reasons = "; ".join(self._refused[:3]) or "it has none"
+            line = f"{self._capture}: no trace can be made from its connections: {reasons}"
             raise InputError(line + _unread(self._problem))
         self._file.write("\n]\n")
         self._file.commit()
         for reason in self._refused:
-            note(f"left out: {reason}")
+            note(f"no trace: {reason}")
         if self._rejected_count > len(self._refused):
-            note(f"left out: {self._rejected_count - len(self._refused):,} more")
+            note(f"no trace: {self._rejected_count - len(self._refused):,} more connections")

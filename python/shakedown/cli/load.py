@@ -83,14 +83,14 @@ def command(
 
 
 def _warn(run: LoadRun, trace_count: int | None) -> None:
-    for what, figures in (("generator", run), ("generator of the background", run.background)):
+    for what, figures in (("generator", run), ("background generator", run.background)):
         if figures is not None and figures.saturated:
             note(
                 f"warning: the {what} was the bottleneck ({', '.join(figures.saturated_by)}): "
-                "figures are its own as much as the server's"
+                "its limits affect the figures"
             )
     if trace_count and run.time_spent is None:
-        note("warning: no sampled handshake came to its end without the clients' thread losing its processor")
+        note("warning: all sampled handshakes were discarded, because the clients' thread was preempted")
 
 
 @contextmanager
@@ -105,14 +105,14 @@ def _generators(cluster: Where) -> Iterator[Generators | None]:
 def failures(run: LoadRun) -> list[str]:
     """Why a run that came to its end is a failure nevertheless."""
     found = [
-        f"required {one.text}, got {_got(one.text, one.value)}" for one in run.requirements if not one.met
+        f"not met: {one.text}: got {_got(one.text, one.value)}" for one in run.requirements if not one.met
     ]
     if not run.completed:
-        found.append(f"no handshake of {run.planned} was completed")
+        found.append(f"none of {run.planned} handshakes was completed")
     resumed, required = run.resumed, any(one.text.startswith("resumed.") for one in run.requirements)
     if resumed.confirmed < resumed.asked and not required:
         found.append(
-            f"the server resumed {resumed.confirmed} of {resumed.asked} connections that asked"
+            f"the server resumed {resumed.confirmed} of the {resumed.asked} connections that should resume"
             + (f"; {resumed.without_session} had no session to offer" if resumed.without_session else "")
             + _tickets_instead(run)
         )
@@ -128,7 +128,7 @@ def _tickets_instead(run: LoadRun) -> str:
         return ""
     parts = [part for part in parts if part != "resumed"]
     parts.insert(parts.index(authentication) + 1, "ticket")
-    return f"; for a server that resumes by tickets alone name the suite {'/'.join(parts)}"
+    return f"; if the server resumes only by ticket, name the suite {'/'.join(parts)}"
 
 
 def _got(text: str, value: float | None) -> str:

@@ -122,27 +122,25 @@ def command(
     from shakedown.schema.options import options_of
 
     if keylog and not pcap:
-        raise click.UsageError("--keylog goes with --pcap, which it decrypts")
+        raise click.UsageError("--keylog requires --pcap")
     if link != "open" and not sizes_kib:
-        raise click.UsageError("--link goes with --transfer, under which it lies")
+        raise click.UsageError("--link requires --transfer")
     if pcap is not None:
         check_free(pcap, force)
     if keylog is not None:
         check_free(keylog, accepted=in_memory.NEW_KEY_LOG)
     names = [native.canonical(suite) for suite in suites]
     if any(options[name] for name in WTLS_ONLY) and not all(name.startswith("wtls/") for name in names):
-        raise click.UsageError("--certificate-form and --private-curves are for suites of wtls alone")
+        raise click.UsageError("--certificate-form and --private-curves accept only wtls suites")
     given = options_of(MeasureOptions, options)
     check_distinct([pcap, keylog], given.files())
     alone = given.unpaired()
     if alone is not None:
-        raise click.UsageError(f"--{alone[0]} goes with --{alone[1]}".replace("_", "-"))
+        raise click.UsageError(f"--{alone[0]} requires --{alone[1]}".replace("_", "-"))
     if given.carrier != "eap" and given.fragment is not None:
-        raise click.UsageError("--fragment goes with --carrier eap, whose packets it bounds")
+        raise click.UsageError("--fragment requires --carrier eap")
     if given.carrier == "eap" and (sizes_kib or pcap is not None):
-        raise click.UsageError(
-            "--carrier eap carries a handshake alone; it goes without --transfer and --pcap"
-        )
+        raise click.UsageError("--carrier eap is given with --transfer or --pcap; accepted: one of them")
     # One verification time for all that follows.
     chosen = given.checked()
     if chosen.user_supplied:

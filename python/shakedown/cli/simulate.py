@@ -119,7 +119,7 @@ def command(
         ("--server-stack", server_stack),
     ):
         if chosen is not None and not endpoints:
-            raise InputError(f"{name} goes with --endpoints, which is missing")
+            raise InputError(f"{name} requires --endpoints")
     fleet = options_of(Fleet, given)
     library = open_library(traces, note, server_software=server_software)
     sites = [
@@ -127,11 +127,9 @@ def command(
         for place in places([device], [server_device], [bearer])
     ]
     if endpoints and mix is not None:
-        raise InputError("--mix goes with replayed handshakes; accepted with --endpoints: suites")
+        raise InputError("--mix and --endpoints are both given; accepted with --endpoints: suites")
     if endpoints and not isinstance(cluster, nullcontext):
-        raise InputError(
-            "--endpoints with --processes or --scheduler; accepted with these: replayed handshakes"
-        )
+        raise InputError("--endpoints is given with --processes or --scheduler; accepted: one of them")
     engines = Stacks(client_stack or stack, server_stack or stack) if endpoints else None
     with pool_of(cluster) as pool:
         if mix is not None:

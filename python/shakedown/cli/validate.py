@@ -88,11 +88,11 @@ def command(
             if given is not None:
                 raise InputError(f"{name} goes with --live, which is missing")
         if endpoints:
-            raise InputError("--endpoints goes with --live, which is missing")
+            raise InputError("--endpoints requires --live")
         if as_json:
-            raise InputError("--json goes with --live, which is missing")
+            raise InputError("--json requires --live")
         if selection != Selection():
-            raise InputError("options of rows go with --live, which is missing")
+            raise InputError("--csv, --sort, --columns and --wide require --live")
     found = load_experiment(experiment)
     if live:
         wanted_s = parse_duration_s(DEFAULT_LIVE_TIME) if time_s is None else time_s

@@ -163,7 +163,7 @@ def _predicted(budget: Budget) -> Iterator[tuple[str, float | str]]:
     }
     if budget.ready_s is not None or budget.energy_j is not None:
         one = convert(predict_rows(budget.suite, **where)[0], Prediction)
-        yield "ready_s", "no handshake gets through" if one.ready_s is None else one.ready_s.mean
+        yield "ready_s", "no handshake completes" if one.ready_s is None else one.ready_s.mean
         yield "energy_j", _estimate(one.energy_j)
     if budget.capacity_per_s is not None:
         assert budget.within_s is not None

@@ -61,7 +61,8 @@ def compare_folders(before: Runs, after: Runs, *, rules: Rules, across: bool = F
             )
     if not set(first) & set(second):
         raise InputError(
-            f"no handshake is in both: {before.label} has {_named(first)}, {after.label} {_named(second)}; "
+            f"the folders have no handshake in common: {before.label} has {_named(first)}, "
+            f"{after.label} {_named(second)}; "
             "accepted: results of the same suites and stacks (--pair measures two different ones)"
         )
     reason = None if across else differing([*before.results, *after.results])

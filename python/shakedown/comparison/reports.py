@@ -12,7 +12,7 @@ from shakedown.schema.budget import CheckedLimit
 def markdown(checked: Sequence[CheckedLimit]) -> str:
     """A job's summary."""
     failed = sum(one.fails for one in checked)
-    head = f"**{failed} of {len(checked)} limits not kept**" if failed else f"**{len(checked)} limits kept**"
+    head = f"**{failed} of {len(checked)} limits exceeded**" if failed else f"**{len(checked)} limits met**"
     rows = [{**checked_row(one), "strong": one.fails} for one in checked]
     keys = ("suite", "quantity", "limit", "found", "change", "verdict")
     notes = [f"- {escaped(one)}" for one in check_notes(rows)]

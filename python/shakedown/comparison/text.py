@@ -47,7 +47,7 @@ def method(comparison: Comparison) -> str:
     rules = comparison.method
     floor = f"; widened by ±{rules.floor:.1%} (--floor)" if rules.floor else ""
     return (
-        f"intervals: {1 - rules.alpha:.0%} for all times together{floor}; different: without zero; "
+        f"intervals: {1 - rules.alpha:.0%} simultaneous for all times{floor}; different: excludes zero; "
         f"equivalent: within ±{rules.margin:.1%}"
     )
 

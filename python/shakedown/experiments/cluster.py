@@ -270,7 +270,7 @@ def _lost() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def kept(client: Client, how: str = "; what was finished by then is kept") -> Iterator[None]:
+def kept(client: Client, how: str = "; completed work is kept") -> Iterator[None]:
     """Raises `ShakedownError` where the scheduler is lost meanwhile."""
     try:
         yield
@@ -324,7 +324,7 @@ def result_of(future: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN4
         return future.result(timeout=timeout_s)
     except KilledWorker as error:
         raise ShakedownError(
-            f"a job was given up: each worker that tried it was lost ({error.last_worker})"
+            f"a job failed: every worker that ran it was lost ({error.last_worker})"
         ) from None
 
 
@@ -450,7 +450,7 @@ def _check_speaks(scheduler: str, security: Security | None) -> None:
                     return
             silent = "it ended the connection"
     except TimeoutError:
-        silent = f"it did not answer within {CONNECT_S:g} s"
+        silent = f"it did not respond within {CONNECT_S:g} s"
     except OSError as error:
         # Refused, unknown or untrusted: Dask's own attempt reports the reason.
         _LOG.debug("scheduler %s: %s", scheduler, error)
@@ -491,7 +491,7 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
         # A type: of the TLS context that an address of "tls://" asks for. Others: of bytes that Dask cannot
         # unpack.
         if not isinstance(error, (OSError, ValueError, TypeError)):
-            reason = "it answered, but not as a Dask scheduler"
+            reason = "its response is not that of a Dask scheduler"
         if reason[1:2].islower():
             reason = reason[:1].lower() + reason[1:]
         raise InputError(

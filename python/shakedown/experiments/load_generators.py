@@ -60,7 +60,7 @@ class Generators:
         in time, are omitted. Raises `KeyboardInterrupt` if no job has a result, and at the next Ctrl-C.
         """
         ours, run = fingerprint(()), uuid4().hex
-        with kept(self.client, ", and the load's figures with it"), noted(most=1) as signals:
+        with kept(self.client, "; the load has no figures"), noted(most=1) as signals:
             futures: list[Any] = [
                 self.client.submit(
                     do_job,
@@ -104,7 +104,7 @@ class Generators:
                     result_of(future)
             lost = self._lost()
             if lost:
-                raise ShakedownError(f"worker {min(lost)} was lost, and its share of the load with it")
+                raise ShakedownError(f"worker {min(lost)} was lost, so the load was incomplete")
             time.sleep(LOOK_EVERY_S)
 
     def _lost(self) -> set[str]:

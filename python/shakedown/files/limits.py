@@ -58,7 +58,7 @@ def read_lines(path: Path, max_bytes: int, what: str = "file") -> Iterator[bytes
                 left -= len(block)
                 if left < 0:
                     raise InputError(
-                        f"{path}: longer than {max_bytes // MIB} MiB; accepted: a {what} of at most that"
+                        f"{path}: longer than {max_bytes // MIB} MiB; accepted: a {what} up to this size"
                     )
                 end = block.rfind(b"\n") + 1
                 if end:

@@ -29,11 +29,11 @@ def alternatives(text: str) -> list[str]:
         if depth == 0:
             break
     else:
-        raise InputError(f'"{text[:60]}": a set without its end; accepted: {{one,other}}')
+        raise InputError(f'"{text[:60]}": a set in braces is not closed; accepted: {{one,other}}')
     ends = alternatives(rest[start:])
     found = [before + inner + end for part in parts for inner in alternatives(part) for end in ends]
     if len(found) > MAX_NAMES:
-        raise InputError(f'"{text[:60]}" stands for {len(found):,} names; accepted: {MAX_NAMES:,}')
+        raise InputError(f'"{text[:60]}" matches {len(found):,} names; accepted: at most {MAX_NAMES:,}')
     return found
 
 

@@ -100,7 +100,9 @@ def calibrate(
         time.sleep(PAUSE_S if processes else 0.0)
         first = usage(processes)
         if processes and first.since(begun).ran_s > MAX_OTHERS * PAUSE_S:
-            warnings.append("the server works for others, too: that is counted as work for these connections")
+            warnings.append(
+                "the server also works for other clients; this work is counted for these connections"
+            )
         timed: list[Timed[float]] = []
         handshakes = sleeps = 0
         clients_s, begun_s, busy_before_s = 0.0, time.monotonic(), busy_s()
@@ -148,18 +150,18 @@ def calibrate(
     beside = bool(processes) and (others > MAX_BUSY or watch.steal > MAX_STEAL)
     if others > MAX_BUSY:
         warnings.append(
-            f"other programs took {others:.0%} of this machine's processors: without them a connection "
-            "takes less"
+            f"other programs used {others:.0%} of this machine's processors; on an idle machine a connection "
+            "costs less"
         )
     if all_of_it.whole_s > MAX_ENDED * all_of_it.ran_s + TICKS_S * len(timed):
         raise ShakedownError(
-            f"{target}: threads or processes of the server end with their connections, and their work with "
-            "them; accepted: a server that keeps its threads"
+            f"{target}: threads or processes of the server end with their connections, so their CPU time is "
+            "unknown; accepted: a server that keeps its threads"
         )
     if processes and sleeps > MAX_SLEEPS * handshakes:
         warnings.append(
-            f"the server slept {sleeps / handshakes:.1f} times a connection, as its clients kept it waiting: "
-            "fully loaded it takes less"
+            f"the server was idle {sleeps / handshakes:.1f} times per connection; "
+            "under full load a connection costs less"
         )
     times_s = at_full_speed(timed, speed, rounds)
     if not processes:
@@ -249,11 +251,11 @@ def _check_saturated(more: LoadRun, each_s: float) -> None:
     clients_load = more.generator_cpu_s / more.elapsed_s
     if growth > MAX_GROWTH or clients_load > MAX_CLIENT_LOAD:
         why = (
-            f"its clients take {clients_load:.0%} of a processor here"
+            f"its clients use {clients_load:.0%} of a processor here"
             if clients_load > MAX_CLIENT_LOAD
-            else f"twice as many clients make it {growth:.2f} times as fast"
+            else f"with twice as many clients the rate is {growth:.2f} times as high"
         )
         raise ShakedownError(
-            f"the rate of {more.target} is not that of a busy server ({why}); accepted: calibrating on the "
-            "server's machine, where its CPU time is seen, or from a faster client nearer to it"
+            f"{more.target} is not fully loaded ({why}); accepted: a calibration on the server's "
+            "machine, which measures its CPU time, or from a faster client closer to it"
         )

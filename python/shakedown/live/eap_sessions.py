@@ -28,7 +28,7 @@ class EapSessions(StateFile):
     APPLICATION = 0x53684570  # ShEp
     LAYOUT = 1
     WHAT = "the sessions of an EAP-TLS server"
-    WITHOUT_IT = "peers then authenticate in full once"
+    WITHOUT_IT = "peers then perform one full authentication"
     TABLES = (
         "CREATE TABLE session (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, bound BLOB NOT NULL,"
         " secret BLOB NOT NULL, made_s INTEGER NOT NULL)",

@@ -26,7 +26,7 @@ def one_way_ms(figures: PathFigures) -> list[tuple[float, float]]:
 
 def profile_text(figures: PathFigures, *, name: str, target: str, date: str) -> str:
     measured = (
-        f"bearer measure {target}, {date}: {len(figures.round_trips_s)} of {figures.pings} pings came back, "
+        f"bearer measure {target}, {date}: {len(figures.round_trips_s)} of {figures.pings} pings answered, "
         "rates by the spacing of packets of 1228 bytes"
     )
     points = ", ".join(f"[{share:g}, {ms:g}]" for share, ms in one_way_ms(figures))
@@ -50,13 +50,13 @@ def profile_text(figures: PathFigures, *, name: str, target: str, date: str) -> 
     lines += ["", "[source]"]
     lines += [f"{aspect} = {quoted(measured)}" for aspect in ("rate", "delay", "loss")]
     lines += [
-        'mtu = "what the kernel knows of the path"',
+        'mtu = "known to the kernel"',
         "",
         "[assumed]",
-        'delay = "half of the round trip, and of its spread, each way: one clock measures only their sum"',
+        'delay = "half of the round-trip time in each direction: one clock measures only the sum"',
         'queue = "not measured"',
-        'setup = "the path was up"',
-        'duplex = "taken as full duplex: both ways were not loaded at once"',
+        'setup = "not measured: the path was already connected"',
+        'duplex = "full duplex; the directions were loaded separately"',
         "",
     ]
     return "\n".join(lines)

@@ -19,7 +19,7 @@ class SgsnState(StateFile):
     APPLICATION = 0x5368416B  # ShAk
     LAYOUT = 2
     WHAT = "an SGSN's state"
-    WITHOUT_IT = "mobiles then attach in full once"
+    WITHOUT_IT = "each mobile then attaches once with a full handshake"
     TABLES = (
         "CREATE TABLE session (id BLOB PRIMARY KEY, secret BLOB NOT NULL, imsi TEXT NOT NULL, home TEXT NOT "
         "NULL, resumptions INTEGER NOT NULL, last_ns INTEGER NOT NULL, basis BLOB NOT NULL) WITHOUT ROWID",

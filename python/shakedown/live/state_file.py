@@ -106,7 +106,7 @@ class StateFile:
         elif (found := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise ValueError(f"is damaged ({found.splitlines()[-1]}); accepted: {self.WHAT}, or a new file")
         elif columns(database) != self._own_columns():
-            raise ValueError(f"has other tables than it should; accepted: {self.WHAT}, or a new file")
+            raise ValueError(f"has unexpected tables; accepted: {self.WHAT}, or a new file")
         database.execute("COMMIT")
         # Some of them change the file.
         for pragma in self.PRAGMAS:

@@ -18,6 +18,6 @@ def extension() -> ModuleType:
         if error.name not in (None, "shakedown", "shakedown._core"):
             raise
         raise ShakedownError(
-            f'the native core cannot be loaded ({error}); "make build" or "pip install ." makes it'
+            f'the native core cannot be loaded ({error}); "make build" or "pip install ." builds it'
         ) from error
     return _core

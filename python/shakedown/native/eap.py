@@ -26,7 +26,7 @@ def peer(
     Raises `InputError`.
     """
     if options.rate_per_s is not None and options.rate_per_s <= 0:
-        raise InputError("a rate of 0 starts nothing; accepted: a rate above 0, as 300/s")
+        raise InputError("a rate of 0 starts nothing; accepted: a rate above 0 such as 300/s")
     core = extension()
     side = {name: getattr(options, name) for name in ("chain", "key", "ca", "password", "fragment")}
     with complaints(suite):

@@ -39,8 +39,8 @@ def parse_address(text: str) -> str:
     port = int(port_text) if port_text.isascii() and port_text.isdigit() and len(port_text) < 6 else -1
     if not 0 <= port <= MAX_PORT or (colon and not host) or (":" in host and not bracketed):
         raise InputError(
-            f'"{text[:80]}" is not an address; accepted: HOST:PORT as 127.0.0.1:4433 or [::1]:4433, or a '
-            "PORT of this machine alone; port 0 is any that is free"
+            f'"{text[:80]}" is not an address; accepted: HOST:PORT such as 127.0.0.1:4433 or [::1]:4433, or '
+            "a PORT of this machine; port 0: any free port"
         )
     try:
         found = socket.getaddrinfo(host or "127.0.0.1", port, type=socket.SOCK_STREAM)

@@ -19,6 +19,7 @@ from shakedown.native.suite_names import listed
 from shakedown.prediction.bounds import bounds, least, most
 from shakedown.prediction.figures import weakest
 from shakedown.prediction.inputs import Costs, ServerModel
+from shakedown.prediction.library import announce
 from shakedown.prediction.predict import Row, check_model, each, loaded_times, wait_range
 from shakedown.prediction.prices import Price, known_basis
 from shakedown.prediction.scenario import Scenario, scenario
@@ -68,6 +69,7 @@ def capacity_rows(
     check_model("default", workers)
     library = costs.library(server)
     names = listed(suites)
+    announce(library, names)
     calibrated = _by_suite(convert(builtins(calibrations), tuple[Calibration, ...], "calibrations"))
 
     def rows_at(device: str, server_device: str, bearer: str) -> list[Row]:

@@ -164,5 +164,5 @@ def _loaded_us(
         if min(took_us["server_us"], took_us["client_us"]) > 0.0:
             return took_us
     raise ShakedownError(
-        f"other programs leave a load of {seconds:g} s no processor; measure when they have ended"
+        f"other programs used all processors during a load of {seconds:g} s; measure when they have ended"
     )

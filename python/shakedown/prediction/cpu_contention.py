@@ -152,7 +152,7 @@ class Watch:
         slowest = min(speeds, key=lambda one: one.share, default=None)
         if slowest is not None and slowest.share < MIN_SHARE:
             found.append(
-                f"the processor had its full speed in {slowest.share:.0%} of the time, for which the figures "
+                f"the processor ran at full speed for {slowest.share:.0%} of the time, for which the figures "
                 f"are; on average it takes {slowest.slower:.2f} times as long"
             )
         if self.lowest > 1.0:

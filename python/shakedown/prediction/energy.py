@@ -1,4 +1,4 @@
-"""The client's energy for one handshake: the handshake itself, and what waking the radio and its tail add.
+"""The client's energy for one handshake: for the handshake itself, for waking the radio and for its tail.
 
 Bytes are those on the link, headers and acknowledgements included. Parts that the profiles do not give are
 named; a sum that lacks one has no estimate.
@@ -187,7 +187,7 @@ def _radio(
         receive_j_per_byte=power.receive_j_per_byte,
     )
     if found is None:
-        unknown = "no handshake gets through there"
+        unknown = "no handshake completes there"
         why = bearer.assumed.get("energy", "its profile gives no power") if sent else unknown
         missing.append(f"sending and receiving over {bearer.name} ({why})")
         return None
@@ -217,7 +217,7 @@ def terms(bearer: Bearer, *, from_idle: bool) -> str:
     power = bearer.energy
     if from_idle:
         waking = f"from idle ({bearer.setup_s:.2g} s on average)"
-        first = waking if bearer.setup_s else f"from idle is as connected ({_why(bearer, 'setup')})"
+        first = waking if bearer.setup_s else f"idle makes no difference ({_why(bearer, 'setup')})"
     else:
         joules = "" if power.setup_j is None else f" and {power.setup_j:g} J"
         first = "connected before"

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
-from shakedown.errors import InputError, did_you_mean, os_reason
+from shakedown.errors import InputError, ShakedownError, did_you_mean, os_reason
 from shakedown.files.limits import MAX_TRACES_BYTES, MIB, parse_json, read_bytes
 from shakedown.files.write import write_durably
 from shakedown.prediction.trace import Trace, parse_trace
@@ -62,6 +63,7 @@ class TraceLibrary:
         self._entries: dict[str, Mapping[str, Any]] = {}
         self._several: Counter[str] = Counter()
         self._failed: dict[str, Exception] = {}
+        self._announced: set[str] = set()
 
     def __getitem__(self, suite: str) -> Trace:
         """Return the trace of a suite.
@@ -92,6 +94,22 @@ class TraceLibrary:
         """Whether the library's own file has the trace of a suite, by its canonical name."""
         return suite in self._index
 
+    def announce(self, suites: Iterable[str]) -> None:
+        """Emit one notice if several of these suites have to be recorded, in place of one for each."""
+        if self._canonical is None or self._record is None:
+            return
+        missing = set()
+        for suite in suites:
+            with suppress(ShakedownError):  # a name that names no suite is reported where it is looked up
+                name = self._canonical(suite)
+                path = self._own_path(name)
+                if not (name in self or (path is not None and path.exists())):
+                    missing.add(name)
+        if len(missing) > 1:
+            where = f"{self._path}: no traces" if self._given else "no recorded traces"
+            self._say(f"{where} of {len(missing):,} suites: recording each once")
+            self._announced |= missing
+
     @cached_property
     def _index(self) -> dict[str, tuple[int, int]]:
         try:
@@ -108,8 +126,8 @@ class TraceLibrary:
             raise InputError(f"{self._path}: {os_reason(error)}; accepted: a file of traces") from None
         if len(text) > MAX_TRACES_BYTES:
             raise InputError(
-                f"{self._path}: longer than {MAX_TRACES_BYTES // MIB} MiB; accepted: a file of traces of at "
-                "most that"
+                f"{self._path}: longer than {MAX_TRACES_BYTES // MIB} MiB; accepted: a file of traces up to "
+                "this size"
             )
         for entry in _read_whole(text, self._path):
             suite = str(entry["suite"])
@@ -124,7 +142,7 @@ class TraceLibrary:
         if suite in self._entries:
             if self._several.get(suite, 1) > 1:
                 self._say(
-                    f"{self._path}: holds {self._several[suite]} handshakes of {suite}; taken: the first "
+                    f"{self._path}: contains {self._several[suite]} handshakes of {suite}; the first is used "
                     f"({_bytes_of(self._entries[suite])})"
                 )
             return self._entries[suite]
@@ -136,7 +154,7 @@ class TraceLibrary:
         except OSError as error:
             raise InputError(f"{self._path}: {os_reason(error)}; accepted: a file of traces") from None
         if not isinstance(entry, dict) or entry.get("suite") != suite:
-            raise InputError(f"{self._path}: damaged: {suite} is not where its index says")
+            raise InputError(f"{self._path}: damaged: {suite} is not at the position in its index")
         return entry
 
     def _kept(self, suite: str) -> Mapping[str, Any] | None:
@@ -147,12 +165,12 @@ class TraceLibrary:
         try:
             entry = self._read_own(path)
         except InputError as error:
-            self._say(f"{error}; made again")
+            self._say(f"{error}; recorded again")
             return None
         if self._software and suite.startswith("tls1.3/") and not _has_tickets(entry):
             return None  # recorded by a version that left tickets out
         if self._given:
-            self._say(f"{self._path}: no trace of {suite}; taken from what was recorded before")
+            self._say(f"{self._path}: no trace of {suite}; using the one recorded earlier")
         return entry
 
     def _recorded(self, suite: str) -> Mapping[str, Any]:
@@ -161,8 +179,9 @@ class TraceLibrary:
             raise InputError(f'no trace of "{suite}" in {self._path}{hint}')
         if suite in self._failed:
             raise self._failed[suite]
-        where = f"{self._path}: no trace of {suite}" if self._given else f"no recorded trace of {suite}"
-        self._say(f"{where}: recording it once")
+        if suite not in self._announced:
+            where = f"{self._path}: no trace" if self._given else "no recorded trace"
+            self._say(f"{where} of {suite}: recording it once")
         try:
             entry = self._record(suite)
         except Exception as error:
@@ -174,7 +193,7 @@ class TraceLibrary:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_durably(path, json.dumps(entry).encode(), replace=True)
             except OSError as error:
-                self._say(f"the trace of {suite} cannot be kept: {path}: {os_reason(error)}")
+                self._say(f"the trace of {suite} cannot be saved: {path}: {os_reason(error)}")
         return entry
 
     def _own_path(self, suite: str) -> Path | None:
@@ -198,9 +217,17 @@ def opened(
     if traces is None or isinstance(traces, str | Path):
         return open_library(None if traces is None else Path(traces), server_software=server_software)
     if server_software is not None:
-        raise InputError("server_software goes with traces of a file, or the shipped ones")
+        raise InputError(
+            "server_software is given with a trace library; accepted: with a trace file or the shipped traces"
+        )
     # Only the names of suites are looked up in a library.
     return cast(TraceLibrary, traces)
+
+
+def announce(library: TraceLibrary | Mapping[str, Trace], suites: Iterable[str]) -> None:
+    """Emit one notice for all suites that have to be recorded; traces given by suite are never recorded."""
+    if isinstance(library, TraceLibrary):
+        library.announce(suites)
 
 
 def open_library(
@@ -267,7 +294,7 @@ def _read_index(line: bytes, path: Path) -> dict[str, tuple[int, int]]:
     found = _json(line, path, 1)
     index = found.get(INDEX_KEY) if isinstance(found, dict) else None
     if not isinstance(index, dict):
-        raise InputError(f"{path}: damaged: its index is no object")
+        raise InputError(f"{path}: damaged: its index is not an object")
     places: dict[str, tuple[int, int]] = {}
     for suite, place in index.items():
         if not (
@@ -275,7 +302,7 @@ def _read_index(line: bytes, path: Path) -> dict[str, tuple[int, int]]:
             and len(place) == 2
             and all(type(one) is int and 0 <= one <= MAX_TRACES_BYTES for one in place)
         ):
-            raise InputError(f"{path}: damaged: its index has no place for {suite}")
+            raise InputError(f"{path}: damaged: its index has no position for {suite}")
         places[suite] = (place[0], place[1])
     return places
 

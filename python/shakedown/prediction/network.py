@@ -85,7 +85,7 @@ def exchange(
     """Replays a handshake (of `prediction.spec`) over a bearer; ``changes`` replace keys of its spec.
 
     Raises:
-        InputError: for what cannot be replayed, or where no handshake gets through.
+        InputError: for what cannot be replayed, or where no handshake completes.
     """
     link = bearer_spec(bearer, from_idle=from_idle) | changes
     return replayed({"handshake": handshake, "bearer": link, "tcp": tcp_spec(bearer)}, bearer.name)
@@ -101,7 +101,7 @@ def replayed(spec: Mapping[str, Any], bearer: str) -> Exchange:
         stream = spec["handshake"]["transport"] == "stream"
         instead = "a suite over datagrams, a faster bearer" if stream else "a faster bearer"
         raise InputError(
-            f"bearer {bearer!r}: no handshake gets through, its packets are lost or later than the "
+            f"bearer {bearer!r}: no handshake completes, its packets are lost or later than the "
             f"transport's timers; accepted: {instead}, or less loss"
         )
     return found

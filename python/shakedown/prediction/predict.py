@@ -29,7 +29,7 @@ from shakedown.prediction.eap import Carried, carried, exchanged
 from shakedown.prediction.energy import Energy
 from shakedown.prediction.figures import weakest
 from shakedown.prediction.inputs import Costs, ServerModel
-from shakedown.prediction.library import TraceLibrary, resumed_of
+from shakedown.prediction.library import TraceLibrary, announce, resumed_of
 from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import MODELS, Scenario, scenario
 from shakedown.profiles.registry import Names, places
@@ -104,6 +104,7 @@ def predict_rows(
         ]
 
     names = listed(suites)
+    announce(library, names)
     return [row for place in places(device, server.device, bearer) for row in rows_at(*place)]
 
 
@@ -171,12 +172,10 @@ def _inside_eap_of(options: PredictionOptions) -> Carried | None:
     """The parameters of EAP; None for handshakes without EAP. Raises `InputError`."""
     if options.carrier == "bare":
         if options.fragment_bytes is not None or options.radius_hop_s is not None:
-            raise InputError(
-                "a fragment size or RADIUS hop says nothing of bare handshakes; accepted over eap"
-            )
+            raise InputError("a fragment size or RADIUS hop applies only to EAP; accepted: with carrier eap")
         return None
     if options.model != "default":
-        raise InputError(f"model {options.model} over eap; accepted: default, the others know no EAP")
+        raise InputError(f"model {options.model} does not support EAP; accepted: default")
     return carried(options.fragment_bytes, options.radius_hop_s)
 
 
@@ -427,4 +426,4 @@ def check_model(model: str, workers: int) -> None:
     if not 1 <= workers <= MAX_WORKERS:
         raise InputError(f"workers is {workers}; accepted: 1 or more, up to {MAX_WORKERS:,}")
     if workers > 1 and model != "default":
-        raise InputError(f"workers is {workers}; accepted with model {model}: 1, it has one server")
+        raise InputError(f"workers is {workers}; accepted with model {model}: 1")

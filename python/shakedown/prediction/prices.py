@@ -209,7 +209,7 @@ def on_device(
     if scale_from is None:
         raise InputError(
             f"device {device.name!r} has no primitives, only a description; "
-            "accepted: a device with primitives, or --scale-from DEVICE to scale another's by the clock"
+            "accepted: a device with primitives, or --scale-from DEVICE to scale another's by the clock rate"
         )
     if not scale_from.priced:
         raise InputError(f"device {scale_from.name!r} has no primitives to scale from")

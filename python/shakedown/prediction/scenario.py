@@ -293,15 +293,13 @@ def scenario(
     scale = None if scale_from is None else load_device(scale_from)
     if scale is not None and client.priced and server.priced:
         raise InputError(
-            f"{scale_from}'s figures replace none: {device} and {server_device} have primitives; "
-            "accepted with a device that has none"
+            f"{scale_from}'s figures are not needed: {device} and {server_device} have primitives; "
+            "accepted: with a device that has none"
         )
     library = traces or open_library()
     trace = library[suite]
     if trace.inside_eap and inside_eap is None:
-        raise InputError(
-            f"{suite}: was recorded inside EAP, and is estimated there alone; accepted with it: over eap"
-        )
+        raise InputError(f"{suite}: was recorded inside EAP; accepted: with carrier eap")
     if inside_eap is not None and not trace.inside_eap:
         trace = trace.served_by(load_software("none"))  # EAP servers issue tickets only if configured
     prices = [

@@ -121,7 +121,7 @@ def load_device(name: str) -> Device:
     if name == THIS_MACHINE and THIS_MACHINE not in _paths("devices"):
         raise InputError(
             f"device {THIS_MACHINE!r} has no profile yet at {this_machine_path()}; "
-            "'shakedown devices measure' makes it"
+            "'shakedown devices measure' creates it"
         )
     if "/" in name or name.endswith(".toml"):
         return _load("devices", "device", name, parse_device)

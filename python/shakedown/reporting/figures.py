@@ -20,8 +20,11 @@ LEGEND = {
     "≤": "≤ an upper bound: a part of the work has no figure",
 }
 
+_MINUTE_S = 60.0
 _TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _ENERGIES_J = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
+MIN_IN_UNIT = 0.01
+"""Below this part of a unit, a figure is not printed in it."""
 _POWERS_W = ((1.0, "W"), (1e-3, "mW"), (1e-6, "µW"))
 
 
@@ -60,10 +63,29 @@ def time(seconds: float | None, digits: int = 3) -> str:
         return "0"
     if abs(seconds) < 0.5e-9:
         return "< 1 ns"
+    size, unit = _time_unit(seconds, digits)
+    return (
+        f"{seconds / size:,.0f} {unit}" if size == _MINUTE_S else f"{number(seconds / size, digits)} {unit}"
+    )
+
+
+def time_range(low_s: float, high_s: float, digits: int = 3) -> str:
+    """`0.86 s – 1.3 s`: both ends in the unit of the longer."""
+    size, unit = _time_unit(high_s, digits)
+    low_digits = 2 if size == _MINUTE_S else digits
+    return _range(low_s / size, unit, time(low_s, digits), time(high_s, digits), low_digits)
+
+
+def _time_unit(seconds: float, digits: int) -> tuple[float, str]:
     if abs(seconds) >= 599.5:
-        return f"{seconds / 60:,.0f} min"
-    size, unit = next((one for one in _TIMES_S if abs(_rounded(seconds, digits)) >= one[0]), _TIMES_S[-1])
-    return f"{number(seconds / size, digits)} {unit}"
+        return _MINUTE_S, "min"
+    return next((one for one in _TIMES_S if abs(_rounded(seconds, digits)) >= one[0]), _TIMES_S[-1])
+
+
+def _range(low: float, unit: str, low_text: str, high_text: str, digits: int) -> str:
+    """Two ends; the low one, ``low`` in the unit of the high one, keeps its own unit if it is far below."""
+    is_near = low >= MIN_IN_UNIT and not low_text.endswith(f" {unit}")
+    return f"{f'{number(low, digits)} {unit}' if is_near else low_text} – {high_text}"
 
 
 def marked(text: str, basis: str | None) -> str:
@@ -73,13 +95,17 @@ def marked(text: str, basis: str | None) -> str:
 
 
 def bounded(
-    show: Callable[[float], str], estimate: float | None, lower: float | None, upper: float | None
+    show: Callable[[float], str],
+    estimate: float | None,
+    lower: float | None,
+    upper: float | None,
+    between: Callable[[float, float], str] | None = None,
 ) -> str:
-    """An estimate; without one what bounds the figure, or `unknown`."""
+    """An estimate; without one what bounds the figure, or `unknown`. ``between`` prints two bounds."""
     if estimate is not None:
         return show(estimate)
     if lower and upper is not None:
-        return f"{show(lower)} – {show(upper)}"
+        return between(lower, upper) if between else f"{show(lower)} – {show(upper)}"
     if lower and not show(lower).startswith("<"):
         return f"≥ {show(lower)}"
     return UNKNOWN if upper is None else f"≤ {show(upper)}"
@@ -105,8 +131,18 @@ def energy(joules: float | None, digits: int = 2) -> str:
     """`540 mJ`, `1.2 J`."""
     if joules is None:
         return NOTHING
-    size, unit = next((one for one in _ENERGIES_J if abs(joules) >= one[0]), _ENERGIES_J[-1])
+    size, unit = _energy_unit(joules)
     return f"{number(joules / size, digits)} {unit}"
+
+
+def energy_range(low_j: float, high_j: float, digits: int = 2) -> str:
+    """`0.95 J – 1.2 J`: both ends in the unit of the greater."""
+    size, unit = _energy_unit(high_j)
+    return _range(low_j / size, unit, energy(low_j, digits), energy(high_j, digits), digits)
+
+
+def _energy_unit(joules: float) -> tuple[float, str]:
+    return next((one for one in _ENERGIES_J if abs(joules) >= one[0]), _ENERGIES_J[-1])
 
 
 def power(watts: float) -> str:

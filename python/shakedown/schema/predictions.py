@@ -120,7 +120,7 @@ class Prediction(Object, frozen=True, kw_only=True):
     server that is not known. `unused_key_share_s` is what a key share would add to the client that the stack
     sends and the suite does not use; it is in no other figure, and null where there is none.
     `handshake_bytes` are the messages', as `measure` has them; `wire_bytes` all that goes over the bearer
-    on average: headers, acknowledgements, what is sent again. Null where no handshake gets through, of which
+    on average: headers, acknowledgements, what is sent again. Null where no handshake completes, of which
     the literature's models know nothing.
     """
 

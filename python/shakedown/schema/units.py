@@ -25,7 +25,7 @@ def parse_rate_per_s(text: str | float) -> float:
     value = float(match[1]) / _PER.get(match[2] or "s", math.nan) if match else math.nan
     if not math.isfinite(value):
         raise InputError(
-            f'"{_text(text)[:40]}" is not a rate; accepted: a number per second, as 300/s, 20/min or 90/h'
+            f'"{_text(text)[:40]}" is not a rate; accepted: a number per second such as 300/s, 20/min or 90/h'
         )
     if value > MAX_RATE_PER_S or 0.0 < value < MIN_RATE_PER_S:
         raise InputError(
@@ -42,7 +42,7 @@ def parse_duration_s(text: str | float, unit: str = "s") -> float:
     if not math.isfinite(value):
         bare = "seconds" if unit == "s" else "minutes"
         raise InputError(
-            f'"{_text(text)[:40]}" is not a duration; accepted: a number of {bare}, as 5, or with its unit: '
+            f'"{_text(text)[:40]}" is not a duration; accepted: a number of {bare}, or with its unit: '
             "250ms, 5s, 2min, 1h"
         )
     if value > MAX_DURATION_S:
@@ -55,7 +55,7 @@ def parse_bytes(text: str) -> float:
     match = re.fullmatch(_NUMBER + r"([A-Za-z]+)?\s*", text)
     value = float(match[1]) * _BYTES.get(match[2] or "B", math.nan) if match else math.nan
     if not math.isfinite(value):
-        raise InputError(f'"{text[:40]}" is not a size; accepted: bytes, as 512, 512B, 2kB or 64KiB')
+        raise InputError(f'"{text[:40]}" is not a size; accepted: bytes such as 512, 512B, 2kB or 64KiB')
     return value
 
 
@@ -68,7 +68,9 @@ def parse_bytes_per_s(text: str) -> float:
     except InputError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f'"{text[:40]}" is not a rate of bytes; accepted: as 100B/s, 2kB/min or 1MB/h')
+        raise InputError(
+            f'"{text[:40]}" is not a rate of bytes; accepted: a rate such as 100B/s, 2kB/min or 1MB/h'
+        )
     return value
 
 
@@ -91,8 +93,8 @@ def parse_charge_j(text: str | float) -> float:
         value = float(match[1]) * _JOULES[match[2]] * float(match[3] or 1.0)
     if not (math.isfinite(value) and MIN_CHARGE_J <= value <= MAX_CHARGE_J):
         raise InputError(
-            f'"{_text(text)[:40]}" is not a charge; accepted: energy, as 9000J or 2.5Wh, or charge at a '
-            f"voltage, as 230mAh@3V, from {MIN_CHARGE_J:g} to {MAX_CHARGE_J:g} J"
+            f'"{_text(text)[:40]}" is not a charge; accepted: energy such as 9000J or 2.5Wh, or charge at a '
+            f"voltage such as 230mAh@3V, from {MIN_CHARGE_J:g} to {MAX_CHARGE_J:g} J"
         )
     return value
 

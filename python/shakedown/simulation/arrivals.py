@@ -133,7 +133,7 @@ def _rate(written: str, text: str) -> float:
 def _bursts(written: str, rest: str) -> Arrivals:
     size, at, rate = rest.partition("@")
     if not at:
-        raise _wrong(written, "how often a burst comes is missing; accepted: SIZE@RATE, as bursts:100@2/min")
+        raise _wrong(written, "the rate of bursts is missing; accepted: SIZE@RATE such as bursts:100@2/min")
     count = int(size) if size.strip().isascii() and size.strip().isdigit() and len(size) < 16 else 0
     if not 1 <= count <= MAX_BURST:
         raise _wrong(
@@ -173,7 +173,7 @@ def _file(written: str, path: Path) -> Arrivals:
     return Arrivals(written, "file", at_s=times)
 
 
-_ACCEPTED_TIMES = "accepted: one time a line, in seconds from the start, in rising order"
+_ACCEPTED_TIMES = "accepted: one time per line, in seconds from the start, in rising order"
 
 
 def _plain(text: bytes, before_s: float) -> array[float] | None:

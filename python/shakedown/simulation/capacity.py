@@ -14,6 +14,7 @@ from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
 from shakedown.prediction.bounds import most, simulated
 from shakedown.prediction.capacity import capacity_row, limit
+from shakedown.prediction.library import announce
 from shakedown.prediction.predict import Row, each
 from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import Scenario as Priced
@@ -101,6 +102,7 @@ def simulated_capacity(
         return found, {"row": search.row()}
 
     rows: list[SimulatedCapacity | FailedSimulatedCapacity] = []
+    announce(site.library, suites)
     for _, found in each(suites, one, site.names):
         if "row" in found:
             rows.append(found["row"])

@@ -23,7 +23,7 @@ def cell_limit(one: Priced, cells: int) -> CellLimit | None:
     """The least of the bounds by airtime, circuits and random access; None where none is known.
 
     No contention and no retransmission is counted, so what cells carry is less. Raises `InputError` where
-    the bearer does not say what a cell's clients share.
+    the bearer's profile has no table [cell].
     """
     cell = shared_cell(one.bearer, cells)
     found: list[CellLimit] = []

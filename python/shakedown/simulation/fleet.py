@@ -214,7 +214,8 @@ def _with_cells(fleet: Fleet, arrivals: Arrivals, clients: int) -> Fleet:
         raise InputError(f"clients per cell is {each} and cells {fleet.cells}; accepted: one of them")
     if arrivals.steady:
         raise InputError(
-            f'clients per cell is {each} and arrivals "{arrivals.text}" say no number of clients; '
+            f'clients per cell is {each} and arrivals "{arrivals.text}" do not determine the '
+            "number of clients; "
             "accepted: cells, or another arrival process"
         )
     if not 1 <= each <= MAX_CLIENTS:
@@ -246,7 +247,9 @@ def _clients(fleet: Fleet, arrivals: Arrivals, records: Records | None) -> int:
         raise InputError(f"clients is {given}; accepted: a whole number from 1 to {MAX_CLIENTS:,}")
     if arrivals.kind == "curve":
         if given is not None:
-            raise InputError(f'clients is {given} and "{arrivals.text}" says how many; accepted: none given')
+            raise InputError(
+                f'clients is {given} and "{arrivals.text}" determines their number; accepted: no number'
+            )
         return max(1, min(MAX_CLIENTS, round(mean_clients(arrivals.points))))
     if arrivals.kind != "file":
         if arrivals.steady and given is None and records is not None:

@@ -55,7 +55,7 @@ def check_room(
     free = free_bytes()
     if free is not None and needed > free:
         raise InputError(
-            f"clients is {settled.clients}: about {many:,.0f} of them would be under way at once"
+            f"clients is {settled.clients}: about {many:,.0f} of them would be in progress at once"
             + (
                 f", {still_open:,.0f} connections open and {waiting:,.0f} records waiting"
                 if still_open

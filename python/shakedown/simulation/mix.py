@@ -105,7 +105,8 @@ def read_mix(path: str | Path) -> tuple[Kind, ...]:
         raise InputError(f"{path}: key clients: found {found}; accepted: tables [[clients]]")
     if not 1 <= len(tables) <= limits.MAX_KINDS:
         raise InputError(
-            f"{path}: {len(tables):,} kinds of clients; accepted: 1 to {limits.MAX_KINDS:,}, as [[clients]]"
+            f"{path}: {len(tables):,} kinds of clients; "
+            f"accepted: 1 to {limits.MAX_KINDS:,} tables [[clients]]"
         )
     kinds = tuple(reader.kind(number, one) for number, one in enumerate(tables, start=1))
     if not any(one.weight for one in kinds):

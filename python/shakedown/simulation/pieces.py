@@ -42,7 +42,7 @@ def in_pieces(spec: Mapping[str, Any], label: str, threads: int) -> Work[dict[st
     text = virtual_time.spec_text(spec)
     _, replications, of = virtual_time.pieces(text, threads)
     if replications * of == 1 < threads:
-        why = "one replication, and all clients meet at its servers"
+        why = "one replication, whose clients share all servers"
         _LOG.warning("%s is simulated in one process: %s", label, why)
     return _rounds(text, threads)
 

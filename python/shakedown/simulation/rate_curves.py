@@ -69,7 +69,7 @@ def _share(text: str) -> float:
 
 def read_rates(path: Path) -> Points:
     """A rate over time from a file: seconds and clients a second, a pair a line. Raises `InputError`."""
-    accepted = "accepted: seconds, clients per second, a pair a line, the seconds rising from 0"
+    accepted = "accepted: seconds, clients per second, one pair per line, the seconds rising from 0"
     points: list[tuple[float, float]] = []
     for number, line in _lines(path, MAX_RATES_BYTES, "file of rates"):
         text = line.partition("#")[0].strip()
@@ -113,7 +113,7 @@ def read_log(text: str, folder: Path | None = None) -> tuple[array[float], array
     name, kept, duration = text.rpartition(KEPT_OPEN)
     open_s = parse_duration_s(duration) if kept else None
     path = Path(name if kept else text) if folder is None else folder / (name if kept else text)
-    accepted = 'accepted: an access log with lines as 192.0.2.1 - - [10/Oct/2026:13:55:36 +0200] "GET …"'
+    accepted = 'accepted: an access log with lines such as 192.0.2.1 - - [10/Oct/2026:13:55:36 +0200] "GET …"'
     opened: dict[str, int] = {}
     last: dict[str, int] = {}
     found: list[tuple[int, float]] = []

@@ -10,7 +10,7 @@ from shakedown.errors import InputError
 from shakedown.schema.units import parse_bytes, parse_bytes_per_s
 from shakedown.simulation.keyed import Reader, duration, read_keyed
 
-ACCEPTED = "accepted: rate=100B/s,for=10min,size=512B, all three"
+ACCEPTED = "accepted: rate=100B/s,for=10min,size=512B, all three keys"
 MAX_BYTES = 1 << 30
 MAX_BYTES_PER_S = 1e12
 MAX_S = 1e7

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shakedown.errors import InputError
 from shakedown.simulation.keyed import duration, number, read_keyed
 
-ACCEPTED = "accepted: base=1s,factor=2,max=60s,jitter=full, any of them left out"
+ACCEPTED = "accepted: base=1s,factor=2,max=60s,jitter=full, each of them optional"
 MAX_PAUSE_S = 1e7
 MAX_FACTOR = 1000.0
 JITTER = {"none": 0.0, "half": 0.5, "full": 1.0}

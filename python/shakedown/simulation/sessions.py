@@ -61,8 +61,8 @@ class Sessions:
         if arrivals.since_s:
             if self.interval_s is not None:
                 raise InputError(
-                    f'sessions has interval and arrivals are "{arrivals.text}", whose hosts say when they '
-                    "come; accepted: lifetime alone"
+                    f'sessions has interval and arrivals are "{arrivals.text}", a log, which determines '
+                    "the intervals; accepted: only lifetime"
                 )
             return _of_hosts(arrivals, self.lifetime_s)
         if self.interval_s is None:

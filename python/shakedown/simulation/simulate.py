@@ -19,7 +19,7 @@ from shakedown.native.scenario import Fleet, HandshakeId, MeasureOptions, Stacks
 from shakedown.prediction.bounds import bounds, simulated
 from shakedown.prediction.energy import terms
 from shakedown.prediction.figures import weakest
-from shakedown.prediction.library import resumed_of
+from shakedown.prediction.library import announce, resumed_of
 from shakedown.prediction.predict import each
 from shakedown.prediction.prices import Price, basis_of, known_basis
 from shakedown.prediction.scenario import Scenario as Priced
@@ -80,6 +80,7 @@ def simulate(
         works.append(in_pieces(spec, found.trace.suite, pool.threads()))
         return found, {"job": job}
 
+    announce(site.library, suites)
     made = [found for _, found in each(suites, one, site.names)]
     reports = iter(()) if pool is None else pool.results(works)
     rows: list[Simulated | FailedSimulation] = []
@@ -117,7 +118,7 @@ def fleet_of_engines(fleet: Fleet) -> Fleet:
         ("autoscale", fleet.autoscale is not None, "none"),
     ):
         if given:
-            raise InputError(f"{name} goes with replayed handshakes; accepted with endpoints: {accepted}")
+            raise InputError(f"{name} is not supported with endpoints; accepted: {accepted}")
     kind = fleet.arrivals.strip().lower().partition(":")[0]
     if fleet.clients is None and kind not in (*FROM_FILE, "diurnal"):
         return replace(fleet, clients=ENDPOINT_CLIENTS)

@@ -89,7 +89,9 @@ def _tcp(clients: Sequence[Client]) -> dict[str, Any]:
     ways = {one.full.bearer.tcp: one.full.bearer for one in clients}
     if len(ways) > 1:
         names = " and ".join(bearer.name for bearer in list(ways.values())[:2])
-        raise InputError(f"the hosts of {names} do TCP differently; accepted: one way for all of a fleet")
+        raise InputError(
+            f"the hosts of {names} have different TCP settings; accepted: one setting for all of a fleet"
+        )
     return tcp_spec(clients[0].full.bearer)
 
 
@@ -156,8 +158,8 @@ def shared_cell(bearer: Bearer, cells: int) -> Cell:
     """What clients of a bearer share in a cell. Raises `InputError`."""
     if bearer.cell is None:
         raise InputError(
-            f"cells is {cells} and bearer {bearer.name!r} does not say what a cell's clients share; "
-            "accepted: a profile with a table [cell], or none given"
+            f"cells is {cells} and bearer {bearer.name!r} has no table [cell]; "
+            "accepted: a profile with a table [cell], or no cells"
         )
     return bearer.cell
 

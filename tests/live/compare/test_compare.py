@@ -131,7 +131,7 @@ def test_the_report_has_table_and_figure(run, tmp_path):
     results, _ = run
     page = write_report(results, tmp_path / "report.html", reported()).read_text()
     assert "Live: real sockets under load" in page
-    assert "The same modelled, simulated and live" in page
+    assert "Live, modelled and simulated" in page
     assert all(suite in page for suite in SUITES)
 
 
@@ -167,7 +167,7 @@ def test_the_command_prints_objects_of_the_schema(shakedown, tmp_path):
         ("compare = true\nendpoints = 1", "key live.endpoints: found 1; accepted: true, false"),
         ("endpoints = true", "key live.endpoints: nothing is compared"),
         ("trace_count = 0", "a whole number from 1 to 10,000"),
-        ('emulate_device = "raspberry-pi"', "accepted with it: trace_count"),
+        ('emulate_device = "raspberry-pi"', "accepted: with trace_count"),
         ('trace_count = 5\nemulate_device = "nothing"', "key live.emulate_device"),
         ("trace_count = 5\nemulate_device = 5", "found 5; accepted: a list of strings"),
     ],
@@ -192,7 +192,7 @@ def test_rates_are_the_experiments_unless_the_table_has_one(tmp_path):
     ("arguments", "said"),
     [
         (("--rate", "5/s"), "--rate goes with --live"),
-        (("--endpoints",), "--endpoints goes with --live"),
+        (("--endpoints",), "--endpoints requires --live"),
         (("--live", "--time", "0.1s"), "accepted: 0.5 s or more"),
     ],
 )
@@ -287,7 +287,7 @@ emulate_device = "{SLOW}"
         row = next(one for one in printed if isinstance(one, LiveRun))
         if {one.emulate_device for one in row.time_spent} == {None, SLOW}:
             return load_results(folder / "results"), row, asked
-    pytest.fail("the clients' thread lost its processor in every sampled handshake of all runs")
+    pytest.fail("the clients' thread was preempted in every sampled handshake of all runs")
 
 
 def test_slowed_clients_begin_with_the_devices_time_over_the_measured_one(sampled):

@@ -28,12 +28,12 @@ SHORT = ("--rate", "20/s", "--duration", "0.5s")
         (("127.0.0.1", *SHORT), "has no port"),
         (("127.0.0.1:0", *SHORT), "no port from 1 to 65535"),
         (("ftp://127.0.0.1:21", *SHORT), "another scheme"),
-        (("wtls://127.0.0.1:9203", *SHORT), "a wtls:// target takes a WTLS suite"),
-        (("tls://127.0.0.1:443", "wtls/ecdh_anon+163k", *SHORT), "a tls:// target takes none"),
+        (("wtls://127.0.0.1:9203", *SHORT), "a wtls:// target needs a WTLS suite"),
+        (("tls://127.0.0.1:443", "wtls/ecdh_anon+163k", *SHORT), "a tls:// target does not accept one"),
         (("127.0.0.1:443", "tls1.3/nonsense", *SHORT), "nonsense"),
         (
             ("127.0.0.1:443",),
-            "no rate; accepted: new connections per second, as --rate 50/s, or --arrivals closed",
+            "no rate; accepted: new connections per second such as --rate 50/s, or --arrivals closed",
         ),
         (("127.0.0.1:443", "--rate", "10", "--arrivals", "closed"), "in a closed loop"),
         (("127.0.0.1:443", "--rate", "0"), "rate: 0; accepted: 0.001 to"),
@@ -50,7 +50,7 @@ SHORT = ("--rate", "20/s", "--duration", "0.5s")
         (("127.0.0.1:443", *SHORT, "--ca", "/nowhere/ca.pem"), "/nowhere/ca.pem"),
         (("127.0.0.1:443", *SHORT, "--require", "beauty>1"), '"beauty" cannot be required'),
         (("192.0.2.1:443", *SHORT), "--authorized-target 192.0.2.1"),
-        (("192.0.2.1:443", "--rate", "60", "--authorized-target", "192.0.2.1"), "above the cap of 50/s"),
+        (("192.0.2.1:443", "--rate", "60", "--authorized-target", "192.0.2.1"), "above the limit of 50/s"),
     ],
 )
 def test_wrong_input_is_one_line(load, arguments, told):

@@ -63,7 +63,7 @@ def test_the_cap_holds_for_all_together(load):
     )
     status, _, err = load("192.0.2.1:443", *capped)
     assert status == 2
-    assert "60/s is above the cap of 50/s" in err
+    assert "60/s is above the limit of 50/s" in err
 
 
 def test_workers_of_a_cluster_load_together(load):

@@ -158,7 +158,7 @@ def sampling(
         starts += found["planned"] + 1
         if found["time_spent"] is not None and found["time_spent"]["handshakes"] >= least:
             return found, starts
-    pytest.fail(f"the clients' thread lost its processor in nearly all of {starts} handshakes")
+    pytest.fail(f"the clients' thread was preempted in nearly all of {starts} handshakes")
 
 
 @pytest.mark.parametrize("suite", [SUITE, "tls1.2/rsa/rsa2048/server", "wtls/ecdh_ecdsa/163k/mutual"])
@@ -255,7 +255,7 @@ def test_slowed_handshakes_take_what_is_predicted_of_the_client(load, suite, dev
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--emulate-device", "raspberry-pi"), "accepted with a device to emulate: a SUITE"),
+        (("--emulate-device", "raspberry-pi"), "accepted: with a SUITE"),
         ((SUITE, "--emulate-device", "nothing-of-the-kind"), "nothing-of-the-kind"),
         ((SUITE, "--traces-out", "x.jsonl"), "no handshakes are sampled"),
         ((SUITE, "--trace-count", "0"), "0"),

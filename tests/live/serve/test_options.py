@@ -266,7 +266,7 @@ def test_workers_share_one_port():
             ("wtls/ecdh_anon+163k", "--listen", "127.0.0.1:0", "--payload", "100000"),
             "accepted over datagrams",
         ),
-        ((SUITE, "--listen", "127.0.0.1:0", "--client-ca", "nowhere.pem"), "ask clients for certificates"),
+        ((SUITE, "--listen", "127.0.0.1:0", "--client-ca", "nowhere.pem"), "requests client certificates"),
         ((SUITE, "--listen", "127.0.0.1:0", "--idle-timeout", "0s"), "above 0"),
         ((SUITE, "--listen", "127.0.0.1:0", "--stack", "wtls"), "the stack wtls runs wtls only"),
         ((SUITE, "--listen", "no.such.host.invalid:0"), '"no.such.host.invalid" has no address: '),

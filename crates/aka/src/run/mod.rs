@@ -254,7 +254,7 @@ impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
         let hosts = &self.runner.setting.hosts;
         let delivered = self.wire.deliver(now, hosts);
         if delivered.and_then(|_| self.wire.expire(now, hosts)).is_err() {
-            return self.fail("transport", "TCP gave the connection up".into());
+            return self.fail("transport", "TCP aborted the connection".into());
         }
         let up = self.wire.read(now, Side::Server, hosts).concat();
         let down = self.wire.read(now, Side::Client, hosts).concat();

@@ -29,7 +29,7 @@ impl Classic {
         };
         if !window.want(FILE_HEADER)? {
             let found = window.available().len();
-            let reason = format!("the file header takes {FILE_HEADER} bytes, of which {found} are there");
+            let reason = format!("the file header needs {FILE_HEADER} bytes, and the file has {found}");
             return Err(CaptureError::Corrupt { offset: 0, reason });
         }
         let header = window.available();

@@ -107,7 +107,7 @@ impl Facts<'_> {
         let mut problems = Vec::new();
         if self.evicted {
             problems.push(
-                "emitted before its end: too many connections at a time for the memory allowed".to_owned(),
+                "reported before its end: too many connections at a time for the memory limit".to_owned(),
             );
         }
         for (counts, name) in counts.iter().zip([Side::Client, Side::Server]) {

@@ -156,7 +156,7 @@ impl Chain {
                 let (taken, other) = if *small_exponent { (3, 65537) } else { (65537, 3) };
                 self.sent.iter().any(|name| name.ends_with("e3")).then(|| {
                     format!(
-                        "the exponent of the root's key does not show; taken for {taken}, it may be {other}"
+                        "the exponent of the root's key is not visible; assumed: {taken}, possible: {other}"
                     )
                 })
             }
@@ -175,7 +175,7 @@ impl Chain {
                 let others =
                     if before.is_empty() { (*last).to_owned() } else { format!("{before} or {last}") };
                 let taken = family.name(taken)?;
-                Some(format!("the root's curve does not show; taken for {taken}, it may be {others}"))
+                Some(format!("the root's curve is not visible; assumed: {taken}, possible: {others}"))
             }
         }
     }

@@ -67,7 +67,7 @@ pub(crate) fn wtls_suite(connection: &WtlsConnection, seen: &[Seen], client: usi
             parts.mode = optimized.then_some("optimized");
             parts.keys = Some(chain.keys());
             let unseen = optimized
-                .then(|| "the client's chain is not sent; taken to be of the server's keys".to_owned());
+                .then(|| "the client's chain is not sent; assumed to have the server's keys".to_owned());
             remark =
                 [unseen, chain.remark()].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
         }

@@ -150,7 +150,7 @@ impl KeyLog {
             }
             total += read as u64;
             if total > most_bytes {
-                let reason = format!("the key log goes on beyond {most_bytes} bytes");
+                let reason = format!("the key log is larger than {most_bytes} bytes");
                 return Err(CaptureError::KeyLog { line: number, reason });
             }
             self.line(&line, Origin::File).map_err(|reason| CaptureError::KeyLog { line: number, reason })?;
@@ -183,7 +183,7 @@ impl KeyLog {
             return Err(format!("has {} fields instead of 3", fields.len()));
         };
         if !name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_') {
-            return Err("begins with no label".to_owned());
+            return Err("does not begin with a label".to_owned());
         }
         let random_bytes = from_hexadecimal(random).ok_or("the client random is not hexadecimal")?;
         let secret_bytes = from_hexadecimal(secret).ok_or("the secret is not hexadecimal")?;

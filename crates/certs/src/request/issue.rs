@@ -96,7 +96,7 @@ impl Issue {
         let raw: Vec<u8> = chain.iter().flat_map(|one| one.as_bytes().to_vec()).collect();
         Ok(vec![
             Sheet::public("chain.pem", ISSUED, text),
-            Sheet::public("chain.wtls", "the same as sent", raw),
+            Sheet::public("chain.wtls", "the same certificates in binary form", raw),
             Sheet::private("key.pem", "its private key", key_pem(&pkcs8)?),
         ])
     }

@@ -26,11 +26,11 @@ pub mod kind {
 /// Bytes that are no EAP packet. They are discarded silently (RFC 3748 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EapError {
-    #[error("{bytes} bytes are no EAP packet; accepted: {HEADER_BYTES} or more")]
+    #[error("{bytes} bytes are not an EAP packet; accepted: {HEADER_BYTES} or more")]
     TooShort { bytes: usize },
     #[error("an EAP packet has the code {code}; accepted: 1 to 4")]
     Code { code: u8 },
-    #[error("an EAP packet says it has {length} bytes, and {bytes} are there")]
+    #[error("an EAP packet states {length} bytes and has {bytes}")]
     Length { length: usize, bytes: usize },
     #[error("an EAP request or response has no type")]
     NoType,

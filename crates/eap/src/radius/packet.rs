@@ -5,15 +5,15 @@ use super::{AUTHENTICATOR_BYTES, Authenticator, HEADER_BYTES, MAX_PACKET_BYTES, 
 /// Bytes that are no RADIUS packet. Such datagrams are dropped without an answer (RFC 2865 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    #[error("{bytes} bytes are no RADIUS packet; accepted: {HEADER_BYTES} or more")]
+    #[error("{bytes} bytes are not a RADIUS packet; accepted: {HEADER_BYTES} or more")]
     TooShort { bytes: usize },
-    #[error("a RADIUS packet says it has {length} bytes; accepted: {HEADER_BYTES} to {MAX_PACKET_BYTES}")]
+    #[error("a RADIUS packet states {length} bytes; accepted: {HEADER_BYTES} to {MAX_PACKET_BYTES}")]
     Length { length: usize },
     #[error("a RADIUS packet of {length} bytes has been cut to {bytes}")]
     Cut { length: usize, bytes: usize },
     #[error("the RADIUS attribute at byte {offset} has no room for its own header")]
     AttributeHeader { offset: usize },
-    #[error("the RADIUS attribute at byte {offset} says it has {length} bytes, and {left} are left")]
+    #[error("the RADIUS attribute at byte {offset} states {length} bytes, and {left} are left")]
     AttributeLength { offset: usize, length: usize, left: usize },
 }
 

@@ -11,17 +11,17 @@ pub enum Violation {
     Message(#[from] super::MessageError),
     #[error(transparent)]
     Fragment(#[from] FragmentError),
-    #[error("data came where a fragment was to be acknowledged")]
+    #[error("data instead of the acknowledgement of a fragment")]
     NotAcknowledged,
-    #[error("an acknowledgement came where there was nothing to acknowledge")]
+    #[error("an acknowledgement without a fragment")]
     NothingToAcknowledge,
-    #[error("a start came where none was due, or from a peer")]
+    #[error("an unexpected start, or a start from a peer")]
     Start,
-    #[error("the first request of EAP-TLS is no start")]
+    #[error("the first request of EAP-TLS is not a start")]
     NoStart,
-    #[error("{bytes} bytes of application data came; accepted: one byte, 0x00, from a server of TLS 1.3")]
+    #[error("{bytes} bytes of application data; accepted: one byte, 0x00, from a server of TLS 1.3")]
     ApplicationData { bytes: usize },
-    #[error("a flight of {bytes} bytes to send; peers put together up to {MAX_FLIGHT_BYTES}")]
+    #[error("a flight of {bytes} bytes to send; peers accept up to {MAX_FLIGHT_BYTES}")]
     FlightTooLong { bytes: usize },
     #[error(transparent)]
     Export(#[from] ExportError),

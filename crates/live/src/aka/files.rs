@@ -79,7 +79,7 @@ fn named<T>(path: &Path, field: &str, name: Result<T, NameError>) -> Result<T, A
 
 fn certificate(pem: &str, path: &Path, what: &str) -> Result<Vec<u8>, AkaError> {
     let der = X509::from_pem(pem.as_bytes()).and_then(|certificate| certificate.to_der());
-    der.map_err(|_| wrong(path, format!("{what} is no certificate; accepted: one certificate in PEM")))
+    der.map_err(|_| wrong(path, format!("{what} is not a certificate; accepted: one certificate in PEM")))
 }
 
 fn certificates(
@@ -100,7 +100,7 @@ fn leaf_and_key(leaf: &str, key: &str, suite: &Suite, path: &Path) -> Result<Iss
     let certificate = certificate(leaf, path, "\"leaf\"")?;
     // Without a callback OpenSSL would ask the terminal for the password of a key that has one.
     let key = PKey::private_key_from_pem_callback(key.as_bytes(), |_| Ok(0)).map_err(|_| {
-        wrong(path, "\"key\" is no private key; accepted: the leaf's private key in PEM, without a password")
+        wrong(path, "\"key\" is not a private key; accepted: the leaf's private key in PEM, without a password")
     })?;
     let public = X509::from_der(&certificate).and_then(|leaf| leaf.public_key());
     let public =
@@ -145,7 +145,7 @@ impl HssFile {
             let imsi = named(path, "barred", Imsi::new(imsi))?;
             if hss.subscribed(&imsi).is_none() {
                 let reason =
-                    format!("\"barred\": {imsi} is no subscriber; accepted: those in \"subscribers\"");
+                    format!("\"barred\": {imsi} is not a subscriber; accepted: those in \"subscribers\"");
                 return Err(wrong(path, reason));
             }
             hss.bar(&imsi, true);

@@ -200,7 +200,7 @@ impl Lab {
     }
 
     fn checked(&self, home: &Network, cross_certificate: &[u8]) -> Result<(), String> {
-        let root = self.partners.get(home).ok_or(format!("network {home} is no partner"))?;
+        let root = self.partners.get(home).ok_or(format!("network {home} is not a partner"))?;
         let unreadable = |_| format!("the cross-certificate of network {home} is unreadable");
         let root = X509::from_der(root).map_err(unreadable)?;
         let certificate = X509::from_der(cross_certificate).map_err(unreadable)?;

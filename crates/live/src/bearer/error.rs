@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub enum BearerRunError {
     #[error("no command; accepted: a command and its arguments after --")]
     NoCommand,
-    #[error("the command or the environment has a zero byte in it")]
+    #[error("the command or the environment contains a zero byte")]
     NulInCommand,
     #[error("{program}: {}", words(error))]
     Execute { program: String, error: io::Error },
@@ -19,7 +19,7 @@ pub enum BearerRunError {
     #[error("no network namespace: {}; {}", words(error), namespace_remedy())]
     Namespace { error: io::Error },
     #[error(
-        "the system makes user namespaces but grants nothing in them ({}); {}",
+        "the system creates user namespaces without privileges ({}); {}",
         words(error),
         namespace_remedy()
     )]
@@ -36,7 +36,7 @@ pub enum BearerRunError {
     Pcap { path: PathBuf, error: io::Error },
     #[error("frame encryption: {0}")]
     Cipher(#[from] shakedown_link::cipher::CipherError),
-    #[error("too little arrived to measure the bearer by; accepted: a longer measurement")]
+    #[error("too few packets arrived; accepted: a longer measurement")]
     NothingArrived,
     #[error("{}", words(_0))]
     System(#[from] io::Error),

@@ -108,7 +108,7 @@ pub fn authenticate(
         run.begin(Duration::ZERO, false)?;
         run.until_idle(step)?;
         if run.session.is_none() && run.tally.failed.is_empty() {
-            run.tally.fail("no_session", "the server left no session to resume".into());
+            run.tally.fail("no_session", "the server issued no session to resume".into());
         }
         run.start = Instant::now();
     }

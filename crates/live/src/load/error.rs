@@ -9,15 +9,15 @@ pub enum LoadError {
     Target { target: String, reason: String },
     #[error("{host}: {reason}")]
     Unknown { host: String, reason: String },
-    #[error("{target}: a wtls:// target takes a WTLS suite, and a tls:// target takes none")]
+    #[error("{target}: a wtls:// target needs a WTLS suite; a tls:// target does not accept one")]
     Protocol { target: String },
     #[error("{what}: {given}; accepted: {accepted}")]
     Option { what: &'static str, given: String, accepted: String },
     #[error(
-        "{host} ({address}) is not this machine; a server that you may load is named by --authorized-target {host}"
+        "{host} ({address}) is not this machine; if you are permitted to load it: --authorized-target {host}"
     )]
     NotPermitted { host: String, address: IpAddr },
-    #[error("{host} is not this machine, so {asked} is above the cap of {cap}/s; --no-rate-cap lifts it")]
+    #[error("{host} is not this machine, so {asked} is above the limit of {cap}/s; --no-rate-cap removes the limit")]
     RateCap { host: String, asked: String, cap: f64 },
     #[error("{what} '{path}': {error}")]
     File { what: &'static str, path: String, error: std::io::Error },
@@ -29,7 +29,7 @@ pub enum LoadError {
     Unreachable { target: String, cause: String },
     #[error("cannot {what}: {error}")]
     System { what: &'static str, error: std::io::Error },
-    #[error("the generator beside this one could not begin")]
+    #[error("the other load generator could not start")]
     Companion,
     #[error("the generator's thread panicked")]
     Panicked,

@@ -97,7 +97,7 @@ impl Config {
             matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual))
         };
         if !self.suites.iter().any(asks) {
-            let message = "a root of clients goes with suites that ask clients for certificates";
+            let message = "a client root needs a suite that requests client certificates";
             return Err(ServeError::ClientCa(message.into()));
         }
         let root = Identity::trusted(path, None).map_err(|error| ServeError::ClientCa(error.to_string()))?;
@@ -164,7 +164,7 @@ pub(crate) fn listening_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there".into(),
         io::ErrorKind::AddrNotAvailable => "this machine has no such address".into(),
-        io::ErrorKind::PermissionDenied => "ports below 1024 take privileges that this user has not".into(),
+        io::ErrorKind::PermissionDenied => "ports below 1024 need privileges that this user does not have".into(),
         _ => error.to_string(),
     }
 }

@@ -375,7 +375,7 @@ fn cause_of(reason: &CloseReason) -> String {
         CloseReason::Failed(failure) => match failure.reason.as_str() {
             "the peer did not answer" => cause::TIMEOUT.into(),
             "nothing was received for too long" => cause::IDLE.into(),
-            "others needed the room" => cause::TOO_MANY_HANDSHAKES.into(),
+            "displaced by another connection" => cause::TOO_MANY_HANDSHAKES.into(),
             _ => failure.alert.clone().unwrap_or_else(|| cause::PROTOCOL.into()),
         },
     }

@@ -83,18 +83,18 @@ pub fn text(tallies: &[Arc<Tally>], elapsed: Duration) -> String {
     page.sample("connections_accepted_total", "", sum(|tally| tally.accepted.get()));
     page.family("connections_open", "gauge", "Connections open now.");
     page.sample("connections_open", "", gauge(|tally| tally.open.get()));
-    page.family("handshakes_in_progress", "gauge", "Connections whose handshake is not over.");
+    page.family("handshakes_in_progress", "gauge", "Connections whose handshake is in progress.");
     page.sample("handshakes_in_progress", "", gauge(|tally| tally.handshaking.get()));
     page.family("handshakes_total", "counter", "Handshakes completed.");
     page.sample("handshakes_total", r#"{outcome="full"}"#, sum(|tally| tally.full.get()));
     page.sample("handshakes_total", r#"{outcome="resumed"}"#, sum(|tally| tally.resumed.get()));
-    page.family("handshakes_failed_total", "counter", "Handshakes that came to nothing, by cause.");
+    page.family("handshakes_failed_total", "counter", "Failed handshakes, by cause.");
     for (cause, count) in failures(tallies) {
         page.sample("handshakes_failed_total", &format!("{{cause=\"{}\"}}", label(&cause)), count);
     }
-    page.family("accept_pauses_total", "counter", "Times at which accepting paused for want of room.");
+    page.family("accept_pauses_total", "counter", "Number of times that a limit paused accepting.");
     page.sample("accept_pauses_total", "", sum(|tally| tally.pauses.get()));
-    page.family("connections_idle_closed_total", "counter", "Established connections silent too long.");
+    page.family("connections_idle_closed_total", "counter", "Established connections that were idle for too long.");
     page.sample("connections_idle_closed_total", "", sum(|tally| tally.idle_closed.get()));
     page.family("answers_total", "counter", "Requests answered.");
     page.sample("answers_total", "", sum(|tally| tally.answers.get()));
@@ -114,14 +114,14 @@ pub fn text(tallies: &[Arc<Tally>], elapsed: Duration) -> String {
         }
     }
     page.histogram("handshake_seconds", "From accepting to the end of the handshake.", &handshakes);
-    page.histogram("handshake_busy_seconds", "What the stack worked for one handshake.", &busy);
+    page.histogram("handshake_busy_seconds", "The stack's processing time for one handshake.", &busy);
     page.family("message_cpu_seconds", "summary", "CPU time of a message, in sampled handshakes.");
     for ((name, from), time) in &messages {
         let labels = format!("{{message=\"{name}\",from=\"{from}\"}}");
         page.sample("message_cpu_seconds_sum", &labels, time.sum_s);
         page.sample("message_cpu_seconds_count", &labels, time.count);
     }
-    page.family("traces_lost_total", "counter", "Sampled handshakes that could not be kept.");
+    page.family("traces_lost_total", "counter", "Sampled handshakes that could not be saved.");
     page.sample("traces_lost_total", "", sum(|tally| tally.traces_lost.get()));
     page.family("uptime_seconds", "gauge", "Time since the server started.");
     page.sample("uptime_seconds", "", elapsed.as_secs_f64());

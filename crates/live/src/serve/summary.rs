@@ -99,12 +99,12 @@ pub struct Summary {
     pub handshakes: Handshakes,
     /// From accepting to the end of the handshake; over datagrams not known.
     pub handshake_s: Times,
-    /// What the stack worked for one handshake.
+    /// The stack's processing time for one handshake.
     pub busy_s: Times,
     /// Its queue; null unless it was timed.
     pub queue: Option<Queue>,
     pub answers: u64,
-    /// Times at which accepting paused for want of room.
+    /// Number of times that a limit paused accepting.
     pub pauses: u64,
     /// Established connections that were silent too long.
     pub idle_closed: u64,
@@ -115,7 +115,7 @@ pub struct Summary {
     pub sent_bytes: u64,
     /// Sampled handshakes written.
     pub traces: u64,
-    /// Sampled handshakes that could not be kept.
+    /// Sampled handshakes that could not be saved.
     pub traces_lost: u64,
 }
 
@@ -162,7 +162,7 @@ impl Summary {
     }
 }
 
-/// Handshakes that came to nothing, by cause.
+/// Failed handshakes, by cause.
 pub fn failures(tallies: &[Arc<Tally>]) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for (cause, count) in tallies.iter().flat_map(|tally| tally.failed()) {

@@ -218,7 +218,7 @@ pub struct Tally {
     pub accepted: Counter,
     pub full: Counter,
     pub resumed: Counter,
-    /// Handshakes that came to nothing, by cause.
+    /// Failed handshakes, by cause.
     failed: Mutex<BTreeMap<String, u64>>,
     /// Times at which accepting paused, because the table of descriptors or of connections was full.
     pub pauses: Counter,
@@ -233,7 +233,7 @@ pub struct Tally {
     pub received_bytes: Counter,
     pub sent_bytes: Counter,
     pub handshakes: Mutex<Durations>,
-    /// What the stack worked for one handshake.
+    /// The stack's processing time for one handshake.
     pub busy: Mutex<Durations>,
     /// How the queue of messages went, where that is timed.
     pub queue: Mutex<QueueTimes>,
@@ -293,7 +293,7 @@ impl Tally {
         }
     }
 
-    /// Handshakes that came to nothing, by cause.
+    /// Failed handshakes, by cause.
     pub fn failed(&self) -> BTreeMap<String, u64> {
         lock(&self.failed).clone()
     }

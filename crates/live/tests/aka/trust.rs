@@ -54,7 +54,7 @@ fn networks_without_an_agreement_are_refused_whatever_they_certify() {
     let seen = attach(&mut deployment, place, 0, now, untouched);
     assert_eq!(seen.failure(), Some(&AttachFailure::Rejected(Cause::NoRoamingAgreement)));
     let line = format!("{:?}", seen.sgsn);
-    assert!(line.contains("network 31099 is no partner"), "{line}");
+    assert!(line.contains("network 31099 is not a partner"), "{line}");
 
     // It claims to be a partner; the authority of its subscribers is not certified by any authority that the SGSN
     // trusts.

@@ -252,7 +252,7 @@ fn describe_key<T: HasPublic>(key: &PKeyRef<T>) -> Key {
 }
 
 fn describe_one(certificate: &X509) -> Result<Certificate, &'static str> {
-    let der = certificate.to_der().map_err(|_| "it can't be encoded")?;
+    let der = certificate.to_der().map_err(|_| "it cannot be encoded")?;
     let key: PKey<Public> = certificate.public_key().map_err(|_| "its public key is not understood")?;
     let time = |time| unix_s(time).map(date::print).map_err(|_| "its validity is not understood");
     let (parts, extensions) = parts::parts(&der).unwrap_or_default();

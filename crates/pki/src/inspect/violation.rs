@@ -175,7 +175,7 @@ fn key_strength(key: &Key, whose: &str, criteria: &Criteria, add: &mut impl FnMu
         let (name, bits) = (&key.name, key.security_bits);
         add(
             Reason::WeakKey,
-            format!("{whose}{name} gives {bits} bits; security level {level} wants {wanted}"),
+            format!("{whose}{name} has a strength of {bits} bits; security level {level} requires {wanted}"),
         );
     }
 }
@@ -187,7 +187,7 @@ fn strength(certificate: &Certificate, criteria: &Criteria, add: &mut impl FnMut
     // The signature of a root is not checked.
     if !certificate.is_self_signed && signature.security_bits < wanted {
         let (name, bits) = (&signature.algorithm, signature.security_bits);
-        add(Reason::WeakDigest, format!("{name} gives {bits} bits; security level {level} wants {wanted}"));
+        add(Reason::WeakDigest, format!("{name} has a strength of {bits} bits; security level {level} requires {wanted}"));
     }
 }
 
@@ -215,7 +215,7 @@ fn leaf(chain: &Chain<'_>, criteria: &Criteria, list: &mut Vec<Violation>) {
     }
     if !ffi::is_for_side(certificate, criteria.side) {
         let side = criteria.side.as_str();
-        add(Reason::WrongPurpose, format!("its key usages do not allow it to be shown by a {side}"));
+        add(Reason::WrongPurpose, format!("its key usages do not allow a {side} to present it"));
     }
 }
 

@@ -33,7 +33,7 @@ pub enum MeasureError {
     Handshake { suite: String, error: DriveError },
     #[error("{suite} inside EAP: {reason}")]
     Eap { suite: String, reason: String },
-    #[error("{suite}: not the handshake that was asked for: {difference}")]
+    #[error("{suite}: not the requested handshake: {difference}")]
     WrongKind { suite: String, difference: String },
     #[error("{suite}: what was recorded of a repetition contradicts itself: {error}")]
     Accounting { suite: String, error: AccountingError },

@@ -63,7 +63,7 @@ fn conflict(one: &Setup, other: &Setup) -> Option<&'static str> {
     }
     let by_key = |suite: &Suite| matches!(suite.key_exchange, KeyExchange::Psk | KeyExchange::PskDhe);
     if a.protocol == Protocol::Tls13 && b.protocol == Protocol::Tls13 && (by_key(a) || by_key(b)) {
-        return Some("a pre-shared key of TLS 1.3 takes a server of its own");
+        return Some("a pre-shared key of TLS 1.3 needs a separate server");
     }
     None
 }

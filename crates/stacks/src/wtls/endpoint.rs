@@ -66,7 +66,7 @@ impl Environment {
                     }
                     EngineReason::TimedOut => failed(None, "the peer did not answer"),
                     EngineReason::Idle => failed(None, "nothing was received for too long"),
-                    EngineReason::Evicted => failed(None, "others needed the room"),
+                    EngineReason::Evicted => failed(None, "displaced by another connection"),
                 }))
             }
             _ => None,

@@ -49,5 +49,5 @@ fn a_stack_that_no_seed_reaches_says_so() {
     let name = Some("rustls".to_owned());
     let settings = Settings { seed: Some(1), client_stack: name.clone(), ..common::settings() };
     let error = prepare(&common::suite("tls1.3/x25519/rsa2048/server"), &settings).err().unwrap();
-    assert!(error.to_string().contains("rustls draws its own randomness"), "{error}");
+    assert!(error.to_string().contains("rustls uses its own random numbers"), "{error}");
 }

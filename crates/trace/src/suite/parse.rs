@@ -429,10 +429,10 @@ fn check_mode(
             (!possible).then_some("the optimised handshake exists for wtls/ecdh_ecdsa/…/mutual only")
         }
         (Mode::Resumed, Protocol::Tls13) => (exchange != KeyExchange::Ephemeral).then_some(
-            "a pre-shared key is already what TLS 1.3 resumes with; name a group and keys instead",
+            "TLS 1.3 resumes with a pre-shared key; name a group and keys instead",
         ),
         (Mode::Resumed, Protocol::Wtls) => (exchange == KeyExchange::SharedSecret)
-            .then_some("a shared secret already takes the abbreviated flow"),
+            .then_some("a shared secret already uses the abbreviated handshake"),
         (Mode::Resumed, _) => None,
         (Mode::Ticket, Protocol::Ssl3) => {
             Some("SSL 3.0 has no extensions, so no tickets (RFC 5077); use 'resumed'")

@@ -14,7 +14,7 @@ use crate::parameters::{Identifier, ParameterError};
 pub enum CertificateError {
     #[error("there is no certificate")]
     Missing,
-    #[error("certificates of this format are not taken")]
+    #[error("certificates of this format are not accepted")]
     Format,
     #[error(transparent)]
     X509(#[from] X509Error),
@@ -30,7 +30,7 @@ pub enum CertificateError {
     UnknownIssuer { subject: String, issuer: String },
     #[error("{subject} is not a certificate authority")]
     NotAuthority { subject: String },
-    #[error("the certificate of {subject} has a key or signature that the key exchange has no use for")]
+    #[error("the certificate of {subject} has a key or signature that the key exchange cannot use")]
     Unsuitable { subject: String },
     #[error("the X.509 certificate of {subject} does not allow {what}")]
     Usage {

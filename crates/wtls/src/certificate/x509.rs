@@ -45,7 +45,7 @@ pub enum X509Error {
     )]
     NameConstraints { subject: String },
     #[error(
-        "the X.509 certificate of {subject} has the critical extension {extension}, which is not known here"
+        "the X.509 certificate of {subject} has the critical extension {extension}, which is unknown here"
     )]
     CriticalExtension { subject: String, extension: String },
 }

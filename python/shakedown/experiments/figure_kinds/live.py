@@ -73,7 +73,9 @@ def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endp
     """
     suites = len(found.of("measured"))
     if found.options.carrier == "eap":
-        raise InputError(f'{found.name}: live loads know no EAP; accepted with --live: carrier = "bare"')
+        raise InputError(
+            f'{found.name}: live loads do not support EAP; accepted with --live: carrier = "bare"'
+        )
     if not suites:
         raise InputError(f"{found.name}: has no suites to be run live; accepted with --live: suites")
     wanted: tuple[Live, ...] = found.asked.get("live") or (Live(workers=found.places.workers),)

@@ -129,7 +129,8 @@ def engines_of(scenario: Scenario) -> Stacks:
     assert handshake is not None
     if handshake.credentials != "generated":
         raise InputError(
-            f"{handshake.suite}: engines run with generated certificates, and these are user-supplied; "
+            f"{handshake.suite}: protocol stacks in virtual time need generated certificates; "
+            "these are user-supplied; "
             "accepted with endpoints: generated ones"
         )
     return Stacks(handshake.client_stack, handshake.server_stack)

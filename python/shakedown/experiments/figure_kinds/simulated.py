@@ -173,7 +173,7 @@ def job(
     if fleet.endpoints:
         assert scenario.handshake is not None
         if scenario.handshake.credentials != "generated":
-            why = "engines run with generated certificates, and these are user-supplied"
+            why = "protocol stacks in virtual time need generated certificates; these are user-supplied"
             return partial(_without_cost, scenario, run.traces[source], why)
         engines = Stacks(scenario.handshake.client_stack, scenario.handshake.server_stack)
     settled = settle(fleet)

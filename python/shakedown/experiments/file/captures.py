@@ -18,7 +18,7 @@ KEYS = ("file", "keylog")
 def read_captures(document: Document) -> list[Scenario]:
     """A scenario a capture. Raises `InputError`."""
     value = document.data.get("captures", [])
-    shape = 'an array of tables, as [{ file = "gateway.pcapng", keylog = "keys.log" }]'
+    shape = 'an array of tables such as [{ file = "gateway.pcapng", keylog = "keys.log" }]'
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise document.wrong("captures", f"found {describe(value)}; accepted: {shape}")
     if not value and "captures" in document.data and "suites" not in document.data:

@@ -45,7 +45,7 @@ class Document:
         """A table with keys out of those known; empty where there is none."""
         found = self.data.get(name, {})
         if not isinstance(found, dict):
-            raise self.wrong(name, f"found {describe(found)}; accepted: a table, as [{name}]")
+            raise self.wrong(name, f"found {describe(found)}; accepted: a table such as [{name}]")
         self.no_others(found, known, name)
         return found
 
@@ -64,7 +64,9 @@ class Document:
         """An array of strings of the file's top, no two the same."""
         value = self.data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(key, f'found {describe(value)}; accepted: an array of strings, as ["…", "…"]')
+            raise self.wrong(
+                key, f'found {describe(value)}; accepted: an array of strings such as ["…", "…"]'
+            )
         self.bounded(key, value, most)
         self.different(key, value, value)
         return tuple(value)
@@ -105,7 +107,7 @@ class Document:
     def rate_per_s(self, key: str, value: object) -> float:
         """A rate with its unit, or a number of them a second."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self.wrong(key, f'found {describe(value)}; accepted: a rate, as "10/s"')
+            raise self.wrong(key, f'found {describe(value)}; accepted: a rate such as "10/s"')
         try:
             return parse_rate_per_s(value)
         except InputError as error:
@@ -114,7 +116,7 @@ class Document:
     def duration_s(self, key: str, value: object) -> float:
         """A time with its unit, or a number of seconds."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self.wrong(key, f'found {describe(value)}; accepted: a time, as "10s"')
+            raise self.wrong(key, f'found {describe(value)}; accepted: a time such as "10s"')
         try:
             return parse_duration_s(value)
         except InputError as error:

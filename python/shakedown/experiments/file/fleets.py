@@ -53,9 +53,7 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
     from shakedown.simulation.deployment import check_server
 
     if experiment.options.carrier == "eap":
-        raise document.wrong(
-            "carrier", 'fleets over EAP are not simulated; accepted with [simulated]: "bare"'
-        )
+        raise document.wrong("carrier", '[simulated] does not support EAP; accepted: "bare"')
     swept = [document.options(Fleet, "simulated", one) for one in _swept(document, table)]
     seed = document.whole("simulated.seed", table["seed"]) if "seed" in table else experiment.options.seed
     arrivals = _arrivals(document, table, experiment.places.rates_per_s)
@@ -87,7 +85,7 @@ def _swept(document: Document, table: Mapping[str, Any]) -> Iterator[dict[str, A
 def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[float, ...]) -> list[str]:
     """Arrival processes; where they are left out, Poisson's at each of the experiment's rates."""
     value = table.get("arrivals", [f"poisson:{rate:g}/s" for rate in rates_per_s if rate > 0.0])
-    shape = 'an array of arrival processes, as ["storm:10s", "poisson:50/s"]'
+    shape = 'an array of arrival processes such as ["storm:10s", "poisson:50/s"]'
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise document.wrong("simulated.arrivals", f"found {describe(value)}; accepted: {shape}")
     if not value:
@@ -138,7 +136,7 @@ def _mixes(document: Document, table: Mapping[str, Any]) -> tuple[Mix, ...]:
     value = table.get("mix", [])
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        wanted = 'a file, or an array of them, as ["mix.toml"]'
+        wanted = 'a file, or an array of them such as ["mix.toml"]'
         raise document.wrong("simulated.mix", f"found {describe(value)}; accepted: {wanted}")
     document.bounded("simulated.mix", names, limits.MAX_MIXES)
     if not names:

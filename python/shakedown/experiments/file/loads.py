@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def read_loads(document: Document, table: Mapping[str, Any], experiment: Experiment) -> tuple[Live, ...]:
     """The loads, one a rate. Raises `InputError`."""
     if experiment.options.carrier == "eap":
-        raise document.wrong("carrier", 'live loads know no EAP; accepted with [live]: "bare"')
+        raise document.wrong("carrier", 'live loads do not support EAP; accepted: "bare"')
     places = experiment.places
     devices = table.get("emulate_device", [])
     table = {
@@ -27,7 +27,7 @@ def read_loads(document: Document, table: Mapping[str, Any], experiment: Experim
     }
     given = document.options(Live, "live", table)
     if given.get("endpoints") and not given.get("compare"):
-        raise document.wrong("live.endpoints", "nothing is compared; accepted with it: compare = true")
+        raise document.wrong("live.endpoints", "nothing is compared; accepted: with compare = true")
     given["emulate_device"] = _emulate_device(document, given["emulate_device"], given.get("trace_count", 0))
     return tuple(Live(**given | {"rate_per_s": rate}) for rate in _rates_per_s(document, table, places))
 
@@ -41,7 +41,7 @@ def _rates_per_s(
         is_settled = "utilisation" in table or table.get("arrivals") == "closed"
         return (None,) if is_settled or not rates else rates
     if "utilisation" in table:
-        raise document.wrong("live.utilisation", "a rate is given too; accepted: one of the two")
+        raise document.wrong("live.utilisation", "a rate is given too; accepted: one of them")
     rate_per_s = document.rate_per_s("live.rate", table["rate"])
     if rate_per_s <= 0.0:
         raise document.wrong("live.rate", "found 0; accepted: a rate above 0")
@@ -57,9 +57,7 @@ def _emulate_device(document: Document, names: tuple[str, ...], trace_count: int
     from shakedown.profiles import load_device
 
     if names and not trace_count:
-        raise document.wrong(
-            "live.emulate_device", "no handshakes are sampled; accepted with it: trace_count"
-        )
+        raise document.wrong("live.emulate_device", "no handshakes are sampled; accepted: with trace_count")
     for name in names:
         try:
             load_device(name)

@@ -27,12 +27,14 @@ def read_options(document: Document) -> MeasureOptions:
         if name in document.data
     }
     if given.get("carrier") != "eap" and "fragment" in given:
-        raise document.wrong("fragment", 'bounds the packets of EAP; accepted beside carrier = "eap"')
+        raise document.wrong("fragment", 'applies only to EAP; accepted: with carrier = "eap"')
     table = document.table("wtls", keys("wtls"))
     given |= {name: _option(document, known[name], f"wtls.{name}", value) for name, value in table.items()}
     suites = document.strings("suites", limits.MAX_SUITES)
     if table and not any(one.strip().lower().startswith("wtls/") for one in suites):
-        raise document.wrong("wtls", "no suite of wtls is there to have a use for it")
+        raise document.wrong(
+            "wtls", "applies only to wtls suites, and none is named; accepted: with a wtls suite"
+        )
     return MeasureOptions(**given)
 
 
@@ -55,7 +57,8 @@ def _unix_s(document: Document, key: str, value: object) -> int:
         return value
     raise document.wrong(
         key,
-        f"found {describe(value)}; accepted: Unix seconds before the year 10000, or a date as 2026-01-31",
+        f"found {describe(value)}; accepted: Unix seconds before the year 10000, or a date such as "
+        "2026-01-31",
     )
 
 
@@ -66,7 +69,7 @@ def _profile(document: Document, key: str, name: str) -> str:
     if name.endswith(".toml") or "/" in name:
         path = document.path.parent / name
         if not path.is_file():
-            raise document.wrong(key, f'there is no file "{name}" beside the experiment')
+            raise document.wrong(key, f'there is no file "{name}" in the folder of the experiment')
         try:
             native.certs({"do": "profile", "name": str(path)})
         except InputError as error:

@@ -41,7 +41,7 @@ def _battery_j(document: Document) -> float | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise document.wrong("battery", f'found {describe(value)}; accepted: a charge, as "2.5Wh"')
+        raise document.wrong("battery", f'found {describe(value)}; accepted: a charge such as "2.5Wh"')
     try:
         return parse_charge_j(value)
     except InputError as error:
@@ -51,7 +51,7 @@ def _battery_j(document: Document) -> float | None:
 def _rates_per_s(document: Document) -> tuple[float, ...]:
     value = document.data.get("rates", [])
     if not isinstance(value, list):
-        shape = 'an array of rates, as ["10/s", "300/s"]'
+        shape = 'an array of rates such as ["10/s", "300/s"]'
         raise document.wrong("rates", f"found {describe(value)}; accepted: {shape}")
     document.bounded("rates", value, limits.MAX_RATES)
     rates_per_s = tuple(document.rate_per_s("rates", item) for item in value)
@@ -76,5 +76,5 @@ def _percentile(document: Document) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 100.0:
         raise document.wrong("percentile", f"found {describe(value)}; accepted: above 0 and below 100")
     if "percentile" in document.data and "within" not in document.data:
-        raise document.wrong("percentile", 'there is no promise that it is of; accepted: beside "within"')
+        raise document.wrong("percentile", 'there is no time limit; accepted: with "within"')
     return float(value)

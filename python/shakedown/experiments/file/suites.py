@@ -47,7 +47,7 @@ def read_suites(
     written = document.strings("suites", limits.MAX_SUITES)
     if not written:
         if files:
-            raise document.wrong(next(iter(files)), "no suite is there to present these certificates")
+            raise document.wrong(next(iter(files)), "no suite presents these certificates")
         if "captures" not in document.data:
             raise document.wrong("suites", "is empty; accepted: one suite or more")
     found: dict[str, str] = {}

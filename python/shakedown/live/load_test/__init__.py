@@ -62,7 +62,7 @@ def load(
     assert wanted.clients is not None
     if wanted.rate_per_s is None and wanted.arrivals != "closed":
         raise InputError(
-            "no rate; accepted: new connections per second, as --rate 50/s, or --arrivals closed"
+            "no rate; accepted: new connections per second such as --rate 50/s, or --arrivals closed"
         )
     server_traces = wanted.server_traces
     for file in (wanted.client_chain, wanted.client_key, server_traces):
@@ -71,7 +71,7 @@ def load(
     thresholds = [parse(text) for text in wanted.requirements]
     name = None if suite is None else native.canonical(suite)
     if not wanted.trace_count and (wanted.traces_out is not None or server_traces is not None):
-        raise InputError("no handshakes are sampled; accepted with files of traces: trace_count")
+        raise InputError("no handshakes are sampled; accepted: files of traces with trace_count")
     known = None if wanted.traces_out is None else Path(wanted.traces_out)
     if known is not None:
         read = (wanted.ca, wanted.client_chain, wanted.client_key, server_traces)
@@ -182,9 +182,7 @@ def _slowed(device: str, suite: str | None, clients: Mapping[str, str | None]) -
     from shakedown.prediction.slowdown import slowed
 
     if suite is None:
-        raise InputError(
-            "a slowed client's time is that of a suite; accepted with a device to emulate: a SUITE"
-        )
+        raise InputError("an emulated device needs a suite; accepted: with a SUITE")
     return slowed(device, suite, **clients)
 
 

@@ -99,7 +99,7 @@ def parse(text: str) -> Threshold:
     elif metric in ("failed.count", "rate"):
         value = parse_rate_per_s(bound)
     else:
-        raise InputError(f'"{metric[:60]}" cannot be required; accepted: {ACCEPTED}')
+        raise InputError(f'"{metric[:60]}" has no threshold; accepted: {ACCEPTED}')
     return Threshold(text=text.strip(), metric=metric, operator=comparison, bound=value)
 
 

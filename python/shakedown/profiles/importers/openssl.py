@@ -53,7 +53,7 @@ def read_openssl_speed(text: str) -> Imported:
             return
         if not 0 < per_s < math.inf:
             what = " ".join(triple)
-            result.left_out.append(f"line {found.line}: {what}: {figure}, which is no time or rate")
+            result.left_out.append(f"line {found.line}: {what}: {figure}, which is not a time or rate")
         else:
             found[triple] = {"time_us": 1e6 / per_s if per_s >= 1 else per_s * 1e6}
 

@@ -16,10 +16,10 @@ _ROW_PX, _BAR_PX, _LABEL_PX, _NARROW_LABEL_PX = 21, 13, 200, 15
 _END_PX, _NARROW_END_PX = 122, 64
 """Room at the right for the longest wait, and on wide pages for bytes after it."""
 _LOOKS = {
-    "client at work": "key",
-    "server at work": "signature",
+    "client computes": "key",
+    "server computes": "signature",
     "network": "hello",
-    "not told apart": "busy",
+    "not separated": "busy",
 }
 _WORTH_TELLING = 0.015
 """Share of the whole below which a wait is not written beside its bar."""
@@ -51,7 +51,7 @@ def waits(messages: Sequence[Mapping[str, Any]]) -> Iterator[Wait]:
                 reached = stop
         # Nanoseconds of rounding are no wait.
         if end - reached > 1e-7:
-            yield Wait(row, "not told apart", reached, end)
+            yield Wait(row, "not separated", reached, end)
 
 
 def traced(messages: Sequence[Mapping[str, Any]]) -> str:

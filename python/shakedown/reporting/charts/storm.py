@@ -182,8 +182,8 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
             ]
             areas += _outline(steps, base, **about, cause=name, row=position)
         pieces += [{**about, "top": base - _AREA_PX, "bottom": base, **piece} for piece in one.pieces(end_s)]
-        most_in = "" if one.most_in_s is None else f"99 % in after {time(one.most_in_s)}"
-        peak = f"up to {whole(max((many for _, many in one.outside), default=0.0))} outside at once"
+        most_in = "" if one.most_in_s is None else f"99 % ready after {time(one.most_in_s)}"
+        peak = f"up to {whole(max((many for _, many in one.outside), default=0.0))} waiting at once"
         gone = f", {whole(one.failed)} gave up" if one.failed else ""
         last = f"{'last one' if one.failed else 'all'} in after {time(one.recovery_s)}{gone}"
         if not one.recovery_s:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label, seconds
-from shakedown.reporting.figures import NOTHING, milliseconds, time, whole, yes_no
+from shakedown.reporting.figures import NOTHING, milliseconds, time, time_range, whole, yes_no
 from shakedown.schema.base import SIDES
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def _ms(key: str, name: str, meaning: str, rank: int = USUAL, group: str = "") -
 
 CONNECTIONS = (
     Column(key="connection", name="#", rank=ALWAYS, meaning="its number, in the order of first messages"),
-    label("suite", "suite", "the suite, or what can be told of it", text=kind_name, path=True),
+    label("suite", "suite", "the suite, or its visible parts", text=kind_name, path=True),
     _ms("handshake_s", "time ms", "from the first packet to the last flight's last message", ALWAYS),
     Column(key="bytes", name="bytes", unit="bytes", rank=ALWAYS, meaning="of handshake messages"),
-    label("state", "to know", "what to know before believing the figures", rank=USUAL, prose=True,
+    label("state", "to know", "limits of the figures", rank=USUAL, prose=True,
           show=lambda value: value or ""),
     _ms("network_s", "network", "waits that the network caused", group="waits"),
     _ms("client_wait_s", "client", "waits for the client's work", group="waits"),
@@ -94,7 +94,7 @@ MESSAGES = (
     label("message", "message"),
     Column(key="flight", name="flight", rank=ALWAYS),
     Column(key="bytes", name="bytes", unit="bytes", rank=ALWAYS),
-    _ms("time_s", "at ms", "when its last byte was there", ALWAYS),
+    _ms("time_s", "at ms", "when its last byte arrived", ALWAYS),
     _ms("wait_s", "wait ms", "since the message before", ALWAYS),
     _ms("network_s", "network", "of the wait: the network's part", ALWAYS),
     _ms("sender_s", "sender", "of the wait: its sender's work", ALWAYS),
@@ -155,7 +155,13 @@ def summary_totals(summary: CaptureSummary) -> str:
 def unread_line(summary: CaptureSummary) -> str:
     """What may have handshakes inside and was not looked into; empty where there is nothing of the kind."""
     named = [f"{name} ({packets:,} packets)" for name, packets in summary.unread.items()]
-    return f"not looked into: {', '.join(named)}" if named else ""
+    return f"not inspected: {', '.join(named)}" if named else ""
+
+
+def _times(row: Row) -> str:
+    low_s, high_s = row["low_s"], row["high_s"]
+    low = time(low_s, 2)
+    return low if low_s is None or low == time(high_s, 2) else time_range(low_s, high_s, 2)
 
 
 def _range(low: str, high: str) -> str:
@@ -170,5 +176,5 @@ KINDS = (
     Column(key="mean_bytes", name="bytes", unit="bytes", rank=ALWAYS,
            text=lambda row: _range(whole(row["low_bytes"]), whole(row["high_bytes"]))),
     seconds("mean_s", "handshake", "lowest and highest time from first packet to last message", rank=ALWAYS,
-            text=lambda row: _range(time(row["low_s"], 2), time(row["high_s"], 2))),
+            text=_times),
 )  # fmt: skip

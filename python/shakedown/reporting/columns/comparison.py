@@ -87,7 +87,7 @@ COMPARED = (
     Column(
         key="after",
         name="after",
-        meaning="of a time: before with the change, at the same pace of the machine",
+        meaning="for a time: before plus the estimated change",
         text=lambda row: amount(row["after"], row["unit"]),
         min_width=AMOUNT_WIDTH,
         group="figures",
@@ -96,14 +96,14 @@ COMPARED = (
     label(
         "change",
         "change",
-        "Hodges and Lehmann's estimate; of counts, the ratio",
+        "Hodges and Lehmann's estimate; for counts, the ratio",
         show=percent,
         min_width=len("−12.3 %"),
     ),
     label(
         "interval",
         "interval",
-        "of the change, for all times at once",
+        "of the change; simultaneous for all times",
         text=interval,
         rank=OFTEN,
         min_width=len("−12.3 % … −12.3 %"),
@@ -131,7 +131,7 @@ def _limit_name(row: Row) -> str:
 
 
 def _checked_words(row: Row) -> str:
-    return str(row["verdict"]) if row["gated"] else "not gated"
+    return str(row["verdict"]) if row["gated"] else "not checked"
 
 
 def check_notes(rows: Sequence[Row]) -> Iterator[str]:
@@ -140,7 +140,7 @@ def check_notes(rows: Sequence[Row]) -> Iterator[str]:
         if row["reason"] is not None:
             yield f"{row['suite']}, {_limit_name(row)}: {row['reason']}"
     if not all(row["gated"] for row in rows):
-        yield "not gated: limits of times count with --times, on a machine that does nothing else"
+        yield "not checked: limits of times need --times and an otherwise idle machine"
 
 
 CHECKED = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.figures import bounded, digits_of, rough, time
+from shakedown.reporting.figures import bounded, digits_of, rough, time, time_range
 
 _ENDS = {"estimate": "", "lower": "_low", "upper": "_high"}
 
@@ -43,22 +43,35 @@ def _parted(key: str) -> tuple[str, str]:
 
 
 def figure(
-    row: Row, key: str, show: Callable[[float, int], str] | None = None, digits: int | None = None
+    row: Row,
+    key: str,
+    show: Callable[[float, int], str] | None = None,
+    digits: int | None = None,
+    between: Callable[[float, float], str] | None = None,
 ) -> str:
     """A figure with the digits that its range carries; without an estimate what bounds it."""
     name, unit = _parted(key)
     value, low, high = (row.get(f"{name}{end}{unit}") for end in ("", "_low", "_high"))
     digits = digits or digits_of(value, low, high)
     text = show or (lambda found, digits: time(float(f"{found:.{digits}g}"), digits))
-    return bounded(lambda found: text(found, digits), value, low, high)
+    if show is None:
+        between = lambda low, high: time_range(low, high, digits)  # noqa: E731
+    return bounded(lambda found: text(found, digits), value, low, high, between)
 
 
-def interval(row: Row, key: str, show: Callable[[float], str]) -> str:
-    """The ends of a figure's range: `200 – 780`, empty where there is none."""
+def interval(
+    row: Row,
+    key: str,
+    show: Callable[[float], str],
+    between: Callable[[float, float], str] | None = None,
+) -> str:
+    """The ends of a figure's range: `200 – 780`, a dash where there is none. ``between`` prints two ends."""
     name, unit = _parted(key)
     low, high = row.get(f"{name}_low{unit}"), row.get(f"{name}_high{unit}")
     if low is None or low == high:
         return "–"
+    if high is not None and between is not None:
+        return between(low, high)
     return f"{show(low)} – {'?' if high is None else show(high)}"
 
 

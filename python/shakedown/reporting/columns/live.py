@@ -84,12 +84,12 @@ LOADS = (
     seconds("handshake_mean_s", "mean", "from the planned start"),
     seconds("handshake_p50_s", "p50"),
     seconds("handshake_p99_s", "p99", rank=ALWAYS),
-    seconds("server_cpu_s", "server CPU", "time of its threads for a handshake, the kernel's work included"),
+    seconds("server_cpu_s", "server CPU", "its threads' CPU time for one handshake, with the kernel's work"),
     shares("utilisation", "utilisation", "share of time that the server's stack worked", rank=ALWAYS),
     Column(key="failed", name="failed", rank=ALWAYS,
            text=lambda row: share(row["failed"] / row["planned"], 1) if row["failed"] else "none"),
     Column(key="completed", name="completed", rank=ROOM, show=whole),
-    shares("resumed", "resumed", "share of those that asked", rank=ROOM),
+    shares("resumed", "resumed", "share of the requested resumptions", rank=ROOM),
 )  # fmt: skip
 
 

@@ -17,11 +17,13 @@ from shakedown.reporting.figures import (
     count,
     digits_of,
     energy,
+    energy_range,
     load,
     marked,
     rate,
     rough,
     time,
+    time_range,
     whole,
 )
 
@@ -55,7 +57,7 @@ def _statistic(row: Row, name: str, statistic: str) -> str:
     if value is None:
         return NOTHING
     if _missing(row, name):
-        return f"≥ {_two(value)}" if statistic != "mean" else bounded(_two, None, low, high)
+        return f"≥ {_two(value)}" if statistic != "mean" else bounded(_two, None, low, high, _two_ends)
     # Never one digit: the interval is of handshakes, the mean is known better.
     digits = max(2, digits_of(value, low, high)) if statistic == "mean" else 2
     return time(float(f"{value:.{digits}g}"), digits)
@@ -63,6 +65,10 @@ def _statistic(row: Row, name: str, statistic: str) -> str:
 
 def _two(value: float) -> str:
     return time(float(f"{value:.2g}"), 2)
+
+
+def _two_ends(low: float, high: float) -> str:
+    return time_range(low, high, 2)
 
 
 def _missing(row: Row, name: str) -> bool:
@@ -85,7 +91,12 @@ def _interval(row: Row) -> str:
         return NOTHING
     low, high = row["ready_low_s"], row["ready_high_s"]
     digits = max(2, digits_of(row["ready_mean_s"], low, high))
-    return interval(row, "ready_s", lambda value: time(float(f"{value:.{digits}g}"), digits))
+    return interval(
+        row,
+        "ready_s",
+        lambda value: time(float(f"{value:.{digits}g}"), digits),
+        lambda low, high: time_range(float(f"{low:.{digits}g}"), float(f"{high:.{digits}g}"), digits),
+    )
 
 
 def _joules(value: float, digits: int) -> str:
@@ -101,7 +112,7 @@ def energy_text(row: Row, key: str = "energy_j") -> str:
     if row[f"{name}_high_j"] is None:
         return "unknown"
     basis = row.get(f"{name}_basis") if row.get(key) else None
-    return marked(figure(row, key, _joules), basis)
+    return marked(figure(row, key, _joules, between=energy_range), basis)
 
 
 def _energy(key: str, heading: str, meaning: str, rank: int) -> tuple[Column, Column]:
@@ -110,7 +121,7 @@ def _energy(key: str, heading: str, meaning: str, rank: int) -> tuple[Column, Co
         Column(key=key, name=heading, unit="J", rank=rank, meaning=meaning,
                text=lambda row: energy_text(row, key)),
         Column(key=f"{name}_low_j", name=f"{heading} range", unit="J", rank=WIDE, meaning="90 % interval",
-               text=lambda row: interval(row, key, energy)),
+               text=lambda row: interval(row, key, energy, energy_range)),
     )  # fmt: skip
 
 
@@ -137,9 +148,9 @@ PREDICTIONS = (
     Column(key="ready_mean_s", name="ready", unit="s", rank=ALWAYS, text=_ready,
            meaning="mean time until the client may send"),
     Column(key="ready_low_s", name="90 % interval", unit="s", rank=USUAL, text=_interval,
-           meaning="holds 90 % of handshakes, the figures' uncertainty included"),
+           meaning="range of 90 % of the handshakes, including the figures' uncertainty"),
     Column(key="handshakes_per_charge", name="per charge", rank=ALWAYS, text=_charge,
-           meaning="handshakes that the battery lasts for"),
+           meaning="handshakes per battery charge"),
     Column(key="handshakes_per_charge_low", name="per charge range", unit="1", rank=USUAL,
            meaning="90 % interval",
            text=lambda row: interval(row, "handshakes_per_charge", rough)
@@ -147,8 +158,8 @@ PREDICTIONS = (
     *_energy("energy_j", "energy", "the client's for the handshake itself", USUAL),
     _time("ready", "p99", "p99", "99th percentile of ready", USUAL),
     _time("done", "mean", "done", "mean time until both sides have finished", ROOM),
-    *_energy("wake_tail_j", "wake and tail", "what waking the radio and its tail add", ROOM),
-    *_energy("resumption_saves_j", "resumption saves", "how much less a resumption takes", ROOM),
+    *_energy("wake_tail_j", "wake and tail", "energy for waking the radio and for its tail", ROOM),
+    *_energy("resumption_saves_j", "resumption saves", "energy that a resumption saves", ROOM),
     Column(key="queue_s", name="queue wait", unit="s", rank=ROOM, meaning="wait for a worker of the server",
            text=_wait),
     Column(key="utilisation", name="utilisation", unit="1", rank=ROOM, meaning="of the server's workers",
@@ -157,7 +168,7 @@ PREDICTIONS = (
     _time("ready", "p95", "p95", "of ready", WIDE),
     *(_time("done", name, f"done {name}", "of done", WIDE) for name in ("p50", "p95", "p99")),
     Column(key="workers", name="workers", rank=WIDE),
-    label("basis", "basis", "the weakest that matters of what the time stands on", rank=WIDE),
+    label("basis", "basis", "what the time is based on: the least certain part that matters", rank=WIDE),
     label("energy_missing", "no energy of", "what has no figure", rank=WIDE, prose=True),
     *(_data(f"{name}_{end}_s") for name in ("client", "server", "queue") for end in ("low", "high")),
     *(_data(f"{name}_high_s") for name in ("ready", "done")),
@@ -310,7 +321,9 @@ def many_workers(count: float) -> str:
 def _workers(row: Row) -> str:
     needed, few, many = (row.get(f"workers_needed{end}") for end in ("", "_low", "_high"))
     if needed is None:
-        return "none is enough" if few is None and not row.get("workers_needed_missing") else _at_least(few)
+        return (
+            "no number suffices" if few is None and not row.get("workers_needed_missing") else _at_least(few)
+        )
     high = "?" if many is None else many_workers(many)
     ends = f" ({many_workers(few or needed)} – {high})" if few != many else ""
     return many_workers(needed) + ends
@@ -324,11 +337,11 @@ CAPACITIES = (
     label("suite", "suite", path=True, text=lambda row: row["label"]),
     *PLACE,
     Column(key="rate_per_s", name="handshakes/s", unit="1/s", rank=ALWAYS, text=_capacity,
-           meaning="the highest rate at which the promise is kept"),
+           meaning="the highest rate that meets the limit"),
     Column(key="rate_low_per_s", name="90 % interval", unit="1/s", rank=USUAL,
            text=lambda row: interval(row, "rate_per_s", rough) if row.get("rate_per_s") else NOTHING),
     Column(key="workers_needed", name="workers needed", rank=ALWAYS, text=_workers,
-           meaning="workers that keep the promise at the rate asked for"),
+           meaning="workers that meet the limit at the given rate"),
     Column(key="utilisation", name="utilisation", unit="1", rank=USUAL,
            show=lambda value: NOTHING if value is None else load(value)),
     Column(key="modelled_rate_per_s", name="by formula", unit="1/s", rank=USUAL,

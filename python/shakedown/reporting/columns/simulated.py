@@ -11,7 +11,17 @@ from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, 
 from shakedown.reporting.columns.flat import figure, flat, interval
 from shakedown.reporting.columns.notes import no_energies, no_figures, some, subjects, too_few
 from shakedown.reporting.columns.place import PLACE, place_title
-from shakedown.reporting.figures import NOTHING, bounded, count, energy, marked, share, time
+from shakedown.reporting.figures import (
+    NOTHING,
+    bounded,
+    count,
+    energy,
+    energy_range,
+    marked,
+    share,
+    time,
+    time_range,
+)
 from shakedown.schema.base import Bounds, builtins
 from shakedown.schema.simulated import (
     Access,
@@ -29,7 +39,7 @@ WAYS = {"up": "uplink", "down": "downlink", "both": "channel"}
 NOT_RECOVERED = "not recovered"
 CAUSES = {
     "timeout": "timeout",
-    "connect": "no answer to any SYN",
+    "connect": "no response to any SYN",
     "transport": "retransmissions exhausted",
     "reset": "reset",
     "refused": "refused by the server",
@@ -67,8 +77,8 @@ def saturation(access: Access | None) -> str:
 def imprecise(found: Precision, access: Access | None = None) -> str:
     """What was reached where that is less than was asked, and why."""
     if found.reached is None:
-        return "of one replication, whose precision is not known"
-    wide = f"{found.widest} known to ± {share(found.reached)}, {share(found.asked)} asked"
+        return "from one replication; precision unknown"
+    wide = f"{found.widest} ± {share(found.reached)}, target ± {share(found.asked)}"
     if found.is_settled:
         return wide
     return (
@@ -131,7 +141,7 @@ FLEETS = (
     _time("queue_wait", "mean", "queue wait", USUAL, 2),
     Column(key="utilisation", name="utilisation", unit="1", rank=OFTEN, text=utilisation),
     Column(key="records_utilisation", name="records", unit="1", rank=OFTEN,
-           meaning="the part of utilisation that is records",
+           meaning="utilisation by records",
            text=lambda row: bounded(share, row.get("records_utilisation"),
                                     row.get("records_utilisation_low"), None)),
     _FAILED,
@@ -142,9 +152,9 @@ FLEETS = (
            text=lambda row: "unknown" if row.get("energy_missing") else energy(row["energy_mean_j"])),
     Column(key="wake_tail_j", name="wake and tail", unit="J", rank=ROOM,
            text=lambda row: bounded(energy, row["wake_tail_j"], row.get("wake_tail_low_j"),
-                                    row.get("wake_tail_high_j"))),
+                                    row.get("wake_tail_high_j"), energy_range)),
     Column(key="modelled_ready_s", name="by formula", unit="s", rank=ROOM, show=time,
-           meaning="ready, as predict has it"),
+           meaning="time until ready by formula"),
     Column(key="modelled_wait_s", name="wait by formula", unit="s", rank=WIDE,
            show=lambda value: time(value, 2)),
     _time("done", "mean", "done", WIDE),
@@ -278,7 +288,7 @@ def record_note(one: Simulated | SimulatedMix) -> Iterator[str]:
 def sent(found: Records, utilisation: float, remark: str = "") -> str:
     """What clients send after their handshakes, and its part of a server's utilisation."""
     known = flat({"work_s": builtins(found.work_s)})
-    work = interval(known, "work_s", time)
+    work = interval(known, "work_s", time, time_range)
     if found.work_s.estimate is not None:
         work = f"{marked(figure(known, 'work_s'), found.work_s.basis)} ({work})"
     of_it = found.utilisation.estimate or found.utilisation.lower or 0.0
@@ -361,7 +371,8 @@ def energy_notes(rows: Iterable[tuple[str, Simulated | SimulatedMix]], *, tail: 
             and row.access is not None
             and (row.access.attempts.mean or 1.0) > 1.0
         ):
-            yield f"{name}: energy without preambles sent in vain: {row.access.attempts.mean:.1f} an access"
+            attempts = row.access.attempts.mean
+            yield f"{name}: energy excludes failed preambles: {attempts:.1f} attempts per access"
     if tail:
         yield from dict.fromkeys(f"wake and tail {one}" for _, row in known for one in row.energy_terms)
 
@@ -372,10 +383,10 @@ def _agreement(engines: Endpoints) -> str:
         both += f" and {engines.server_stack}"
     said, found = f"{both} in virtual time", engines.replayed
     if found.mean_ratio is None or found.distance is None or found.critical is None:
-        return f"{said}; no handshake was completed in both it and the replay"
+        return f"{said}; no handshake was completed by both the stack and the replay"
     agrees = "agree" if found.distance <= found.critical else "differ"
     return (
-        f"{said}; replayed, the mean is {100.0 * (found.mean_ratio - 1.0):+.2f} %, and distributions "
+        f"{said}; mean of the replay {100.0 * (found.mean_ratio - 1.0):+.2f} %; distributions "
         f"{agrees}: distance {found.distance:.3f}, critical value {found.critical:.3f} at 1 %"
     )
 
@@ -460,4 +471,4 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
 
 
 def _bound(found: Bounds) -> str:
-    return bounded(energy, found.estimate, found.lower, found.upper)
+    return bounded(energy, found.estimate, found.lower, found.upper, energy_range)

@@ -133,7 +133,7 @@ def _shares(capture: _Capture) -> str:
     parts = {"the network": spent["network"], "the clients": spent["client"], "the servers": spent["server"]}
     shares = [f"{who} took {one / total:.0%}" for who, one in parts.items() if one / total >= 0.005]
     rest = 1 - sum(spent.values()) / total
-    unknown = [f"and {rest:.0%} cannot be told apart"] if shares and rest >= 0.005 else []
+    unknown = [f"and {rest:.0%} cannot be separated"] if shares and rest >= 0.005 else []
     return ", ".join([*shares, *unknown])
 
 
@@ -201,7 +201,7 @@ def _connections(capture: _Capture) -> Table:
         for one in capture.connections
     ]
     caption = (
-        "Network, client and server: what the handshake's waits were made of, as far as the capture tells; "
+        "Network, client and server: what the handshake's waits were made of, as far as the capture shows; "
         "resent: segments that were sent more than once."
     )
     if len(rows) < capture.total:

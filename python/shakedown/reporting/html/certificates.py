@@ -39,7 +39,7 @@ def certificates_section(results: Results) -> Iterator[Section]:
 
 
 def _lead(sides: Mapping[Side, UserChain]) -> str:
-    """What they come to in words: bytes, and whether somebody would refuse them."""
+    """What they come to in words: bytes, and whether a peer would reject them."""
     sentences = []
     for side, about in sides.items():
         suites = about.suites
@@ -50,7 +50,7 @@ def _lead(sides: Mapping[Side, UserChain]) -> str:
         )
         number = len(about.violations)
         if number:
-            sentences.append(f"A peer would find {number} thing{'' if number == 1 else 's'} to refuse.")
+            sentences.append(f"A peer would reject them for {number} reason{'' if number == 1 else 's'}.")
     return " ".join(sentences)
 
 
@@ -61,7 +61,7 @@ def _heaviest(about: UserChain) -> str:
             name = _words_of(part.name)
             sums[name] = sums.get(name, 0) + part.bytes
     if not sums:
-        return "not told apart"
+        return "not separated"
     largest = max(sums, key=sums.__getitem__)
     return f"{largest} ({sums[largest] / sum(sums.values()):.0%})"
 
@@ -131,7 +131,7 @@ def _sizes(side: Side, about: UserChain) -> Figure:
         alternative=f"Stacked bars: bytes of each certificate of the {side}, by part",
         define=lambda width: stacked_bars(segments, totals, "bytes", width, sides=("",)),
         data=data,
-        caption="Read from the files. A root at the end is not sent: peers have it.",
+        caption="Read from the files. A root at the end is not sent, because peers have it.",
     )
 
 
@@ -158,5 +158,5 @@ def _violations(side: Side, about: UserChain) -> Table:
     level = f" of security level {about.level}" if levelled else ""
     caption = f"Validated as a {peer}{level} would on {day}."
     if not rows:
-        return Table(["", ""], [[f"what a {peer} would refuse", "nothing"]], 0, caption)
-    return Table([f"a {peer} would refuse", "why"], rows, 0, caption)
+        return Table(["", ""], [[f"what a {peer} would reject", "nothing"]], 0, caption)
+    return Table([f"a {peer} would reject", "why"], rows, 0, caption)

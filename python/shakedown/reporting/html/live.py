@@ -108,22 +108,22 @@ def _comparison(rows: Sequence[Row]) -> Block:
         return Block(table=table)
     figure = Figure(
         name="live-beside-modelled-and-simulated",
-        title="The same modelled, simulated and live",
+        title="Live, modelled and simulated",
         kind="live",
         alternative="A row for each suite and figure: its live, modelled and simulated mean",
         define=lambda width: dot_plot(drawn, _LOOKS, "ms, logarithmic", width),
         data=[flat for row in rows for flat in _flat(row)],
         caption=(
-            "Modelled and simulated start from the times that the handshake took in memory here"
+            "Modelled and simulated use the handshake's times in memory on this machine"
             + (
-                ", and from what a connection costs beyond that by this machine's profile. "
+                ", and the connection cost from this machine's profile. "
                 if all(row["modelled_connection_s"] is not None for row in rows)
-                else ". Where this machine's profile does not know what a connection costs beyond "
-                "that, or there is none, that is in the live CPU and handshake times alone. "
+                else ". If this machine's profile has no connection cost, or there is no profile, only the "
+                "live CPU and handshake times include this cost. "
             )
-            + "The stack's time is by the clock on the wall, so on a busy machine it holds interruptions "
-            "too. The live wait is the difference between the means under load and without a queue, and left "
-            "out where noise made it negative."
+            + "The stack's time is wall-clock time, so on a busy machine it includes preemptions. The live "
+            "wait is the difference between the means under load and without a queue; it is omitted if noise "
+            "made it negative."
         ),
     )
     return Block(figure=figure, table=table, folded_table="In figures")
@@ -184,10 +184,10 @@ def _spent_figure(name: str, title: str, rows: Sequence[Row]) -> Figure:
             for row in ordered
         ],
         caption=(
-            f"Means of {rows[0]['n']:,} handshakes sampled on both sides, without a queue. Waiting is what "
-            "passed outside a side's own work until it had the message: the other side, the path, the "
-            "kernel. One side's waiting is mostly the other's work. A slowed client's work is stretched, its "
-            "waiting is real."
+            f"Means of {rows[0]['n']:,} handshakes sampled on both sides, without a queue. Waiting is the "
+            "time outside a side's own work until the message arrived: the other side, the path, the kernel. "
+            "One side's waiting is mostly the other's work. An emulated device's work is slowed down, its "
+            "waiting is not."
         ),
     )
 

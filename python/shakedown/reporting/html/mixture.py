@@ -40,13 +40,13 @@ def _block(results: Results, row: Mapping[str, Any], number: int) -> Block:
     series = kind_points(results, row, _kinds(results, row))
     figure = Figure(
         name=f"mixture-{number}",
-        title=f"{row['mix']}: how many are still outside ({row['arrivals']})",
+        title=f"{row['mix']}: clients not yet ready ({row['arrivals']})",
         kind="simulated",
-        alternative="An area for each kind: clients that have arrived and are not in yet, over time",
+        alternative="An area for each kind: clients that have arrived and are not yet ready, over time",
         define=kinds_drawing(series, arrival_window_s(row["arrivals"])),
         data=[point for _, found in series for point in found],
-        caption="In the shaded time clients arrive; the area is how many of a kind are not in yet, by what "
-        "they wait for; the stroke is the end of the interval in which the last one is.",
+        caption="Clients arrive during the shaded time. The area is the number of clients of a kind that are "
+        "not yet ready, by what they wait for; the line is the end of the interval in which the last one is.",
     )
     return Block(figure=figure, table=table)
 

@@ -97,7 +97,7 @@ def predictions_section(results: Results) -> Iterator[Section]:
         if view["workers_needed"].count():
             blocks.append(Block(table=_workers(some, rates[:MAX_RATES_SHOWN]), folded_table="Workers needed"))
         if view["missing"].sum():
-            blocks.append(Block(table=_missing(results), folded_table="What has no figure"))
+            blocks.append(Block(table=_missing(results), folded_table="Work without a figure"))
         extrapolated = _extrapolated(results)
         blocks.append(Block(table=extrapolated, folded_table="What was extrapolated, and how"))
         lead = _lead(quiet)
@@ -190,10 +190,10 @@ def _figures(rows: Sequence[Row]) -> Table:
     """All figures of each suite in each place."""
     terms = dict.fromkeys(row["energy_terms"] for row in rows)
     caption = (
-        "Ready: the client may send; done: the last flight is in. Percentiles are of handshakes, by the "
-        "spread of the network, the queue and the work; the 90 % interval has the figures' uncertainty too. "
-        "Energy is the client's for the handshake itself; wake and tail are what waking the radio and its "
-        "tail add."
+        "Ready: the client may send; done: the last flight has arrived. Percentiles are over handshakes, "
+        "whose network, queue and work vary; the 90 % interval also includes the figures' uncertainty. "
+        "Energy is the client's for the handshake itself; wake and tail is the additional energy for waking "
+        "the radio and for its tail."
     )
     caption += "".join(f" Wake and tail {one}." for one in list(terms)[:MAX_TERMS])
     bases = ("basis", "energy_basis", "wake_tail_basis")
@@ -203,7 +203,7 @@ def _figures(rows: Sequence[Row]) -> Table:
 
 
 def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
-    """The workers that keep the promise at each rate, in the place that needs the most."""
+    """The workers that meet the time limit at each rate, in the place that needs the most."""
     found: dict[tuple[str, float], Row] = {}
     least: set[tuple[str, float]] = set()
     needs = ("workers_needed", "workers_needed_low", "workers_needed_high")
@@ -222,7 +222,7 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
             row = found[suite, one]
             low, high = row["workers_needed_low"], row["workers_needed_high"]
             if row["workers_needed"] is None:
-                cells.append("none is enough")
+                cells.append("no number suffices")
                 continue
             if (suite, one) in least:
                 cells.append(f"≥ {whole(low)}")
@@ -231,8 +231,8 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
             cells.append(whole(row["workers_needed"]) + ends)
         body.append(cells)
     caption = (
-        "The least number of workers of the server that keeps the experiment's promise at each rate, on the "
-        "device and bearer that need the most; in brackets by the ranges of the figures."
+        "The smallest number of workers that meets the experiment's time limit at each rate, for the device "
+        "and bearer that need the most; in parentheses: its range, from the ranges of the figures."
     )
     return Table(["suite", *(f"at {one:g}/s" for one in rates)], body, len(rates), caption, "modelled")
 
@@ -243,7 +243,7 @@ def _missing(results: Results) -> Table:
     for one in queries.missing(results.source).filter(pl.col("capture").is_null()).to_dicts():
         work = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
         found[one["where"], work, one["why"] or NOTHING] = None
-    caption = "Work that nothing gives a figure for; totals that need it are marked ≥."
+    caption = "Work without a cost figure; totals that need it are marked ≥."
     return _bounded(["device", "work", "why"], [list(key) for key in found], caption, "modelled")
 
 
@@ -325,7 +325,7 @@ def queue_section(results: Results) -> Iterator[Section]:
         f"handshakes a second of {slow['label']}, and {rate(fast['saturation_per_s'])} of {fast['label']}; "
         "waiting times increase quickly above the knee."
     )
-    yield Section("queue", "How many the server takes", lead, [Block(figure=figure)])
+    yield Section("queue", "Capacity of the server", lead, [Block(figure=figure)])
 
 
 def _workers_of(queue: Row, *, capital: bool = False) -> str:

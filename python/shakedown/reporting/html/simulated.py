@@ -30,7 +30,7 @@ MAX_STORMS = 12
 """Fleets of one figure; the table has the others."""
 
 MAX_LOAD_FIGURES, MAX_LOADS = 4, 4
-"""Figures of what cells and server do, and fleets of each; of storms, too, where a map has them all."""
+"""Figures of load of cells and server, and fleets of each; of storms, too, where a map has them all."""
 
 MAX_MAP = 400
 """Storms of a map."""
@@ -75,25 +75,25 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
     for position, (place, fleet) in enumerate(list(fleet_groups(rows).items())[:drawn]):
         words, device, bearer, server = place
         workers = count(int(fleet[0]["workers"]), "worker")
-        title = f"{words}, over {bearer}: how many are still outside ({workers} of {server})"
+        title = f"{words}, over {bearer}: clients not yet ready ({workers} of {server})"
         arrive_s = arrival_window_s(fleet[0]["arrivals"])
         figure = Figure(
             name=f"storm-{position + 1}",
             title=title,
             kind="simulated",
-            alternative="An area for each suite: clients that have arrived and are not in yet, over time",
+            alternative="An area for each suite: clients that have arrived and are not yet ready, over time",
             define=drawing(results, fleet[:MAX_STORMS], arrive_s),
             data=[point for row in fleet for point in points(results, row)],
             caption=(
-                f"The device is {device}. In the shaded time clients arrive; the area is how many of them "
-                "are not in yet, by what they wait for; at the stroke the last one is in. All rows have the "
-                "same scales."
+                f"The device is {device}. Clients arrive during the shaded time. The area is the number of "
+                "clients that are not yet ready, by what they wait for; at the line the last one is ready. "
+                "All rows have the same scales."
             ),
         )
         blocks.append(Block(figure=figure, table=_storm_table(fleet), folded_table="In figures"))
         if position < MAX_LOAD_FIGURES:
             blocks.append(Block(figure=_loads_figure(results, fleet[:MAX_LOADS], position, title)))
-    yield Section("storms", "When many come at once", " ".join(map(plain, answer(results))), blocks)
+    yield Section("storms", "Storms", " ".join(map(plain, answer(results))), blocks)
 
 
 def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
@@ -122,12 +122,12 @@ def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
         which = "" if "label" in differs else f"{found[0]['label']}, "
         yield Figure(
             name=f"recovery-{number + 1}",
-            title=f"When the last client is in: {which}{device} over {bearer} to {server}",
+            title=f"Recovery time: {which}{device} over {bearer} to {server}",
             kind="simulated",
             alternative="A map for each suite and backoff: recovery time by clients and cells",
             define=partial(time_map, shown[:MAX_MAP], steps_s=RECOVERY_STEPS_S, word="recovery"),
             data=[{**one, "kind": "simulated"} for one in shown],
-            caption="Of storms in which clients give up, how many of them do.",
+            caption="If clients give up, their share is shown instead.",
         )
 
 
@@ -141,7 +141,7 @@ def _loads_figure(results: Results, rows: Sequence[Row], position: int, title: s
     ]
     return Figure(
         name=f"storm-{position + 1}-loads",
-        title=title.replace("how many are still outside", "what cells and server do"),
+        title=title.replace("clients not yet ready", "load of cells and server"),
         kind="simulated",
         alternative="Lanes for each suite: attempts, cells' time and bytes, the server's queue, over time",
         define=lambda width: loads(shown, width),
@@ -190,7 +190,7 @@ def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
             data=[_flat(row) for row in rows],
             caption=(
                 "A server works on a handshake flight by flight, and each flight waits in line; the usual "
-                "formula takes the whole handshake as one customer, who waits once. The formula with each "
+                "formula takes the whole handshake as one customer that waits once. The formula with each "
                 "flight as a customer holds where round trips are long beside the queue."
             ),
         )
@@ -245,7 +245,7 @@ def _steady_lead(rows: Sequence[Row]) -> str:
         far = max(known, key=lambda row: float(row["wait_mean_s"] / row["modelled_wait_s"]))
         said.append(
             f"At {far['arrivals']} {far['label']} waits {time(far['wait_mean_s'], 2)} for workers, where the "
-            f"usual formula says {time(far['modelled_wait_s'], 2)}."
+            f"usual formula gives {time(far['modelled_wait_s'], 2)}."
         )
     if unstable:
         names = ", ".join(dict.fromkeys(f"{row['label']} at {row['arrivals']}" for row in unstable[:5]))
@@ -289,13 +289,13 @@ def _most_outside(results: Results, row: Row) -> float:
 
 
 def _extremes(rows: Sequence[Row], outside: Mapping[str, float]) -> Sentence:
-    """The fleets with the most and the fewest clients outside at once, and the server's utilisation where it
+    """The fleets with the most and the fewest clients waiting at once, and the server's utilisation where it
     differs.
     """
     least, most = min(outside, key=outside.__getitem__), max(outside, key=outside.__getitem__)
     if outside[most] <= outside[least]:
         return []
-    template = "At most {!many} clients are outside at once with {most} and {!few} with {least}"
+    template = "At most {!many} clients are waiting at once with {most} and {!few} with {least}"
     named = {row["label"]: row for row in rows}
     used = [named[label]["utilisation"] for label in (most, least)]
     if None not in used and abs(used[0] - used[1]) >= WORTH_TELLING:

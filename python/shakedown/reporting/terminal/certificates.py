@@ -21,7 +21,7 @@ def headline(file: str, description: Description) -> str:
     many = len(description.certificates)
     kind = description.certificates[0].kind
     keys = description.keys_name
-    strength = f", for security level {description.security_level} at most" if kind == "X.509" else ""
+    strength = f", security level at most {description.security_level}" if kind == "X.509" else ""
     return (
         f"{file}: {many} {kind} certificate{'' if many == 1 else 's'} ({FORMATS[description.format]})"
         f"{f', keys {keys}' if keys else ''}, {description.bytes_sent:,} bytes sent{strength}"
@@ -47,7 +47,7 @@ def certificate_rows(file: str, place: int, certificate: Certificate) -> Iterato
     for name, text, size in _rows(certificate, _Bytes(certificate.parts)):
         yield {**where, "name": name, "text": text, "bytes": size}
     whole = f"SHA-256 {certificate.fingerprint}"
-    yield {**where, "name": "whole", "text": whole, "bytes": certificate.bytes}
+    yield {**where, "name": "certificate", "text": whole, "bytes": certificate.bytes}
 
 
 class _Bytes:
@@ -84,7 +84,7 @@ def _rows(certificate: Certificate, size: _Bytes) -> Iterator[tuple[str, str, in
     yield "signature", signed(signature), size.take("signature")
     rest = size.rest()
     if rest is not None:
-        yield "wrapping, algorithms", "", rest
+        yield "encoding, algorithms", "", rest
 
 
 def signed(signature: Signature) -> str:
@@ -112,7 +112,7 @@ def finding_lines(description: Description, level: str) -> Iterator[str]:
     if not violations:
         yield f"{peer} accepts these certificates."
         return
-    yield f"{peer} would refuse:"
+    yield f"{peer} would reject:"
     for violation in violations:
         where = "the chain" if violation.place is None else f"certificate {violation.place + 1}"
         yield f"  {where}: {violation.detail}"

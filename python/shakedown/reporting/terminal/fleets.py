@@ -60,7 +60,7 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
     reasons = list(dict.fromkeys(f"{row['label']}: {row['without_cost']}" for row in missing.to_dicts()))
     yield from (f"not simulated: {reason}" for reason in reasons[:MAX_TABLES])
     if len(reasons) > MAX_TABLES:
-        yield f"not simulated: {len(reasons) - MAX_TABLES:,} more fleets, as the report says"
+        yield f"not simulated: {len(reasons) - MAX_TABLES:,} more fleets are in the report"
 
 
 def _imprecise(fleet: Sequence[Mapping[str, Any]]) -> Iterator[str]:

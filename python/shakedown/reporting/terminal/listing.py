@@ -308,5 +308,5 @@ def listing(
     if found.names.shortened and any(one.path for one in found.columns):
         yield folded(f"{ELLIPSIS} in names: parts that do not fit")
     if found.left_out:
-        yield folded(f"no room for: {', '.join(one.name for one in found.left_out)}")
+        yield folded(f"not printed (--wide): {', '.join(one.name for one in found.left_out)}")
     yield from below({one.key for one in found.columns})

@@ -45,7 +45,7 @@ def load_lines(run: LoadRun) -> list[str]:
     if run.resumed.asked:
         confirmed = run.resumed.confirmed / run.resumed.asked
         lines.append(
-            f"resumed: {whole(run.resumed.confirmed)} of {whole(run.resumed.asked)} that asked "
+            f"resumed: {whole(run.resumed.confirmed)} of {whole(run.resumed.asked)} requested "
             f"({share(confirmed)}), confirmed by the server"
         )
     lines += _failed(run)
@@ -70,15 +70,15 @@ def _failed(figures: LoadFigures) -> list[str]:
 
 def time_spent_lines(spent: TimeSpent) -> list[str]:
     """Which handshakes a table of where the time goes is about."""
-    sides = f"{whole(spent.joined)} with their servers' halves" if spent.joined else "the client's half alone"
+    sides = f"{whole(spent.joined)} with the server's times" if spent.joined else "the client's times only"
     lines = [f"where the time goes: {count(spent.handshakes, 'sampled handshake')}, {sides}"]
     if spent.emulate_device is not None and spent.slowdown is not None:
         lines.append(
             f"the client is as slow as {spent.emulate_device}: {spent.slowdown:.3g} times this machine's time"
         )
     if spent.preempted:
-        lines.append(f"left out: {whole(spent.preempted)} in which the clients' thread lost its processor")
+        lines.append(f"discarded: {whole(spent.preempted)} in which the clients' thread was preempted")
     if spent.handshakes < spent.sampled:
         left_out = spent.sampled - spent.handshakes
-        lines.append(f"left out: {whole(left_out)} without a server's half, or of other messages")
+        lines.append(f"discarded: {whole(left_out)} without the server's times, or with other messages")
     return lines

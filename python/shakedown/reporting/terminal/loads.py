@@ -45,7 +45,7 @@ def comparison_tables(results: Results, width: int) -> Iterator[str]:
         yield from listing(columns, rows[: 4 * MAX_LINES], Selection(), title=COMPARED_TITLE, width=width)
 
 
-COMPARED_TITLE = "the same modelled, simulated and live (means)"
+COMPARED_TITLE = "live, modelled and simulated (means)"
 
 
 def comparison(rows: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Column], list[dict[str, Any]]]:
@@ -94,7 +94,7 @@ def _compared(row: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[dict[str
         yield found
     formula_s = row["formula_wait_s"]
     yield {
-        **suite, "is_first": False, "figure": "… from server's stack times", "live_s": None,
+        **suite, "is_first": False, "figure": "… from stack's times", "live_s": None,
         "modelled_s": formula_s, "modelled_off": off_share(formula_s, row["wait_s"]),
     }  # fmt: skip
 

@@ -35,7 +35,7 @@ impl Extensions {
         for (place, extension) in extensions.iter().enumerate() {
             let (id, value) = (extension.extn_id, extension.extn_value.as_bytes());
             if extensions[..place].iter().any(|other| other.extn_id == id) {
-                return Err(X509Error::Malformed(format!("the extension {id} stands there twice")));
+                return Err(X509Error::Malformed(format!("the extension {id} occurs twice")));
             }
             match id {
                 BASIC_CONSTRAINTS => {
