@@ -60,7 +60,7 @@ def test_predict_for_people(capsys, library_path):
         == 0
     )
     out = capsys.readouterr().out
-    assert "modelled (default): cortex-m4 over lte to server" in out
+    assert "modelled: cortex-m4 over lte to server" in out
     assert re.search(r"[~≈]? ?2[5-9]0 ms", out)
     assert "in part assumed" in out
     assert "unstable" in out

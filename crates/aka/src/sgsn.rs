@@ -616,7 +616,10 @@ impl<E: Endpoint> Attach<E> {
             }
             let decision = node.sessions().resume(now, id, claimed).map_err(store)?;
             if decision != Decision::Resume {
-                let reason = format!("the session was resumed at another SGSN in the meantime ({})", decision.as_str());
+                let reason = format!(
+                    "the session was resumed at another SGSN in the meantime ({})",
+                    decision.as_str()
+                );
                 return Err((Cause::NetworkFailure, reason));
             }
         }

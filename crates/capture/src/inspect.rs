@@ -164,9 +164,7 @@ impl<R: Read> Inspector<R> {
             ));
         }
         for (link, packets) in self.reader.passed_over() {
-            summary.problems.push(format!(
-                "skipped packets of unknown link type {link}: {packets}"
-            ));
+            summary.problems.push(format!("skipped packets of unknown link type {link}: {packets}"));
         }
         summary
     }

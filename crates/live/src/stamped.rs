@@ -54,8 +54,9 @@ pub fn enable(socket: &impl AsFd) -> io::Result<()> {
         sleep(PROBE_EVERY);
     }
     let limit_s = MAX_START.as_secs();
-    let text =
-        format!("the system does not record arrival times (SO_TIMESTAMPNS), {limit_s} s after it was asked to");
+    let text = format!(
+        "the system does not record arrival times (SO_TIMESTAMPNS), {limit_s} s after it was asked to"
+    );
     Err(io::Error::new(io::ErrorKind::TimedOut, text))
 }
 

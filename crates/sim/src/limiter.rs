@@ -1,4 +1,4 @@
-//! Rate-based admission: a token bucket for each server, and what becomes of connections that it refuses.
+//! Rate-based admission: each server has a token bucket; how refused connections are treated.
 
 use crate::checked::check;
 use crate::scenario::{ClassSpec, ScenarioError};
@@ -19,16 +19,16 @@ pub enum Refusal {
     Silence,
 }
 
-/// Connections that a server begins in a time.
+/// Limit of the connections that a server accepts per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdmissionSpec {
-    /// Tokens a second; a connection takes one.
+    /// Tokens per second; each connection uses one.
     pub per_s: f64,
     /// Tokens that a full bucket holds.
     #[serde(default = "one")]
     pub burst: u32,
-    /// What becomes of a connection that finds none.
+    /// How a connection without a token is refused.
     #[serde(default)]
     pub refusal: Refusal,
 }
@@ -37,10 +37,10 @@ fn one() -> u32 {
     1
 }
 
-/// An alert with its record's header, in TLS.
+/// A TLS alert with its record header.
 pub(crate) const ALERT_BYTES: u32 = 5 + 2;
 
-/// Connections that a bucket let in, and those that it refused: SYNs, datagrams, or handshakes answered by an alert.
+/// Admitted connections, and refused SYNs, datagrams or handshakes (by an alert).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admissions {
     pub admitted: u64,
@@ -66,9 +66,9 @@ pub(crate) fn check_admission(scenario: &Scenario) -> Result<(), ScenarioError> 
 /// A token bucket that is full at first and fills at a steady rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
-    /// When it would be full again, in 2⁻³² ns.
+    /// Time at which the bucket would be full again, in 2⁻³² ns.
     full_at: u128,
-    /// The time in which a token comes, and in which all do.
+    /// Time to add one token, and to fill the bucket, in 2⁻³² ns.
     token: u128,
     whole: u128,
 }
@@ -81,7 +81,7 @@ impl Bucket {
         Self { full_at: 0, token, whole: token * u128::from(spec.burst) }
     }
 
-    /// Takes a token, if there is one.
+    /// Takes a token; false if there is none.
     pub fn takes(&mut self, now: Ns) -> bool {
         let now = u128::from(now.0) << FRACTION_BITS;
         let full_at = self.full_at.max(now) + self.token;

@@ -76,9 +76,7 @@ pub enum SetupError {
     ForeignSession { stack: &'static str },
     #[error("every ticket of the session has been used")]
     SpentSession,
-    #[error(
-        "the stack {stack} uses its own random numbers, not a seed; accepted: no seed, or another stack"
-    )]
+    #[error("the stack {stack} uses its own random numbers, not a seed; accepted: no seed, or another stack")]
     Unseedable { stack: String },
     #[error("{stack} does not accept certificates of this form in {suite}")]
     CertificateForm { stack: &'static str, suite: String },

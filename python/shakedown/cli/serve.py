@@ -117,14 +117,16 @@ def command(
 
 def _stopped(summary: Serving) -> str:
     """What the server did, in a line."""
+    from shakedown.reporting.figures import count
+
     done = summary.handshakes
     failed = sum(done.failed.values())
-    causes = ", ".join(f"{cause} {count}" for cause, count in sorted(done.failed.items()))
+    causes = ", ".join(f"{cause} {times:,}" for cause, times in sorted(done.failed.items()))
     parts = [
-        f"stopped: {done.full + done.resumed} handshakes ({done.resumed} resumed)",
-        f"{failed} failed" + (f" ({causes})" if causes else ""),
-        f"{summary.answers} answers",
+        f"stopped: {count(done.full + done.resumed, 'handshake')} ({done.resumed:,} resumed)",
+        f"{failed:,} failed" + (f" ({causes})" if causes else ""),
+        count(summary.answers, "response"),
     ]
     if summary.cut:
-        parts.append(f"{summary.cut} connections cut")
+        parts.append(f"{count(summary.cut, 'connection')} cut")
     return ", ".join(parts)

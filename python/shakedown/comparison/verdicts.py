@@ -1,9 +1,9 @@
 """Verdicts over all figures of two conditions: different, equivalent, undecided, not comparable.
 
-A time's verdict follows from one interval of its change, at a level at which all intervals of a comparison
-hold together (Bonferroni's correction: 1 − alpha / their number): *different* where it excludes zero,
-*equivalent* where it lies within the margin, whether or not it excludes zero. Two one-sided tests at the
-margin (Schuirmann 1987) are such an interval. Counts are compared as they are.
+A time's verdict follows from the confidence interval of its change: *different* if the interval excludes
+zero, *equivalent* if it lies within the margin, even if it excludes zero (this is an equivalence test by two
+one-sided tests, Schuirmann 1987). The intervals of a comparison are simultaneous: each has the level
+1 − alpha / their number (Bonferroni). Counts are compared without statistics.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from shakedown.schema.comparison import Compared, Comparison, Method, Verdict
 DEFAULT_ALPHA = 0.05
 DEFAULT_MARGIN = 0.01
 COUNT_MARGIN = 0.001
-"""Counts that differ by no more are equivalent: repetitions of one build differ by 0.03 % of a side."""
+"""Counts whose relative difference is smaller are equivalent: repetitions of one build differ by 0.03 %."""
 COUNT_SLACK = 32
-"""Instructions: WTLS's counts differ by 19 in one run of six, whatever they are a count of."""
+"""Instructions: in one run of six, WTLS's counts differ by 19, for any message or operation."""
 ENCODING_BYTES = 2
-"""By as much the DER encodings of two signatures differ usually."""
+"""The DER encodings of two signatures usually differ by at most this."""
 MIN_TIME_US = 1.0
-"""Shorter work is a few readings of the clock, and is not compared."""
+"""Shorter times are close to the cost of reading the clock, and are not compared."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How to decide: the error of all intervals together, what is equivalent, and by how much two runs of one
-    build are known to differ (`floor`), which widens each interval.
+    """The error probability of all intervals together, the margin of equivalence, and the known difference
+    between two runs of one build (`floor`), which widens each interval.
     """
 
     alpha: float = DEFAULT_ALPHA
@@ -45,9 +45,9 @@ Groups = tuple[tuple[float, ...], tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Pair:
-    """A figure of two conditions, with what tells them apart: differences of pairs, or two groups.
+    """A figure of two conditions, with the differences of pairs of readings, or with two groups of readings.
 
-    `few`: too few readings for an interval of their own; the floor alone bounds the change.
+    `few`: there are too few readings for an interval, so only the floor bounds the change.
     """
 
     handshakes: tuple[Handshake, Handshake]
@@ -61,24 +61,24 @@ class Pair:
 
     @property
     def n(self) -> int:
-        """How many decide."""
+        """Number of pairs, or of readings in the smaller group."""
         if self.groups is not None:
             return min(len(one) for one in self.groups)
         return len(self.differences)
 
     @property
     def is_tested(self) -> bool:
-        """Times are; counts are compared as they are."""
+        """True for times; counts are compared without statistics."""
         return self.reason is None and (self.groups is not None or bool(self.differences))
 
     def shift(self, level: float) -> Shift:
-        """The change's logarithm."""
+        """Estimate and interval of the logarithm of the change."""
         found = paired(self.differences, level) if self.groups is None else unpaired(*self.groups, level)
         return Shift(*[found.estimate] * 3) if self.few else found
 
 
 def decide(pairs: Iterable[Pair], rules: Rules) -> list[Compared]:
-    """The verdict on each figure; the intervals of all hold together."""
+    """The verdict on each figure, from simultaneous intervals."""
     every = list(pairs)
     level = 1 - rules.alpha / max(1, sum(one.is_tested for one in every))
     return [_tested(one, level, rules) if one.is_tested else _counted(one) for one in every]
@@ -117,7 +117,7 @@ def _counted(pair: Pair) -> Compared:
     if pair.figure.quantity == "instructions":
         near = near or abs(after - before) <= COUNT_SLACK
     if pair.figure.quantity == "bytes":
-        # Only what has a signature in it varies, by its encoding.
+        # Only messages with a signature vary, by the signature's encoding.
         near = after == before or (near and abs(after - before) <= ENCODING_BYTES)
     return _row(pair, "equivalent" if near else "different", change=change)
 
@@ -136,7 +136,7 @@ def _row(
     before = None if pair.before is None else pair.before.median
     after = None if pair.after is None else pair.after.median
     if pair.is_tested and before is not None and change is not None:
-        # The machine's pace changes between readings, and the estimate is free of it; two medians are not.
+        # The machine's speed changes between readings. This affects the two medians, but not the estimate.
         after = before * (1 + change)
     return Compared(
         suite=pair.handshakes[0].suite,
@@ -189,7 +189,7 @@ def pairs_of(
 
 
 def only(handshake: Handshake, figures: Figures, where: Literal["before", "after"]) -> Iterator[Pair]:
-    """The whole handshake's figures of one that the other condition lacks."""
+    """The totals of a handshake that only one condition has."""
     for figure, one in figures.items():
         if figure.is_whole:
             before, after = (one, None) if where == "before" else (None, one)
@@ -197,5 +197,5 @@ def only(handshake: Handshake, figures: Figures, where: Literal["before", "after
 
 
 def logarithms(values: Sequence[float]) -> tuple[float, ...] | None:
-    """Of positive values; None where some is none."""
+    """The logarithms of positive values; None if there are no values or one is not positive."""
     return tuple(math.log(one) for one in values) if values and min(values) > 0 else None

@@ -1,11 +1,11 @@
 """Writing files: completely or not at all, even after a power failure, and without replacing files unless
 requested.
 
-A file grows in a draft beside its final name, `.NAME.shakedown-draft`, is flushed to the disk and renamed.
+A file is written to a draft in the same folder, `.NAME.shakedown-draft`, flushed to the disk and renamed.
 The draft is locked while its writer runs: a second writer of the same file is refused, and the next writer
-removes the draft of a killed one. A name that exists is refused unless its replacement was asked for; a
-symbolic link is a name that exists, and is never followed. A replacement has no more permissions than the
-file that it replaces. A log that others read while it grows has its name from the start, and is new then.
+removes the draft of a killed one. An existing name is refused unless its replacement was requested; a
+symbolic link counts as an existing name and is never followed. A replacement has no more permissions than the
+file that it replaces. A log that others read while it is written has its final name from the start.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def check_free(path: Path, replace: bool = False, accepted: str = FORCE) -> None
 def check_distinct(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
     """Refuses an output that is also an input or another output.
 
-    Links are followed and hard links known, so that no spelling of a name passes. Names that are None, and
-    devices and pipes, are not ours. Raises `InputError`.
+    Symbolic and hard links are recognised, so another name of the same file is refused too. None, devices and
+    pipes are ignored. Raises `InputError`.
     """
     written: list[Path] = []
     read = [path for path in inputs if path is not None]
@@ -63,19 +63,19 @@ def _is_same(path: Path, other: Path) -> bool:
     try:
         return path == other or path.resolve() == other.resolve() or path.samefile(other)
     except (OSError, RuntimeError):
-        # One of them is not there yet, or a link in a ring, and nothing can be lost.
+        # One of them does not exist yet, or is a cyclic link, so no content can be lost.
         return False
 
 
 def check_writable(path: Path, replace: bool = False) -> None:
-    """As `check_free`; also refuses a folder that takes no files. Raises `InputError` or `ShakedownError`."""
+    """As `check_free`; refuses a folder without write permission. Raises `InputError` or `ShakedownError`."""
     check_free(path, replace)
     if not is_special(path):
         Destination(path, replace=replace).abandon()
 
 
 def draft_of(path: Path) -> Path:
-    """Where a file is until it has its name."""
+    """The name of a file's draft."""
     return path.with_name(f".{path.name}{DRAFT}")
 
 
@@ -87,7 +87,7 @@ def _open_draft(path: Path, mode: int) -> int:
             handle = os.open(draft_of(path), flags, mode)
             if _locked(handle) is not False and os.fstat(handle).st_nlink:
                 return handle
-            # Another process took it for a leftover before it was locked.
+            # Before it was locked, another process removed it as the draft of a killed writer.
             os.close(handle)
         if not remove_left_over(path):
             break
@@ -97,8 +97,8 @@ def _open_draft(path: Path, mode: int) -> int:
 
 
 def remove_left_over(path: Path) -> bool:
-    """Removes the draft that a killed writer of a file left. False where there is one that stays: its writer
-    may live, or it is not a file of this user's.
+    """Removes the draft of a killed writer. False if a draft remains: its writer may still run, or the draft
+    belongs to another user.
     """
     draft = draft_of(path)
     try:
@@ -118,7 +118,7 @@ def remove_left_over(path: Path) -> bool:
 
 
 def _locked(handle: int) -> bool | None:
-    """Locks a file without waiting; False where another process has it, None where there are no locks."""
+    """Locks a file without waiting; False if another process holds the lock, None if locks do not work."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -129,14 +129,14 @@ def _locked(handle: int) -> bool | None:
 
 
 class Draft:
-    """A file in the making, beside its final name; every method raises `OSError`."""
+    """A file that is being written, under its draft's name; every method raises `OSError`."""
 
     def __init__(self, path: Path) -> None:
-        """Makes the draft: a new file, unless its name is a device's, a pipe's or a socket's."""
+        """Creates the draft, a new file; a device, a pipe or a socket is refused."""
         self.path, self.temp_path = path, draft_of(path)
         _refuse_special(path)
         there = _mode_of(path)
-        # While it grows it is no more open than the file that it may replace.
+        # Until the rename, its permissions are no wider than those of the file that it may replace.
         handle = _open_draft(path, 0o666 if there is None else there & 0o666 | 0o600)
         self._file: IO[bytes] = os.fdopen(handle, "wb")
 
@@ -145,7 +145,7 @@ class Draft:
         self._file.write(content.encode() if isinstance(content, str) else content)
 
     def commit(self, *, replace: bool) -> None:
-        """Gives the file its name, once it is on the disk; `FileExistsError` where that is taken."""
+        """Flushes the file to the disk and renames it; `FileExistsError` if the name exists."""
         try:
             _refuse_special(self.path)
             if replace and not self.path.is_symlink():
@@ -163,7 +163,7 @@ class Draft:
 
     def _take_mode(self, mode: int | None) -> None:
         handle = self._file.fileno()
-        # File systems without modes refuse to set what they say of all files.
+        # File systems without permissions report one mode for all files, and refuse to change it.
         if mode is not None and stat.S_IMODE(os.fstat(handle).st_mode) != mode:
             os.fchmod(handle, mode)
 
@@ -171,7 +171,7 @@ class Draft:
         """Removes the draft; has no effect after the rename."""
         if not self._file.closed:
             try:
-                # Its name is free for the next writer before its lock is.
+                # Removed before it is unlocked, so the next writer never finds an unlocked draft.
                 self.temp_path.unlink(missing_ok=True)
             finally:
                 with suppress(OSError):
@@ -179,31 +179,31 @@ class Draft:
 
 
 class Destination:
-    """Where a command writes what its user asked for; every method raises in one line: `InputError` where the
-    name is taken or no good, `ShakedownError` where the disk fails.
+    """An output file of a command. Every method raises one-line errors: `InputError` if the name exists or is
+    unusable, `ShakedownError` if the disk fails.
     """
 
     def __init__(self, path: Path, *, replace: bool, accepted: str = FORCE) -> None:
-        """Refuses a name that is taken, before anything is written."""
+        """Refuses an existing name before anything is written."""
         self.path, self._replace, self._accepted = path, replace, accepted
         check_free(path, replace, accepted)
         self._special: IO[bytes] | None = None
         self._draft: Draft | None = None
-        with self._told():
+        with self._one_line_errors():
             if is_special(path):
-                # A device or a pipe has no content to be lost.
+                # A device or a pipe has no content that could be lost.
                 self._special = path.open("wb", buffering=0)
             else:
                 self._draft = Draft(path)
 
     @property
     def temp_path(self) -> Path:
-        """Where another writer adds to the file before it has its name, and goes on afterwards."""
+        """The file's present name, for another writer that appends to it before and after the rename."""
         return self.path if self._draft is None else self._draft.temp_path
 
     def write(self, content: bytes | str) -> None:
         """Adds to the file."""
-        with self._told():
+        with self._one_line_errors():
             if self._draft is not None:
                 self._draft.write(content)
             elif self._special is not None:
@@ -211,21 +211,21 @@ class Destination:
 
     def commit(self) -> None:
         """Gives the file its name."""
-        with self._told():
+        with self._one_line_errors():
             if self._draft is not None:
                 self._draft.commit(replace=self._replace)
             elif self._special is not None:
                 self._special.close()
 
     def abandon(self) -> None:
-        """Leaves nothing behind."""
+        """Removes the draft, or closes the device."""
         if self._draft is not None:
             self._draft.abandon()
         elif self._special is not None:
             self._special.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _one_line_errors(self) -> Iterator[None]:
         try:
             yield
         except FileExistsError as error:
@@ -236,9 +236,9 @@ class Destination:
 
 @contextmanager
 def writing(path: Path, *, replace: bool = False, accepted: str = FORCE) -> Iterator[Destination]:
-    """A file to write into, which takes its name at the end; after an error nothing is left.
+    """A file that is renamed to its final name at the end of the block; an error leaves no file.
 
-    Raises `InputError` where the name exists or cannot be written.
+    Raises `InputError` if the name exists or cannot be written.
     """
     destination = Destination(path, replace=replace, accepted=accepted)
     try:
@@ -250,15 +250,15 @@ def writing(path: Path, *, replace: bool = False, accepted: str = FORCE) -> Iter
 
 
 def write(path: Path, content: bytes | str, *, replace: bool = False, accepted: str = FORCE) -> None:
-    """Writes a whole file. Raises `InputError` where it exists, unasked, or cannot be written."""
+    """Writes a complete file. Raises `InputError` if it exists (without ``replace``) or cannot be written."""
     with writing(path, replace=replace, accepted=accepted) as file:
         file.write(content)
 
 
 def write_durably(path: Path, content: bytes, *, replace: bool) -> None:
-    """Writes a whole file of our own in a folder of our own.
+    """Writes a complete internal file, such as a cache entry.
 
-    Raises `OSError`; `FileExistsError` where the name is taken and must not be replaced.
+    Raises `OSError`; `FileExistsError` if the name exists and must not be replaced.
     """
     draft = Draft(path)
     try:
@@ -270,7 +270,7 @@ def write_durably(path: Path, content: bytes, *, replace: bool) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Makes the folder's list of names as durable as the files in it."""
+    """Flushes a folder's list of names to the disk, so a new name survives a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -293,7 +293,7 @@ def digest_of(path: Path) -> str | None:
 
 
 def _rename_exclusively(draft: Path, path: Path) -> None:
-    """Gives a draft its name, or raises `FileExistsError`: the second writer loses."""
+    """Renames a draft, or raises `FileExistsError` if the name exists by now."""
     try:
         os.link(draft, path, follow_symlinks=False)
     except FileExistsError:
@@ -305,7 +305,7 @@ def _rename_exclusively(draft: Path, path: Path) -> None:
 
 
 def _mode_of(path: Path) -> int | None:
-    """Who may do what with a regular file, or with what a link leads to; None where there is neither."""
+    """The permissions of a regular file or of a link's target; None if there is no regular file."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -314,9 +314,9 @@ def _mode_of(path: Path) -> int | None:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a name is a device, a pipe or a socket: something to write into, not to replace.
+    """Whether a name is a device, a pipe or a socket, which is written to but not replaced.
 
-    So is what the system lists in `/dev` and `/proc`, also where it leads to a file (`/dev/stdout`).
+    This includes all names in `/dev` and `/proc`, even if they are links to files (`/dev/stdout`).
     """
     try:
         mode = path.stat().st_mode

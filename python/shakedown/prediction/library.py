@@ -1,8 +1,8 @@
 """Recorded handshakes: the package's library, the user's own recordings, and files given to a command.
 
-A trace is one object of ``measure --json``. A library file holds one a line; its first line is an index
-(suite to byte offset and length), so that a single trace is read without the rest. A file without an index,
-or with one JSON array, is read as a whole.
+A trace is one object of ``measure --json``. A library file has one trace per line; its first line is an index
+(suite to byte offset and length), so that a single trace is read without the others. A file without an index,
+or with one JSON array, is read completely.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ class TraceLibrary:
     """Traces by canonical suite name, from files in order, then the user's own, then by recording.
 
     Args:
-        path: a file that takes the place of the shipped library, or None.
-        software: the server's, whose tickets the traces are given; None: as they were recorded.
+        path: a file to use instead of the shipped library, or None.
+        software: the server's software, whose tickets replace those of the traces; None: as recorded.
         own: folder of the traces that were recorded for this user.
-        record: makes the trace of a suite (an object of ``measure --json``), or None where that is not
-            wanted.
-        canonical: gives a suite's canonical name and refuses what names none.
+        record: records the trace of a suite (an object of ``measure --json``); None: never record.
+        canonical: returns a suite's canonical name; raises for an unknown suite.
         say: called with one line when a suite is recorded.
     """
 
@@ -69,7 +68,7 @@ class TraceLibrary:
         """Return the trace of a suite.
 
         Raises:
-            InputError: for a name that names no suite, or one that is nowhere and cannot be recorded.
+            InputError: for an unknown suite, or one that has no trace and cannot be recorded.
         """
         if suite in self._cache:
             return self._cache[suite]
@@ -210,9 +209,9 @@ def opened(
     traces: TraceLibrary | Mapping[str, Trace] | str | Path | None,
     server_software: str | Path | None = None,
 ) -> TraceLibrary:
-    """A library as functions take it: itself, traces by suite, a file's, or the shipped one.
+    """The library of an argument ``traces``: a library, traces by suite, a file, or None (the shipped one).
 
-    Raises `InputError` if both a server's software and a library are given; a library has its own.
+    Raises `InputError` if both a server's software and a library are given, because a library has its own.
     """
     if traces is None or isinstance(traces, str | Path):
         return open_library(None if traces is None else Path(traces), server_software=server_software)
@@ -236,11 +235,11 @@ def open_library(
     *,
     server_software: str | Path | None = None,
 ) -> TraceLibrary:
-    """Return the library as commands use it: ``path`` or the shipped one, the user's own, then recording
-    here.
+    """Return the library of a command: the traces of ``path`` or the shipped ones, then the user's own, then
+    new recordings.
 
-    Handshakes are with a server's software, by name or path: `DEFAULT_SOFTWARE`, but in a given file
-    as they were recorded. Raises `InputError` for one that there is not.
+    ``server_software`` is a name or a path. Default: `DEFAULT_SOFTWARE`; for a given file, the software with
+    which it was recorded. Raises `InputError` for unknown software.
     """
     from shakedown.profiles import load_software, user_data_dir
 
@@ -268,13 +267,13 @@ def open_library(
 
 
 def write_library(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
-    """Write a library file: the index, then one compact trace a line, sorted by suite."""
+    """Write a library file: the index, then one compact trace per line, sorted by suite."""
     lines = sorted(
         (str(entry["suite"]), json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode())
         for entry in entries
     )
     lengths = [len(line) for _, line in lines]
-    # Offsets depend on the length of the line that holds them: each gets as many digits as any can need.
+    # Offsets depend on the length of the index line, so all offsets are padded to the same width.
     width = len(str(sum(lengths) + sum(len(suite.encode()) + 64 for suite, _ in lines) + 64))
 
     def index(offsets: Iterable[int]) -> bytes:

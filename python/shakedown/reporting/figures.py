@@ -1,7 +1,6 @@
-"""Figures with their units, for people: one way for terminal, report and papers.
+"""Formats figures with their units for the terminal, the report and the papers.
 
-Arguments and results are described by the functions' names; None is printed as a dash. Three significant
-digits unless asked otherwise.
+None is printed as a dash. The default is three significant digits.
 """
 
 from __future__ import annotations
@@ -29,26 +28,24 @@ _POWERS_W = ((1.0, "W"), (1e-3, "mW"), (1e-6, "µW"))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """`0.0341`, `1.21`, `152`, `12,345`: significant digits, never fewer than a whole number has."""
+    """`0.0341`, `1.21`, `152`, `12,345`: significant digits; all digits before the decimal point are kept."""
     if value is None:
         return NOTHING
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    # Rounded first: 9.996 is 10.0, and not 10.00.
+    # Rounded first, so that 9.996 becomes 10.0 and not 10.00.
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     return f"{rounded if decimals else value:,.{decimals}f}"
 
 
 def rough(value: float, digits: int = 2) -> str:
-    """`0.034`, `1.2`, `12,000`: significant digits, and zeros behind them."""
+    """`0.034`, `1.2`, `12,000`: significant digits, followed by zeros."""
     return number(float(f"{value:.{digits}g}"), digits)
 
 
 def digits_of(value: float | None, low: float | None, high: float | None) -> int:
-    """How many significant digits a figure's range carries: three within 2 %, else two, one beyond a
-    factor of 2.
-    """
+    """Significant digits that a range supports: three within 2 %, one beyond a factor of 2, else two."""
     if value is None or low is None or high is None or value == 0.0:
         return 2
     relative = max(high - value, value - low) / abs(value)
@@ -89,7 +86,7 @@ def _range(low: float, unit: str, low_text: str, high_text: str, digits: int) ->
 
 
 def marked(text: str, basis: str | None) -> str:
-    """A figure with the mark of what it stands on: `≈ 1.2 s`."""
+    """A figure with the mark of its basis: `≈ 1.2 s`."""
     mark = BASIS_MARKS.get(basis or "own", "")
     return f"{mark} {text}" if mark else text
 
@@ -101,7 +98,7 @@ def bounded(
     upper: float | None,
     between: Callable[[float, float], str] | None = None,
 ) -> str:
-    """An estimate; without one what bounds the figure, or `unknown`. ``between`` prints two bounds."""
+    """An estimate; without one its bounds, or `unknown`. ``between`` prints two bounds."""
     if estimate is not None:
         return show(estimate)
     if lower and upper is not None:
@@ -112,18 +109,18 @@ def bounded(
 
 
 def legend(bases: Iterable[str | None]) -> str:
-    """What the marks mean that figures of these bases carry; empty where all are the devices' own."""
+    """Explains the marks of these bases; empty if all figures are the devices' own."""
     marks = {BASIS_MARKS.get(basis or "own", "") for basis in bases}
     return "; ".join(text for mark, text in LEGEND.items() if mark in marks)
 
 
 def no_figure(side: str, operation: str, algorithm: str, parameters: str, reason: str) -> str:
-    """The line that says what no profile has a figure of."""
+    """The line for an operation without a figure."""
     return f"no figure: {without_figure(side, operation, algorithm, parameters, reason)}"
 
 
 def without_figure(side: str, operation: str, algorithm: str, parameters: str, reason: str) -> str:
-    """What no profile has a figure of, and why."""
+    """An operation without a figure, and the reason."""
     return f"{side} {' '.join(filter(None, (operation, algorithm, parameters)))}: {reason}"
 
 
@@ -156,7 +153,7 @@ def time_us(microseconds: float | None, digits: int = 3) -> str:
 
 
 def milliseconds(microseconds: float | None, digits: int = 3) -> str:
-    """µs as a number of milliseconds, for columns that say so: `0.034`, `1.21`, `152`."""
+    """Microseconds as a number of milliseconds, for columns in ms: `0.034`, `1.21`, `152`."""
     if microseconds is None:
         return NOTHING
     value = microseconds / 1000
@@ -174,14 +171,14 @@ def whole(value: float | None) -> str:
 
 
 def share(part: float | None, digits: int = 0) -> str:
-    """A part of one as per cent: `12%`; what is not 0 is not shown as 0."""
+    """A share in per cent: `12%`; a small share is `< 1%`, never `0%`."""
     if part is not None and 0.0 < part < 0.5 * 10.0 ** -(digits + 2):
         return f"< {10.0 ** -(digits + 2):.{digits}%}"
     return NOTHING if part is None else f"{part:.{digits}%}"
 
 
 def load(used: float) -> str:
-    """A utilisation in per cent; what is below 1 is never shown as 100 %."""
+    """A utilisation in per cent; below 1 it is never printed as 100 %."""
     if 0.995 <= used < 1.0:
         return "> 99%"
     return f"{rough(used, 2)} times" if used >= 10.0 else share(used)

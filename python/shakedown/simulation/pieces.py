@@ -1,5 +1,5 @@
-"""One fleet cut into pieces that are simulated anywhere and merged exactly: replications, and of each the
-parts whose servers, clients and cells meet no others.
+"""One fleet divided into pieces that are simulated independently and merged exactly: its replications, and
+within a replication the parts that share no servers, clients or cells.
 """
 
 from __future__ import annotations
@@ -14,30 +14,28 @@ from shakedown.native import virtual_time
 T = TypeVar("T")
 
 Work = Generator[Sequence[Callable[[], Any]], list[Any], T]
-"""Yields jobs that do not depend on each other, is sent what they return, in their order; in the end returns
-what that comes to.
-"""
+"""Yields independent jobs, is sent their results in the same order, and returns the result of all."""
 
 _LOG = logging.getLogger(__name__)
 
 
 class Pool(Protocol):
-    """Where works are done: `shakedown.experiments.cluster` has one."""
+    """Runs the jobs of works; `shakedown.experiments.cluster` implements it."""
 
     def threads(self) -> int:
-        """How many jobs are done at once."""
+        """How many jobs run at the same time."""
 
     def is_here(self) -> bool:
-        """Whether they share this machine's memory."""
+        """Whether the jobs share this machine's memory."""
 
     def results(self, works: Iterable[Work[T]]) -> Iterator[T]:
-        """What each work returns, in order."""
+        """The result of each work, in order."""
 
 
 def in_pieces(spec: Mapping[str, Any], label: str, threads: int) -> Work[dict[str, Any]]:
-    """A simulation as a work for so many threads: its report is that of one run of all, byte for byte.
+    """A simulation as a work for ``threads`` threads; the report is identical to that of one process.
 
-    Raises `InputError` at once for a scenario that cannot be.
+    Raises `InputError` at once for an invalid scenario.
     """
     text = virtual_time.spec_text(spec)
     _, replications, of = virtual_time.pieces(text, threads)

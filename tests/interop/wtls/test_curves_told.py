@@ -36,7 +36,7 @@ ALIKE = (
 )
 # ECDSA below 160 bits is forbidden.
 ISSUERS = sorted({curve for alike in ALIKE for curve in alike})
-DOUBT = "the root's curve does not show; taken for "
+DOUBT = "the root's curve is not visible; assumed: "
 
 
 @pytest.fixture(scope="module", params=("wtls", "x509"))
@@ -79,7 +79,7 @@ def test_every_curve_and_whatever_may_be_the_root(told: dict[str, list[str]]) ->
         possible = {taken}
         if doubts:
             (doubt,) = doubts
-            first, others = doubt.removeprefix(DOUBT).split(", it may be ")
+            first, others = doubt.removeprefix(DOUBT).split(", possible: ")
             assert first == taken, asked
             possible |= set(others.replace(" or ", ", ").split(", "))
         assert root in possible <= alike, (asked, problems)

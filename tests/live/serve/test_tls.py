@@ -104,7 +104,7 @@ def test_one_line_at_the_start_and_one_at_the_end():
     process.terminate()
     output, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (0, "")
-    assert output == "stopped: 0 handshakes (0 resumed), 0 failed, 0 answers\n"
+    assert output == "stopped: 0 handshakes (0 resumed), 0 failed, 0 responses\n"
 
 
 def test_a_port_in_use_is_one_line():

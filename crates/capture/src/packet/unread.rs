@@ -1,4 +1,4 @@
-//! What may carry handshakes and is not looked into, by its name.
+//! Names of tunnels and protocols that may contain handshakes but are not decoded.
 
 use super::UdpDatagram;
 
@@ -20,7 +20,7 @@ const GOOGLE: [u32; 4] = [
 /// Longest connection identifier of QUIC (RFC 9000 section 17.2).
 const MAX_QUIC_ID_BYTES: u8 = 20;
 
-/// An Internet protocol that wraps others, or hides them.
+/// The name of an IP protocol that encapsulates or encrypts other protocols.
 pub(crate) fn protocol_name(protocol: u8, version_6: bool) -> Option<&'static str> {
     Some(match (protocol, version_6) {
         (4, _) => "IPv4 in IP",
@@ -33,7 +33,7 @@ pub(crate) fn protocol_name(protocol: u8, version_6: bool) -> Option<&'static st
     })
 }
 
-/// A datagram of a tunnel, or of a protocol that has its handshake inside.
+/// The name of a UDP tunnel, or of a protocol with its own handshake.
 pub(crate) fn datagram_name(datagram: &UdpDatagram<'_>) -> Option<&'static str> {
     let payload = datagram.payload;
     let to = |port| datagram.source_port == port || datagram.destination_port == port;
@@ -43,7 +43,7 @@ pub(crate) fn datagram_name(datagram: &UdpDatagram<'_>) -> Option<&'static str> 
     if VXLAN_PORTS.iter().any(|&port| to(port)) && is_vxlan(payload) {
         return Some("VXLAN");
     }
-    // draft-ietf-nvo3-vxlan-gpe section 3.1: IPv4, IPv6, Ethernet, NSH or MPLS inside, as the flag P says.
+    // draft-ietf-nvo3-vxlan-gpe section 3.1: IPv4, IPv6, Ethernet, NSH or MPLS inside, if the flag P is set.
     if to(VXLAN_GPE_PORT) && matches!(payload, [flags, 0, 0, 1..=5, _, _, _, 0, ..] if flags & 0xcc == 0x0c) {
         return Some("VXLAN-GPE");
     }
@@ -77,7 +77,7 @@ fn is_quic(payload: &[u8]) -> bool {
         // RFC 9000 section 15: reserved to exercise version negotiation.
         || version & 0x0f0f_0f0f == 0x0a0a_0a0a;
     if GOOGLE.contains(&version) {
-        // Q046 has two half bytes of lengths in place of the length.
+        // Q046 has two 4-bit lengths instead of one length byte.
         return flags & 0xc0 == 0xc0;
     }
     flags & 0xc0 == 0xc0 && known && id_bytes <= MAX_QUIC_ID_BYTES

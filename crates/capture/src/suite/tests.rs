@@ -175,11 +175,11 @@ fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
     assert_eq!(keys, "secp256k1@secp256k1");
     assert_eq!(
         remark,
-        "the root's curve does not show; taken for secp256k1, it may be p256 or brainpoolp256r1"
+        "the root's curve is not visible; assumed: secp256k1, possible: p256 or brainpoolp256r1"
     );
     let (keys, remark) = curves(Wtls, "163k", "163r");
     assert_eq!(keys, "sect163k1@163k");
-    let (_, others) = remark.split_once("; taken for 163k, it may be ").unwrap();
+    let (_, others) = remark.split_once("; assumed: 163k, possible: ").unwrap();
     assert!(others.contains("163r or wtls5") || others.contains("160p"), "{others}");
     for _ in 0..20 {
         let (keys, remark) = curves(Wtls, "163k", "160p");
@@ -195,7 +195,7 @@ fn a_root_that_does_not_show_is_doubted_where_it_may_be_another() {
         found(Tls, &small, &usual),
         (
             "rsa1024e3@rsa1024e3".to_owned(),
-            "the exponent of the root's key does not show; taken for 3, it may be 65537".to_owned()
+            "the exponent of the root's key is not visible; assumed: 3, possible: 65537".to_owned()
         )
     );
 }
@@ -227,7 +227,7 @@ fn a_root_that_the_client_names_is_taken() {
     chain.prefer(&[curve("256p"), curve("160p")]);
     assert_eq!(chain.keys(), "163k@160p");
     let remark = chain.remark().unwrap();
-    assert!(remark.contains("taken for 160p, it may be wtls9, 163k, 163r or wtls5"), "{remark}");
+    assert!(remark.contains("assumed: 160p, possible: wtls9, 163k, 163r or wtls5"), "{remark}");
     chain.prefer(&[curve("163r"), curve("160p")]);
     assert_eq!(chain.keys(), "163k@163k");
 }

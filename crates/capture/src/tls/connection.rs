@@ -112,7 +112,10 @@ impl TlsConnection {
         if lost {
             slot.lossy = true;
             slot.messages = MessageReader::default();
-            let text = format!("bytes of the {} are missing, and messages may be missing too", self.sender(direction));
+            let text = format!(
+                "bytes of the {} are missing, and messages may be missing too",
+                self.sender(direction)
+            );
             self.problems.add(text);
         }
     }
@@ -126,7 +129,8 @@ impl TlsConnection {
         for direction in 0..2 {
             let slot = &self.directions[direction];
             if slot.messages.is_within_message() || (slot.reader.is_within_record() && !slot.finished) {
-                self.problems.add(format!("the last message of the {} is incomplete", self.sender(direction)));
+                self.problems
+                    .add(format!("the last message of the {} is incomplete", self.sender(direction)));
             }
         }
     }

@@ -274,7 +274,7 @@ mod tests {
         let endless = std::io::repeat(b'\n');
         let error = KeyLog::default().read(endless, 5000, &mut on).unwrap_err();
         assert!(matches!(&error, CaptureError::KeyLog { line: 5001, .. }), "{error}");
-        assert!(error.to_string().contains("goes on beyond 5000 bytes"));
+        assert!(error.to_string().contains("is larger than 5000 bytes"));
         // Without an end of line, the longest line is the end.
         assert!(KeyLog::default().read(std::io::repeat(0), u64::MAX, &mut on).is_err());
     }

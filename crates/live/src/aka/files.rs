@@ -100,7 +100,10 @@ fn leaf_and_key(leaf: &str, key: &str, suite: &Suite, path: &Path) -> Result<Iss
     let certificate = certificate(leaf, path, "\"leaf\"")?;
     // Without a callback OpenSSL would ask the terminal for the password of a key that has one.
     let key = PKey::private_key_from_pem_callback(key.as_bytes(), |_| Ok(0)).map_err(|_| {
-        wrong(path, "\"key\" is not a private key; accepted: the leaf's private key in PEM, without a password")
+        wrong(
+            path,
+            "\"key\" is not a private key; accepted: the leaf's private key in PEM, without a password",
+        )
     })?;
     let public = X509::from_der(&certificate).and_then(|leaf| leaf.public_key());
     let public =

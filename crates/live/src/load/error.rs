@@ -17,7 +17,9 @@ pub enum LoadError {
         "{host} ({address}) is not this machine; if you are permitted to load it: --authorized-target {host}"
     )]
     NotPermitted { host: String, address: IpAddr },
-    #[error("{host} is not this machine, so {asked} is above the limit of {cap}/s; --no-rate-cap removes the limit")]
+    #[error(
+        "{host} is not this machine, so {asked} is above the limit of {cap}/s; --no-rate-cap removes the limit"
+    )]
     RateCap { host: String, asked: String, cap: f64 },
     #[error("{what} '{path}': {error}")]
     File { what: &'static str, path: String, error: std::io::Error },

@@ -1,4 +1,4 @@
-//! What is loaded.
+//! The target of a load: its address and transport.
 
 use super::error::LoadError;
 use shakedown_trace::Suite;
@@ -7,23 +7,23 @@ use shakedown_trace::suite::Protocol;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
-/// How long an address of this machine has to accept a connection.
+/// Time limit for an address of this machine to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A server's address, and how it is spoken to.
+/// A server's address and transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub text: String,
     /// Name or address.
     pub host: String,
-    /// What the name stands for: the first address, or the first of this machine's several at which somebody listens.
+    /// The first address of the name; of several addresses of this machine, the first with a listener.
     pub address: SocketAddr,
     pub transport: Transport,
     pub is_own: bool,
 }
 
 impl Target {
-    /// Reads a target and looks its name up.
+    /// Parses a target and resolves its name.
     pub fn resolve(text: &str, suite: Option<&Suite>) -> Result<Self, LoadError> {
         let refused = |reason: &str| LoadError::Target {
             target: text.chars().take(80).collect(),
@@ -68,8 +68,8 @@ impl Target {
     }
 }
 
-/// Where a name such as `localhost` stands for several addresses, all of this machine, the first that somebody listens at.
-/// Nothing is sent to others before it is known that they may be loaded.
+/// If a name such as `localhost` has several addresses, all of this machine, the first with a listener. Nothing is sent
+/// to other machines before the permission to load them is checked.
 fn answering(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     if addresses.len() < 2 || !addresses.iter().copied().all(is_own) {
         return None;
@@ -77,8 +77,8 @@ fn answering(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     addresses.iter().copied().find(|address| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok())
 }
 
-/// True for this machine's addresses: loopback, and those that a socket can be bound to. One can be bound to a group's
-/// address too, but that is everybody's.
+/// True for this machine's addresses: loopback, and those to which a socket can be bound. Multicast addresses can be
+/// bound too, but do not belong to this machine.
 fn is_own(address: SocketAddr) -> bool {
     let ip = address.ip();
     ip.is_loopback() || !ip.is_multicast() && UdpSocket::bind((ip, 0)).is_ok()
@@ -116,7 +116,7 @@ mod tests {
         assert!(told("localhost:0").contains("has no port from 1 to 65535"));
         assert!(told(":443").contains("has no host"));
         assert!(told("ftp://localhost:21").contains("is of another scheme"));
-        assert!(told("wtls://localhost:9203").contains("takes a WTLS suite"));
+        assert!(told("wtls://localhost:9203").contains("needs a WTLS suite"));
         assert!(told("name.invalid:443").starts_with("name.invalid: "));
     }
 

@@ -164,7 +164,9 @@ pub(crate) fn listening_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there".into(),
         io::ErrorKind::AddrNotAvailable => "this machine has no such address".into(),
-        io::ErrorKind::PermissionDenied => "ports below 1024 need privileges that this user does not have".into(),
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need privileges that this user does not have".into()
+        }
         _ => error.to_string(),
     }
 }

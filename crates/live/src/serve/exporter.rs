@@ -94,7 +94,11 @@ pub fn text(tallies: &[Arc<Tally>], elapsed: Duration) -> String {
     }
     page.family("accept_pauses_total", "counter", "Number of times that a limit paused accepting.");
     page.sample("accept_pauses_total", "", sum(|tally| tally.pauses.get()));
-    page.family("connections_idle_closed_total", "counter", "Established connections that were idle for too long.");
+    page.family(
+        "connections_idle_closed_total",
+        "counter",
+        "Established connections that were idle for too long.",
+    );
     page.sample("connections_idle_closed_total", "", sum(|tally| tally.idle_closed.get()));
     page.family("answers_total", "counter", "Requests answered.");
     page.sample("answers_total", "", sum(|tally| tally.answers.get()));

@@ -1,4 +1,4 @@
-//! What a worker counts. Each worker has a tally of its own, written by it alone and read by any thread.
+//! The counters of a worker. Each worker has its own tally; only the worker writes it, any thread may read it.
 
 use shakedown_sim::metrics::Histogram;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ impl Durations {
         self.sum_of_squares_s2 += duration.as_secs_f64().powi(2);
     }
 
-    /// Adds another worker's.
+    /// Adds those of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.merge(&other.histogram);
         self.sum_of_squares_s2 += other.sum_of_squares_s2;
@@ -61,27 +61,27 @@ impl Durations {
         self.histogram.count()
     }
 
-    /// Their sum in seconds.
+    /// The sum of the durations in seconds.
     pub fn sum_s(&self) -> f64 {
         self.histogram.sum() as f64 * 1e-9
     }
 
-    /// The sum of their squares: with sum and count it gives the second moment that queueing formulas ask for.
+    /// The sum of their squares. With sum and count it gives the second moment, which queueing formulas need.
     pub fn sum_of_squares_s2(&self) -> f64 {
         self.sum_of_squares_s2
     }
 
-    /// How many lasted no longer.
+    /// Number of durations up to a bound.
     pub fn count_within(&self, bound: Duration) -> u64 {
         self.histogram.count_within(nanoseconds(bound))
     }
 
-    /// A percentile in seconds; `None` of too few.
+    /// A percentile in seconds; `None` if there are too few durations.
     pub fn percentile_s(&self, share: f64) -> Option<f64> {
         Some(self.histogram.percentile(share)? * 1e-9)
     }
 
-    /// The longest in seconds; 0 of nothing.
+    /// The longest duration in seconds; 0 if there is none.
     pub fn max_s(&self) -> f64 {
         self.histogram.range().map_or(0.0, |(_, max)| max as f64 * 1e-9)
     }
@@ -94,12 +94,12 @@ pub struct MessageTime {
     pub sum_s: f64,
 }
 
-/// The server's queue, as messages of handshakes went through it. A message is whatever is received at once.
+/// Times of handshake messages in the server's queue. A message is all bytes that are received in one read.
 #[derive(Debug, Default)]
 pub struct QueueTimes {
-    /// From a message's arrival until it was taken up.
+    /// From a message's arrival until a worker reads it.
     pub message_wait: Durations,
-    /// From then until the worker was through with it: reading, the stack's work, answering.
+    /// From then until the worker is done: reading, the stack's work, sending the response.
     pub message_service: Durations,
     /// The wait of the first message of a handshake.
     pub first_wait: Durations,
@@ -108,7 +108,7 @@ pub struct QueueTimes {
 }
 
 impl QueueTimes {
-    /// Adds another worker's.
+    /// Adds those of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.message_wait.merge(&other.message_wait);
         self.message_service.merge(&other.message_service);
@@ -118,23 +118,23 @@ impl QueueTimes {
     }
 }
 
-/// One message's way through the queue, to replay what a worker did; nanoseconds since the server began.
+/// Times of one message in the queue, to replay a worker's schedule; nanoseconds since the server's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueTrace {
     /// When it arrived, by the kernel's time stamp.
     pub arrived_ns: u64,
-    /// When the worker took it up.
+    /// When the worker read it.
     pub taken_up_ns: u64,
-    /// When the worker was through with it.
+    /// When the worker was done with it.
     pub done_ns: u64,
-    /// How long the worker had had something to do, all in all, when it took the message up.
+    /// The worker's total busy time when it read the message.
     pub worked_ns: u64,
     pub handshake: u64,
     /// It is the first of its handshake.
     pub is_first: bool,
 }
 
-/// One handshake's way through the queue.
+/// The queue times of one handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queued {
     first_wait: Option<Duration>,
@@ -143,8 +143,7 @@ pub struct Queued {
 }
 
 impl Queued {
-    /// Counts a message of a handshake with this number: when it was taken up, how long it had waited by then, and how
-    /// long it was worked on.
+    /// Counts a message of this handshake: when it was read, its wait until then, and its processing time.
     pub fn message(
         &mut self,
         handshake: u64,
@@ -175,7 +174,7 @@ impl Queued {
         }
     }
 
-    /// Counts the handshake: it is over.
+    /// Counts the completed handshake.
     pub fn handshake(self, tally: &Tally) {
         let Some(first_wait) = self.first_wait else { return };
         let mut queue = lock(&tally.queue);
@@ -185,29 +184,29 @@ impl Queued {
     }
 }
 
-/// Why a connection ended before its handshake did, or was not begun.
+/// Why a handshake failed, or could not begin.
 pub mod cause {
     /// The handshake took too long.
     pub const TIMEOUT: &str = "timeout";
-    /// The peer went away, or its connection broke.
+    /// The peer's connection failed.
     pub const DISCONNECTED: &str = "disconnected";
-    /// The peer said goodbye in the middle.
+    /// The peer closed the connection.
     pub const CLOSED: &str = "closed";
     /// It was the oldest of too many handshakes in progress.
     pub const TOO_MANY_HANDSHAKES: &str = "too-many-handshakes";
     /// Nothing was received for too long.
     pub const IDLE: &str = "idle";
     pub const STOPPED: &str = "stopped";
-    /// The stack gave up without an alert's name.
+    /// The stack failed without an alert.
     pub const PROTOCOL: &str = "protocol";
-    /// The stack could not make another endpoint.
+    /// The stack could not create an endpoint.
     pub const NO_ENDPOINT: &str = "no-endpoint";
 }
 
-/// Of a worker that waits for something to do, in place of a time.
+/// Stands for the time while a worker is idle.
 const ASLEEP: u64 = u64::MAX;
 
-/// Of a time, as a whole number.
+/// A duration in nanoseconds, limited to less than [`ASLEEP`].
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX - 1)
 }
@@ -220,13 +219,13 @@ pub struct Tally {
     pub resumed: Counter,
     /// Failed handshakes, by cause.
     failed: Mutex<BTreeMap<String, u64>>,
-    /// Times at which accepting paused, because the table of descriptors or of connections was full.
+    /// Number of times that accepting paused, because the table of descriptors or of connections was full.
     pub pauses: Counter,
     pub open: Gauge,
     pub handshaking: Gauge,
-    /// Established connections that ended because they were silent too long.
+    /// Established connections that were closed because they were idle for too long.
     pub idle_closed: Counter,
-    /// Established connections that were cut at the end.
+    /// Established connections that were closed when the server stopped.
     pub cut: Counter,
     pub answers: Counter,
     /// Bytes received and sent, handshakes included.
@@ -235,24 +234,24 @@ pub struct Tally {
     pub handshakes: Mutex<Durations>,
     /// The stack's processing time for one handshake.
     pub busy: Mutex<Durations>,
-    /// How the queue of messages went, where that is timed.
+    /// Queue times, if they are measured.
     pub queue: Mutex<QueueTimes>,
-    /// Each of the latest messages' way through it, where that is kept: at most `max_queue_traces`.
+    /// Queue times of single messages, at most `max_queue_traces`.
     pub queue_traces: Mutex<Vec<QueueTrace>>,
-    /// Beyond, messages are counted only.
+    /// Further messages are only counted.
     pub max_queue_traces: usize,
-    /// Nanoseconds in which the worker had something to do until it slept last, where that is timed.
+    /// The worker's busy time in nanoseconds until it was last idle, if it is measured.
     pub worked_ns: Counter,
-    /// Since when it has something to do, in nanoseconds since the server began; or [`ASLEEP`].
+    /// Start of the present busy period, in nanoseconds since the server's start, or [`ASLEEP`].
     awake_since_ns: AtomicU64,
     /// By name and sender, in sampled handshakes.
     pub messages: Mutex<BTreeMap<(&'static str, &'static str), MessageTime>>,
-    /// Sampled handshakes written, and lost because the file could not take them.
+    /// Sampled handshakes that were written, and those that could not be written.
     pub traces: Counter,
     pub traces_lost: Counter,
 }
 
-/// A lock whose holder may have panicked: counts stay counts.
+/// Locks a mutex even if its holder panicked, because counts remain valid.
 pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -263,12 +262,12 @@ impl Tally {
         Self { max_queue_traces, ..Self::default() }
     }
 
-    /// The worker has something to do from now on; `now` counts from the server's beginning, as below.
+    /// The worker is busy from now on; `now` counts from the server's start, as below.
     pub fn wakes(&self, now: Duration) {
         let _ = self.awake_since_ns.compare_exchange(ASLEEP, nanoseconds(now), Relaxed, Relaxed);
     }
 
-    /// The worker waits for something to do.
+    /// The worker is idle from now on.
     pub fn sleeps(&self, now: Duration) {
         let since = self.awake_since_ns.swap(ASLEEP, Relaxed);
         if since != ASLEEP {
@@ -276,13 +275,13 @@ impl Tally {
         }
     }
 
-    /// Nanoseconds in which the worker had something to do until `now`.
+    /// The worker's busy time until `now`, in nanoseconds.
     fn worked_until(&self, now: Duration) -> u64 {
         let since = self.awake_since_ns.load(Relaxed);
         self.worked_ns.get() + if since == ASLEEP { 0 } else { nanoseconds(now).saturating_sub(since) }
     }
 
-    /// A handshake came to nothing.
+    /// Counts a failed handshake.
     pub fn fail(&self, cause: &str) {
         let mut failed = lock(&self.failed);
         match failed.get_mut(cause) {

@@ -187,7 +187,10 @@ fn strength(certificate: &Certificate, criteria: &Criteria, add: &mut impl FnMut
     // The signature of a root is not checked.
     if !certificate.is_self_signed && signature.security_bits < wanted {
         let (name, bits) = (&signature.algorithm, signature.security_bits);
-        add(Reason::WeakDigest, format!("{name} has a strength of {bits} bits; security level {level} requires {wanted}"));
+        add(
+            Reason::WeakDigest,
+            format!("{name} has a strength of {bits} bits; security level {level} requires {wanted}"),
+        );
     }
 }
 

@@ -428,9 +428,8 @@ fn check_mode(
                 exchange == KeyExchange::EcdhEcdsa && authentication == Some(Authentication::Mutual);
             (!possible).then_some("the optimised handshake exists for wtls/ecdh_ecdsa/…/mutual only")
         }
-        (Mode::Resumed, Protocol::Tls13) => (exchange != KeyExchange::Ephemeral).then_some(
-            "TLS 1.3 resumes with a pre-shared key; name a group and keys instead",
-        ),
+        (Mode::Resumed, Protocol::Tls13) => (exchange != KeyExchange::Ephemeral)
+            .then_some("TLS 1.3 resumes with a pre-shared key; name a group and keys instead"),
         (Mode::Resumed, Protocol::Wtls) => (exchange == KeyExchange::SharedSecret)
             .then_some("a shared secret already uses the abbreviated handshake"),
         (Mode::Resumed, _) => None,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _TIMES = {
     "nrt_s": ("NRT", "connection"),
-    "rpt_s": ("RPT", "and preparation"),
+    "rpt_s": ("RPT", "with preparation"),
     "tht_s": ("THT", "handshake"),
     "tst_s": ("TST", "RPT and THT"),
     "scrt_s": ("SCRT", "server"),

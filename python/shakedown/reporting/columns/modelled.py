@@ -264,8 +264,10 @@ def _other_builds(rows: Sequence[Row]) -> Iterator[str]:
 
 def prediction_title(rows: Sequence[Row]) -> str:
     first, rates = rows[0], {row["rate_per_s"] for row in rows}
-    inside = " inside EAP" if first["carrier"] == "eap" else ""
-    return f"modelled ({first['model']}{inside}): {place_title(rows)}, " + (
+    how = ["model " + first["model"]] if first["model"] != "default" else []
+    how += ["inside EAP"] if first["carrier"] == "eap" else []
+    remark = f" ({', '.join(how)})" if how else ""
+    return f"modelled{remark}: {place_title(rows)}, " + (
         f"{rough(first['rate_per_s'], 3)} handshakes/s" if len(rates) == 1 else f"{len(rates)} rates"
     )
 

@@ -396,7 +396,7 @@ def _formula(found: ClosedForm) -> str:
         return "no steady state"
     turns = found.flights_queue_wait_s
     apart = "" if turns is None else f" ({time(turns, 2)} if each flight queues separately)"
-    return f"{time(found.ready_s)}, waits {time(found.queue_wait_s, 2)}{apart}"
+    return f"{time(found.ready_s)}, queue wait {time(found.queue_wait_s, 2)}{apart}"
 
 
 CLIENTS = (
@@ -446,9 +446,9 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
     found = flat(builtins(row)) | {"failed": sum(row.failed.values())}
     said = [
         f"utilisation {utilisation(found)}",
-        f"a client waits {_least(found, 'queue_wait', 'queue_wait_mean_s', 2)} for workers",
+        f"queue wait {_least(found, 'queue_wait', 'queue_wait_mean_s', 2)}",
     ]
-    said.append(f"energy {'unknown' if row.energy_j.missing else energy(row.energy_j.mean)} each")
+    said.append(f"energy per client {'unknown' if row.energy_j.missing else energy(row.energy_j.mean)}")
     said[-1] += f", wake and tail {_bound(row.wake_tail_j)}"
     if row.rate_per_s is None:
         said.append(NOT_RECOVERED if row.failed else f"recovery time {recovery(found)}")

@@ -71,7 +71,7 @@ def compared_columns(kinds: Sequence[str]) -> Sequence[Column]:
         for kind in kinds
         for column in (
             seconds(f"{kind}_s", {"endpoints": "engines"}.get(kind, kind), rank=ALWAYS),
-            Column(key=f"{kind}_off", name="off", unit="1", rank=ALWAYS, show=_percent),
+            Column(key=f"{kind}_off", name="diff", unit="1", rank=ALWAYS, show=_percent),
         )
     ]
     return (
