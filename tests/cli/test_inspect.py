@@ -142,7 +142,7 @@ def test_what_speaks_something_else_is_one_line(capture, tmp_path, capsys):
         (b"", "is empty"),
         (b"GET / HTTP/1.0\r\n", "not a capture: the file begins with 47 45 54 20"),
         (b"\x1f\x8b\x08\x00", "gzip: decompress it first"),
-        (b"\xd4\xc3\xb2\xa1\x02\x00", "takes 24 bytes, of which 6 are there"),
+        (b"\xd4\xc3\xb2\xa1\x02\x00", "needs 24 bytes, and the file has 6"),
     ],
 )
 def test_what_is_no_capture_is_named(content, words, tmp_path, capsys):
@@ -215,7 +215,7 @@ def test_a_cut_capture_without_a_trace_is_told_to_be_cut(capture, tmp_path, caps
     for more in (("--traces-out", tmp_path / "t.json"), ("--connection", "7")):
         assert exit_status(["inspect", str(path), *map(str, more)]) == 2
         [line] = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"error: {path}: no connection ")
+        assert line.startswith(f"error: {path}: no ")
         assert "; the capture was not read completely: the capture is cut" in line
     assert [one.name for one in tmp_path.iterdir()] == ["cut.pcap"]
 

@@ -108,6 +108,10 @@ def test_errors_say_first_what_was_meant(capsys):
             "error: unknown device 'raspberry_pi'; did you mean \"raspberry-pi\"? accepted: ",
         ),
         (
+            ["predict", "tls1.2/psk", "--device", "cortex-m0"],
+            'error: unknown device \'cortex-m0\'; did you mean "km35z", "lpc1114", "r7fs124", ',
+        ),
+        (
             ["devices", "raspberry-pi-4"],
             "error: unknown device 'raspberry-pi-4'; did you mean \"raspberry-pi\"? accepted: ",
         ),

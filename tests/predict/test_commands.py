@@ -215,7 +215,7 @@ def test_a_cable_is_charged_its_port_and_gprs_its_tail(capsys, monkeypatch):
     assert "wake and tail over ethernet: connected before, no tail (the link is up" in said["ethernet"]
     assert "wake and tail over gprs: connected before, tail of 6 s at 0.25 W" in said["gprs"]
     assert re.search(r" mJ +\S+ mJ – \S+ mJ .* 0 +–", said["ethernet"])
-    assert re.search(r" 1\.5 J +750 mJ – 3\.0 J", said["gprs"])
+    assert re.search(r" 1\.5 J +0\.75 J – 3\.0 J", said["gprs"])
 
 
 FLEET = ("--arrivals", "storm:2s", "--clients", "200")
@@ -358,7 +358,7 @@ def test_one_broken_profile_does_not_hide_the_others(capsys):
     assert exit_status(["devices", "--json"]) == 0
     captured = capsys.readouterr()
     assert {"phone", "server"} <= {one["name"] for one in json.loads(captured.out)}
-    assert captured.err.startswith("left out: ")
+    assert captured.err.startswith("skipped: ")
     assert "broken.toml, line 1: not valid TOML" in captured.err
 
 

@@ -17,7 +17,16 @@ from shakedown.reporting.charts.figure import NARROW_PX, WIDE_PX, draw
 from shakedown.reporting.charts.map import STEPS_S, time_map
 from shakedown.reporting.charts.queue import queue_curves
 from shakedown.reporting.columns.notes import MAX_REASONS, not_estimated
-from shakedown.reporting.figures import BASIS_MARKS, energy_range, legend, marked, share, time, time_range
+from shakedown.reporting.figures import (
+    BASIS_MARKS,
+    as_given,
+    energy_range,
+    legend,
+    marked,
+    share,
+    time,
+    time_range,
+)
 from shakedown.reporting.html.modelled import _workers, predictions_section, queue_section, sections
 from shakedown.reporting.terminal.modelled import predicted_tables, ready_time
 from shakedown.results import queries
@@ -267,7 +276,8 @@ def test_what_is_little_is_not_shown_as_nothing(said, shown):
      (time_range(700.0, 4000.0), "12 min – 67 min"), (time_range(0.39, 0.5, 2), "390 ms – 500 ms"),
      (time_range(2.18e-6, 23.1e-6), "2.18 µs – 23.1 µs"), (time_range(4e-6, 1.3, 2), "4.0 µs – 1.3 s"),
      (time_range(0.0, 1.3, 2), "0 – 1.3 s"), (energy_range(0.25, 1.2), "0.25 J – 1.2 J"),
-     (energy_range(0.25, 0.9), "250 mJ – 900 mJ")],
+     (energy_range(0.129, 0.696), "130 mJ – 700 mJ"), (as_given(2.0), "2 s"), (as_given(0.5), "500 ms"),
+     (as_given(1.5), "1.5 s"), (as_given(1200.0), "20 min")],
 )  # fmt: skip
-def test_both_ends_of_a_range_have_one_unit_unless_they_are_far_apart(said, shown):
+def test_both_ends_of_a_range_have_one_unit_and_given_times_no_more_digits(said, shown):
     assert said == shown

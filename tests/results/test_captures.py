@@ -245,9 +245,9 @@ def test_waits_fill_the_time_and_are_named_by_their_cause():
     assert told == [
         (0, "not separated", 0.0, 0.1),
         (1, "network", 0.1, 0.3),
-        (1, "server computes", 0.3, 0.4),
+        (1, "server at work", 0.3, 0.4),
         (2, "network", 0.4, 0.5),
-        (2, "client computes", 0.5, 0.6),
+        (2, "client at work", 0.5, 0.6),
         (2, "not separated", 0.6, 0.9),
     ]
 

@@ -201,7 +201,10 @@ def _with_example(error: click.UsageError, words: Sequence[str]) -> str:
         "."
     )
     if isinstance(error, click.NoSuchOption) and error.possibilities:
-        return f"{line}; did you mean {' or '.join(error.possibilities)}?"
+        from difflib import get_close_matches
+
+        (nearest,) = get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
+        return f"{line}; did you mean {nearest}?"
     example = (_command(words).epilog or "").partition("Example: ")[2]
     if not example or "accepted" in line or "did you mean" in line.lower():
         return line

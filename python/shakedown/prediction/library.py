@@ -76,6 +76,8 @@ class TraceLibrary:
         entry = self._find(name)
         if entry is None and self._canonical is not None:
             name = self._canonical(suite)
+            if name in self._cache:
+                return self._cache[name]
             entry = self._find(name)
         if entry is None:
             entry = self._kept(name)

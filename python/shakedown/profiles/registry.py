@@ -36,6 +36,8 @@ THIS_MACHINE = "this-machine"
 Profile = TypeVar("Profile", Device, Bearer, ServerSoftware)
 MAX_LISTED = 12
 """Limit of names in an error; above it, the error names the command that lists them."""
+MAX_HINTED = 6
+"""Limit of profiles that an error suggests by their titles."""
 _PACKAGE = Path(__file__).parent
 
 
@@ -226,20 +228,28 @@ def _paths(kind: str) -> dict[str, Path]:
 
 
 def _titled(name: str, paths: Mapping[str, Path]) -> str:
-    """The hint at the one profile whose title begins with a name's words: "Raspberry Pi 4" for
-    `raspberry-pi-4`.
+    """The hint at profiles by the words of a name: the one whose title begins with them ("Raspberry Pi 4" for
+    `raspberry-pi-4`), or a few whose titles contain them ("NXP LPC1114 (Cortex-M0)" for `cortex-m0`).
     """
     from shakedown.files.limits import MAX_PROFILE_BYTES
     from shakedown.files.toml import load_toml
 
     words = re.findall(r"[^\W_]+", name.casefold())
-    found = []
+    found, holding = [], []
     for known, path in paths.items():
         with suppress(InputError):  # another profile's fault is not this name's
             title = str(load_toml(path, MAX_PROFILE_BYTES, "TOML file")[0].get("title", ""))
-            if words and re.findall(r"[^\W_]+", title.casefold())[: len(words)] == words:
+            of_title = re.findall(r"[^\W_]+", title.casefold())
+            if words and of_title[: len(words)] == words:
                 found.append(known)
-    return f'; did you mean "{found[0]}"?' if len(found) == 1 else ""
+            elif words and f" {' '.join(words)} " in f" {' '.join(of_title)} ":
+                holding.append(known)
+    if len(found) == 1:
+        return f'; did you mean "{found[0]}"?'
+    if found or not 0 < len(holding) <= MAX_HINTED:
+        return ""
+    *others, last = (f'"{one}"' for one in sorted(holding))
+    return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
 
 
 def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], str], Profile]) -> Profile:

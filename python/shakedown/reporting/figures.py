@@ -66,6 +66,12 @@ def time(seconds: float | None, digits: int = 3) -> str:
     )
 
 
+def as_given(seconds: float) -> str:
+    """A time that was given, without zeros after it: `2 s`, `1.5 s`, `500 ms`."""
+    value, _, unit = time(seconds).partition(" ")
+    return f"{value.rstrip('0').rstrip('.') if '.' in value else value} {unit}"
+
+
 def time_range(low_s: float, high_s: float, digits: int = 3) -> str:
     """`0.86 s – 1.3 s`: both ends in the unit of the longer."""
     size, unit = _time_unit(high_s, digits)
@@ -134,6 +140,7 @@ def energy(joules: float | None, digits: int = 2) -> str:
 
 def energy_range(low_j: float, high_j: float, digits: int = 2) -> str:
     """`0.95 J – 1.2 J`: both ends in the unit of the greater."""
+    low_j, high_j = (float(f"{one:.{digits}g}") for one in (low_j, high_j))
     size, unit = _energy_unit(high_j)
     return _range(low_j / size, unit, energy(low_j, digits), energy(high_j, digits), digits)
 

@@ -98,7 +98,7 @@ def parse_arrivals(text: str, folder: Path | None = None) -> Arrivals:
         hint = did_you_mean(kind, KINDS)
         raise _wrong(written, f'there is no "{_cut(kind)}"{hint}; accepted: {ACCEPTED}')
     if not colon or not rest:
-        raise _wrong(written, f"nothing follows {kind}; accepted: {ACCEPTED}")
+        raise _wrong(written, f"{kind} has no value; accepted: {ACCEPTED}")
     if kind == "storm":
         return _storm(written, rest)
     if kind == "diurnal":

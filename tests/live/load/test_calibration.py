@@ -102,7 +102,9 @@ def test_a_server_elsewhere_is_told_by_its_rate(server, monkeypatch):
     # It cannot run more than there is time.
     assert found.server_s.estimate > 0.8 * seen.server_s.estimate
     monkeypatch.setattr(calibration, "MAX_CLIENT_LOAD", 0.01)
-    with pytest.raises(ShakedownError, match=r"clients take \d+% of a processor here.*accepted: calibrating"):
+    with pytest.raises(
+        ShakedownError, match=r"clients take \d+% of a processor here.*accepted: a calibration"
+    ):
         calibrate(server.target, SUITE, **QUICK)
 
 
@@ -190,7 +192,7 @@ def test_failing_handshakes_are_no_calibration(server):
 def test_options_that_go_together(shakedown):
     for arguments, words in (
         (("--authorized-target", "h"), "--authorized-target requires --calibrate"),
-        (("--calibrate", "127.0.0.1:1", "--simulated"), "--calibrate with --simulated"),
+        (("--calibrate", "127.0.0.1:1", "--simulated"), "--calibrate and --simulated are both given"),
     ):
         done: subprocess.CompletedProcess[str] = shakedown("capacity", SUITE, "--within", "1s", *arguments)
         assert done.returncode == 2

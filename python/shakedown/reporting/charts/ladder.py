@@ -16,8 +16,8 @@ _ROW_PX, _BAR_PX, _LABEL_PX, _NARROW_LABEL_PX = 21, 13, 200, 15
 _END_PX, _NARROW_END_PX = 122, 64
 """Room at the right for the longest wait, and on wide pages for bytes after it."""
 _LOOKS = {
-    "client computes": "key",
-    "server computes": "signature",
+    "client at work": "key",
+    "server at work": "signature",
     "network": "hello",
     "not separated": "busy",
 }

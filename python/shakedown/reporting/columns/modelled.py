@@ -13,6 +13,7 @@ from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.columns.simulated import sent
 from shakedown.reporting.figures import (
     NOTHING,
+    as_given,
     bounded,
     count,
     digits_of,
@@ -278,7 +279,7 @@ def capacity_title(rows: Sequence[Row]) -> str:
     share, needed = first["percentile"], first.get("asked_rate_per_s")
     promise = "the mean" if share is None else f"{share:.12g} % of handshakes"
     return (
-        f"{'simulated' if 'seed' in first else 'modelled'}: {promise} within {time(first['within_s'])}"
+        f"{'simulated' if 'seed' in first else 'modelled'}: {promise} within {as_given(first['within_s'])}"
         + (f", workers for {rough(needed)}/s" if needed is not None else "")
         + f": {place_title(rows)}"
         + (f", {count(first['cells'], 'cell')}" if first.get("cells") else "")
@@ -393,7 +394,7 @@ def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
     for name, row in zip(subjects(rows), rows, strict=True):
         found = flat(row)
         if unreachable(found) and "unloaded_s" in row:
-            yield f"{name}: {figure(found, 'unloaded_s')} without any load"
+            yield f"{name}: ready after {figure(found, 'unloaded_s')} even without any load"
         if (most_per_s := row.get("cells_limit_per_s")) is not None:
             many = count(row["cells"], "cell")
             yield (

@@ -280,15 +280,19 @@ def record_note(one: Simulated | SimulatedMix) -> Iterator[str]:
         return
     saturates = ""
     if (offered := _offered_at_most(one)) is not None and offered >= 1.0 and not one.unstable:
-        saturates = f" (at {time(found.work_s.upper)} each, the server would saturate)"
+        saturates = f" (at {_two_digits(found.work_s.upper)} each, the server would saturate)"
     utilisation = one.utilisation.estimate or one.utilisation.lower or 0.0
     yield sent(found, utilisation, saturates)
+
+
+def _two_digits(seconds: float | None) -> str:
+    return time(seconds, 2)
 
 
 def sent(found: Records, utilisation: float, remark: str = "") -> str:
     """What clients send after their handshakes, and its part of a server's utilisation."""
     known = flat({"work_s": builtins(found.work_s)})
-    work = interval(known, "work_s", time, time_range)
+    work = interval(known, "work_s", _two_digits, lambda low, high: time_range(low, high, 2))
     if found.work_s.estimate is not None:
         work = f"{marked(figure(known, 'work_s'), found.work_s.basis)} ({work})"
     of_it = found.utilisation.estimate or found.utilisation.lower or 0.0
