@@ -22,7 +22,7 @@ LEGEND = {
 _MINUTE_S = 60.0
 _TIMES_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _ENERGIES_J = ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
-MIN_IN_UNIT = 0.01
+MIN_IN_UNIT = 0.1
 """Below this part of a unit, a figure is not printed in it."""
 _POWERS_W = ((1.0, "W"), (1e-3, "mW"), (1e-6, "µW"))
 
