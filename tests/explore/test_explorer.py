@@ -256,6 +256,20 @@ def test_a_peer_that_says_nothing_keeps_nobody_waiting(explorer):
         one.close()
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("http://[", 403), ("/?%5b", 403), ("/simulate?token={}&clients=1&replications=" + "9" * 5000, 200)],
+)
+def test_an_odd_address_is_answered_and_prints_nothing(explorer, capfd, path, status):
+    import socket
+
+    host = f"127.0.0.1:{explorer.server_port}"
+    with socket.create_connection(("127.0.0.1", explorer.server_port), timeout=300) as stream:
+        stream.sendall(f"GET {path.format(explorer.secret)} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
+        assert stream.makefile("rb").readline().split()[1] == str(status).encode()
+    assert capfd.readouterr() == ("", "")
+
+
 def test_questions_are_those_of_the_address():
     found = asked({"suites": ["a", "b"], "loss": ["0.5"], "from_idle": ["true"]})
     assert (found.suites, found.loss, found.from_idle) == (("a", "b"), 0.5, True)

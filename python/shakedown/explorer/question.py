@@ -12,6 +12,7 @@ from shakedown.errors import InputError
 from shakedown.native.scenario import DEFAULT_SERVER_DEVICE
 from shakedown.profiles import changed_bearer
 from shakedown.profiles.software import DEFAULT_SOFTWARE
+from shakedown.schema.base import described
 from shakedown.simulation.arrivals import FROM_FILE, KINDS
 
 MAX_SUITES = 12
@@ -122,7 +123,7 @@ def asked(query: Mapping[str, Sequence[str]]) -> Question:
     """
     given = {name: tuple(values) if name == "suites" else values[-1] for name, values in query.items()}
     try:
-        found = msgspec.convert(given, Question, strict=False)
+        found = msgspec.convert(given, described(Question), strict=False)
     except msgspec.ValidationError as error:
         raise InputError(f"the address: {error}") from None
     if found.arrivals.partition(":")[0].strip().lower() in FROM_FILE:

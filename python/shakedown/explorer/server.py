@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hmac
 import json
+import re
 import secrets
 import sys
 import threading
@@ -19,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from shakedown.errors import ShakedownError, os_reason, with_options
 from shakedown.explorer import answers
@@ -76,26 +77,26 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """A part of the page, or an answer."""
-        parts = urlsplit(self.path)
-        query = parse_qs(parts.query, keep_blank_values=True)
+        path, _, given_query = self.path.partition("?")
+        query = parse_qs(given_query, keep_blank_values=True)
         given = self.headers.get("X-Token") or query.pop("token", [""])[-1]
         query.pop("token", None)
         if self.headers.get("Host") not in self.server.hosts:
             self._send(
                 HTTPStatus.FORBIDDEN, b"this server answers to its loopback address only", "text/plain"
             )
-        elif parts.path in ("/explorer.js", "/vega.js", "/explorer.css"):
+        elif path in ("/explorer.js", "/vega.js", "/explorer.css"):
             # The page's own parts say nothing; a script tag cannot send a header.
-            self._part(parts.path)
+            self._part(path)
         elif not hmac.compare_digest(given.encode(), self.server.secret.encode()):
             text = b"the address lacks its token; use the one that `shakedown explore` printed"
             self._send(HTTPStatus.FORBIDDEN, text, "text/plain")
-        elif parts.path == "/":
+        elif path == "/":
             self._part("/")
-        elif parts.path == "/report" and self.server.report:
+        elif path == "/report" and self.server.report:
             self._report(self.server.report)
         else:
-            self._answer(parts.path, query)
+            self._answer(path, query)
 
     def _report(self, path: Path) -> None:
         try:
@@ -152,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _simulated(question: Question, replications: str) -> object:
     """A simulation within what may be computed while somebody waits."""
-    wanted = int(replications) if replications.isdecimal() else 1
+    wanted = int(replications) if re.fullmatch("[0-9]{1,9}", replications) else 1
     return answers.simulated(question, max(1, min(wanted, MAX_CLIENTS // question.clients)))
 
 
