@@ -104,6 +104,23 @@ def test_ctrl_c_at_the_end_of_an_object_is_not_lost():
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
 
 
+def test_waiting_for_a_pipe_hears_ctrl_c_also_with_tables(tmp_path):
+    """polars would have the system go on with what waits, and Python not hear of the signal."""
+    os.mkfifo(tmp_path / "pipe")
+    code = (
+        "import os, signal, sys, threading\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import shakedown.results.table\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "threading.Timer(30.0, os._exit, (9,)).start()\n"
+        "try:\n"
+        "    open(sys.argv[1])\n"
+        "except KeyboardInterrupt:\n"
+        "    os._exit(0)\n"
+    )
+    assert python(code, str(tmp_path / "pipe")).returncode == 0
+
+
 def test_a_server_reports_what_it_did_however_signals_come():
     """One right after it said that it serves, and a second one while it says what it did."""
     code = (

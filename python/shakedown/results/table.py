@@ -7,6 +7,7 @@ which run. `quantities.csv` says what each quantity is.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,9 @@ import polars as pl
 
 from shakedown.results.quantities import UNITS
 from shakedown.schema.identity import Identified
+
+signal.siginterrupt(signal.SIGINT, True)
+"""polars puts a handler of its own before Python's, after which a system call that waits goes on waiting."""
 
 SCHEMA: dict[str, pl.DataType] = {
     "suite": pl.String(),
