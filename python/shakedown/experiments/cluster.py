@@ -494,9 +494,11 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
             reason = "its response is not that of a Dask scheduler"
         if reason[1:2].islower():
             reason = reason[:1].lower() + reason[1:]
+        accepted = "the address of a Dask scheduler, as tcp://HOST:8786"
+        if "ssl_context" in reason:
+            reason, accepted = "no credentials for it", "--scheduler-ca, --scheduler-cert and --scheduler-key"
         raise InputError(
-            f'scheduler "{scheduler}" cannot be reached: {reason}; '
-            "accepted: the address of a Dask scheduler, as tcp://HOST:8786"
+            f'scheduler "{scheduler}" cannot be reached: {reason}; accepted: {accepted}'
         ) from None
     try:
         _no_callbacks()
