@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -147,3 +148,14 @@ def test_a_full_disk_behind_standard_output():
             timeout=300,
         )
     assert (process.returncode, process.stderr) == (1, "error: no space left on device\n")
+
+
+def test_what_the_core_could_not_write_is_named(fake, capsys, monkeypatch):
+    """Its errors of the system have a path, not a name."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", Path("/disk/key.pem"))
+
+    monkeypatch.setattr("shakedown.cli.app.invoke", full)
+    assert exit_status(["suites"]) == 1
+    assert capsys.readouterr() == ("", "error: /disk/key.pem: no space left on device\n")

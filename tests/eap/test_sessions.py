@@ -18,7 +18,7 @@ import pytest
 
 import shakedown as product
 import supplied
-from shakedown.errors import InputError
+from shakedown.errors import InputError, ShakedownError
 from shakedown.live.eap_sessions import MAX_AGE_S, EapSessions
 
 SECRET = "rehearsal"
@@ -227,3 +227,14 @@ def test_a_file_that_others_may_read_becomes_the_owners_alone(tmp_path):
     with pytest.raises(InputError):
         EapSessions(foreign)
     assert foreign.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_full_disk_is_no_wrong_input(tmp_path):
+    class Small(EapSessions):
+        def _make_tables(self, database):
+            database.execute("PRAGMA max_page_count = 1")
+            super()._make_tables(database)
+
+    with pytest.raises(ShakedownError, match=r"s\.db: database or disk is full$") as found:
+        Small(tmp_path / "s.db")
+    assert found.type is ShakedownError

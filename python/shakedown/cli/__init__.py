@@ -297,7 +297,7 @@ def _fail_unforeseen(error: Exception) -> int:
     if status is not None:
         return _fail(str(error), status, error)
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        where = f"{error.filename}: " if isinstance(error.filename, str | Path) else ""
         line = f"{where}{os_reason(error)}"
         return _fail(line, os_failure(line, error).exit_status, error)
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:

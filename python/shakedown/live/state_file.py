@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from shakedown.errors import InputError, os_reason
+from shakedown.errors import InputError, ShakedownError, os_reason
 from shakedown.files.write import SPECIAL, is_special
 
 HEADER_BYTES = 100
@@ -40,7 +40,9 @@ class StateFile:
     """How far a change is on the disk when it returns."""
 
     def __init__(self, path: str | Path) -> None:
-        """Opens a file, or begins one. Raises `InputError` where it is another program's, or in use."""
+        """Opens a file, or begins one. Raises `InputError` where it is another program's, or in use;
+        `ShakedownError` where the disk is full.
+        """
         self._path = Path(path)
         if is_special(self._path):
             # SQLite would make a file beside a device, whose mode is not ours to change.
@@ -55,6 +57,8 @@ class StateFile:
             self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
             self._open()
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+                raise ShakedownError(f"{path}: {error}") from error
             raise InputError(f"{path}: {error}; accepted: {self.WHAT}, or a new file") from error
         except ValueError as error:
             raise InputError(f"{path}: {error}") from error
