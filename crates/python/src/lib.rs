@@ -23,7 +23,7 @@ use pyo3::types::{IntoPyDict, PyDict};
 use pythonize::pythonize;
 use serde::Serialize;
 use shakedown_pki::cancellation::cancellable;
-use shakedown_sim::metrics::LEAST_VALUES;
+use shakedown_sim::histogram::LEAST_VALUES;
 use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
 use shakedown_stacks::measure;
 use shakedown_stacks::{Registry, capture as captures, catalogue};

@@ -1,11 +1,11 @@
 //! A scenario that was checked, with its classes ready to be simulated.
 
 use crate::access::{CellOf, MediumPlan};
+use crate::error::{ScenarioError, check};
 use crate::handshake::{Plan, PricedHandshake, TransportKind};
-use crate::limiter::{Refusal, check_admission};
-use crate::records::check_records;
-use crate::scaling::check_scaling;
-use crate::scenario::{ArrivalSpec, Balance, ClassSpec, MAX_CLIENTS, Scenario, ScenarioError};
+use crate::limiter::Refusal;
+use crate::outcome::Steady;
+use crate::scenario::{ArrivalSpec, Balance, ClassSpec, MAX_CLIENTS, Scenario};
 use crate::tcp::TcpConfig;
 use shakedown_link::{Bearer, EnergySpec, MAX_SECONDS, Ns, Probability};
 
@@ -70,21 +70,55 @@ pub(crate) struct Setup {
     pub let_in: Option<ArrivalSpec>,
     pub timeout: Option<Ns>,
     pub series: Ns,
-    /// Seconds of server per client, on average, and the mean of their square.
-    pub server_mean_s: f64,
-    pub server_square_s2: f64,
-    /// The same of all records of a client, which are worked on one by one: sums of their work and of its square.
-    pub records_mean_s: f64,
-    pub records_square_s2: f64,
+    /// Server time asked for per second and worker, on average, in thousand-millionths; `None` where there is no rate.
+    pub offered_e9: Option<u64>,
+    pub steady: Option<Steady>,
 }
 
-pub(crate) fn check(
-    key: &'static str,
-    value: f64,
-    accepted: &'static str,
-    holds: bool,
-) -> Result<(), ScenarioError> {
-    if holds && value.is_finite() { Ok(()) } else { Err(ScenarioError::Value { key, value, accepted }) }
+/// What clients ask of their servers, on average.
+#[derive(Default)]
+struct Work {
+    /// Seconds for a handshake, and the mean of their square.
+    mean_s: f64,
+    square_s2: f64,
+    /// The same of all records of a client, which are worked on one by one: sums of their work and of its square.
+    records_mean_s: f64,
+    records_square_s2: f64,
+}
+
+impl Work {
+    /// Server time asked for, per second and worker.
+    fn offered(&self, scenario: &Scenario) -> Option<f64> {
+        let per_s = scenario.admitted_per_s()?;
+        Some(per_s * (self.mean_s + self.records_mean_s) / f64::from(scenario.server.all_workers()))
+    }
+
+    /// What a precision needs to know of the queue; `None` without a steady state.
+    fn steady(&self, scenario: &Scenario) -> Option<Steady> {
+        // Servers that come and go have no queue whose memory is known.
+        let precision = scenario.precision.filter(|_| scenario.server.scaling.is_none())?;
+        let (rate, admitted) = (scenario.arrivals.rate_per_s()?, scenario.admitted_per_s()?);
+        let idle = 1.0 - self.offered(scenario)?;
+        if idle <= 0.0 {
+            return None;
+        }
+        let size = match scenario.arrivals {
+            ArrivalSpec::Bursts { size, .. } => f64::from(size),
+            _ => 1.0,
+        };
+        let (mean_s, square_s2) = (self.mean_s, self.square_s2);
+        let (servers, workers) = (f64::from(scenario.server.servers), f64::from(scenario.server.workers));
+        // Variance a second of the work that arrives at each server; its queue forgets in twice that over its drift's square, in light traffic
+        // with its services.
+        let burst_s2 = (size - 1.0) * mean_s * mean_s;
+        let spread_s = admitted / servers * (square_s2 + burst_s2 + size * self.records_square_s2);
+        let service_s = if mean_s > 0.0 { square_s2 / mean_s } else { 0.0 };
+        let memory_s = 2.0 * spread_s / (workers * idle).powi(2) + service_s;
+        Some(Steady {
+            asked_e9: (precision.relative * 1e9 + 0.5) as u64,
+            memory_clients: libm::ceil(rate * memory_s) as u64,
+        })
+    }
 }
 
 impl Setup {
@@ -102,8 +136,8 @@ impl Setup {
         let mut classes = Vec::with_capacity(scenario.classes.len());
         let mut media = Vec::new();
         for (number, spec) in scenario.classes.iter().enumerate() {
-            let cell = CellOf::new(number, spec, &mut media)?;
-            classes.push(class(number, spec, cell, &scenario.tcp)?);
+            let cell = spec.cell.as_ref().map(|cell| CellOf::new(number, cell, &spec.bearer, &mut media));
+            classes.push(class(number, spec, cell.transpose()?, &scenario.tcp)?);
         }
         if scenario.server.admission.is_some_and(|one| one.refusal == Refusal::Alert) {
             for class in &mut classes {
@@ -118,23 +152,22 @@ impl Setup {
             return Err(if classes.is_empty() { ScenarioError::NoClasses } else { ScenarioError::NoWeight });
         }
         let mut sum = 0.0;
-        let (mut server_mean_s, mut server_square_s2) = (0.0, 0.0);
-        let (mut records_mean_s, mut records_square_s2) = (0.0, 0.0);
+        let mut work = Work::default();
         let records = scenario.records.map_or(0.0, |records| f64::from(records.count));
         let mut shares = Vec::with_capacity(classes.len());
         for (spec, class) in scenario.classes.iter().zip(&classes) {
             sum += spec.weight;
             shares.push(sum / total);
             let mut add = |plan: &Plan, share: f64| {
-                server_mean_s += plan.server_mean_s * share * spec.weight / total;
-                server_square_s2 += plan.server_square_s2 * share * spec.weight / total;
+                work.mean_s += plan.server_mean_s * share * spec.weight / total;
+                work.square_s2 += plan.server_square_s2 * share * spec.weight / total;
             };
             add(&class.full, 1.0 - spec.resumption);
             if let Some(plan) = &class.resumed {
                 add(plan, spec.resumption);
             }
-            records_mean_s += records * spec.record_work_s * spec.weight / total;
-            records_square_s2 += records * spec.record_work_s * spec.record_work_s * spec.weight / total;
+            work.records_mean_s += records * spec.record_work_s * spec.weight / total;
+            work.records_square_s2 += records * spec.record_work_s * spec.record_work_s * spec.weight / total;
         }
         if let Some(per_s) = scenario.arrivals.rate_per_s() {
             for (number, medium) in media.iter_mut().enumerate() {
@@ -155,10 +188,8 @@ impl Setup {
                 .then(|| ArrivalSpec::Poisson { per_s: scenario.let_in_per_s() }),
             timeout: scenario.timeout_s.map(Ns::from_secs_f64),
             series: Ns::from_secs_f64(scenario.series_s),
-            server_mean_s,
-            server_square_s2,
-            records_mean_s,
-            records_square_s2,
+            offered_e9: work.offered(scenario).map(|offered| (offered * 1e9 + 0.5) as u64),
+            steady: work.steady(scenario),
         })
     }
 }
@@ -199,8 +230,20 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
         return Err(ScenarioError::NoCells(class));
     }
     check_admission(scenario)?;
-    check_scaling(scenario)?;
-    check_records(scenario)?;
+    if let Some(scaling) = &scenario.server.scaling {
+        scaling.check(scenario.server.servers, scenario.server.workers)?;
+        // Their choice among other servers would be another.
+        if matches!(scenario.server.balance, Balance::Hash | Balance::Cell) {
+            return Err(ScenarioError::Scaling);
+        }
+    }
+    for class in &scenario.classes {
+        let work = class.record_work_s;
+        check("record_work_s", work, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&work))?;
+    }
+    if let Some(records) = &scenario.records {
+        records.check(scenario.arrivals.first_per_s().min(scenario.let_in_per_s()))?;
+    }
     check_tcp(&scenario.tcp)?;
     if let Some(retry) = &scenario.retry {
         let attempts = f64::from(retry.attempts);
@@ -212,6 +255,19 @@ fn check_numbers(scenario: &Scenario) -> Result<(), ScenarioError> {
         check("retry.jitter", retry.jitter, "0 to 1", (0.0..=1.0).contains(&retry.jitter))?;
     }
     Ok(())
+}
+
+fn check_admission(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let Some(admission) = &scenario.server.admission else { return Ok(()) };
+    admission.check()?;
+    let is_stream = |class: &ClassSpec| {
+        let handshakes = [Some(&class.handshake), class.resumed.as_ref()];
+        handshakes.into_iter().flatten().all(|handshake| handshake.transport == TransportKind::Stream)
+    };
+    match scenario.classes.iter().position(|class| !is_stream(class)) {
+        Some(class) if admission.refusal != Refusal::Silence => Err(ScenarioError::Refusal(class)),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn check_tcp(tcp: &TcpConfig) -> Result<(), ScenarioError> {

@@ -1,6 +1,5 @@
 //! Recorded handshakes: messages in order, with the processing times of their senders and receivers.
 
-use crate::limiter::ALERT_BYTES;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{
     BearerSpec, Direction, Distribution, DistributionError, DistributionSpec, MAX_SECONDS, Ns, SuperPackets,
@@ -288,6 +287,8 @@ impl Plan {
 
 /// The longest record of TLS, without its header and tag.
 const RECORD_BYTES: u32 = 16_384;
+/// A TLS alert with its record header.
+const ALERT_BYTES: u32 = 5 + 2;
 
 /// What a TLS library with a buffer hands to TCP of records, the rest at the end: libssl's buffering BIO writes a full buffer,
 /// and at once what is left of a record that is longer than the buffer.

@@ -16,10 +16,10 @@
 //! | `client`, `server`, `fleet` | clients and their connections; workers and jobs; one replication of it all |
 //! | [`records`] | what clients send after their handshakes |
 //! | [`scaling`] | how many servers there are, where that follows the load |
-//! | [`metrics`], [`stages`], [`outcome`], [`report`] | histograms and series that merge; what clients wait for; what came out; the summary of it |
+//! | [`histogram`], [`series`], [`outcome`], [`report`] | what merges exactly, and what came out; the summary of it |
 //! | [`replay`] | one handshake, as often as its percentiles need, without arrivals and queue |
 //! | `threads` | replications on several processors |
-//! | [`steady`] | how long a steady load is simulated, and how well its figures are known |
+//! | [`steady`], [`trend`] | how long a steady load is simulated, and how well its figures are known; its warm-up |
 
 #![forbid(unsafe_code)]
 
@@ -29,10 +29,11 @@ mod checked;
 mod client;
 mod datagram;
 pub mod energy;
+mod error;
 mod fleet;
 pub mod handshake;
+pub mod histogram;
 pub mod limiter;
-pub mod metrics;
 pub mod outcome;
 pub mod queue;
 pub mod records;
@@ -40,12 +41,14 @@ pub mod replay;
 pub mod report;
 pub mod scaling;
 pub mod scenario;
+pub mod series;
 mod server;
-pub mod stages;
 pub mod steady;
 pub mod tcp;
 mod threads;
+pub mod trend;
 
+pub use error::ScenarioError;
 pub use handshake::{PricedHandshake, PricedMessage, Retransmission, Sender, TransportKind, written};
 pub use limiter::{AdmissionSpec, Refusal};
 pub use outcome::{Merger, Outcome};
@@ -54,8 +57,7 @@ pub use replay::{Replay, ReplayError, Replayed};
 pub use report::Report;
 pub use scaling::ScalingSpec;
 pub use scenario::{
-    ArrivalSpec, Balance, ClassSpec, Discipline, Flush, Part, PrecisionSpec, RetrySpec, Scenario,
-    ScenarioError, ServerSpec,
+    ArrivalSpec, Balance, ClassSpec, Discipline, Flush, Part, PrecisionSpec, RetrySpec, Scenario, ServerSpec,
 };
 
 use checked::Setup;
@@ -118,7 +120,7 @@ impl Simulation {
     /// rate.
     #[must_use]
     pub fn offered_e9(&self) -> Option<u64> {
-        fleet::offered(&self.scenario, &self.setup).map(|offered| (offered * 1e9 + 0.5) as u64)
+        self.setup.offered_e9
     }
 
     /// The number of parts of each replication for N threads: enough parts to use all threads, and few enough clients

@@ -1,8 +1,6 @@
 //! Rate-based admission: each server has a token bucket; how refused connections are treated.
 
-use crate::checked::check;
-use crate::scenario::{ClassSpec, ScenarioError};
-use crate::{TransportKind, scenario::Scenario};
+use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
 
@@ -37,30 +35,20 @@ fn one() -> u32 {
     1
 }
 
-/// A TLS alert with its record header.
-pub(crate) const ALERT_BYTES: u32 = 5 + 2;
+impl AdmissionSpec {
+    pub(crate) fn check(&self) -> Result<(), ScenarioError> {
+        let within = (1e-6..=1e9).contains(&self.per_s);
+        check("server.admission.per_s", self.per_s, "1e-6 to 1e9", within)?;
+        let within = (1..=1_000_000_000).contains(&self.burst);
+        check("server.admission.burst", f64::from(self.burst), "1 to 1000000000", within)
+    }
+}
 
 /// Admitted connections, and refused SYNs, datagrams or handshakes (by an alert).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admissions {
     pub admitted: u64,
     pub refused: u64,
-}
-
-pub(crate) fn check_admission(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let Some(admission) = &scenario.server.admission else { return Ok(()) };
-    let within = (1e-6..=1e9).contains(&admission.per_s);
-    check("server.admission.per_s", admission.per_s, "1e-6 to 1e9", within)?;
-    let within = (1..=1_000_000_000).contains(&admission.burst);
-    check("server.admission.burst", f64::from(admission.burst), "1 to 1000000000", within)?;
-    let is_stream = |class: &ClassSpec| {
-        let plans = [Some(&class.handshake), class.resumed.as_ref()];
-        plans.into_iter().flatten().all(|plan| plan.transport == TransportKind::Stream)
-    };
-    match scenario.classes.iter().position(|class| !is_stream(class)) {
-        Some(class) if admission.refusal != Refusal::Silence => Err(ScenarioError::Refusal(class)),
-        _ => Ok(()),
-    }
 }
 
 /// A token bucket that is full at first and fills at a steady rate.

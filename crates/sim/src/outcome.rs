@@ -1,12 +1,13 @@
 //! The outcome of a simulation, which merges exactly. [`crate::report`] is its summary.
 
 use crate::access::outcome::AccessOutcome;
+use crate::histogram::{Histogram, decimal};
 use crate::limiter::Admissions;
-use crate::metrics::{Histogram, Series};
 use crate::records::RecordsOutcome;
 use crate::scaling::ScalingOutcome;
 use crate::scenario::{ArrivalSpec, Part, Scenario};
-use crate::steady::{Steady, Trend};
+use crate::series::Series;
+use crate::trend::Trend;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Drop, Ns};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,6 +111,15 @@ pub struct ClassOutcome {
     pub ready: Histogram,
 }
 
+/// What a scenario says of its precision; whole numbers, so that they are read as they were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steady {
+    /// The relative precision that is asked for, in thousand-millionths.
+    pub asked_e9: u64,
+    /// Clients that arrive in a relaxation time of the server's queue.
+    pub memory_clients: u64,
+}
+
 /// What went over all links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafficOutcome {
@@ -175,20 +185,6 @@ pub struct Mark {
     pub at: Ns,
     pub busy_ns: u128,
     pub records_ns: u128,
-}
-
-/// Numbers of more digits than a JSON number keeps.
-pub(crate) mod decimal {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub fn serialize<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(number)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(|_| D::Error::custom("an outcome's sum is no whole number"))
-    }
 }
 
 impl Moments {

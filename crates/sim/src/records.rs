@@ -4,9 +4,8 @@
 //! Each record is a job of the client's server, in the same queue as handshakes. Records take the server's processor
 //! and nothing else: they cross no link and no cell, and cost the client nothing.
 
-use crate::checked::check;
-use crate::metrics::{Histogram, Summary};
-use crate::scenario::{Scenario, ScenarioError};
+use crate::error::{ScenarioError, check};
+use crate::histogram::{Histogram, Summary};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{MAX_SECONDS, Ns};
 
@@ -35,21 +34,17 @@ impl RecordsSpec {
     pub fn interval(&self) -> Ns {
         Ns::from_secs_f64(self.interval_s)
     }
-}
 
-pub(crate) fn check_records(scenario: &Scenario) -> Result<(), ScenarioError> {
-    for class in &scenario.classes {
-        let work = class.record_work_s;
-        check("record_work_s", work, "0 to 1e9", (0.0..=MAX_SECONDS).contains(&work))?;
+    /// Of clients that become ready at a rate.
+    pub(crate) fn check(&self, ready_per_s: f64) -> Result<(), ScenarioError> {
+        let interval_s = self.interval_s;
+        check("records.interval_s", interval_s, "1e-6 to 1e9", (1e-6..=MAX_SECONDS).contains(&interval_s))?;
+        check("records.count", f64::from(self.count), "1 or more", self.count > 0)?;
+        let lifetime_s = interval_s * f64::from(self.count);
+        check("records.interval_s × records.count", lifetime_s, "1e9 at most", lifetime_s <= MAX_SECONDS)?;
+        let open = ready_per_s * lifetime_s;
+        check("connections open for records at once", open, "1e9 at most", open <= MAX_OPEN)
     }
-    let Some(records) = &scenario.records else { return Ok(()) };
-    let interval_s = records.interval_s;
-    check("records.interval_s", interval_s, "1e-6 to 1e9", (1e-6..=MAX_SECONDS).contains(&interval_s))?;
-    check("records.count", f64::from(records.count), "1 or more", records.count > 0)?;
-    let lifetime_s = interval_s * f64::from(records.count);
-    check("records.interval_s × records.count", lifetime_s, "1e9 at most", lifetime_s <= MAX_SECONDS)?;
-    let open = scenario.arrivals.first_per_s().min(scenario.let_in_per_s()) * lifetime_s;
-    check("connections open for records at once", open, "1e9 at most", open <= MAX_OPEN)
 }
 
 /// What became of records, over all replications.
@@ -58,7 +53,7 @@ pub struct RecordsOutcome {
     /// Those that began to be worked on after the warm-up, and how long each waited for a worker.
     pub wait: Histogram,
     /// Worker time that they took while clients arrived.
-    #[serde(with = "crate::outcome::decimal")]
+    #[serde(with = "crate::histogram::decimal")]
     pub work_ns: u128,
     /// The most connections that were open at once after their handshakes, in any replication.
     pub peak_open: u64,

@@ -1,12 +1,13 @@
 //! The summary of a simulation that is read: seconds, joules and shares, with intervals over replications.
 
 use crate::access::outcome::AccessReport;
+use crate::histogram::{Histogram, Summary};
 use crate::limiter::Admissions;
-use crate::metrics::{ClassInterval, Histogram, Summary};
 use crate::outcome::{Cause, Moments, Outcome, Replication, TrafficOutcome};
 use crate::records::RecordsReport;
 use crate::scaling::ScalingOutcome;
-use crate::steady::Precision;
+use crate::series::ClassInterval;
+use crate::steady::{Precision, margin};
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
 use std::collections::{BTreeMap, BTreeSet};
@@ -224,44 +225,6 @@ impl Outcome {
             stopped: scaling.stopped,
             server_s: mean_s(scaling.serving_ns),
             starting_s: mean_s(scaling.starting_ns),
-        }
-    }
-}
-
-/// Half the width of the 95 % interval of independent values' mean.
-pub(crate) fn margin(means: &[f64]) -> Option<f64> {
-    if means.len() < 2 {
-        return None;
-    }
-    let n = means.len() as f64;
-    let mean = means.iter().sum::<f64>() / n;
-    let variance = means.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0);
-    Some(student(means.len() - 1) * libm::sqrt(variance / n))
-}
-
-/// The 97.5th percentile of Student's t.
-fn student(freedom: usize) -> f64 {
-    const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-    // Beyond ten degrees of freedom Fisher's expansion about the normal quantile is good to three digits.
-    let z = 1.959_963_984_540_054_f64;
-    let n = freedom as f64;
-    let square = z * z;
-    let first = z * (square + 1.0) / 4.0;
-    let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
-    let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
-    let expanded = z + (first + (second + third / n) / n) / n;
-    TABLE.get(freedom.wrapping_sub(1)).copied().unwrap_or(expanded)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn students_t_matches_the_tables() {
-        for (freedom, value) in [(1, 12.706), (9, 2.262), (11, 2.201), (19, 2.093), (29, 2.045), (99, 1.984)]
-        {
-            assert!((student(freedom) - value).abs() < 0.002, "{freedom}: {}", student(freedom));
         }
     }
 }

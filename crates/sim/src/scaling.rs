@@ -4,9 +4,8 @@
 //! thresholds, as cloud providers' step scaling does. A server that is started serves after a delay. One that is stopped
 //! takes no new connections and ends those that it has.
 
-use crate::checked::check;
-use crate::metrics::Series;
-use crate::scenario::{Balance, Scenario, ScenarioError};
+use crate::error::{ScenarioError, check};
+use crate::series::Series;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{MAX_SECONDS, Ns};
 use std::collections::VecDeque;
@@ -34,6 +33,29 @@ pub struct ScalingSpec {
     pub cooldown_s: f64,
 }
 
+impl ScalingSpec {
+    /// Beginning with so many servers, of so many workers each.
+    pub(crate) fn check(&self, servers: u32, workers: u32) -> Result<(), ScenarioError> {
+        let most = f64::from(self.max_servers);
+        let within = (servers..=10_000).contains(&self.max_servers);
+        check("server.scaling.max_servers", most, "servers to 10000", within)?;
+        let all = most * f64::from(workers);
+        check("server.scaling.max_servers × server.workers", all, "1000000 at most", all <= 1e6)?;
+        let seconds = |s: f64| (0.0..=MAX_SECONDS).contains(&s);
+        let interval = (1e-6..=MAX_SECONDS).contains(&self.interval_s);
+        check("server.scaling.interval_s", self.interval_s, "1e-6 to 1e9", interval)?;
+        check("server.scaling.startup_s", self.startup_s, "0 to 1e9", seconds(self.startup_s))?;
+        check("server.scaling.cooldown_s", self.cooldown_s, "0 to 1e9", seconds(self.cooldown_s))?;
+        check("server.scaling.up", self.up, "above 0, at most 1", self.up > 0.0 && self.up <= 1.0)?;
+        let below = (0.0..self.up).contains(&self.down);
+        check("server.scaling.down", self.down, "0 or more, below server.scaling.up", below)?;
+        let waiting = self.up_waiting.unwrap_or(1.0);
+        check("server.scaling.up_waiting", waiting, "above 0", waiting > 0.0)?;
+        let step = (1..=10_000).contains(&self.step);
+        check("server.scaling.step", f64::from(self.step), "1 to 10000", step)
+    }
+}
+
 /// What servers there were. Times are nanoseconds over all replications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScalingOutcome {
@@ -42,9 +64,9 @@ pub struct ScalingOutcome {
     pub started: u64,
     pub stopped: u64,
     /// Time of servers in service, those that end their connections included, and of servers that start.
-    #[serde(with = "crate::outcome::decimal")]
+    #[serde(with = "crate::histogram::decimal")]
     pub serving_ns: u128,
-    #[serde(with = "crate::outcome::decimal")]
+    #[serde(with = "crate::histogram::decimal")]
     pub starting_ns: u128,
 }
 
@@ -56,33 +78,6 @@ impl ScalingOutcome {
         self.stopped += other.stopped;
         self.serving_ns += other.serving_ns;
         self.starting_ns += other.starting_ns;
-    }
-}
-
-pub(crate) fn check_scaling(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let Some(scaling) = &scenario.server.scaling else { return Ok(()) };
-    let servers = scenario.server.servers;
-    let most = f64::from(scaling.max_servers);
-    let within = (servers..=10_000).contains(&scaling.max_servers);
-    check("server.scaling.max_servers", most, "servers to 10000", within)?;
-    let all = most * f64::from(scenario.server.workers);
-    check("server.scaling.max_servers × server.workers", all, "1000000 at most", all <= 1e6)?;
-    let seconds = |s: f64| (0.0..=MAX_SECONDS).contains(&s);
-    let interval = (1e-6..=MAX_SECONDS).contains(&scaling.interval_s);
-    check("server.scaling.interval_s", scaling.interval_s, "1e-6 to 1e9", interval)?;
-    check("server.scaling.startup_s", scaling.startup_s, "0 to 1e9", seconds(scaling.startup_s))?;
-    check("server.scaling.cooldown_s", scaling.cooldown_s, "0 to 1e9", seconds(scaling.cooldown_s))?;
-    check("server.scaling.up", scaling.up, "above 0, at most 1", scaling.up > 0.0 && scaling.up <= 1.0)?;
-    let below = (0.0..scaling.up).contains(&scaling.down);
-    check("server.scaling.down", scaling.down, "0 or more, below server.scaling.up", below)?;
-    let waiting = scaling.up_waiting.unwrap_or(1.0);
-    check("server.scaling.up_waiting", waiting, "above 0", waiting > 0.0)?;
-    let step = (1..=10_000).contains(&scaling.step);
-    check("server.scaling.step", f64::from(scaling.step), "1 to 10000", step)?;
-    match scenario.server.balance {
-        Balance::RoundRobin | Balance::LeastConnections => Ok(()),
-        // Their choice among other servers would be another.
-        Balance::Hash | Balance::Cell => Err(ScenarioError::Scaling),
     }
 }
 
@@ -114,12 +109,11 @@ pub(crate) struct Scaler {
 }
 
 impl Scaler {
-    /// Of a scenario with autoscaling.
-    pub fn of(scenario: &Scenario) -> Option<Self> {
-        let (spec, least) = (scenario.server.scaling?, scenario.server.servers);
-        Some(Self {
+    /// Beginning with so many servers, of so many workers each.
+    pub fn new(spec: ScalingSpec, least: u32, workers: u32) -> Self {
+        Self {
             spec,
-            workers: scenario.server.workers,
+            workers,
             least,
             on: least,
             starting: VecDeque::new(),
@@ -128,7 +122,7 @@ impl Scaler {
             quiet_since: Ns::ZERO,
             history: vec![Count { at: Ns::ZERO, serving: least, starting: 0 }],
             outcome: ScalingOutcome { peak: u64::from(least), ..ScalingOutcome::default() },
-        })
+        }
     }
 
     /// When it wants to act next.

@@ -1,13 +1,14 @@
 //! The description of a simulation, as plain data.
 
 use crate::access::CellSpec;
-use crate::handshake::{HandshakeError, PricedHandshake};
+use crate::error::ScenarioError;
+use crate::handshake::PricedHandshake;
 use crate::limiter::AdmissionSpec;
 use crate::records::RecordsSpec;
 use crate::scaling::ScalingSpec;
 use crate::tcp::TcpConfig;
 use serde::{Deserialize, Serialize};
-use shakedown_link::{BearerError, BearerSpec};
+use shakedown_link::BearerSpec;
 
 /// When clients arrive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -368,57 +369,4 @@ impl ArrivalSpec {
 
 fn once() -> u32 {
     1
-}
-
-/// Why a scenario is invalid.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ScenarioError {
-    #[error("{key} is {value}; accepted: {accepted}")]
-    Value { key: &'static str, value: f64, accepted: &'static str },
-    #[error("clients and duration_s are both missing; accepted: one of them, or both")]
-    Endless,
-    #[error("duration_s is {0} and arrivals are {1}; accepted with poisson, deterministic and bursts")]
-    Duration(f64, &'static str),
-    #[error("precision is {0} and arrivals have no rate; accepted with poisson, deterministic and bursts")]
-    Precision(f64),
-    #[error("there are no classes; accepted: at least one")]
-    NoClasses,
-    #[error("the weights of all classes are 0; accepted: at least one above 0")]
-    NoWeight,
-    #[error("arrivals.at_s has {given} times for {clients} clients; accepted: as many times as clients")]
-    Times { given: usize, clients: u64 },
-    #[error("arrivals.at_s goes back at its time {index}; accepted: rising order")]
-    Order { index: usize },
-    #[error(
-        "arrivals.points {0}; accepted: two or more, the seconds rising from 0, no rate below 0 and one above"
-    )]
-    Curve(&'static str),
-    #[error("server.balance is cell and class {0} has no cells; accepted with it: classes with cells")]
-    NoCells(usize),
-    #[error(
-        "part {number} of {of}; accepted: 0 or more, below the number of parts, of which {parts} at most"
-    )]
-    Part { number: u32, of: u32, parts: u32 },
-    #[error("server.admission refuses and class {0} does not go over TCP; accepted without TCP: silence")]
-    Refusal(usize),
-    #[error(
-        "server.balance follows client or cell and server.scaling is given; accepted with it: round-robin, least-connections"
-    )]
-    Scaling,
-    #[error("resumption_steps go back in time; accepted: rising times")]
-    ResumptionSteps,
-    #[error("resumption is {0} and there is no resumed handshake; accepted: 0, or a resumed handshake")]
-    NoResumed(f64),
-    #[error(
-        "class {class}: its cells and those of the classes before it are both {medium:?}, and differ; accepted: another medium, or the same count, scheduler and access"
-    )]
-    Medium { class: usize, medium: String },
-    #[error("class {class}: {error}")]
-    Bearer { class: usize, error: BearerError },
-    #[error(
-        "class {class}: packets of {mtu} bytes have no room beside {header_bytes} bytes of headers; accepted: larger packets"
-    )]
-    Headers { class: usize, mtu: u32, header_bytes: u32 },
-    #[error(transparent)]
-    Handshake(#[from] HandshakeError),
 }

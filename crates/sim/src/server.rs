@@ -1,6 +1,5 @@
 //! A server's workers, the jobs that wait for them, and connections that wait to be accepted.
 
-use crate::client::Admits;
 use crate::limiter::{Bucket, Refusal};
 use crate::scenario::{Discipline, ServerSpec};
 use shakedown_link::Ns;
@@ -65,6 +64,15 @@ impl Jobs {
     pub fn forget(&mut self, id: JobId) {
         self.free.push(id);
     }
+}
+
+/// Which connections a server can accept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admits {
+    /// In its system.
+    pub connection: bool,
+    /// In its application.
+    pub handshake: bool,
 }
 
 /// Workers, jobs in service and jobs waiting; handshakes that the application works on, and connections that wait for it.

@@ -3,14 +3,12 @@
 //! Replications begin with an empty server, so the clients of a warm-up are not counted; intervals come from the spread over
 //! replications (Student's t), which are independent. Both hold where a replication is long beside the queue's memory: near
 //! saturation that is 4ρ / (1 - ρ)² services (J. Abate, W. Whitt, "Transient behavior of regulated Brownian motion, I",
-//! 1987). Whether the warm-up was long enough the data tell, too, by MSER-5 (K. P. White, "An effective truncation heuristic
-//! for bias reduction in simulation output", Simulation 69, 1997) on the average over replications.
+//! 1987). Whether the warm-up was long enough the data tell, too, by their [`Trend`](crate::trend::Trend) on the average over
+//! replications.
 
-use crate::checked::Setup;
-use crate::outcome::{Moments, Outcome, Replication};
-use crate::report::margin;
-use crate::scenario::{ArrivalSpec, Scenario};
-use crate::{Simulation, fleet};
+use crate::Simulation;
+use crate::outcome::{Moments, Outcome, Replication, Steady};
+use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -33,15 +31,6 @@ const MAX_GROWTH_UNSETTLED: f64 = 8.0;
 /// width: to keep those that happen to look narrow would keep too many whose mean is low.
 const RESERVE: f64 = 1.3;
 
-/// What a scenario says of its precision; whole numbers, so that they are read as they were written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Steady {
-    /// The relative precision that is asked for, in thousand-millionths.
-    pub asked_e9: u64,
-    /// Clients that arrive in a relaxation time of the server's queue.
-    pub memory_clients: u64,
-}
-
 /// How well the figures of a steady load are known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Precision {
@@ -58,33 +47,6 @@ pub struct Precision {
 }
 
 impl Steady {
-    /// Of a scenario with a precision and a steady state.
-    pub(crate) fn of(scenario: &Scenario, setup: &Setup) -> Option<Self> {
-        // Servers that come and go have no queue whose memory is known.
-        let precision = scenario.precision.filter(|_| scenario.server.scaling.is_none())?;
-        let (rate, admitted) = (scenario.arrivals.rate_per_s()?, scenario.admitted_per_s()?);
-        let idle = 1.0 - fleet::offered(scenario, setup)?;
-        if idle <= 0.0 {
-            return None;
-        }
-        let size = match scenario.arrivals {
-            ArrivalSpec::Bursts { size, .. } => f64::from(size),
-            _ => 1.0,
-        };
-        let (mean_s, square_s2) = (setup.server_mean_s, setup.server_square_s2);
-        let (servers, workers) = (f64::from(scenario.server.servers), f64::from(scenario.server.workers));
-        // Variance a second of the work that arrives at each server; its queue forgets in twice that over its drift's square, in light traffic
-        // with its services.
-        let burst_s2 = (size - 1.0) * mean_s * mean_s;
-        let spread_s = admitted / servers * (square_s2 + burst_s2 + size * setup.records_square_s2);
-        let service_s = if mean_s > 0.0 { square_s2 / mean_s } else { 0.0 };
-        let memory_s = 2.0 * spread_s / (workers * idle).powi(2) + service_s;
-        Some(Self {
-            asked_e9: (precision.relative * 1e9 + 0.5) as u64,
-            memory_clients: libm::ceil(rate * memory_s) as u64,
-        })
-    }
-
     /// Clients that arrive in a relaxation time of the queue that forgets last: the server's, or the cells'. `None`
     /// where the cells' queues grow without end.
     ///
@@ -222,170 +184,40 @@ fn longer(scenario: &Scenario, found: &Outcome, steady: &Steady, left: u64) -> O
     (affordable >= least && warmup >= warmup_now).then(|| (affordable - warmup, warmup))
 }
 
-/// Batches of clients' times in the order in which they ended, from which a warm-up is read. A batch is of five clients, or
-/// of five times a power of two, so that there are never many.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trend {
-    /// Values a batch; 0 where nothing is kept.
-    batch: u64,
-    /// Sums of the batches, in microseconds, over all replications; the last may not be full.
-    sums_us: Vec<u64>,
-    last_count: u64,
-    replications: u64,
+/// Half the width of the 95 % interval of independent values' mean.
+pub(crate) fn margin(means: &[f64]) -> Option<f64> {
+    if means.len() < 2 {
+        return None;
+    }
+    let n = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / n;
+    let variance = means.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0);
+    Some(student(means.len() - 1) * libm::sqrt(variance / n))
 }
 
-/// Batches at most.
-const MAX_BATCHES: usize = 2048;
-
-/// The warm-up that the data ask for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Cut {
-    clients: u64,
-    /// How far it moves the mean of what follows the present warm-up, as a share of it.
-    shift: f64,
-}
-
-impl Trend {
-    /// Of one replication, with nothing yet.
-    pub(crate) fn begin() -> Self {
-        Self { batch: 5, sums_us: Vec::new(), last_count: 5, replications: 1 }
-    }
-
-    /// Adds the next value, where any is kept.
-    #[inline]
-    pub(crate) fn record(&mut self, value_ns: u64) {
-        if self.batch == 0 {
-            return;
-        }
-        if self.last_count == self.batch {
-            if self.sums_us.len() == MAX_BATCHES {
-                self.halve();
-            }
-            self.sums_us.push(0);
-            self.last_count = 0;
-        }
-        self.last_count += 1;
-        if let Some(sum_us) = self.sums_us.last_mut() {
-            *sum_us += value_ns / 1000;
-        }
-    }
-
-    /// Two batches to one, where the last is full.
-    fn halve(&mut self) {
-        self.sums_us = self.sums_us.chunks(2).map(|pair| pair.iter().sum()).collect();
-        self.batch *= 2;
-    }
-
-    /// Adds other replications', batch by batch. Whole batches that all have are kept.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        if self.batch == 0 || other.batch == 0 {
-            *self = Self::default();
-            return;
-        }
-        let (mut own, mut more) = (self.whole(), other.whole());
-        while own.batch < more.batch {
-            own.halve();
-            own = own.whole();
-        }
-        while more.batch < own.batch {
-            more.halve();
-            more = more.whole();
-        }
-        let sums = own.sums_us.iter().zip(&more.sums_us).map(|(one, two)| one + two);
-        *self = Self { sums_us: sums.collect(), replications: own.replications + more.replications, ..own };
-    }
-
-    /// Without a last batch that is not full; in an even number, so that they can be halved.
-    fn whole(&self) -> Self {
-        let full = self.sums_us.len() - usize::from(self.last_count < self.batch && !self.sums_us.is_empty());
-        let kept = full - full % 2;
-        Self { sums_us: self.sums_us[..kept].to_vec(), last_count: self.batch, ..self.clone() }
-    }
-
-    /// MSER's cut: the start, of at most half of all, without which the mean of the rest is known best.
-    fn cut(&self, warmup: u64) -> Option<Cut> {
-        let whole = self.whole();
-        let values: Vec<f64> = whole.sums_us.iter().map(|sum| *sum as f64).collect();
-        let begins = (warmup / whole.batch.max(1)) as usize;
-        let n = values.len();
-        if n < 20 || begins >= n {
-            return None;
-        }
-        let (mut sum, mut squares) = (0.0, 0.0);
-        let mut best = (f64::INFINITY, 0);
-        let mut means = vec![0.0; n];
-        let scale = values.iter().sum::<f64>() / n as f64;
-        for (index, value) in values.iter().enumerate().rev() {
-            sum += value;
-            // About the mean, so that nothing cancels.
-            squares += (value - scale) * (value - scale);
-            let count = (n - index) as f64;
-            means[index] = sum / count;
-            let about = means[index] - scale;
-            let error = (squares / count - about * about) / count;
-            if index <= n / 2 && error <= best.0 {
-                best = (error, index);
-            }
-        }
-        let at = best.1.max(begins);
-        let before = means[begins];
-        let shift = if before > 0.0 { means[at] / before - 1.0 } else { 0.0 };
-        Some(Cut { clients: best.1 as u64 * whole.batch, shift })
-    }
+/// The 97.5th percentile of Student's t.
+fn student(freedom: usize) -> f64 {
+    const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    // Beyond ten degrees of freedom Fisher's expansion about the normal quantile is good to three digits.
+    let z = 1.959_963_984_540_054_f64;
+    let n = freedom as f64;
+    let square = z * z;
+    let first = z * (square + 1.0) / 4.0;
+    let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+    let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+    let expanded = z + (first + (second + third / n) / n) / n;
+    TABLE.get(freedom.wrapping_sub(1)).copied().unwrap_or(expanded)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    fn trend(values: &[u64]) -> Trend {
-        let mut trend = Trend::begin();
-        values.iter().for_each(|value| trend.record(*value));
-        trend
-    }
 
     #[test]
-    fn mser_cuts_a_start_that_is_unlike_the_rest() {
-        // 1,000 of 20,000 values rise from nothing; then 1 s ± 10 %, in no order.
-        let values: Vec<u64> = (0..20_000_u64)
-            .map(|n| n.min(1000) * 1_000_000 + n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 200_000_000)
-            .collect();
-        let cut = trend(&values).cut(0).expect("long enough");
-        assert!((800..2000).contains(&cut.clients), "{cut:?}");
-        assert!(cut.shift > 0.02, "{cut:?}");
-        let after = trend(&values).cut(2000).expect("long enough");
-        assert!(after.shift.abs() < 0.002, "{after:?}");
-    }
-
-    #[test]
-    fn batches_are_joined_and_none_is_lost() {
-        let values = vec![3_000; 5 * MAX_BATCHES * 3];
-        let kept = trend(&values);
-        assert_eq!((kept.batch, kept.sums_us.len()), (20, 5 * MAX_BATCHES * 3 / 20));
-        assert!(kept.sums_us.iter().all(|sum| *sum == 3 * 20));
-    }
-
-    proptest! {
-        /// Whatever the order of merging, the same comes out.
-        #[test]
-        fn trends_merge_in_any_order(lengths in prop::collection::vec(0_usize..40_000, 3)) {
-            let all: Vec<Trend> =
-                lengths.iter().map(|n| trend(&(0..*n as u64).map(|k| k * 1000).collect::<Vec<_>>())).collect();
-            let merged = |order: [usize; 3]| {
-                let mut sum = all[order[0]].clone();
-                sum.merge(&all[order[1]]);
-                sum.merge(&all[order[2]]);
-                sum
-            };
-            let mut later = all[1].clone();
-            later.merge(&all[2]);
-            let mut nested = all[0].clone();
-            nested.merge(&later);
-            for order in [[1, 0, 2], [2, 1, 0], [1, 2, 0]] {
-                prop_assert_eq!(merged([0, 1, 2]), merged(order));
-            }
-            prop_assert_eq!(merged([0, 1, 2]), nested);
+    fn students_t_matches_the_tables() {
+        for (freedom, value) in [(1, 12.706), (9, 2.262), (11, 2.201), (19, 2.093), (29, 2.045), (99, 1.984)]
+        {
+            assert!((student(freedom) - value).abs() < 0.002, "{freedom}: {}", student(freedom));
         }
     }
 }

@@ -6,7 +6,7 @@ mod common;
 
 use common::{bearer, class, handshake, message, run, scenario};
 use serde::Deserialize;
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 use shakedown_sim::{ArrivalSpec, Flush, Outcome, Sender, TransportKind};
 
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{class, constant, instant, run, scenario, service};
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 use shakedown_sim::outcome::Outcome;
 use shakedown_sim::{
     AdmissionSpec, ArrivalSpec, Balance, Discipline, PricedHandshake, RecordsSpec, Refusal, ScalingSpec,

@@ -5,7 +5,7 @@
 //! are nearly equal may be told to count as equal; with that, and where many times are equal anyway, the test refuses less
 //! often than its level says, never more often. Histograms hold times to a 1024th.
 
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 
 /// Values in rising order, each with the share of values up to and including it.
 fn shares(histogram: &Histogram) -> Vec<(f64, f64)> {

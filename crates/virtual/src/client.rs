@@ -8,7 +8,7 @@ use crate::wire::{Hosts, Wire};
 use shakedown_link::{Ns, Purpose, Stream};
 use shakedown_sim::access::Member;
 use shakedown_sim::outcome::Cause;
-use shakedown_sim::stages::Stage;
+use shakedown_sim::series::Stage;
 use shakedown_sim::tcp::Jiffies;
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{CloseReason, Side};

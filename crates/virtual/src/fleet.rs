@@ -10,10 +10,9 @@ use shakedown_link::{Bearer, Ns, Stream};
 use shakedown_sim::access::{At, CellOf, Cells, Member};
 use shakedown_sim::arrivals::Arrivals;
 use shakedown_sim::energy::{ClientUse, missing_parts, nanojoules};
-use shakedown_sim::metrics::Series;
 use shakedown_sim::outcome::{Cause, ClassOutcome, Mark, Outcome, Window};
 use shakedown_sim::queue::EventQueue;
-use shakedown_sim::stages::Stages;
+use shakedown_sim::series::{Series, Stages};
 use shakedown_sim::tcp::Jiffies;
 use shakedown_sim::{ClassSpec, Scenario, Simulation, TransportKind, replication_seed};
 use shakedown_trace::Side;
@@ -94,7 +93,8 @@ impl<'a, 'b> Fleet<'a, 'b> {
         let of = |side| prices(&handshake.messages, side).map(Rc::from);
         let prices = [of(Side::Client)?, of(Side::Server)?];
         let tcp = scenario.tcp;
-        let hosts = Hosts::of(&class.bearer, tcp, handshake.write_bytes, clock_of(seed, u64::MAX, tcp.hz));
+        let clock = Jiffies::drawn(tcp.hz, Stream::of(seed, u64::MAX, CLOCK));
+        let hosts = Hosts::of(&class.bearer, tcp, handshake.write_bytes, clock);
         let name = handshake.name.clone();
         let cells = simulation.cells(seed);
         let first_cell = FIRST_WORKER + scenario.server.workers;
@@ -233,7 +233,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
             member: Member::default(),
             clock: match self.scenario.tcp.one_clock {
                 true => self.common.hosts.server_clock,
-                false => clock_of(seed, number, self.scenario.tcp.hz),
+                false => Jiffies::drawn(self.scenario.tcp.hz, Stream::of(seed, number, CLOCK)),
             },
             parties: None,
         };
@@ -622,9 +622,4 @@ impl<'a, 'b> Fleet<'a, 'b> {
 /// A client's place in its cell, if it has one.
 fn place<'a>(of: Option<&'a CellOf>, client: &Client, slot: u32) -> Option<At<'a>> {
     Some(At { cell: client.cell?, of: of?, number: client.number, slot })
-}
-
-/// Where in a wheel's coarser levels a host's timers fall is as good as random.
-fn clock_of(seed: u64, entity: u64, hz: u32) -> Jiffies {
-    Jiffies::new(hz, Ns(Stream::of(seed, entity, CLOCK).below(1 << 34)))
 }

@@ -7,7 +7,7 @@ use super::pcap::{LinkType, PcapWriter};
 use super::{probe, sys};
 use serde::Serialize;
 use shakedown_link::{Direction, Drop as Cause, Fate, LinkEncryption, Ns};
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use serde::Serialize;
 use shakedown_eap::client::{Authentication, Exchanged, Next};
 use shakedown_eap::peer::Peer;
 use shakedown_eap::radius::{MAX_PACKET_BYTES, Secret};
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 use shakedown_stacks::{Connector, SetupError};
 use shakedown_trace::{Endpoint, Session};
 use std::collections::BTreeMap;
@@ -339,10 +339,10 @@ impl Tally {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::eap::{Files, Role, ServerOptions, serve};
+    use crate::eap::{Files, ServerOptions, serve};
     use shakedown_eap::service::Limits;
     use shakedown_stacks::Settings;
-    use shakedown_trace::Suite;
+    use shakedown_trace::{Side, Suite};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
     use std::time::{SystemTime, UNIX_EPOCH};
@@ -362,9 +362,9 @@ mod tests {
         let settings = Settings { now_unix_s: i64::try_from(now).unwrap(), ..Settings::default() };
         let files = Files::default();
         let suite: Suite = "tls1.3/x25519/p256/mutual".parse().unwrap();
-        let server = files.suite(&suite, Role::Server, true).unwrap();
+        let server = files.suite(&suite, Side::Server, true).unwrap();
         let acceptor = files.acceptor(&server, &settings, None).unwrap();
-        let client = files.suite(&suite, Role::Client, true).unwrap();
+        let client = files.suite(&suite, Side::Client, true).unwrap();
         let connector = Spent(files.connector(&client, &settings).unwrap());
         let secret = Secret::new("rehearsal");
         let serving = ServerOptions {

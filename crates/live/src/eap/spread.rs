@@ -1,7 +1,7 @@
 //! Times and counts of many authentications, in memory that does not grow with their number.
 
 use serde::Serialize;
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 use std::collections::BTreeMap;
 
 /// Seconds from when an authentication was due to its end. Percentiles are the least times that so large a share did not

@@ -1,7 +1,7 @@
 //! Mean and percentiles of the times of a load test.
 
 use serde::Serialize;
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 
 /// Of times in seconds; `None` where there are none, and percentiles where there are too few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

@@ -6,7 +6,7 @@ use super::figures::Figures;
 use super::sampling::Sample;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 use shakedown_trace::{Negotiated, StackId};
 use std::collections::BTreeMap;
 use std::time::Duration;

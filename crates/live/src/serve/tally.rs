@@ -1,6 +1,6 @@
 //! The counters of a worker. Each worker has its own tally; only the worker writes it, any thread may read it.
 
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -6,8 +6,7 @@
 //! down, hears nothing meanwhile; its own frames are received.
 
 use super::{Answers, Packet, Verdict};
-use crate::checked::check;
-use crate::scenario::ScenarioError;
+use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, MAX_SECONDS, Ns, Stream};
 use std::cmp::Reverse;

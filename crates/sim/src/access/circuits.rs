@@ -1,8 +1,7 @@
 //! A number of channels, one for each client for as long as it is there: who finds none free is refused (Erlang 1917).
 
 use super::{Answers, Verdict, Who};
-use crate::checked::check;
-use crate::scenario::ScenarioError;
+use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::Ns;
 

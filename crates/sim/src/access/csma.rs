@@ -5,8 +5,7 @@
 //! Clients are stations; the access point is one more, with all that goes down.
 
 use super::{Answers, Packet, Verdict};
-use crate::checked::check;
-use crate::scenario::ScenarioError;
+use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, MAX_SECONDS, Ns, Stream};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -1,7 +1,8 @@
 //! What is counted of cells.
 
 use super::{MediumPlan, Packet};
-use crate::metrics::{Histogram, MAX_INTERVALS, Recorder, Summary};
+use crate::histogram::{Histogram, Recorder, Summary};
+use crate::series::MAX_INTERVALS;
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, Ns};
 

@@ -2,8 +2,7 @@
 //! within a window or none, a pause, and so on until it succeeds or the attempts are used up.
 
 use super::{Answers, Verdict, Who};
-use crate::checked::check;
-use crate::scenario::ScenarioError;
+use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{MAX_SECONDS, Ns, Probability, Stream};
 use std::cmp::Reverse;

@@ -5,8 +5,7 @@ use super::aloha::AlohaSpec;
 use super::circuits::CircuitsSpec;
 use super::csma::CsmaSpec;
 use super::random_access::RandomAccessSpec;
-use crate::checked::check;
-use crate::scenario::{ClassSpec, ScenarioError};
+use crate::error::{ScenarioError, check};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{BearerSpec, Direction, Layer, MAX_SECONDS, Ns, RateValue, Silence};
 
@@ -112,16 +111,15 @@ impl CellOf {
     /// The cells of a class, whose medium is added to those before it where they do not have it.
     pub(crate) fn new(
         class: usize,
-        spec: &ClassSpec,
+        cell: &CellSpec,
+        bearer: &BearerSpec,
         media: &mut Vec<MediumPlan>,
-    ) -> Result<Option<Self>, ScenarioError> {
-        let Some(cell) = &spec.cell else { return Ok(None) };
+    ) -> Result<Self, ScenarioError> {
         let count = f64::from(cell.count);
         check("cell.count", count, "1 to 1000000", (1..=1_000_000).contains(&cell.count))?;
         let idle_after_s = cell.idle_after_s.unwrap_or(MAX_SECONDS);
         let accepted = "0 to 1e9";
         check("cell.idle_after_s", idle_after_s, accepted, (0.0..=MAX_SECONDS).contains(&idle_after_s))?;
-        let bearer = &spec.bearer;
         let plan = MediumPlan {
             name: cell.medium.clone(),
             count: cell.count,
@@ -162,7 +160,7 @@ impl CellOf {
         let down = rate("cell.down_bits_per_s", cell.down_bits_per_s.or(own(bearer.down_bits_per_s)))?;
         let queue_bytes = [bearer.queue_bytes_up, bearer.queue_bytes_down]
             .map(|own| own.or(bearer.queue_bytes).unwrap_or(u64::MAX));
-        Ok(Some(Self {
+        Ok(Self {
             medium,
             entry,
             silences: bearer.silences().map_err(|error| ScenarioError::Bearer { class, error })?,
@@ -170,7 +168,7 @@ impl CellOf {
             link_bytes: link_bytes(bearer),
             queue_bytes,
             idle_after: Ns::from_secs_f64(idle_after_s),
-        }))
+        })
     }
 
     /// How long a packet occupies the cell.

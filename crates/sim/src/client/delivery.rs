@@ -4,17 +4,9 @@ use super::{Accepted, Body, Client, InFlight, Place, Shared, Transport, side};
 use crate::access::Verdict;
 use crate::datagram::Reaction;
 use crate::outcome::Cause;
+use crate::server::Admits;
 use crate::tcp::{ACK, IP_BYTES, Packet, RST, SYN, State, Tcp};
 use shakedown_link::{Direction, Drop, Fate, Link, Ns, Unit};
-
-/// Which connections the server can accept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Admits {
-    /// In its system.
-    pub connection: bool,
-    /// In its application.
-    pub handshake: bool,
-}
 
 impl Client<'_> {
     /// The next packet that has arrived, if there is one.

@@ -8,7 +8,6 @@ mod shared;
 mod work;
 
 pub(crate) use ahead::DrawnAhead;
-pub(crate) use delivery::Admits;
 pub(crate) use in_flight::{Body, InFlight, Place};
 pub(crate) use shared::{Handed, Shared, Spare, Traffic};
 
@@ -16,8 +15,8 @@ use crate::access::{At, Member};
 use crate::checked::Class;
 use crate::datagram;
 use crate::handshake::{Plan, Step, TransportKind};
+use crate::series::Stage;
 use crate::server::{Job, JobId};
-use crate::stages::Stage;
 use crate::tcp::{IP_BYTES, Jiffies, State, Tcp};
 use shakedown_link::{Direction, Ns, Path, Purpose, Stream};
 

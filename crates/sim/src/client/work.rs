@@ -5,12 +5,6 @@ use crate::handshake::{Step, records, written};
 use crate::scenario::Flush;
 use shakedown_link::{Direction, Ns};
 
-/// What a step at a side's processor is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Work {
-    pub takes: Ns,
-}
-
 impl Client<'_> {
     #[inline]
     fn has_come<const NETWORK: bool>(&self, own: usize, step: &Step) -> bool {
@@ -50,7 +44,7 @@ impl Client<'_> {
         now: Ns,
         direction: Direction,
         shared: &mut Shared<'_>,
-    ) -> Option<Work> {
+    ) -> Option<Ns> {
         if !self.has_work::<NETWORK>(direction) {
             return None;
         }
@@ -61,17 +55,12 @@ impl Client<'_> {
         })
     }
 
-    fn begin_work(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) -> Work {
+    fn begin_work(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) -> Ns {
         self.take_up::<true>(now, direction, shared)
     }
 
     #[inline(always)]
-    fn take_up<const NETWORK: bool>(
-        &mut self,
-        now: Ns,
-        direction: Direction,
-        shared: &mut Shared<'_>,
-    ) -> Work {
+    fn take_up<const NETWORK: bool>(&mut self, now: Ns, direction: Direction, shared: &mut Shared<'_>) -> Ns {
         let (own, plan) = (side(direction), self.plan);
         if NETWORK && let Transport::Stream(ends) = &mut self.transport {
             ends[own].read(now, shared.tcp, &mut shared.out);
@@ -102,7 +91,7 @@ impl Client<'_> {
         progress.at = at as u16;
         progress.busy = true;
         progress.cpu += takes;
-        Work { takes }
+        takes
     }
 
     /// The piece of work is complete: its messages are sent.

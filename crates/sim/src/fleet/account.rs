@@ -1,10 +1,8 @@
 //! Time integrals, Little's law, and the outcome of a run.
 
 use super::Fleet;
-use crate::checked::Setup;
 use crate::energy::missing_parts;
 use crate::outcome::{Cause, Mark, TrafficOutcome};
-use crate::scenario::Scenario;
 use crate::server::Server;
 use shakedown_link::Ns;
 
@@ -130,10 +128,4 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         let worker_ns = |end: Ns| scaler.map_or(u128::from(end.0) * workers, |scaler| scaler.worker_ns(end));
         outcome.end(replication, self.scenario, self.window, end, &worker_ns);
     }
-}
-
-/// Server time asked for, per second and worker.
-pub(crate) fn offered(scenario: &Scenario, setup: &Setup) -> Option<f64> {
-    let per_s = scenario.admitted_per_s()?;
-    Some(per_s * (setup.server_mean_s + setup.records_mean_s) / f64::from(scenario.server.all_workers()))
 }

@@ -114,7 +114,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             client.clock = if tcp.one_clock {
                 server_clock
             } else {
-                Jiffies::new(tcp.hz, Ns(Stream::of(seed, number, CLOCK).below(1 << 34)))
+                Jiffies::drawn(tcp.hz, Stream::of(seed, number, CLOCK))
             };
         }
         self.load.in_flight += 1;

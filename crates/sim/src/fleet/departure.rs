@@ -136,8 +136,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             return;
         }
         let mut left = Ns::ZERO;
-        while let Some(work) = client.work::<NETWORK>(now, Direction::Down, &mut self.shared) {
-            left += work.takes;
+        while let Some(takes) = client.work::<NETWORK>(now, Direction::Down, &mut self.shared) {
+            left += takes;
             client.sides[1].busy = false;
         }
         client.accepted = Accepted::No;

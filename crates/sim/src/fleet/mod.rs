@@ -13,17 +13,15 @@ use crate::arrivals::Arrivals;
 use crate::checked::Setup;
 use crate::client::{ARRIVAL, CLOCK, Client, DrawnAhead, Shared, Spare, Traffic};
 use crate::limiter::Admissions;
-use crate::metrics::Series;
 use crate::outcome::{ClassOutcome, Outcome, Window};
 use crate::queue::EventQueue;
 use crate::scaling::Scaler;
 use crate::scenario::{Discipline, Part, Scenario};
+use crate::series::{Series, Stages};
 use crate::server::{Jobs, Server};
-use crate::stages::Stages;
-use crate::steady::{Steady, Trend};
 use crate::tcp::Jiffies;
+use crate::trend::Trend;
 use account::Load;
-pub(crate) use account::offered;
 use admission::Arrival;
 use open::OpenConnections;
 use recorders::Recorders;
@@ -100,11 +98,6 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
 impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
     pub fn new(scenario: &'a Scenario, setup: &'a Setup, replication: u32, part: Option<Part>) -> Self {
         let seed = crate::replication_seed(scenario.seed, replication);
-        let clock_of = |entity| {
-            // Where in a wheel's coarser levels a host's timers fall is as good as random.
-            let phase = Stream::of(seed, entity, CLOCK).below(1 << 34);
-            Jiffies::new(scenario.tcp.hz, Ns(phase))
-        };
         let workers =
             if scenario.server.discipline == Discipline::Fifo { scenario.server.all_workers() } else { 0 };
         let first_worker = FIRST_SHARING + scenario.server.most_servers();
@@ -131,13 +124,16 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             jobs: Jobs::default(),
             may_start: Vec::new(),
             in_turn: 0,
-            scaler: Scaler::of(scenario),
+            scaler: scenario
+                .server
+                .scaling
+                .map(|spec| Scaler::new(spec, scenario.server.servers, scenario.server.workers)),
             open: OpenConnections::of(scenario).map(Box::new),
             shared: Shared {
                 seed,
                 tcp: &scenario.tcp,
                 flush: scenario.flush,
-                server_clock: clock_of(u64::MAX),
+                server_clock: Jiffies::drawn(scenario.tcp.hz, Stream::of(seed, u64::MAX, CLOCK)),
                 classes: &setup.classes,
                 cells,
                 traffic: Traffic::default(),
@@ -155,8 +151,8 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
                 classes: classes.collect(),
                 admissions: scenario.server.admission.map(|_| Admissions::default()),
                 series: Series::new(setup.series, setup.classes.len()),
-                offered_e9: offered(scenario, setup).map(|offered| (offered * 1e9 + 0.5) as u64),
-                steady: Steady::of(scenario, setup),
+                offered_e9: setup.offered_e9,
+                steady: setup.steady,
                 trend: if scenario.precision.is_some() { Trend::begin() } else { Trend::default() },
                 ..Outcome::default()
             },

@@ -3,7 +3,7 @@
 use super::{Fleet, RECORDS};
 use crate::arrivals::Arrivals;
 use crate::client::EARLIER;
-use crate::metrics::Recorder;
+use crate::histogram::Recorder;
 use crate::records::{RecordsOutcome, RecordsSpec};
 use crate::scenario::{ArrivalSpec, Balance, Scenario};
 use crate::server::Job;

@@ -1,7 +1,7 @@
 //! What a replication counts of its clients and jobs, until its outcome is made.
 
 use crate::energy::{ClientEnergy, nanojoules};
-use crate::metrics::Recorder;
+use crate::histogram::Recorder;
 use crate::outcome::Outcome;
 
 /// The histograms of an [`Outcome`] in the making, under its names.

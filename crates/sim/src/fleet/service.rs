@@ -86,9 +86,9 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         if client.generation != job.generation || !client.is_active {
             return None;
         }
-        let work = client.work::<NETWORK>(now, Direction::Down, &mut self.shared)?;
-        job.served += work.takes;
-        Some(work.takes)
+        let takes = client.work::<NETWORK>(now, Direction::Down, &mut self.shared)?;
+        job.served += takes;
+        Some(takes)
     }
 
     /// A piece of a job is done.
@@ -100,13 +100,13 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             let client = &mut self.clients[slot as usize];
             if client.is_active && client.generation == generation {
                 client.finish::<NETWORK>(now, Direction::Down, &mut self.shared);
-                let work = client.work::<NETWORK>(now, Direction::Down, &mut self.shared);
-                match &work {
-                    Some(work) => self.jobs.get(id).served += work.takes,
+                let takes = client.work::<NETWORK>(now, Direction::Down, &mut self.shared);
+                match takes {
+                    Some(takes) => self.jobs.get(id).served += takes,
                     None => self.job_over(now, id),
                 }
                 self.act(now, slot);
-                return work.map(|work| work.takes);
+                return takes;
             }
         }
         let next = self.next_piece(now, id);

@@ -1,11 +1,11 @@
 //! A client's turn: all of its due events, until no more is due at this time.
 
 use super::Fleet;
-use crate::client::{Accepted, Admits, Body, Handed, InFlight, NEVER};
+use crate::client::{Accepted, Body, Handed, InFlight, NEVER};
 use crate::limiter::Refusal;
 use crate::outcome::Cause;
 use crate::scenario::Balance;
-use crate::server::Job;
+use crate::server::{Admits, Job};
 use shakedown_link::{Direction, Ns};
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
@@ -84,14 +84,14 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
     fn think(&mut self, now: Ns, slot: u32) -> bool {
         let client = &mut self.clients[slot as usize];
         if client.computes_until == NEVER
-            && let Some(work) = client.work::<NETWORK>(now, Direction::Up, &mut self.shared)
+            && let Some(takes) = client.work::<NETWORK>(now, Direction::Up, &mut self.shared)
         {
-            if work.takes == Ns::ZERO && client.next::<NETWORK>() > now {
+            if takes == Ns::ZERO && client.next::<NETWORK>() > now {
                 // Nothing else is due meanwhile.
                 self.events += 1;
                 self.computed(now, slot);
             } else {
-                client.computes_until = now + work.takes;
+                client.computes_until = now + takes;
             }
             return true;
         }

@@ -10,8 +10,9 @@ mod run;
 mod sample;
 
 use crate::checked::{check_tcp, class};
+use crate::error::ScenarioError;
 use crate::handshake::PricedHandshake;
-use crate::scenario::{ClassSpec, Flush, ScenarioError};
+use crate::scenario::{ClassSpec, Flush};
 use crate::tcp::TcpConfig;
 use run::{One, Replayer};
 pub use sample::Times;
@@ -194,7 +195,7 @@ impl Replayed {
             failed: mean(&|stratum| stratum.failed as f64 / stratum.handshakes() as f64),
             link_bytes: [0, 1]
                 .map(|way| mean(&|stratum| stratum.bytes[way] as f64 / stratum.handshakes() as f64)),
-            p99_interval_s: sample::interval_s(strata, &ready, 0.99),
+            p99_interval_s: sample::p99_interval_s(strata, &ready),
             handshakes: strata.iter().map(|stratum| stratum.handshakes() as u64).sum(),
             ready: Times::compacted(&ready),
             done: Times::compacted(&done),

@@ -3,9 +3,10 @@
 use super::ReplayError;
 use crate::access::Cells;
 use crate::checked::Class;
-use crate::client::{Accepted, Admits, CLOCK, Client, InFlight, NEVER, Shared, Spare, Traffic};
+use crate::client::{Accepted, CLOCK, Client, InFlight, NEVER, Shared, Spare, Traffic};
 use crate::outcome::Cause;
 use crate::scenario::Flush;
+use crate::server::Admits;
 use crate::tcp::{Jiffies, TcpConfig};
 use shakedown_link::{Bearer, Direction, Ns, Stream};
 use std::collections::VecDeque;
@@ -78,10 +79,7 @@ impl<'a> Replayer<'a> {
 
     fn start(&mut self, bearer: &Bearer, number: u64) {
         let seed = self.shared.seed;
-        let clock = |entity: u64| {
-            // Where in a wheel's coarser levels a host's timers fall is as good as random.
-            Jiffies::new(self.shared.tcp.hz, Ns(Stream::of(seed, entity, CLOCK).below(1 << 34)))
-        };
+        let clock = |entity| Jiffies::drawn(self.shared.tcp.hz, Stream::of(seed, entity, CLOCK));
         let (own, server) = (clock(number), clock(!number));
         self.shared.server_clock = server;
         let path = self.shared.spare.path(0, bearer, seed, number);
@@ -133,7 +131,7 @@ impl<'a> Replayer<'a> {
     /// The end of the server's next piece of work, if it has any.
     fn serve(&mut self, now: Ns) -> Ns {
         let work = self.client.work::<true>(now, Direction::Down, &mut self.shared);
-        work.map_or(NEVER, |work| now + work.takes)
+        work.map_or(NEVER, |takes| now + takes)
     }
 
     /// Whatever of the client is due.
@@ -178,9 +176,9 @@ impl<'a> Replayer<'a> {
     fn think(&mut self, now: Ns) -> bool {
         let client = &mut self.client;
         if client.computes_until == NEVER
-            && let Some(work) = client.work::<true>(now, Direction::Up, &mut self.shared)
+            && let Some(takes) = client.work::<true>(now, Direction::Up, &mut self.shared)
         {
-            client.computes_until = now + work.takes;
+            client.computes_until = now + takes;
             return true;
         }
         if client.is_acceptable::<true>() {

@@ -153,13 +153,13 @@ fn quantile(all: &[(Ns, f64)], share: f64) -> Option<Ns> {
     all.last().map(|(at, _)| *at)
 }
 
-/// Between which times a percentile lies with 95 %: those at the shares that are two deviations of the percentile's own share
+/// Between which times the 99th percentile lies with 95 %: those at the shares that are two deviations of the percentile's own share
 /// away (Woodruff, Journal of the American Statistical Association 47, 1952).
-pub(super) fn interval_s(strata: &[Stratum], all: &[(Ns, f64)], share: f64) -> [f64; 2] {
-    let Some(at) = quantile(all, share) else { return [0.0; 2] };
+pub(super) fn p99_interval_s(strata: &[Stratum], all: &[(Ns, f64)]) -> [f64; 2] {
+    let Some(at) = quantile(all, 0.99) else { return [0.0; 2] };
     let off = Z95 * strata.iter().map(|stratum| stratum.variance(at)).sum::<f64>().sqrt();
     [-off, off].map(|off| {
-        let end = quantile(all, (share + off).clamp(0.0, 1.0)).unwrap_or(at);
+        let end = quantile(all, (0.99 + off).clamp(0.0, 1.0)).unwrap_or(at);
         end.as_secs_f64()
     })
 }
@@ -170,7 +170,7 @@ pub(super) fn least_certain(strata: &[Stratum], accuracy: f64) -> Option<usize> 
     let all = weighted(strata, |stratum| &stratum.ready);
     let total: f64 = all.iter().map(|(_, weight)| weight).sum();
     let at = quantile(&all, 0.99)?;
-    let [low, high] = interval_s(strata, &all, 0.99);
+    let [low, high] = p99_interval_s(strata, &all);
     let most = |of: &dyn Fn(&Stratum) -> f64| {
         let all = strata.iter().enumerate().filter(|(_, stratum)| !stratum.is_exact);
         all.max_by(|(_, one), (_, other)| of(one).total_cmp(&of(other))).map(|(number, _)| number)

@@ -1,7 +1,7 @@
 //! When the kernel's timers go off.
 
 use serde::{Deserialize, Serialize};
-use shakedown_link::Ns;
+use shakedown_link::{Ns, Stream};
 
 /// A host's clock of jiffies.
 ///
@@ -25,6 +25,12 @@ impl Jiffies {
     #[must_use]
     pub fn new(hz: u32, phase: Ns) -> Self {
         Self { tick: 1_000_000_000 / u64::from(hz.max(1)), phase: phase.0 }
+    }
+
+    /// A host's clock that nothing is known of: where in the wheel's coarser levels its timers fall is as good as random.
+    #[must_use]
+    pub fn drawn(hz: u32, mut stream: Stream) -> Self {
+        Self::new(hz, Ns(stream.below(1 << 34)))
     }
 
     /// The clock's reading.

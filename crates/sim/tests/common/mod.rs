@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 use shakedown_link::{BearerSpec, DistributionSpec};
-use shakedown_sim::metrics::Histogram;
+use shakedown_sim::histogram::Histogram;
 use shakedown_sim::{
     ArrivalSpec, ClassSpec, Outcome, PricedHandshake, PricedMessage, Scenario, Sender, ServerSpec,
     Simulation, TransportKind,

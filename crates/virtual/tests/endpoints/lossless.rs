@@ -21,7 +21,7 @@ const SUBJECTS: [fn() -> Subject; 14] = [
     || wtls("wtls/rsa/rsa2048/server/resumed"),
 ];
 
-fn seconds(histogram: &shakedown_sim::metrics::Histogram) -> f64 {
+fn seconds(histogram: &shakedown_sim::histogram::Histogram) -> f64 {
     histogram.mean().unwrap() * 1e-9
 }
 

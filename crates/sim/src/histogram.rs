@@ -1,6 +1,5 @@
-//! Histograms and time series that merge exactly.
+//! Histograms that merge exactly.
 
-use crate::stages::STAGES;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shakedown_link::Ns;
 use std::ops::Range;
@@ -183,12 +182,27 @@ impl Histogram {
     }
 }
 
+/// Numbers of more digits than a JSON number keeps.
+pub(crate) mod decimal {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(|_| D::Error::custom("a sum is no whole number"))
+    }
+}
+
 /// How a histogram is saved: (bucket, count) pairs of one layout.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
     layout: String,
-    sum: String,
+    #[serde(with = "decimal")]
+    sum: u128,
     minimum: u64,
     maximum: u64,
     counts: Vec<(u32, u64)>,
@@ -201,8 +215,7 @@ impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Saved {
             layout: LAYOUT.into(),
-            // More digits than a JSON number keeps.
-            sum: self.sum.to_string(),
+            sum: self.sum,
             minimum: if self.count == 0 { 0 } else { self.minimum },
             maximum: self.maximum,
             counts: self.counted().map(|(index, count)| (index as u32, count)).collect(),
@@ -232,8 +245,7 @@ impl<'de> Deserialize<'de> for Histogram {
             histogram.runs |= u64::from(count > 0) << (index as usize / HALF);
             histogram.count += count;
         }
-        histogram.sum =
-            saved.sum.parse().map_err(|_| D::Error::custom("a histogram's sum is no whole number"))?;
+        histogram.sum = saved.sum;
         histogram.minimum = saved.minimum;
         histogram.maximum = saved.maximum;
         Ok(histogram)
@@ -344,203 +356,6 @@ impl Histogram {
     }
 }
 
-/// Counts by interval of virtual time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Series {
-    /// The width of an interval.
-    pub width: Ns,
-    /// One an interval, from time 0; what comes later than the last is counted in it.
-    pub intervals: Vec<Interval>,
-    /// The same of each class's clients.
-    pub classes: Vec<Vec<ClassInterval>>,
-}
-
-/// One interval of the servers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interval {
-    /// Attempts begun beyond each client's first.
-    pub retries: u64,
-    /// Connections that servers refused.
-    pub refused: u64,
-    /// Time that workers were busy.
-    pub busy: Ns,
-    /// Jobs waiting for a worker, times time.
-    pub waiting: Ns,
-    /// Servers in service, times time; nothing where their number is fixed.
-    pub servers: Ns,
-    /// The same of servers that start.
-    pub starting: Ns,
-}
-
-/// One interval of a class's clients.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClassInterval {
-    /// Clients that arrived.
-    pub arrived: u64,
-    /// Clients that were ready.
-    pub completed: u64,
-    /// Clients that gave up.
-    pub failed: u64,
-    /// Clients that were neither, by what they waited for, times time.
-    pub stages: [Ns; STAGES],
-}
-
-/// Intervals of a series at most; a longer run counts the rest in the last.
-pub const MAX_INTERVALS: usize = 10_000;
-
-impl Series {
-    /// For N classes and intervals of this width; none if the width is 0.
-    #[must_use]
-    pub fn new(width: Ns, classes: usize) -> Self {
-        Self { width, intervals: Vec::new(), classes: vec![Vec::new(); classes] }
-    }
-
-    /// The interval of a time, if there is a series.
-    #[inline]
-    pub fn at(&mut self, time: Ns) -> Option<&mut Interval> {
-        let number = self.number(time)?;
-        Some(entry(&mut self.intervals, number))
-    }
-
-    /// The same of a class's clients.
-    #[inline]
-    pub fn class_at(&mut self, class: usize, time: Ns) -> Option<&mut ClassInterval> {
-        let number = self.number(time)?;
-        Some(entry(&mut self.classes[class], number))
-    }
-
-    #[inline]
-    fn number(&self, time: Ns) -> Option<usize> {
-        let number = time.0.checked_div(self.width.0)?;
-        Some((number as usize).min(MAX_INTERVALS - 1))
-    }
-
-    /// A span cut by the intervals: number and length of each part.
-    fn parts(width: Ns, (from, to): (Ns, Ns)) -> impl Iterator<Item = (usize, Ns)> {
-        let mut from = if width == Ns::ZERO { to } else { from };
-        std::iter::from_fn(move || {
-            if from >= to {
-                return None;
-            }
-            let number = from.0 / width.0;
-            let is_last = number as usize >= MAX_INTERVALS - 1;
-            let end = if is_last { to } else { to.min(Ns((number + 1).saturating_mul(width.0))) };
-            let length = end - from;
-            from = end;
-            Some(((number as usize).min(MAX_INTERVALS - 1), length))
-        })
-    }
-
-    /// Adds the numbers at work and waiting, times their duration, to each interval of a span.
-    #[inline]
-    pub fn hold(&mut self, span: (Ns, Ns), busy: u64, waiting: u64) {
-        for (number, length) in Self::parts(self.width, span) {
-            let interval = entry(&mut self.intervals, number);
-            interval.busy += times(length, busy);
-            interval.waiting += times(length, waiting);
-        }
-    }
-
-    /// The same of servers in service and servers that start.
-    pub fn hold_servers(&mut self, span: (Ns, Ns), servers: u64, starting: u64) {
-        for (number, length) in Self::parts(self.width, span) {
-            let interval = entry(&mut self.intervals, number);
-            interval.servers += times(length, servers);
-            interval.starting += times(length, starting);
-        }
-    }
-
-    /// The same of a class's clients by stage.
-    pub fn hold_stages(&mut self, class: usize, span: (Ns, Ns), there: &[u64; STAGES]) {
-        if *there == [0; STAGES] {
-            return;
-        }
-        for (number, length) in Self::parts(self.width, span) {
-            let interval = entry(&mut self.classes[class], number);
-            for (sum, count) in interval.stages.iter_mut().zip(there) {
-                *sum += times(length, *count);
-            }
-        }
-    }
-
-    /// Intervals of servers and of clients.
-    #[must_use]
-    pub fn length(&self) -> usize {
-        self.classes.iter().map(Vec::len).chain([self.intervals.len()]).max().unwrap_or(0)
-    }
-
-    /// All classes' clients in an interval.
-    #[must_use]
-    pub fn clients(&self, number: usize) -> ClassInterval {
-        let mut all = ClassInterval::default();
-        self.classes.iter().filter_map(|class| class.get(number)).for_each(|one| all.add(one));
-        all
-    }
-
-    /// The most clients in flight at the end of an interval.
-    #[must_use]
-    pub fn peak_in_flight(&self) -> u64 {
-        let mut there = 0;
-        let ends = (0..self.length()).map(|number| {
-            let all = self.clients(number);
-            there += all.arrived;
-            there -= all.completed + all.failed;
-            there
-        });
-        ends.max().unwrap_or(0)
-    }
-
-    /// Adds another's counts. False, and nothing is added, where widths or classes differ.
-    #[must_use]
-    pub fn merge(&mut self, other: &Self) -> bool {
-        if (self.width, self.classes.len()) != (other.width, other.classes.len()) {
-            return false;
-        }
-        for (number, more) in other.intervals.iter().enumerate() {
-            let interval = entry(&mut self.intervals, number);
-            interval.retries += more.retries;
-            interval.refused += more.refused;
-            interval.busy += more.busy;
-            interval.waiting += more.waiting;
-            interval.servers += more.servers;
-            interval.starting += more.starting;
-        }
-        for (own, more) in self.classes.iter_mut().zip(&other.classes) {
-            more.iter().enumerate().for_each(|(number, one)| entry(own, number).add(one));
-        }
-        true
-    }
-}
-
-impl ClassInterval {
-    fn add(&mut self, more: &Self) {
-        self.arrived += more.arrived;
-        self.completed += more.completed;
-        self.failed += more.failed;
-        for (sum, one) in self.stages.iter_mut().zip(more.stages) {
-            *sum += one;
-        }
-    }
-
-    /// Clients that were neither ready nor gone, times time.
-    #[must_use]
-    pub fn in_flight(&self) -> Ns {
-        self.stages.iter().fold(Ns::ZERO, |sum, one| sum + *one)
-    }
-}
-
-#[inline]
-fn entry<T: Default + Clone>(list: &mut Vec<T>, number: usize) -> &mut T {
-    if number >= list.len() {
-        list.resize(number + 1, T::default());
-    }
-    &mut list[number]
-}
-
-fn times(length: Ns, count: u64) -> Ns {
-    Ns(length.0.saturating_mul(count))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -622,21 +437,5 @@ mod tests {
         let text = serde_json::to_string(&Histogram::default()).expect("serialises").replace(LAYOUT, "other");
         let error = serde_json::from_str::<Histogram>(&text).expect_err("another layout");
         assert!(error.to_string().contains("accepted: hdr-ns-1024-48"), "{error}");
-    }
-
-    #[test]
-    fn spans_are_spread_over_their_intervals() {
-        let mut series = Series::new(Ns(10), 1);
-        series.hold((Ns(5), Ns(25)), 2, 0);
-        let busy: Vec<u64> = series.intervals.iter().map(|interval| interval.busy.0).collect();
-        assert_eq!(busy, [10, 20, 10]);
-        let mut other = Series::new(Ns(10), 1);
-        other.hold_stages(0, (Ns(28), Ns(31)), &[0, 0, 1, 2]);
-        assert!(series.merge(&other));
-        assert_eq!(
-            (series.length(), series.clients(2).in_flight(), series.clients(3).in_flight()),
-            (4, Ns(6), Ns(3))
-        );
-        assert!(!series.merge(&Series::new(Ns(11), 1)));
     }
 }
