@@ -1,7 +1,6 @@
-//! Library contexts, bare and timed.
+//! Library contexts: how one is made, once a process, and the bare one.
 
 use crate::ffi;
-use crate::proxy;
 use openssl::error::ErrorStack;
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
@@ -35,14 +34,17 @@ unsafe impl Sync for Library {}
 
 /// A context of which a process has one. The first thread makes it while the others wait; where that fails, nothing
 /// of it stays and the next one tries again.
-struct Shared(Mutex<Option<Library>>);
+pub(crate) struct Shared(Mutex<Option<Library>>);
 
 impl Shared {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
-    fn get(&self, make: impl FnOnce() -> Result<Unfinished, LibraryError>) -> Result<Library, LibraryError> {
+    pub(crate) fn get(
+        &self,
+        make: impl FnOnce() -> Result<Unfinished, LibraryError>,
+    ) -> Result<Library, LibraryError> {
         // A panic while it was made has left `None` behind.
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(library) = *made {
@@ -62,20 +64,6 @@ impl Library {
             let mut library = Unfinished::new(false)?;
             library.load(c"default")?;
             library.load(c"legacy")?;
-            Ok(library)
-        })
-    }
-
-    /// The context in which every algorithm is the proxy's, so that its use is written to the recorder.
-    pub fn timed() -> Result<Self, LibraryError> {
-        static TIMED: Shared = Shared::new();
-        TIMED.get(|| {
-            proxy::prepare()?;
-            let mut library = Unfinished::new(true)?;
-            for (name, init) in proxy::PROVIDERS {
-                library.add(name, init)?;
-                library.load(name)?;
-            }
             Ok(library)
         })
     }
@@ -106,7 +94,7 @@ impl Unfinished {
     }
 
     /// Makes a provider of ours known by a name.
-    fn add(&mut self, name: &'static CStr, init: ffi::ProviderInit) -> Result<(), LibraryError> {
+    pub(crate) fn add(&mut self, name: &'static CStr, init: ffi::ProviderInit) -> Result<(), LibraryError> {
         // SAFETY: the context is live, the name a C string, and the function an OSSL_provider_init_fn.
         let added = unsafe { ffi::OSSL_PROVIDER_add_builtin(self.library.context, name.as_ptr(), init) };
         if added == 1 { Ok(()) } else { Err(provider_error(name)) }

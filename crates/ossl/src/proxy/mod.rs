@@ -16,9 +16,8 @@ mod slots;
 mod stopwatch;
 mod symmetric;
 
-use crate::LibraryError;
 use crate::ffi::{self, OSSL_ALGORITHM, OSSL_DISPATCH};
-use crate::library::Unfinished;
+use crate::library::{Library, LibraryError, Shared, Unfinished};
 use libc::{c_char, c_int, c_void};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -26,8 +25,24 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The built-in providers: one for each original, and random numbers. No others are loaded beside them, so that what is
 /// fetched without a property query is theirs.
-pub const PROVIDERS: [(&CStr, ffi::ProviderInit); 3] =
+const PROVIDERS: [(&CStr, ffi::ProviderInit); 3] =
     [(c"shakedown-default", init::<0>), (c"shakedown-legacy", init::<1>), (random::NAME, random::init)];
+
+impl Library {
+    /// The context in which every algorithm is the proxy's, so that its use is written to the recorder.
+    pub fn timed() -> Result<Self, LibraryError> {
+        static TIMED: Shared = Shared::new();
+        TIMED.get(|| {
+            prepare()?;
+            let mut library = Unfinished::new(true)?;
+            for (name, init) in PROVIDERS {
+                library.add(name, init)?;
+                library.load(name)?;
+            }
+            Ok(library)
+        })
+    }
+}
 
 /// An original provider and its tables as we republish them.
 struct Republished {
@@ -70,7 +85,7 @@ const OPERATIONS: [c_int; 13] = [
 
 /// Loads the originals and builds the tables, once per process. Threads that come at the same time wait for the first;
 /// where it fails, what it made is gone, and the next call tries again.
-pub fn prepare() -> Result<(), LibraryError> {
+fn prepare() -> Result<(), LibraryError> {
     static PREPARING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = PREPARING.lock().unwrap_or_else(PoisonError::into_inner);
     for (slot, name) in REPUBLISHED.iter().zip([c"default", c"legacy"]) {
@@ -272,7 +287,6 @@ pub fn in_a_process_of_its_own(test: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Library;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// How many more algorithms are copied until copying fails, once.

@@ -332,14 +332,14 @@ impl Construction {
 /// # Safety
 /// `params` must be null or a list that ends as OpenSSL's do, with a null key; it and what it points to must stay as
 /// they are for `'a`.
-pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Option<&'a [u8]> {
+pub unsafe fn digest_param<'a>(params: *const ffi::OSSL_PARAM) -> Option<&'a [u8]> {
     let mut param = params;
     // SAFETY: not null, so a list, as the caller guarantees; `param` never moves past the entry with the null key.
     while let Some(entry) = unsafe { param.as_ref() }
         && !entry.key.is_null()
     {
         // SAFETY: a key that is not null is a C string.
-        if unsafe { is_text(entry.key, key) } {
+        if unsafe { is_digest(entry.key) } {
             if entry.data_type != ffi::OSSL_PARAM_UTF8_STRING || entry.data.is_null() {
                 return None;
             }
@@ -352,13 +352,13 @@ pub unsafe fn text_param<'a>(params: *const ffi::OSSL_PARAM, key: &CStr) -> Opti
     None
 }
 
-/// True where `text` reads as `wanted`. Most keys differ in their first bytes, so a call to compare would cost more.
+/// True where a key reads `digest`. Most keys differ in their first bytes, so a call to compare would cost more.
 ///
 /// # Safety
 /// `text` must be a C string.
 #[inline]
-unsafe fn is_text(text: *const c_char, wanted: &CStr) -> bool {
-    let wanted = wanted.to_bytes_with_nul();
+unsafe fn is_digest(text: *const c_char) -> bool {
+    let wanted = c"digest".to_bytes_with_nul();
     // SAFETY: `text` is a C string, and `all` stops at the first difference, at the latest where it ends.
     wanted.iter().enumerate().all(|(place, byte)| unsafe { *text.add(place).cast::<u8>() } == *byte)
 }

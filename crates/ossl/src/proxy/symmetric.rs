@@ -178,7 +178,7 @@ pub mod mac {
             return;
         }
         // SAFETY: the core hands over a list that ends as it should.
-        if let Some(digest) = unsafe { names::text_param(params, c"digest") } {
+        if let Some(digest) = unsafe { names::digest_param(params) } {
             contexts::remember(context, Some(names::over_digest(Construction::Hmac, digest)));
         }
     }
@@ -259,7 +259,7 @@ pub mod kdf {
             let primitive = |_: &c_int| {
                 let construction = *SLOTS.description(slot)?;
                 // SAFETY: the core hands over a list that ends as it should.
-                let digest = unsafe { names::text_param(params, c"digest") }.unwrap_or(b"unnamed");
+                let digest = unsafe { names::digest_param(params) }.unwrap_or(b"unnamed");
                 Some(names::over_digest(construction, digest))
             };
             stopwatch::time(length, Entry::Complete, primitive, work)
