@@ -11,6 +11,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The largest response over datagrams, which is sent without pacing.
+pub const MAX_DATAGRAM_PAYLOAD_BYTES: u64 = 64 * 1024;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PayloadWhen {
@@ -122,10 +125,7 @@ pub enum ServeError {
         "{stream} runs over TCP and {datagram} over UDP; accepted at one address: suites of one transport"
     )]
     Transports { stream: String, datagram: String },
-    #[error(
-        "a payload of {bytes} bytes; accepted over datagrams: up to {} bytes",
-        super::datagrams::MAX_PAYLOAD_BYTES
-    )]
+    #[error("a payload of {bytes} bytes; accepted over datagrams: up to {MAX_DATAGRAM_PAYLOAD_BYTES} bytes")]
     Payload { bytes: u64 },
     #[error("{0}")]
     ClientCa(String),

@@ -221,12 +221,7 @@ impl Connection {
         if self.phase != Phase::Established {
             return Progress::Over;
         }
-        let now = context.now();
-        if let Some(endpoint) = &mut self.endpoint {
-            endpoint.close(now);
-        }
-        self.transmit(context);
-        self.begin_closing(context);
+        self.say_goodbye(context);
         self.turn(context)
     }
 
@@ -341,15 +336,10 @@ impl Connection {
             made += bytes;
         }
         if self.payload_left_bytes == 0 && self.close_after {
-            let now = context.now();
-            if let Some(endpoint) = &mut self.endpoint {
-                endpoint.close(now);
-            }
+            self.say_goodbye(context);
+        } else {
             self.transmit(context);
-            self.begin_closing(context);
-            return true;
         }
-        self.transmit(context);
         true
     }
 
@@ -463,7 +453,7 @@ impl Connection {
         lock(&tally.handshakes).record(now.saturating_sub(self.started));
         lock(&tally.busy).record(self.busy);
         if let Some((recording, (sampler, peer))) = self.endpoint.as_mut().and_then(Watched::finish) {
-            sampler.keep(&recording, negotiated, Some(peer), tally);
+            sampler.keep(&recording, negotiated, peer, tally);
         }
         if context.config.payload_when == PayloadWhen::Handshake {
             self.payload_left_bytes = context.config.payload_bytes;
@@ -479,6 +469,15 @@ impl Connection {
             });
         }
         // Its alert has been sent by `take`.
+        self.begin_closing(context);
+    }
+
+    fn say_goodbye(&mut self, context: &mut WorkerContext<'_>) {
+        let now = context.now();
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.close(now);
+        }
+        self.transmit(context);
         self.begin_closing(context);
     }
 

@@ -1,9 +1,9 @@
 //! A thread that serves datagrams: one socket, and the stack's listener behind it, which bounds what peers hold.
 
-use super::config::{Config, PayloadWhen};
-use super::tally::{Queued, Tally, cause, lock};
-use super::traces::{HandshakeRecording, Sampler};
-use super::worker::ShutdownSignal;
+use super::config::PayloadWhen;
+use super::parts::{Parts, ShutdownSignal};
+use super::tally::{Queued, cause, lock};
+use super::traces::HandshakeRecording;
 use crate::stamped::{self, Stamped};
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -22,23 +22,8 @@ const READS_PER_TURN: usize = 64;
 /// The longest datagram there is.
 const INPUT_BYTES: usize = 65_536;
 const CHUNK_BYTES: u64 = 1_024;
-/// The largest response over datagrams, which is sent without pacing.
-pub const MAX_PAYLOAD_BYTES: u64 = 64 * CHUNK_BYTES;
 
 static PAYLOAD: [u8; 1_024] = [b'.'; 1_024];
-
-/// What a worker is made of.
-pub struct Parts {
-    /// Where time begins.
-    pub epoch: Instant,
-    pub config: Arc<Config>,
-    /// Says which handshakes are recorded.
-    pub sampler: Option<Arc<Sampler>>,
-    pub tally: Arc<Tally>,
-    pub shutdown: Arc<ShutdownSignal>,
-    /// Handshakes in progress of which something is remembered here.
-    pub max_handshakes: usize,
-}
 
 /// A handshake in progress; an attacker can begin any number of them.
 struct Begun {
@@ -301,7 +286,7 @@ impl DatagramWorker {
             lock(&tally.handshakes).record(self.now().saturating_sub(begun.at));
             lock(&tally.busy).record(begun.busy);
             if let (Some(recording), Some(sampler)) = (begun.recording, &self.parts.sampler) {
-                sampler.keep(recording.recording(), negotiated, Some(peer), &tally);
+                sampler.keep(recording.recording(), negotiated, peer, &tally);
             }
         }
         if self.parts.config.payload_when == PayloadWhen::Handshake {
@@ -323,7 +308,7 @@ impl DatagramWorker {
 
     fn send_payload(&mut self, peer: SocketAddr) {
         let now = self.now();
-        let mut left = self.parts.config.payload_bytes.min(MAX_PAYLOAD_BYTES);
+        let mut left = self.parts.config.payload_bytes;
         while left > 0 {
             let bytes = left.min(CHUNK_BYTES);
             // At most a chunk.

@@ -9,6 +9,7 @@ mod connection;
 mod datagrams;
 mod exchange;
 mod exporter;
+mod parts;
 mod scrapers;
 mod server;
 mod summary;

@@ -1,12 +1,13 @@
 //! A running server: its workers, how it is stopped, what it has counted.
 
-use super::config::{Config, ServeError};
-use super::datagrams::{self, DatagramWorker};
+use super::config::{Config, MAX_DATAGRAM_PAYLOAD_BYTES, ServeError};
+use super::datagrams::DatagramWorker;
 use super::exporter::Exporter;
+use super::parts::{Parts, ShutdownSignal};
 use super::summary::Summary;
 use super::tally::{QueueTrace, Tally, lock};
 use super::traces::Sampler;
-use super::worker::{Parts, ShutdownSignal, Worker};
+use super::worker::Worker;
 use crate::socket;
 use mio::Waker;
 use shakedown_certs::supplied::AnyIdentity;
@@ -71,33 +72,25 @@ impl Server {
             failed: None,
             config: Arc::clone(&config),
         };
+        let each = |limit: usize| limit.div_ceil(workers).max(1);
         let listening = |error| ServeError::Listen { address: config.listen, error };
+        let system = |error| ServeError::System { what: "a worker", error };
         match transport {
             Transport::Stream => {
                 let listeners = socket::bind_tcp(config.listen, workers).map_err(listening)?;
                 server.address = listeners[0].local_addr().map_err(listening)?;
                 server.export()?;
                 let sampler = server.sampler()?;
-                let max_connections = connections_within_limits(config.max_connections);
+                let max_connections = each(connections_within_limits(config.max_connections));
                 for (listener, tally) in listeners.into_iter().zip(tallies.iter()) {
-                    let parts = Parts {
-                        epoch,
-                        config: Arc::clone(&config),
-                        acceptor: Arc::clone(&acceptor),
-                        sampler: sampler.clone(),
-                        tally: Arc::clone(tally),
-                        shutdown: Arc::clone(&server.shutdown),
-                        max_handshakes: config.max_handshakes.div_ceil(workers).max(1),
-                        max_connections: max_connections.div_ceil(workers).max(1),
-                    };
-                    let made = Worker::new(parts, listener);
-                    let (worker, waker) =
-                        made.map_err(|error| ServeError::System { what: "a worker", error })?;
+                    let parts = server.parts(sampler.clone(), tally, each(config.max_handshakes));
+                    let made = Worker::new(parts, Arc::clone(&acceptor), max_connections, listener);
+                    let (worker, waker) = made.map_err(system)?;
                     server.spawn(waker, move || worker.run())?;
                 }
             }
             Transport::Datagram => {
-                if config.payload_bytes > datagrams::MAX_PAYLOAD_BYTES {
+                if config.payload_bytes > MAX_DATAGRAM_PAYLOAD_BYTES {
                     return Err(ServeError::Payload { bytes: config.payload_bytes });
                 }
                 let sockets = socket::bind_udp(config.listen, workers).map_err(listening)?;
@@ -105,20 +98,12 @@ impl Server {
                 server.export()?;
                 let sampler = server.sampler()?;
                 let limits = ListenLimits {
-                    handshakes: config.max_handshakes.div_ceil(workers).max(1),
-                    connections: config.max_connections.div_ceil(workers).max(1),
+                    handshakes: each(config.max_handshakes),
+                    connections: each(config.max_connections),
                     idle: config.idle_timeout,
                 };
                 for (socket, tally) in sockets.into_iter().zip(tallies.iter()) {
-                    let parts = datagrams::Parts {
-                        epoch,
-                        config: Arc::clone(&config),
-                        sampler: sampler.clone(),
-                        tally: Arc::clone(tally),
-                        shutdown: Arc::clone(&server.shutdown),
-                        max_handshakes: limits.handshakes,
-                    };
-                    let system = |error| ServeError::System { what: "a worker", error };
+                    let parts = server.parts(sampler.clone(), tally, limits.handshakes);
                     let listener = acceptor
                         .listen(limits)
                         .ok_or_else(|| system(io::Error::other("the stack has no listener for datagrams")))?;
@@ -128,6 +113,18 @@ impl Server {
             }
         }
         Ok(server)
+    }
+
+    /// What one of its workers is given.
+    fn parts(&self, sampler: Option<Arc<Sampler>>, tally: &Arc<Tally>, max_handshakes: usize) -> Parts {
+        Parts {
+            epoch: self.epoch,
+            config: Arc::clone(&self.config),
+            sampler,
+            tally: Arc::clone(tally),
+            shutdown: Arc::clone(&self.shutdown),
+            max_handshakes,
+        }
     }
 
     fn export(&mut self) -> Result<(), ServeError> {
@@ -316,13 +313,8 @@ fn stacked(config: &Config, settings: &Settings) -> Result<Stacked, ServeError> 
 
 /// As many connections as wanted, or as the table of descriptors has room for once it is as large as it may be.
 fn connections_within_limits(wanted: usize) -> usize {
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return wanted };
-    let needed = (wanted as u64).saturating_add(DESCRIPTORS_KEPT).min(hard);
-    let limit = match setrlimit(Resource::RLIMIT_NOFILE, needed.max(soft), hard) {
-        Ok(()) => needed.max(soft),
-        Err(_) => soft,
-    };
+    let needed = (wanted as u64).saturating_add(DESCRIPTORS_KEPT);
+    let Some(limit) = socket::descriptor_limit(needed) else { return wanted };
     // Half of a small table is better than none of it.
     let room = limit.saturating_sub(DESCRIPTORS_KEPT).max(limit / 2);
     wanted.min(usize::try_from(room).unwrap_or(usize::MAX))

@@ -45,13 +45,7 @@ impl Sampler {
         self.samples_next().then(|| HandshakeRecording(Recording::new(Default::default())))
     }
 
-    pub fn keep(
-        &self,
-        recording: &Recording,
-        negotiated: &Negotiated,
-        peer: Option<SocketAddr>,
-        tally: &Tally,
-    ) {
+    pub fn keep(&self, recording: &Recording, negotiated: &Negotiated, peer: SocketAddr, tally: &Tally) {
         let Ok(half) = HalfTrace::of(Side::Server, recording) else {
             return tally.traces_lost.add(1);
         };
@@ -67,7 +61,7 @@ impl Sampler {
         let about = About {
             suites: &self.suites,
             stack: &self.stack,
-            client_address: peer,
+            client_address: Some(peer),
             ended: SystemTime::now(),
             connect: None,
         };

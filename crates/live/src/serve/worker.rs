@@ -5,11 +5,10 @@
 //! iteration of the loop accepts and processes a limited number of connections, then checks sockets and deadlines
 //! again. Only the poll blocks.
 
-use super::config::Config;
 use super::connection::{Connection, Progress, WorkerContext};
-use super::tally::{Tally, cause};
+use super::parts::{Parts, ShutdownSignal};
+use super::tally::cause;
 use super::timers::Timers;
-use super::traces::Sampler;
 use crate::stamped;
 use crate::watched::Watched;
 use mio::net::TcpListener;
@@ -20,8 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const LISTENER: Token = Token(0);
 const WAKER: Token = Token(1);
@@ -45,40 +43,10 @@ const BURST_SHARE: usize = 4;
 /// How long accepting pauses when there are no descriptors or no memory, unless a connection ends earlier.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The shutdown request to a server's workers; 0: none.
-#[derive(Debug, Default)]
-pub struct ShutdownSignal(AtomicU8);
-
-impl ShutdownSignal {
-    /// Stop accepting, and wait for open connections.
-    pub const DRAIN: u8 = 1;
-    /// Close all connections immediately.
-    pub const STOP: u8 = 2;
-
-    /// Raises the request; it is never lowered.
-    pub fn raise(&self, request: u8) {
-        self.0.fetch_max(request, Ordering::SeqCst);
-    }
-
-    pub fn get(&self) -> u8 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-pub struct Parts {
-    /// The time that counts as 0.
-    pub epoch: Instant,
-    pub config: Arc<Config>,
-    pub acceptor: Arc<dyn Acceptor>,
-    pub sampler: Option<Arc<Sampler>>,
-    pub tally: Arc<Tally>,
-    pub shutdown: Arc<ShutdownSignal>,
-    pub max_handshakes: usize,
-    pub max_connections: usize,
-}
-
 pub struct Worker {
     parts: Parts,
+    acceptor: Arc<dyn Acceptor>,
+    max_connections: usize,
     poll: Poll,
     listener: Option<TcpListener>,
     connections: Slots,
@@ -150,7 +118,12 @@ impl Slots {
 
 impl Worker {
     /// A worker of a listening socket, and its waker.
-    pub fn new(parts: Parts, mut listener: TcpListener) -> io::Result<(Self, Waker)> {
+    pub fn new(
+        parts: Parts,
+        acceptor: Arc<dyn Acceptor>,
+        max_connections: usize,
+        mut listener: TcpListener,
+    ) -> io::Result<(Self, Waker)> {
         let poll = Poll::new()?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let waker = Waker::new(poll.registry(), WAKER)?;
@@ -159,6 +132,8 @@ impl Worker {
         }
         let worker = Self {
             parts,
+            acceptor,
+            max_connections,
             poll,
             listener: Some(listener),
             connections: Slots::default(),
@@ -299,7 +274,7 @@ impl Worker {
             if self.accept != Accept::Ready {
                 return;
             }
-            if self.connections.len() >= self.parts.max_connections && !self.make_room() {
+            if self.connections.len() >= self.max_connections && !self.make_room() {
                 self.pause();
                 return;
             }
@@ -353,7 +328,7 @@ impl Worker {
     fn admit(&mut self, stream: mio::net::TcpStream, peer: SocketAddr) {
         self.parts.tally.accepted.add(1);
         while self.handshakes.len() >= self.parts.max_handshakes && self.give_up_oldest() {}
-        let Ok(endpoint) = self.parts.acceptor.accept() else {
+        let Ok(endpoint) = self.acceptor.accept() else {
             self.parts.tally.fail(cause::NO_ENDPOINT);
             return;
         };

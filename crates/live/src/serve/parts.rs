@@ -1,0 +1,41 @@
+//! What a server gives each of its workers, and how it stops them.
+
+use super::config::Config;
+use super::tally::Tally;
+use super::traces::Sampler;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
+
+/// What a worker is made of.
+pub struct Parts {
+    /// The time that counts as 0.
+    pub epoch: Instant,
+    pub config: Arc<Config>,
+    /// Says which handshakes are recorded.
+    pub sampler: Option<Arc<Sampler>>,
+    pub tally: Arc<Tally>,
+    pub shutdown: Arc<ShutdownSignal>,
+    /// Its handshakes in progress; when the limit is reached, the oldest is dropped.
+    pub max_handshakes: usize,
+}
+
+/// The shutdown request to a server's workers; 0: none.
+#[derive(Debug, Default)]
+pub struct ShutdownSignal(AtomicU8);
+
+impl ShutdownSignal {
+    /// Stop accepting, and wait for open connections.
+    pub const DRAIN: u8 = 1;
+    /// Close all connections immediately.
+    pub const STOP: u8 = 2;
+
+    /// Raises the request; it is never lowered.
+    pub fn raise(&self, request: u8) {
+        self.0.fetch_max(request, Ordering::SeqCst);
+    }
+
+    pub fn get(&self) -> u8 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
