@@ -1,9 +1,10 @@
-//! Sockets as servers need them: bound once or once a worker, with what the defaults of the system leave out.
+//! Sockets, bound once or once a worker, with what the defaults of the system leave out; and how many there may be.
 
 use mio::net::{TcpListener, UdpSocket};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Connections that wait to be accepted; the system cuts it down to its own limit.
 const BACKLOG: i32 = 4_096;
@@ -65,6 +66,22 @@ fn bind(address: SocketAddr, count: usize, kind: Type, protocol: Protocol) -> io
     };
     drop(alone);
     (0..count).map(|_| open(address, true)).collect()
+}
+
+/// Any address of this machine from which a peer can be reached.
+pub fn any_towards(peer: SocketAddr) -> SocketAddr {
+    match peer {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+/// Raises this process's limit of descriptors to as many as are wanted, or as the system allows; the limit then. `None`:
+/// the system does not tell.
+pub fn descriptor_limit(wanted: u64) -> Option<u64> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let raised = wanted.min(hard).max(soft);
+    Some(if setrlimit(Resource::RLIMIT_NOFILE, raised, hard).is_ok() { raised } else { soft })
 }
 
 #[cfg(test)]

@@ -239,7 +239,7 @@ impl SessionCache for PythonSessions {
 fn to_python(error: EapError) -> PyErr {
     let message = error.to_string();
     match error {
-        EapError::Suite { .. } | EapError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
+        EapError::Setup(SetupError::Unsupported(_)) => Unsupported::new_err(message),
         EapError::User(_) | EapError::Listen { .. } | EapError::KeyWithoutChain(_) => {
             InvalidOption::new_err(message)
         }

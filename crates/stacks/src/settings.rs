@@ -98,16 +98,18 @@ impl Settings {
             return Ok(identities);
         }
         let store = self.store()?;
+        let generate =
+            |stack: &dyn Stack, side| stack.generate(suite, side, &self.profile, self.now_unix_s, &store);
         if suite.has_certificates() {
             identities.server = Some(match &self.server_identity {
                 Some(supplied) => supplied.clone(),
-                None => server.generate(suite, Side::Server, self, &store)?,
+                None => generate(server, Side::Server)?,
             });
         }
         if matches!(suite.authentication, Some(Authentication::Requested | Authentication::Mutual)) {
             identities.client = Some(match &self.client_identity {
                 Some(supplied) => supplied.clone(),
-                None => client.generate(suite, Side::Client, self, &store)?,
+                None => generate(client, Side::Client)?,
             });
         }
         if let (true, Some(kind)) = (temporary, suite.keys.first()) {

@@ -1,9 +1,8 @@
 //! The interface that every protocol implementation provides.
 
-use crate::settings::Settings;
 use shakedown_certs::CertsError;
 use shakedown_certs::supplied::AnyIdentity;
-use shakedown_pki::{PkiError, Store};
+use shakedown_pki::{Identity, PkiError, Profile, Store};
 use shakedown_trace::endpoint::{Event, Time};
 use shakedown_trace::{Carrier, Endpoint, Session, Side, StackId, Suite, WriteError};
 use std::net::SocketAddr;
@@ -145,6 +144,17 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// What a side presents, for a stack that knows X.509 only.
+    pub fn x509(&self, side: Side, stack: &'static str) -> Result<Option<&Identity>, SetupError> {
+        match self.identities.of(side) {
+            None => Ok(None),
+            Some(AnyIdentity::X509(identity)) => Ok(Some(identity)),
+            Some(AnyIdentity::Wtls(_)) => {
+                Err(SetupError::CertificateForm { stack, suite: self.suite.to_string() })
+            }
+        }
+    }
+
     /// Returns an error if a session store was given to a stack that does not support one.
     pub fn without_session_cache(&self, stack: &'static str) -> Result<(), SetupError> {
         match &self.session_cache {
@@ -194,11 +204,11 @@ pub trait Stack: Send + Sync {
         &self,
         suite: &Suite,
         side: Side,
-        settings: &Settings,
+        profile: &Profile,
+        now_unix_s: i64,
         store: &Store,
     ) -> Result<AnyIdentity, SetupError> {
-        let identity = store.identity(&suite.keys, side, &settings.profile, settings.now_unix_s)?;
-        Ok(AnyIdentity::X509(identity))
+        Ok(AnyIdentity::X509(store.identity(&suite.keys, side, profile, now_unix_s)?))
     }
 }
 

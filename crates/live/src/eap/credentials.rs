@@ -6,14 +6,10 @@ use shakedown_pki::Identity;
 use shakedown_stacks::{
     Acceptor, Connector, Exposure, Identities, SessionCache, Settings, Setup, SetupError,
 };
-use shakedown_trace::endpoint::Transport;
-use shakedown_trace::suite::{Authentication, Mode, Protocol};
+use shakedown_trace::suite::{Authentication, Mode};
 use shakedown_trace::{Carrier, Side, Suite};
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Which end of EAP-TLS.
-pub type Role = Side;
 
 /// A user's files; where there are none, both sides' certificates come from the store of generated ones.
 #[derive(Clone, Debug, Default)]
@@ -30,17 +26,11 @@ pub struct Files {
 impl Files {
     /// The suite as it is run: a peer with a certificate presents it, and a server that knows its peers' root asks
     /// for theirs, whatever the suite's short name says.
-    pub fn suite(&self, suite: &Suite, role: Role, resume: bool) -> Result<Suite, EapError> {
+    pub fn suite(&self, suite: &Suite, role: Side, resume: bool) -> Result<Suite, EapError> {
         if let (None, Some(key)) = (&self.chain, &self.key) {
             return Err(EapError::KeyWithoutChain(key.clone()));
         }
-        let refuse = |reason| Err(EapError::Suite { suite: suite.to_string(), reason });
-        if suite.protocol < Protocol::Tls10 || suite.transport() != Transport::Stream {
-            return refuse("EAP-TLS carries TLS 1.0 to 1.3");
-        }
-        if !suite.has_certificates() {
-            return refuse("EAP-TLS authenticates by certificates");
-        }
+        shakedown_stacks::carried::check(suite)?;
         let mut suite = suite.clone();
         let mutual = match role {
             Side::Client => self.chain.is_some(),
@@ -55,10 +45,10 @@ impl Files {
         Ok(suite)
     }
 
-    fn identities(&self, suite: &Suite, role: Role, settings: &Settings) -> Result<Identities, EapError> {
+    fn identities(&self, suite: &Suite, role: Side, settings: &Settings) -> Result<Identities, EapError> {
         let stack = settings.registry.choose(suite, role, None)?;
         let store = settings.store().map_err(SetupError::from)?;
-        let generate = |side| stack.generate(suite, side, settings, &store);
+        let generate = |side| stack.generate(suite, side, &settings.profile, settings.now_unix_s, &store);
         let password = self.password.as_deref();
         let own = match &self.chain {
             Some(chain) => AnyIdentity::X509(Identity::presented(chain, self.key.as_deref(), password)?),
@@ -74,7 +64,7 @@ impl Files {
         Ok(Identities { server: Some(server), client: asks.then_some(client), temporary_key: None })
     }
 
-    fn setup(&self, suite: &Suite, role: Role, settings: &Settings) -> Result<Setup, EapError> {
+    fn setup(&self, suite: &Suite, role: Side, settings: &Settings) -> Result<Setup, EapError> {
         let identities = self.identities(suite, role, settings)?;
         let mut setup = settings.setup(suite, identities);
         setup.instrumented = false;

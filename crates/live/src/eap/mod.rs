@@ -6,7 +6,7 @@ mod server;
 mod sockets;
 mod spread;
 
-pub use credentials::{Files, Role};
+pub use credentials::Files;
 pub use peer::{Authenticated, PeerOptions, authenticate};
 pub use server::{ServerOptions, serve};
 pub use spread::Times;
@@ -22,8 +22,6 @@ pub enum EapError {
     Setup(#[from] SetupError),
     #[error(transparent)]
     User(#[from] shakedown_pki::UserError),
-    #[error("{suite}: {reason}")]
-    Suite { suite: String, reason: &'static str },
     #[error("cannot listen on {address}: {}", crate::serve::listening_reason(.source))]
     Listen { address: SocketAddr, source: std::io::Error },
     #[error("a key without its chain: {}; accepted: --key together with --chain", .0.display())]

@@ -1,10 +1,11 @@
 //! UDP sockets to one server: a request's identifier has 8 bits, so each socket has few of them in the air.
 
 use super::EapError;
+use crate::socket::any_towards;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -101,11 +102,7 @@ impl Sockets {
 
 impl Socket {
     fn open(server: SocketAddr) -> std::io::Result<Self> {
-        let any: SocketAddr = match server {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        };
-        let udp = UdpSocket::bind(any)?;
+        let udp = UdpSocket::bind(any_towards(server))?;
         udp.connect(server)?;
         udp.set_nonblocking(true)?;
         // A smaller buffer than asked for only loses more under load.

@@ -13,9 +13,9 @@ use super::schedule::{Arrivals, Schedule};
 use super::socket::Socket;
 use super::starts::{Alarm, Start, Starts};
 use super::target::Target;
+use crate::socket::descriptor_limit;
 use crate::watched::Watched;
 use mio::{Events, Poll, Token};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use shakedown_link::{Probability, Purpose, Stream};
 use shakedown_stacks::processor::thread_cpu;
 use shakedown_trace::endpoint::Time;
@@ -490,9 +490,6 @@ fn places(token: Token) -> (usize, u32) {
 
 /// Connections that descriptors allow; the soft limit is raised to the hard one.
 fn descriptors() -> usize {
-    let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return COLLECTING };
-    let raised =
-        setrlimit(Resource::RLIMIT_NOFILE, hard, hard).and_then(|()| getrlimit(Resource::RLIMIT_NOFILE));
-    let limit = raised.map_or(256, |(soft, _)| soft);
+    let Some(limit) = descriptor_limit(u64::MAX) else { return COLLECTING };
     usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(MAX_OPEN).min(MAX_OPEN)
 }

@@ -1,11 +1,12 @@
 //! One connection's socket.
 
+use crate::socket::any_towards;
 use mio::event::Source;
 use mio::net::{TcpStream, UdpSocket};
 use mio::{Interest, Registry, Token};
 use shakedown_trace::endpoint::Transport;
 use std::io::{ErrorKind, Read, Result, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Of either transport, never blocking.
 pub enum Socket {
@@ -18,11 +19,7 @@ impl Socket {
         match transport {
             Transport::Stream => TcpStream::connect(address).map(Self::Tcp),
             Transport::Datagram => {
-                let any: SocketAddr = match address {
-                    SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-                    SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-                };
-                let socket = UdpSocket::bind(any)?;
+                let socket = UdpSocket::bind(any_towards(address))?;
                 socket.connect(address)?;
                 Ok(Self::Udp(socket))
             }

@@ -9,35 +9,21 @@ use foreign_types::ForeignType;
 use openssl::error::ErrorStack;
 use openssl::pkey::PKey;
 use openssl::ssl::{
-    SslContext, SslContextBuilder, SslMode, SslOptions, SslSession, SslSessionCacheMode, SslVerifyMode,
-    SslVersion,
+    SslContextBuilder, SslMode, SslOptions, SslSession, SslSessionCacheMode, SslVerifyMode, SslVersion,
 };
 use openssl::x509::X509;
 use openssl_sys as sys;
-use shakedown_certs::supplied::AnyIdentity;
 use shakedown_ossl::{Library, LibraryError, ffi};
 use shakedown_pki::Identity;
 use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyType, Mode, Protocol};
 use shakedown_trace::{Carrier, Side, Suite};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-/// The timed and the bare library context, made when first needed.
+/// The library context, timed or bare.
 pub fn library(timed: bool) -> Result<Library, LibraryError> {
-    static LIBRARIES: [OnceLock<Library>; 2] = [const { OnceLock::new() }; 2];
-    // Contexts are never freed, so a thread that comes second must not make another.
-    static MAKING: Mutex<()> = Mutex::new(());
-    let slot = &LIBRARIES[usize::from(timed)];
-    if let Some(library) = slot.get() {
-        return Ok(*library);
-    }
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(library) = slot.get() {
-        return Ok(*library);
-    }
-    let made = if timed { Library::timed() } else { Library::bare() }?;
-    Ok(*slot.get_or_init(|| made))
+    if timed { Library::timed() } else { Library::bare() }
 }
 
 /// `SSL_OP_ALLOW_NO_DHE_KEX` and `SSL_OP_PREFER_NO_DHE_KEX` (ssl.h).
@@ -46,15 +32,7 @@ const PREFER_NO_DHE_KEX: u64 = 1 << 35;
 /// `SSL_MODE_NO_AUTO_CHAIN`: send the chain as given.
 const NO_AUTO_CHAIN: libc::c_long = 0x8;
 
-pub fn build(side: Side, setup: &Setup) -> Result<SslContext, SetupError> {
-    build_under(security::policy(&setup.suite, setup.exposure), side, setup)
-}
-
-pub fn build_under(policy: Policy, side: Side, setup: &Setup) -> Result<SslContext, SetupError> {
-    Ok(begin(policy, side, setup)?.build())
-}
-
-/// Builds it up to the point where another suite can come in.
+/// Builds one up to the point where another suite can come in.
 pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuilder, SetupError> {
     let suite = &setup.suite;
     let library = library(setup.instrumented)?;
@@ -81,7 +59,7 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
         } else if bounded && suite.is_resumption() {
             // What libssl itself keeps by session ID ends by its timeout.
             builder.set_new_session_callback(|ssl, session| {
-                lifetime::bound_made(ssl, &session);
+                lifetime::bound(ssl, &session);
             });
         }
     } else if let Some(log) = &setup.key_log {
@@ -151,16 +129,7 @@ fn pre_shared_key(side: Side, suite: &Suite, builder: &mut SslContextBuilder) {
 
 /// A client's context as libssl sets it up by itself: its own protocols, groups and security level.
 pub fn build_default_client(instrumented: bool) -> Result<SslContextBuilder, SetupError> {
-    let library = library(instrumented)?;
-    // SAFETY: the library context lives for ever; a null result is checked; the builder takes the context over.
-    let mut builder = unsafe {
-        let context = ffi::SSL_CTX_new_ex(library.as_ptr(), std::ptr::null(), sys::TLS_method());
-        if context.is_null() {
-            return Err(SetupError::OpenSsl { what: "make a TLS context", stack: ErrorStack::get() });
-        }
-        SslContextBuilder::from_ptr(context)
-    };
-    builder.set_mode(SslMode::RELEASE_BUFFERS);
+    let mut builder = default_context(library(instrumented)?)?;
     builder.set_verify(SslVerifyMode::NONE);
     watch(&builder, instrumented);
     Ok(builder)
@@ -184,10 +153,10 @@ fn authenticate(
     let suite = &setup.suite;
     // A client of a suite with authentication `requested` responds with an empty list of certificates.
     let presents = side == Side::Server || suite.authentication == Some(Authentication::Mutual);
-    if let Some(identity) = identity(setup, side)?.filter(|_| presents) {
+    if let Some(identity) = setup.x509(side, super::NAME)?.filter(|_| presents) {
         present(library, builder, identity)?;
     }
-    let Some(peer) = identity(setup, side.peer())? else {
+    let Some(peer) = setup.x509(side.peer(), super::NAME)? else {
         builder.set_verify(SslVerifyMode::NONE);
         return Ok(());
     };
@@ -202,17 +171,6 @@ fn authenticate(
     }
     builder.set_verify(mode);
     Ok(())
-}
-
-/// What a side presents; libssl knows X.509 only.
-pub fn identity(setup: &Setup, side: Side) -> Result<Option<&Identity>, SetupError> {
-    match setup.identities.of(side) {
-        None => Ok(None),
-        Some(AnyIdentity::X509(identity)) => Ok(Some(identity)),
-        Some(AnyIdentity::Wtls(_)) => {
-            Err(SetupError::CertificateForm { stack: super::NAME, suite: setup.suite.to_string() })
-        }
-    }
 }
 
 fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
@@ -253,19 +211,28 @@ fn builder(library: Library, policy: Policy, setup: &Setup) -> Result<SslContext
     Ok(builder)
 }
 
-/// A context of a library under a security policy, with no more to it.
-fn empty(library: Library, policy: Policy) -> Result<SslContextBuilder, SetupError> {
+/// A context of a library as libssl sets it up by itself.
+fn default_context(library: Library) -> Result<SslContextBuilder, SetupError> {
     // SAFETY: the library context lives for ever; a null result is checked; the builder takes the context over.
     let mut builder = unsafe {
         let context = ffi::SSL_CTX_new_ex(library.as_ptr(), std::ptr::null(), sys::TLS_method());
         if context.is_null() {
             return Err(SetupError::OpenSsl { what: "make a TLS context", stack: ErrorStack::get() });
         }
-        security::enforce(context, policy);
-        sys::SSL_CTX_ctrl(context, sys::SSL_CTRL_MODE, NO_AUTO_CHAIN, std::ptr::null_mut());
         SslContextBuilder::from_ptr(context)
     };
     builder.set_mode(SslMode::RELEASE_BUFFERS);
+    Ok(builder)
+}
+
+/// A context of a library under a security policy, with no more to it.
+fn empty(library: Library, policy: Policy) -> Result<SslContextBuilder, SetupError> {
+    let mut builder = default_context(library)?;
+    // SAFETY: the context is live.
+    unsafe {
+        security::enforce(builder.as_ptr(), policy);
+        sys::SSL_CTX_ctrl(builder.as_ptr(), sys::SSL_CTRL_MODE, NO_AUTO_CHAIN, std::ptr::null_mut());
+    }
     builder.set_options(SslOptions::NO_COMPRESSION);
     // SSL 3.0 may be switched off by a default.
     builder.clear_options(SslOptions::NO_SSLV3);
@@ -436,13 +403,18 @@ pub fn groups_of_clients(setups: &[Setup]) -> Option<Arc<CStr>> {
     if others.is_empty() || exchange.is_empty() {
         return None;
     }
+    CString::new(listed(exchange.into_iter().chain(others))?).ok().map(Into::into)
+}
+
+/// Names without repetition, as libssl takes a list; `None` of none.
+pub fn listed(names: impl Iterator<Item = String>) -> Option<String> {
     let mut list: Vec<String> = Vec::new();
-    for name in exchange.into_iter().chain(others) {
+    for name in names {
         if !list.contains(&name) {
             list.push(name);
         }
     }
-    CString::new(list.join(":")).ok().map(Into::into)
+    (!list.is_empty()).then(|| list.join(":"))
 }
 
 fn use_dh_parameters(

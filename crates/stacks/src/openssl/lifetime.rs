@@ -80,7 +80,7 @@ fn inherited() -> Option<Index<Ssl, Inherited>> {
 /// Bounds a session that libssl has just made on a connection: by the end of the one that was resumed, or, after a full
 /// handshake, by the session's time and the peer's certificates. The session's own time counts, which libssl adds the
 /// timeout to; the clock may have gone on since.
-fn bound(ssl: &SslRef, session: &SslSessionRef) -> bool {
+pub fn bound(ssl: &SslRef, session: &SslSessionRef) -> bool {
     let made_s = session.time();
     // A handshake by an external key counts as a resumption to libssl, and inherits nothing.
     let inherits = inherited().filter(|_| ssl.session_reused()).and_then(|index| ssl.ex_data(index));
@@ -90,11 +90,6 @@ fn bound(ssl: &SslRef, session: &SslSessionRef) -> bool {
     // SAFETY: the session is live, and libssl has just made it on this thread; one that is in libssl's cache already is
     // moved within it under the cache's lock.
     unsafe { SSL_SESSION_set_timeout(session.as_ptr(), left_s) == 1 }
-}
-
-/// Bounds a session that libssl keeps itself.
-pub fn bound_made(ssl: &SslRef, session: &SslSessionRef) {
-    bound(ssl, session);
 }
 
 /// Bounds a session that is to be kept elsewhere; the time of the full handshake behind it. `None` where it cannot be

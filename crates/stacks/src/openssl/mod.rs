@@ -12,7 +12,6 @@ mod security;
 mod stack;
 mod together;
 
-pub(crate) use context::library;
 pub use foreign::{ForeignClient, read_roots};
 pub use stack::Openssl;
 

@@ -158,11 +158,12 @@ mod tests {
     fn handshake(suite: &Suite, policy: Policy) -> Result<(), String> {
         let laboratory = setup(suite, Exposure::Laboratory);
         let expected: Arc<[Expected]> = Arc::new([Expected::of(suite)]);
-        let client = context::build(Side::Client, &laboratory).unwrap();
+        let permissive = super::policy(suite, Exposure::Laboratory);
+        let client = context::begin(permissive, Side::Client, &laboratory).unwrap().build();
         let mut client = TlsEndpoint::new(&client, Side::Client, Arc::clone(&expected), None).unwrap();
         let network = setup(suite, Exposure::Network);
         let refused = |error: SetupError| error.to_string();
-        let server = context::build_under(policy, Side::Server, &network).map_err(refused)?;
+        let server = context::begin(policy, Side::Server, &network).map_err(refused)?.build();
         let mut server = TlsEndpoint::new(&server, Side::Server, expected, None).map_err(refused)?;
         let done = Loopback::new().handshake(&mut client, &mut server, &mut ());
         let done = done.map_err(|error| error.to_string())?;

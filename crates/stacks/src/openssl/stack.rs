@@ -1,10 +1,10 @@
 //! The stack's face in the registry: contexts of a suite, and the connections made from them.
 
-use super::context;
 use super::endpoint::TlsEndpoint;
 use super::hello::Budget;
 use super::names::{self, Expected};
 use super::together;
+use super::{context, security};
 use crate::stack::{Acceptor, Connector, Exposure, Reason, Setup, SetupError, Stack};
 use openssl::ssl::{SslContext, SslSession};
 use shakedown_trace::suite::Protocol;
@@ -33,7 +33,8 @@ pub struct Contexts {
 impl Openssl {
     fn contexts(side: Side, setup: &Setup) -> Result<Contexts, SetupError> {
         let server_name = match side {
-            Side::Client => context::identity(setup, Side::Server)?
+            Side::Client => setup
+                .x509(Side::Server, super::NAME)?
                 .map(|identity| identity.subject.clone())
                 // Of a server that is not ours only the root may be known.
                 .filter(|name| !name.is_empty()),
@@ -42,9 +43,10 @@ impl Openssl {
         let resumes = setup.suite.protocol == Protocol::Tls13 && setup.suite.is_resumption();
         let resumption_tickets =
             (resumes && setup.exposure == Exposure::Laboratory).then_some(setup.tickets as usize);
+        let policy = security::policy(&setup.suite, setup.exposure);
         Ok(Contexts {
             side,
-            context: context::build(side, setup)?,
+            context: context::begin(policy, side, setup)?.build(),
             expected: Arc::new([Expected::of(&setup.suite)]),
             resumption_tickets,
             server_name,

@@ -96,7 +96,7 @@ fn negotiate(builder: &mut SslContextBuilder, setups: &[Setup]) -> Result<(), Er
     }
     let ciphers = |tls13: bool| {
         let of = suites().filter(|suite| (suite.protocol == Protocol::Tls13) == tls13);
-        listed(of.map(names::cipher_suite))
+        context::listed(of.map(names::cipher_suite))
     };
     if let Some(old) = ciphers(false) {
         builder.set_cipher_list(&old)?;
@@ -105,19 +105,8 @@ fn negotiate(builder: &mut SslContextBuilder, setups: &[Setup]) -> Result<(), Er
         builder.set_ciphersuites(&new)?;
     }
     builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE);
-    if let Some(groups) = listed(suites().filter_map(context::group)) {
+    if let Some(groups) = context::listed(suites().filter_map(context::group)) {
         builder.set_groups_list(&groups)?;
     }
     Ok(())
-}
-
-/// Names without repetition; `None` of none.
-fn listed(names: impl Iterator<Item = String>) -> Option<String> {
-    let mut list: Vec<String> = Vec::new();
-    for name in names {
-        if !list.contains(&name) {
-            list.push(name);
-        }
-    }
-    (!list.is_empty()).then(|| list.join(":"))
 }

@@ -50,14 +50,14 @@ fn generate<T>(mut context: PkeyCtx<T>, group: Option<&CStr>) -> Result<PKey<Pri
     const WHAT: &str = "generate a key";
     context.keygen_init().map_err(because(WHAT))?;
     if let Some(group) = group {
-        set_group(&context, group, WHAT)?;
+        set_group(&context, group)?;
     }
     context.keygen().map_err(because(WHAT))
 }
 
-fn set_group<T>(context: &PkeyCtx<T>, group: &CStr, what: &'static str) -> Result<(), SetupError> {
+fn set_group<T>(context: &PkeyCtx<T>, group: &CStr) -> Result<(), SetupError> {
     // SAFETY: the context and the name live through the call.
-    check(unsafe { more::EVP_PKEY_CTX_set_group_name(context.as_ptr(), group.as_ptr()) }, what)
+    check(unsafe { more::EVP_PKEY_CTX_set_group_name(context.as_ptr(), group.as_ptr()) }, "choose a group")
 }
 
 impl Evp {
@@ -119,23 +119,7 @@ impl Evp {
     /// Signs as `tls_construct_server_key_exchange` and `tls_construct_cert_verify` do: asks for the size first.
     pub fn sign(self, key: &PKeyRef<Private>, scheme: Scheme, message: &[u8]) -> Result<Vec<u8>, SetupError> {
         const WHAT: &str = "sign";
-        let mut context = MdCtx::new().map_err(because(WHAT))?;
-        let mut key_context = ptr::null_mut();
-        // SAFETY: contexts, key and names live through the calls.
-        unsafe {
-            let digest = scheme.digest.map_or(ptr::null(), CStr::as_ptr);
-            let begun = more::EVP_DigestSignInit_ex(
-                context.as_ptr(),
-                &raw mut key_context,
-                digest,
-                self.library(),
-                ptr::null(),
-                key.as_ptr(),
-                ptr::null(),
-            );
-            check(begun, WHAT)?;
-            pad(key_context, scheme)?;
-        }
+        let mut context = self.begin(more::EVP_DigestSignInit_ex, key, scheme, WHAT)?;
         let mut signature = Vec::new();
         context.digest_sign_to_vec(message, &mut signature).map_err(because(WHAT))?;
         Ok(signature)
@@ -149,28 +133,42 @@ impl Evp {
         signature: &[u8],
     ) -> Result<(), SetupError> {
         const WHAT: &str = "verify a signature";
-        let context = MdCtx::new().map_err(because(WHAT))?;
-        let mut key_context = ptr::null_mut();
-        // SAFETY: contexts, key, names, message and signature live through the calls.
+        let context = self.begin(more::EVP_DigestVerifyInit_ex, key, scheme, WHAT)?;
+        let (data, size) = (message.as_ptr(), message.len());
+        // SAFETY: context, message and signature live through the call.
+        let verified = unsafe {
+            sys::EVP_DigestVerify(context.as_ptr(), signature.as_ptr(), signature.len(), data, size)
+        };
+        check(verified, WHAT)
+    }
+
+    /// The context in which a signature is made or verified: `init` is OpenSSL's function that begins either.
+    fn begin<T>(
+        self,
+        init: more::DigestInit,
+        key: &PKeyRef<T>,
+        scheme: Scheme,
+        what: &'static str,
+    ) -> Result<MdCtx, SetupError> {
+        let context = MdCtx::new().map_err(because(what))?;
+        let digest = scheme.digest.map_or(ptr::null(), CStr::as_ptr);
+        let (library, key, mut key_context) = (self.library(), key.as_ptr(), ptr::null_mut());
+        // SAFETY: contexts, key and names live through the calls; what `init` makes is the key context of a signature.
         unsafe {
-            let digest = scheme.digest.map_or(ptr::null(), CStr::as_ptr);
-            let begun = more::EVP_DigestVerifyInit_ex(
-                context.as_ptr(),
-                &raw mut key_context,
-                digest,
-                self.library(),
-                ptr::null(),
-                key.as_ptr(),
-                ptr::null(),
-            );
-            check(begun, WHAT)?;
-            pad(key_context, scheme)?;
-            let (data, size) = (message.as_ptr(), message.len());
-            check(
-                sys::EVP_DigestVerify(context.as_ptr(), signature.as_ptr(), signature.len(), data, size),
-                WHAT,
-            )
+            let begun =
+                init(context.as_ptr(), &raw mut key_context, digest, library, ptr::null(), key, ptr::null());
+            check(begun, what)?;
+            if scheme.pss {
+                let padding = sys::RSA_PKCS1_PSS_PADDING;
+                check(sys::EVP_PKEY_CTX_set_rsa_padding(key_context, padding), "set PSS padding")?;
+                let salt = more::RSA_PSS_SALTLEN_DIGEST;
+                check(
+                    sys::EVP_PKEY_CTX_set_rsa_pss_saltlen(key_context, salt),
+                    "set the length of the salt",
+                )?;
+            }
         }
+        Ok(context)
     }
 
     /// Encrypts a secret under RSA, as `tls_construct_cke_rsa` does.
@@ -223,7 +221,7 @@ impl Evp {
         const WHAT: &str = "make parameters";
         let mut context = self.context_named(algorithm)?;
         context.paramgen_init().map_err(because(WHAT))?;
-        set_group(&context, group, WHAT)?;
+        set_group(&context, group)?;
         context.paramgen().map_err(because(WHAT))
     }
 
@@ -389,23 +387,5 @@ fn number_param(key: *const c_char, number: &mut [u8]) -> ffi::OSSL_PARAM {
         data: if key.is_null() { ptr::null_mut() } else { number.as_mut_ptr().cast() },
         data_size: number.len(),
         return_size: 0,
-    }
-}
-
-/// Sets RSA-PSS where the scheme asks for it.
-///
-/// # Safety
-/// `context` must be the live key context of a signature.
-unsafe fn pad(context: *mut sys::EVP_PKEY_CTX, scheme: Scheme) -> Result<(), SetupError> {
-    if !scheme.pss {
-        return Ok(());
-    }
-    // SAFETY: as the caller guarantees.
-    unsafe {
-        check(sys::EVP_PKEY_CTX_set_rsa_padding(context, sys::RSA_PKCS1_PSS_PADDING), "set PSS padding")?;
-        check(
-            sys::EVP_PKEY_CTX_set_rsa_pss_saltlen(context, more::RSA_PSS_SALTLEN_DIGEST),
-            "set the length of the salt",
-        )
     }
 }

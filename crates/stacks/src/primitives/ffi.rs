@@ -14,6 +14,17 @@ pub const EVP_PKEY_KEY_PARAMETERS: c_int = 0x84;
 /// `evp.h`: a key with what it has.
 pub const EVP_PKEY_KEYPAIR: c_int = 0x87;
 
+/// What begins a signature, or its verification.
+pub type DigestInit = unsafe extern "C" fn(
+    *mut EVP_MD_CTX,
+    *mut *mut EVP_PKEY_CTX,
+    *const c_char,
+    *mut OSSL_LIB_CTX,
+    *const c_char,
+    *mut EVP_PKEY,
+    *const OSSL_PARAM,
+) -> c_int;
+
 unsafe extern "C" {
     pub fn d2i_PUBKEY_ex(
         key: *mut *mut EVP_PKEY,

@@ -24,6 +24,7 @@ use crate::stack::SetupError;
 use cache_disturbing::CacheDisturbingHandshake;
 use evp::Evp;
 use sampling::Readings;
+use shakedown_ossl::Library;
 use shakedown_pki::{PkiError, Store};
 pub use shakedown_trace::Primitive;
 use shakedown_trace::suite::KeyType;
@@ -124,7 +125,7 @@ pub fn time(
     if wanted.is_empty() {
         return Err(Failure::NoMatch { filter: options.filter.join(" ") });
     }
-    let evp = Evp::new(crate::openssl::library(true).map_err(SetupError::from)?);
+    let evp = Evp::new(Library::timed().map_err(SetupError::from)?);
     let _pinned = Pinned::to_current_processor();
     let mut between = if options.back_to_back {
         CacheDisturbingHandshake::none()
@@ -188,7 +189,7 @@ mod tests {
     fn every_exercise_does_what_it_is_said_to_do_and_nothing_else() {
         let folder = std::env::temp_dir().join(format!("shakedown-primitives-{}", std::process::id()));
         let options = Options { cache: Some(folder.clone()), ..Options::default() };
-        let evp = Evp::new(crate::openssl::library(true).unwrap());
+        let evp = Evp::new(Library::timed().unwrap());
         for target in Target::all() {
             let mut workload = workload::prepare(target, evp, &|key| private_key(key, &options)).unwrap();
             // The first round may do what later ones need not.

@@ -11,7 +11,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::{ClientConfig, KeyLog, RootCertStore, ServerConfig, SupportedProtocolVersion};
-use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::Identity;
 use shakedown_trace::Side;
 use shakedown_trace::suite::{Authentication, Mode, Protocol};
@@ -83,16 +82,6 @@ fn versions(setup: &Setup) -> &'static [&'static SupportedProtocolVersion] {
     }
 }
 
-fn identity(setup: &Setup, side: Side) -> Result<Option<&Identity>, SetupError> {
-    match setup.identities.of(side) {
-        None => Ok(None),
-        Some(AnyIdentity::X509(identity)) => Ok(Some(identity)),
-        Some(AnyIdentity::Wtls(_)) => {
-            Err(SetupError::CertificateForm { stack: NAME, suite: setup.suite.to_string() })
-        }
-    }
-}
-
 fn roots(identity: &Identity) -> Result<Arc<RootCertStore>, SetupError> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(identity.root.clone())).map_err(refused("trust the peer's root"))?;
@@ -107,7 +96,7 @@ fn chain(identity: &Identity) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'s
 /// What clients of a suite share, and the name that they check.
 pub fn client(setup: &Setup) -> Result<(ClientConfig, ServerName<'static>), SetupError> {
     let provider = provider(setup, Side::Client)?;
-    let server = identity(setup, Side::Server)?;
+    let server = setup.x509(Side::Server, NAME)?;
     let server = server.ok_or_else(|| SetupError::Stack {
         stack: NAME,
         what: "check the server",
@@ -121,7 +110,7 @@ pub fn client(setup: &Setup) -> Result<(ClientConfig, ServerName<'static>), Setu
         .map_err(refused("set the protocol"))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Observed::new(verifier as Arc<dyn ServerCertVerifier>)));
-    let own = identity(setup, Side::Client)?;
+    let own = setup.x509(Side::Client, NAME)?;
     let mutual = setup.suite.authentication == Some(Authentication::Mutual);
     let mut config = match own.filter(|_| mutual) {
         Some(own) => {
@@ -154,7 +143,7 @@ pub fn with_sessions(config: &ClientConfig, setup: &Setup, sessions: Arc<OneSess
 /// What a server of a suite shares among its connections.
 pub fn server(setup: &Setup) -> Result<Configs, SetupError> {
     let provider = provider(setup, Side::Server)?;
-    let own = identity(setup, Side::Server)?;
+    let own = setup.x509(Side::Server, NAME)?;
     let own = own.ok_or_else(|| SetupError::Stack {
         stack: NAME,
         what: "present a certificate",
@@ -166,7 +155,7 @@ pub fn server(setup: &Setup) -> Result<Configs, SetupError> {
     let builder = ServerConfig::builder_with_details(Arc::clone(&provider), clock)
         .with_protocol_versions(versions(setup))
         .map_err(refused("set the protocol"))?;
-    let builder = match (setup.suite.authentication, identity(setup, Side::Client)?) {
+    let builder = match (setup.suite.authentication, setup.x509(Side::Client, NAME)?) {
         (Some(Authentication::Requested | Authentication::Mutual), Some(peer)) => {
             let verifier = WebPkiClientVerifier::builder_with_provider(roots(peer)?, provider);
             let asks = setup.suite.authentication == Some(Authentication::Requested);

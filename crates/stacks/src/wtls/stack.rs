@@ -4,12 +4,11 @@ use super::config;
 use super::endpoint::{Environment, WtlsEndpoint};
 use super::listener::Peers;
 use super::provider::Timed;
-use crate::settings::Settings;
 use crate::stack::{Acceptor, Connector, ListenLimits, Listener, Reason, Setup, SetupError, Stack};
 use shakedown_certs::CertsError;
 use shakedown_certs::supplied::AnyIdentity;
 use shakedown_certs::wtls as certs;
-use shakedown_pki::Store;
+use shakedown_pki::{Profile, Store};
 use shakedown_trace::suite::{KeyType, Protocol};
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
 use shakedown_wtls::{ClientConfig, ServerConfig};
@@ -84,10 +83,11 @@ impl Stack for Wtls {
         &self,
         suite: &Suite,
         side: Side,
-        settings: &Settings,
+        profile: &Profile,
+        now_unix_s: i64,
         store: &Store,
     ) -> Result<AnyIdentity, SetupError> {
-        let (keys, profile, now_unix_s) = (&suite.keys, &settings.profile, settings.now_unix_s);
+        let keys = &suite.keys;
         Ok(match self.options.certificate_form {
             CertificateForm::X509 => AnyIdentity::X509(store.identity(keys, side, profile, now_unix_s)?),
             CertificateForm::Wtls => {
