@@ -38,7 +38,6 @@ fn verify(certificate: ChainCertificate, anchor: Result<TrustAnchor<Synthetic>, 
             family,
             now_unix_s: certificate.validity_unix_s().0,
             private_curves: true,
-            require_authority_mark: false,
             name: Some("peer.test"),
         };
         let chain = [certificate.clone(), certificate.clone()];

@@ -189,9 +189,7 @@ impl DtlsConnection {
         missing: usize,
         mark: Mark,
     ) {
-        let counts = &mut self.directions[direction].counts;
-        counts.segments += 1;
-        counts.payload_bytes += (datagram.len() + missing) as u64;
+        self.directions[direction].counts.datagram(datagram.len(), missing);
         let mut rest = datagram;
         while !rest.is_empty() {
             let Some(record) = record(rest) else {
@@ -206,11 +204,6 @@ impl DtlsConnection {
             rest = &rest[record.wire_bytes..];
             self.record(keys, direction, &record, mark);
         }
-        if missing > 0 {
-            let counts = &mut self.directions[direction].counts;
-            counts.gaps += 1;
-            counts.gap_bytes += missing as u64;
-        }
     }
 
     fn record(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>, mark: Mark) {
@@ -221,13 +214,13 @@ impl DtlsConnection {
         }
         let slot = &mut self.directions[direction];
         if !slot.windows[usize::from(record.epoch.min(1))].is_new(record.sequence) {
-            slot.repeated(wire_bytes);
+            slot.counts.repeated(wire_bytes);
             return;
         }
         match record.kind {
             CHANGE_CIPHER_SPEC => {
                 if std::mem::replace(&mut slot.changed, true) {
-                    slot.repeated(wire_bytes);
+                    slot.counts.repeated(wire_bytes);
                 } else {
                     self.push(direction, Name::Known(MessageName::ChangeCipherSpec), wire_bytes, mark, mark);
                 }
@@ -290,7 +283,7 @@ impl DtlsConnection {
         let slot = &mut self.directions[direction];
         if std::mem::replace(&mut slot.finished, true) {
             // Without keys, a repetition; a renegotiation would look the same.
-            slot.repeated(wire_bytes);
+            slot.counts.repeated(wire_bytes);
         } else {
             self.push(direction, Name::Known(MessageName::Finished), wire_bytes, mark, mark);
         }
@@ -300,7 +293,7 @@ impl DtlsConnection {
         let slot = &mut self.directions[direction];
         match slot.fragments.take(content, wire_bytes, mark) {
             Taken::All => {}
-            Taken::Repeated(bytes) => slot.repeated(bytes),
+            Taken::Repeated(bytes) => slot.counts.repeated(bytes),
             Taken::Malformed => self.problems.add("a handshake record cannot be read"),
         }
         while let Some(message) = self.directions[direction].fragments.next_message() {
@@ -332,13 +325,6 @@ impl DtlsConnection {
         let after_handshake = finished && name != Name::Known(MessageName::Finished);
         let seen = Seen { direction, name, bytes, start, end, end_offset: 0, after_handshake };
         push_message(&mut self.seen, &mut self.problems, seen);
-    }
-}
-
-impl Direction {
-    fn repeated(&mut self, bytes: u64) {
-        self.counts.retransmitted_segments += 1;
-        self.counts.retransmitted_bytes += bytes;
     }
 }
 

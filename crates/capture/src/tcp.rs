@@ -51,6 +51,21 @@ pub(crate) struct Counts {
     pub(crate) stray_segments: u64,
 }
 
+impl Counts {
+    /// Counts a datagram; `missing` bytes of it were not captured.
+    pub(crate) fn datagram(&mut self, captured: usize, missing: usize) {
+        self.segments += 1;
+        self.payload_bytes += (captured + missing) as u64;
+        self.gaps += u64::from(missing > 0);
+        self.gap_bytes += missing as u64;
+    }
+
+    pub(crate) fn repeated(&mut self, bytes: u64) {
+        self.retransmitted_segments += 1;
+        self.retransmitted_bytes += bytes;
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Payload<'a> {
     pub(crate) sequence: u32,

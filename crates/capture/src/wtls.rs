@@ -57,11 +57,6 @@ struct Direction {
 }
 
 impl Direction {
-    fn repeated(&mut self, bytes: u64) {
-        self.counts.retransmitted_segments += 1;
-        self.counts.retransmitted_bytes += bytes;
-    }
-
     /// True where a record with this number came before.
     fn is_repeated(&mut self, record: &Record<'_>) -> bool {
         let is_protected = record.record_type.is_protected();
@@ -138,13 +133,7 @@ impl WtlsConnection {
 
     /// Takes a datagram; `missing` bytes of it were not captured.
     pub(crate) fn read(&mut self, direction: usize, datagram: &[u8], missing: usize, mark: Mark) {
-        let counts = &mut self.directions[direction].counts;
-        counts.segments += 1;
-        counts.payload_bytes += (datagram.len() + missing) as u64;
-        if missing > 0 {
-            counts.gaps += 1;
-            counts.gap_bytes += missing as u64;
-        }
+        self.directions[direction].counts.datagram(datagram.len(), missing);
         for record in Records::new(datagram) {
             let record = record.ok().and_then(|record| Some((record.record_type.content()?, record)));
             let Some((content, record)) = record else {
@@ -164,20 +153,20 @@ impl WtlsConnection {
         let bytes = record.raw.len() as u64;
         let slot = &mut self.directions[direction];
         if slot.is_repeated(record) {
-            slot.repeated(bytes);
+            slot.counts.repeated(bytes);
             return;
         }
         let name = match (content, record.record_type.is_protected()) {
             (ContentType::ChangeCipherSpec, _) => {
                 if std::mem::replace(&mut slot.changed, true) {
-                    slot.repeated(bytes);
+                    slot.counts.repeated(bytes);
                     return;
                 }
                 Name::Known(MessageName::ChangeCipherSpec)
             }
             (ContentType::Handshake, true) => {
                 if slot.finished {
-                    slot.repeated(bytes);
+                    slot.counts.repeated(bytes);
                     return;
                 }
                 Name::Known(MessageName::Finished)

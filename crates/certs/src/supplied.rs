@@ -159,7 +159,6 @@ fn check_in_wtls(
         },
         now_unix_s: u64::try_from(now_unix_s).unwrap_or(0),
         private_curves: false,
-        require_authority_mark: true,
         name: Some(identity.subject()),
     };
     verify_chain(&provider, &identity.wtls_chain()?, &[anchor], &policy).map(drop)

@@ -61,7 +61,6 @@ fn the_engine_accepts_chains_on_every_curve_and_of_rsa() {
                 family: if is_rsa { KeyExchangeFamily::Rsa } else { KeyExchangeFamily::EcdhEcdsa },
                 now_unix_s: u64::try_from(NOW).unwrap(),
                 private_curves,
-                require_authority_mark: true,
                 name: Some("client.shakedown.test"),
             };
             let sent: Vec<_> = identity.chain.iter().cloned().map(Into::into).collect();

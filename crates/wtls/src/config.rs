@@ -40,8 +40,6 @@ pub struct Settings {
     /// Sends two different alerts for a wrong MAC and for wrong padding, as the specification has
     /// it. Off, because an attacker who sees which one was sent can decrypt records byte by byte.
     pub distinguish_record_errors: bool,
-    /// Rejects intermediate certificates that are not marked `T=ca`, as WAP-261 does.
-    pub require_authority_mark: bool,
     /// When to send again.
     pub retransmission: Retransmission,
     /// How long after it was made a session may be resumed, in whole seconds. A day, as TLS advises
@@ -58,7 +56,6 @@ impl Default for Settings {
             private_curves: false,
             omit_last_length: false,
             distinguish_record_errors: false,
-            require_authority_mark: true,
             retransmission: Retransmission::default(),
             session_lifetime: Duration::from_secs(24 * 60 * 60),
             max_datagram_bytes: crate::connection::MAX_DATAGRAM_BYTES,
@@ -132,9 +129,8 @@ pub struct ClientConfig<P: Provider> {
     pub key_exchanges: Vec<KeyExchangeId>,
     /// Cipher suites to offer, best first.
     pub cipher_suites: Vec<CipherSuite>,
+    /// Named in the hello, so that the server can choose among its certificates.
     pub anchors: Vec<TrustAnchor<P>>,
-    /// Names the anchors in the hello, so that the server can choose among its certificates.
-    pub announce_anchors: bool,
     /// Own certificates, for servers that ask.
     pub identity: Option<Identity<P>>,
     pub shared_secrets: Vec<SharedSecret>,
@@ -154,7 +150,6 @@ impl<P: Provider> ClientConfig<P> {
             key_exchanges,
             cipher_suites: vec![CipherSuite::RC5_SHA],
             anchors: Vec::new(),
-            announce_anchors: true,
             identity: None,
             shared_secrets: Vec::new(),
             server_name: None,
@@ -167,9 +162,7 @@ impl<P: Provider> ClientConfig<P> {
     /// Names what is asked of servers, for sessions that are kept. It is settled when first asked for,
     /// which no connection does before the configuration is complete and shared.
     pub fn policy(&self) -> PolicyId {
-        *self.policy.get_or_init(|| {
-            PolicyId::new(&(&self.server_name, self.settings.require_authority_mark), &self.anchors)
-        })
+        *self.policy.get_or_init(|| PolicyId::new(&self.server_name, &self.anchors))
     }
 }
 
@@ -281,8 +274,7 @@ impl<P: Provider> ServerConfig<P> {
     pub fn policy(&self) -> PolicyId {
         *self.policy.get_or_init(|| {
             let known: Vec<_> = self.known_clients.iter().map(|client| client.key_hash).collect();
-            let asked = (self.client_authentication, self.settings.require_authority_mark, known);
-            PolicyId::new(&asked, &self.anchors)
+            PolicyId::new(&(self.client_authentication, known), &self.anchors)
         })
     }
 

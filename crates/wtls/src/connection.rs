@@ -33,11 +33,11 @@ pub const MAX_DATA_BYTES: usize = MAX_DATAGRAM_BYTES - OVERHEAD_BYTES - 64;
 
 /// Limit of warnings about unreadable records. Each warning uses one of 65,536 sequence numbers, and an attacker can
 /// send any number of such records.
-const WARNINGS: Budget = Budget::per_minute(8, 1);
+const WARNINGS: Budget = Budget::per_minute(8);
 
 /// Limit of responses to a repeated Finished. Each response uses a sequence number, and an attacker can replay a
 /// Finished.
-const DUPLICATES: Budget = Budget::per_minute(64, 1);
+const DUPLICATES: Budget = Budget::per_minute(64);
 
 /// Limit of retransmissions of a flight in response to a repeated flight of the peer.
 pub(crate) const RESENDS: Budget = Budget::per_second(16, 1);

@@ -19,9 +19,9 @@ impl Budget {
         Self { burst, refill, period: Duration::from_secs(1) }
     }
 
-    /// So much at once, and so much more every minute.
-    pub const fn per_minute(burst: u64, refill: u64) -> Self {
-        Self { burst, refill, period: Duration::from_secs(60) }
+    /// So much at once, and one more every minute.
+    pub const fn per_minute(burst: u64) -> Self {
+        Self { burst, refill: 1, period: Duration::from_secs(60) }
     }
 
     /// What one unit is on the scale of [`Bucket::level`], where a nanosecond adds `refill`.

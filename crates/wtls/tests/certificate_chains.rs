@@ -18,14 +18,7 @@ fn policy(kind: Kind) -> ChainPolicy<'static> {
         Kind::Rsa(_) => KeyExchangeFamily::Rsa,
         Kind::Ec(_) => KeyExchangeFamily::EcdhEcdsa,
     };
-    ChainPolicy {
-        holder: Holder::Server,
-        family,
-        now_unix_s: NOW_UNIX_S,
-        private_curves: false,
-        require_authority_mark: true,
-        name: None,
-    }
+    ChainPolicy { holder: Holder::Server, family, now_unix_s: NOW_UNIX_S, private_curves: false, name: None }
 }
 
 fn verify(chain: &[Certificate], chain_of: &Chain, policy: &ChainPolicy<'_>) -> Result<(), CertificateError> {
@@ -113,8 +106,6 @@ fn intermediates_say_that_they_are_authorities() {
         matches!(&error, CertificateError::NotAuthority { subject } if subject.starts_with("odd")),
         "{error}"
     );
-    // WAP-199 knew no mark.
-    verify(&chain, &root, &ChainPolicy { require_authority_mark: false, ..policy(EC) }).unwrap();
 }
 
 #[test]

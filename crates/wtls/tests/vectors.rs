@@ -351,7 +351,6 @@ fn a_certificate_with_an_ecdh_key() {
         family: KeyExchangeFamily::EcdhEcdsa,
         now_unix_s: HELLO_UNIX_S,
         private_curves: false,
-        require_authority_mark: true,
         name: Some("gw.test"),
     };
     let verify = |certificate: Certificate| {

@@ -283,14 +283,7 @@ fn verified_of(
         Kind::Rsa(_) => KeyExchangeFamily::Rsa,
         Kind::Ec(_) => KeyExchangeFamily::EcdhEcdsa,
     };
-    let policy = ChainPolicy {
-        holder,
-        family,
-        now_unix_s: NOW_UNIX_S,
-        private_curves: false,
-        require_authority_mark: true,
-        name: host,
-    };
+    let policy = ChainPolicy { holder, family, now_unix_s: NOW_UNIX_S, private_curves: false, name: host };
     verify_chain(&*PROVIDER, &chain?, &[anchor], &policy).map(drop)
 }
 
@@ -506,7 +499,6 @@ fn a_changed_byte_anywhere_is_refused() {
                     family,
                     now_unix_s: NOW_UNIX_S,
                     private_curves: false,
-                    require_authority_mark: true,
                     name: None,
                 };
                 let found = verify_chain(&*PROVIDER, &chain, &anchor, &policy);

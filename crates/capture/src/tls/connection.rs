@@ -256,15 +256,7 @@ impl TlsConnection {
 
     fn change_cipher_spec(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>, modern: bool) {
         let after_handshake = self.directions[direction].finished;
-        self.push(Seen {
-            direction,
-            name: Name::Known(MessageName::ChangeCipherSpec),
-            bytes: record.wire_bytes as u64,
-            start: record.start,
-            end: record.end,
-            end_offset: record.end_offset,
-            after_handshake,
-        });
+        self.push_record(direction, record, Name::Known(MessageName::ChangeCipherSpec), after_handshake);
         if modern {
             return;
         }
@@ -280,15 +272,7 @@ impl TlsConnection {
 
     fn version_2(&mut self, direction: usize, record: &Record<'_>) {
         let name = self.negotiation.note_version_2(direction, &record.body);
-        self.push(Seen {
-            direction,
-            name,
-            bytes: record.wire_bytes as u64,
-            start: record.start,
-            end: record.end,
-            end_offset: record.end_offset,
-            after_handshake: false,
-        });
+        self.push_record(direction, record, name, false);
     }
 
     fn alert_record(&mut self, direction: usize, record: &Record<'_>) {
@@ -417,15 +401,7 @@ impl TlsConnection {
             return;
         }
         // What follows ChangeCipherSpec is Finished (RFC 5246 section 7.4.9).
-        self.push(Seen {
-            direction,
-            name: Name::Known(MessageName::Finished),
-            bytes: record.wire_bytes as u64,
-            start: record.start,
-            end: record.end,
-            end_offset: record.end_offset,
-            after_handshake: false,
-        });
+        self.push_record(direction, record, Name::Known(MessageName::Finished), false);
     }
 
     /// An encrypted record of TLS 1.3.
@@ -503,6 +479,19 @@ impl TlsConnection {
         }
     }
 
+    /// A record that is a message of its own.
+    fn push_record(&mut self, direction: usize, record: &Record<'_>, name: Name, after_handshake: bool) {
+        self.push(Seen {
+            direction,
+            name,
+            bytes: record.wire_bytes as u64,
+            start: record.start,
+            end: record.end,
+            end_offset: record.end_offset,
+            after_handshake,
+        });
+    }
+
     fn push(&mut self, seen: Seen) {
         push_message(&mut self.seen, &mut self.problems, seen);
     }
@@ -510,9 +499,8 @@ impl TlsConnection {
 
 /// True where a whole hello message begins here.
 fn is_hello(body: &[u8]) -> bool {
-    let &[kind @ (1 | 2), high, middle, low, 3, ..] = body else { return false };
+    let &[1 | 2, high, middle, low, 3, ..] = body else { return false };
     let length = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
-    let _ = kind;
     length + 4 <= body.len()
 }
 

@@ -69,10 +69,9 @@ impl ChainCertificate {
     }
 
     /// Whether it may certify others, of whom `below` intermediates stand between it and the leaf. WTLS's own
-    /// form says so in the name (`T=ca`), which WAP-199 did not ask for: hence `require_mark`.
-    pub fn may_certify(&self, below: usize, require_mark: bool) -> bool {
+    /// form says so in the name (`T=ca`, as WAP-261 wants and WAP-199 did not).
+    pub fn may_certify(&self, below: usize) -> bool {
         match self {
-            Self::Wtls(_) if !require_mark => true,
             Self::Wtls(certificate) => {
                 let name = certificate.fields().subject.as_text().map(ServiceName::parse);
                 name.is_some_and(|name| name.is_authority())

@@ -124,8 +124,6 @@ pub struct ChainPolicy<'a> {
     pub now_unix_s: u64,
     /// Whether private curve numbers are understood.
     pub private_curves: bool,
-    /// Whether intermediates must be marked `T=ca`, as WAP-261 wants and WAP-199 did not.
-    pub require_authority_mark: bool,
     /// The common name that the leaf must have.
     pub name: Option<&'a str>,
 }
@@ -209,7 +207,7 @@ fn check_suitable(
     if found != wanted {
         return Err(CertificateError::Unsuitable { subject: subject() });
     }
-    if !is_leaf && !certificate.may_certify(below, policy.require_authority_mark) {
+    if !is_leaf && !certificate.may_certify(below) {
         return Err(CertificateError::NotAuthority { subject: subject() });
     }
     let holder = policy.holder;

@@ -261,7 +261,6 @@ fn verify_server<P: Provider>(
         family: negotiated.key_exchange.family(),
         now_unix_s: cx.now.unix_s,
         private_curves,
-        require_authority_mark: config.settings.require_authority_mark,
         name: config.server_name.as_deref(),
     };
     let leaf = chain.first().ok_or(CertificateError::Missing)?;

@@ -235,16 +235,12 @@ fn client_hello<P: Provider>(
     {
         cipher_suites.push(suite);
     }
-    let trusted_key_ids = match config.announce_anchors {
-        true => config.anchors.iter().map(trusted_key_id).collect(),
-        false => Vec::new(),
-    };
     ClientHello {
         version: VERSION,
         random,
         session_id: session.map_or(SessionId::NONE, |session| session.id),
         client_key_ids: config.key_exchanges.clone(),
-        trusted_key_ids,
+        trusted_key_ids: config.anchors.iter().map(trusted_key_id).collect(),
         cipher_suites: cipher_suites.into_iter().map(Into::into).collect(),
         compression_methods: vec![0],
         sequence_number_mode: SequenceNumberMode::Explicit,

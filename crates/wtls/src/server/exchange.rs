@@ -160,7 +160,6 @@ impl<P: Provider> FullHandshake<P> {
                 family: self.negotiated.key_exchange.family(),
                 now_unix_s: cx.now.unix_s,
                 private_curves: settings.private_curves,
-                require_authority_mark: settings.require_authority_mark,
                 name: None,
             };
             let verified = verify_chain(cx.provider, &chain, &self.config.anchors, &policy)?;
