@@ -47,16 +47,6 @@ pub fn suites(registry: &Registry, all: bool) -> Vec<Offer> {
     offers
 }
 
-/// A suite of each key exchange of a protocol, all else left to defaults.
-pub(crate) fn plain_suites(protocol: Protocol) -> Vec<Suite> {
-    let name = |exchange: &KeyExchange| match exchange {
-        KeyExchange::Ephemeral => "x25519",
-        other => other.as_str(),
-    };
-    let names = KeyExchange::of(protocol).iter().map(name);
-    names.filter_map(|name| format!("{}/{name}", protocol.as_str()).parse().ok()).collect()
-}
-
 /// The reason without the name that stands beside it, and without the list of what else is accepted.
 fn plain(message: &str) -> String {
     let reason = message.split_once("': ").map_or(message, |(_, reason)| reason);

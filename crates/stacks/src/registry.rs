@@ -3,7 +3,7 @@
 use crate::stack::{Reason, SetupError, Stack, Unsupported};
 use crate::wtls;
 use serde::Serialize;
-use shakedown_trace::suite::Protocol;
+use shakedown_trace::suite::{KeyExchange, Protocol};
 use shakedown_trace::{Side, Suite};
 use std::fmt;
 use std::sync::Arc;
@@ -126,9 +126,19 @@ impl dyn Stack {
 
     /// True where one side of it does.
     fn speaks_as(&self, protocol: Protocol, side: Side) -> bool {
-        let suites = crate::catalogue::plain_suites(protocol);
+        let suites = plain_suites(protocol);
         suites.iter().any(|suite| self.supports(suite, side).is_ok())
     }
+}
+
+/// A suite of each key exchange of a protocol, all else left to defaults.
+pub(crate) fn plain_suites(protocol: Protocol) -> Vec<Suite> {
+    let name = |exchange: &KeyExchange| match exchange {
+        KeyExchange::Ephemeral => "x25519",
+        other => other.as_str(),
+    };
+    let names = KeyExchange::of(protocol).iter().map(name);
+    names.filter_map(|name| format!("{}/{name}", protocol.as_str()).parse().ok()).collect()
 }
 
 #[cfg(test)]

@@ -29,6 +29,9 @@ impl Default for Retransmission {
     }
 }
 
+/// The greatest UDP payload over IPv4.
+pub(crate) const MAX_DATAGRAM_BYTES: usize = 65_507;
+
 /// What both sides have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -58,7 +61,7 @@ impl Default for Settings {
             distinguish_record_errors: false,
             retransmission: Retransmission::default(),
             session_lifetime: Duration::from_secs(24 * 60 * 60),
-            max_datagram_bytes: crate::connection::MAX_DATAGRAM_BYTES,
+            max_datagram_bytes: MAX_DATAGRAM_BYTES,
         }
     }
 }

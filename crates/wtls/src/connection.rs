@@ -5,7 +5,7 @@
 
 use crate::alert::{Alert, AlertDescription, AlertLevel, AlertMessage, Checksum};
 use crate::codec::Codec;
-use crate::config::Settings;
+use crate::config::{MAX_DATAGRAM_BYTES, Settings};
 use crate::context::Context;
 use crate::crypto::Provider;
 use crate::error::{Error, WriteError, record_alert};
@@ -20,9 +20,6 @@ use crate::session::Session;
 use crate::timer::{Expiry, Timer};
 use core::time::Duration;
 use std::collections::VecDeque;
-
-/// The greatest UDP payload over IPv4.
-pub(crate) const MAX_DATAGRAM_BYTES: usize = 65_507;
 
 /// Maximum overhead of a data record in any suite: header, MAC, padding.
 const OVERHEAD_BYTES: usize = 5 + 20 + 8;

@@ -121,10 +121,11 @@ unsafe extern "C" fn allow_all(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::Settings;
     use crate::openssl::endpoint::TlsEndpoint;
     use crate::openssl::{Openssl, context, names::Expected};
+    use crate::registry::plain_suites;
     use crate::stack::{Setup, SetupError, Stack};
-    use crate::{Settings, catalogue};
     use shakedown_trace::Side;
     use shakedown_trace::driver::Loopback;
     use std::sync::Arc;
@@ -173,7 +174,7 @@ mod tests {
 
     fn suites() -> Vec<Suite> {
         let protocols = [Protocol::Ssl3, Protocol::Tls10, Protocol::Tls12, Protocol::Tls13];
-        let plain = protocols.into_iter().flat_map(catalogue::plain_suites);
+        let plain = protocols.into_iter().flat_map(plain_suites);
         let weak = WEAK.iter().map(|name| name.parse().unwrap());
         plain.chain(weak).filter(|suite| Openssl.supports(suite, Side::Server).is_ok()).collect()
     }
