@@ -238,7 +238,7 @@ def test_unknown_and_missing_arguments_say_what_was_meant():
         (("tls1.2/psk", 10**9), {}, "accepted: a whole number from 1 to 1,000,000"),
         (("tls1.2/psk",), {"stack": "opnssl"}, 'there is no stack "opnssl"; did you mean "openssl"?'),
         (("tls1.2/psk",), {"transfer_bytes": [-1]}, "a transfer of -1 bytes"),
-        (("tls1.2/psk",), {"options": KEY_ALONE}, "key goes with chain, which is missing"),
+        (("tls1.2/psk",), {"options": KEY_ALONE}, "key requires chain"),
     ],
 )
 def test_wrong_input_is_one_line(arguments, options, said):

@@ -50,19 +50,19 @@ LONG = "2" * 300
         (
             CARD,
             field("authorities", {"20801": "x"}),
-            '"authorities": that of network 20801 is no certificate',
+            '"authorities": that of network 20801 is not a certificate',
         ),
-        (NODE, field("name", ""), '"name": "" is no node\'s name'),
+        (NODE, field("name", ""), '"name": "" is not a node\'s name'),
         (NODE, field("network", ""), '"network": "" is not a network'),
         (NODE, field("partners", {"": "x"}), '"partners": "" is not a network'),
         (REGISTER, field("network", ""), '"network": "" is not a network; accepted: 5 or 6 digits'),
         (REGISTER, field("network", LONG), "is not a network; accepted: 5 or 6 digits"),
         (REGISTER, field("network", "20801"), "is of another network; accepted: IMSIs that begin with 20801"),
-        (REGISTER, field("barred", ["202019999999999"]), "202019999999999 is no subscriber"),
+        (REGISTER, field("barred", ["202019999999999"]), "202019999999999 is not a subscriber"),
         (
             REGISTER,
             field("subscribers", {"202010000000000": "x"}),
-            "that of 202010000000000 is no certificate",
+            "that of 202010000000000 is not a certificate",
         ),
         (REGISTER, field("certified", {"../x": "x"}), '"certified": "../x" is not a network'),
         (REGISTER, field("more", 1), "unknown field"),
@@ -94,7 +94,7 @@ def test_a_line_says_which_file_and_what_in_it(shakedown, site, name, edit, says
         (("--hss", "20201=nowhere"), "accepted: ADDRESS:PORT"),
         (("--hss", "20201"), "accepted: NAME=ADDR:PORT"),
         (("--hss", "20201=127.0.0.1:1", "--hss", "20201=127.0.0.1:2"), "--hss: 20201 twice"),
-        (("--neighbour", "A=127.0.0.1:1"), '"A" is no node\'s name'),
+        (("--neighbour", "A=127.0.0.1:1"), '"A" is not a node\'s name'),
         (("--neighbour", "sgsn-1=127.0.0.1:1"), "neighbour: sgsn-1; accepted: another SGSN than this one"),
         (("--first-message", "0s"), "--first-message: 0; accepted: a time above 0"),
     ],
@@ -124,7 +124,7 @@ def test_an_unknown_home_network_is_another_thing_than_an_hss_that_is_dead(shake
     dead = f"127.0.0.1:{free_port()}"
     told = {
         (): ("unknown_home", "no HSS of network 20201 is known here"),
-        ("--hss", f"20201={dead}"): ("network_failure", "the HSS of network 20201 does not answer"),
+        ("--hss", f"20201={dead}"): ("network_failure", "the HSS of network 20201 does not respond"),
     }
     for options, (cause, reason) in told.items():
         node = Process("sgsn", "--listen", "127.0.0.1:0", "--node", str(site / NODE), *options)

@@ -123,7 +123,7 @@ def test_python_checks_them_as_the_command_does(shakedown, tmp_path):
         with pytest.raises(InputError, match="expired at 2025-01-31"):
             use()
     for alone, chain in (("key", "chain"), ("ca", "chain"), ("client_key", "client_chain")):
-        with pytest.raises(InputError, match=f"^{alone} goes with {chain}, which is missing$"):
+        with pytest.raises(InputError, match=f"^{alone} requires {chain}$"):
             in_memory.measure("tls1.3/x25519", 1, options=MeasureOptions(**{alone: folder / "key.pem"}))
 
 
@@ -172,8 +172,8 @@ def test_a_password_alone_changes_no_day():
         ),
         (("tls1.2/psk", "--chain", "all.p12", "--password", "secret"), "'psk' does not use keys"),
         (("tls1.3/x25519", "--client-chain", "chain.pem"), "the client presents no certificate in it"),
-        (("tls1.3/x25519", "--key", "key.pem"), "--key goes with --chain"),
-        (("tls1.3/x25519", "--client-ca", "ca.pem"), "--client-ca goes with --client-chain"),
+        (("tls1.3/x25519", "--key", "key.pem"), "--key requires --chain"),
+        (("tls1.3/x25519", "--client-ca", "ca.pem"), "--client-ca requires --client-chain"),
         (("wtls/rsa", "--chain", "all.p12", "--password", "secret"), "rsa in wtls cannot use a 256p key"),
         (
             ("tls1.3/x25519", "--chain", "noise.pem"),

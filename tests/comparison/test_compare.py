@@ -200,7 +200,7 @@ def test_csv_and_gates_of_the_command(tmp_path, capsys):
         (["compare", "--pair", "A=1", "tls1.2/psk"], "names no suite"),
         (["compare", "--pair", '"', "tls1.2/psk"], "as in a shell"),
         (["compare", "--pair", "tls1.2/psk", "tls1.2/psk", "--program", "no-program"], "is not a program"),
-        (["compare", "a", "b", "--program", "x"], "goes with --pair"),
+        (["compare", "a", "b", "--program", "x"], "requires --pair"),
     ],
 )
 def test_wrong_input_is_one_line(arguments, line, capsys):

@@ -42,7 +42,7 @@ def test_a_wrong_secret_is_told_from_a_server_that_is_not_there(shakedown, radiu
     (found,) = json.loads(done.stdout)
     assert (found["completed"], found["failed"]) == (0, {"no_answer": 1})
     assert found["authentication_s"] is None
-    assert "no answer" in done.stderr
+    assert "no response" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -78,7 +78,7 @@ def test_a_server_that_is_not_there_is_named(shakedown, site):
     )  # fmt: skip
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert "no answer" in line
+    assert "no response" in line
     assert "no process listens there" in line
 
 

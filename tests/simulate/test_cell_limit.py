@@ -91,8 +91,8 @@ def test_idle_radios_take_longer(shakedown, quick):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--cells", "3"), "--cells goes with --simulated, which is missing"),
-        (("--from-idle",), "--from-idle goes with --simulated, which is missing"),
+        (("--cells", "3"), "--cells requires --simulated"),
+        (("--from-idle",), "--from-idle requires --simulated"),
         (("--simulated", "--cells", "0"), "cells is 0; accepted: a whole number from 1 to 1,000,000"),
         (("--simulated", "--cells", "3", "--bearer", "ethernet"), "has no table [cell]"),
     ],

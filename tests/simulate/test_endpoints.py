@@ -84,7 +84,7 @@ def test_other_stacks_run_too_and_python_asks_the_same():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--stack", "rustls"), "--stack goes with --endpoints"),
+        (("--stack", "rustls"), "--stack requires --endpoints"),
         (("--endpoints", "--stack", "carrier-pigeon"), "carrier-pigeon"),
         (("--endpoints", "--stack", "wtls"), "wtls"),
         (("--endpoints", "--resumption", "0.5"), "resumption is not supported with endpoints"),

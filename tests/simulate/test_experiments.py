@@ -239,7 +239,10 @@ def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
         ("[simulated]\nfrom_idle = 1", "accepted: true, false"),
         ('[simulated]\ndiscipline = "lifo"', "accepted: fifo, ps"),
         ("[simulated]\nendpoints = 1", "key simulated.endpoints: found 1; accepted: true, false"),
-        ("[simulated]\nendpoints = true\nresumption = 0.5", "key simulated.endpoints: resumption goes with"),
+        (
+            "[simulated]\nendpoints = true\nresumption = 0.5",
+            "key simulated.endpoints: resumption is not supported",
+        ),
         ("[simulated]\nmix = 3", "key simulated.mix: found 3; accepted: a file, or an array of them"),
         ('[simulated]\nmix = ["nothing.toml"]', "line 8, key simulated.mix:"),
         ("[simulated]\nmax_handshakes = 0", "key simulated.max_handshakes: max handshakes is 0"),

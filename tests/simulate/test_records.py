@@ -270,7 +270,7 @@ def test_an_unknown_cost_of_records_makes_a_capacity_a_bound(shakedown, quick):
 
 def test_records_of_a_capacity_are_read_as_elsewhere(shakedown):
     asked = ("capacity", SUITE, "--within", "1s", "--records", "rate=1B/s")
-    assert "--records goes with --simulated, which is missing" in shakedown(*asked).stderr
+    assert "--records requires --simulated" in shakedown(*asked).stderr
     wrong = shakedown(*asked, "--simulated")
     assert wrong.returncode == 2
     assert "size is missing" in wrong.stderr or "for is missing" in wrong.stderr

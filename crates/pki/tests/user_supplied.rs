@@ -296,7 +296,7 @@ fn what_a_peer_would_refuse_is_found() {
     let strict = Criteria { security_level: 2, ..server.clone() };
     let weak = findings(&whole, None, None, &strict);
     assert_eq!(reasons(&weak), [Reason::WeakKey]);
-    assert_eq!(weak.violations[0].detail, "rsa1024 gives 80 bits; security level 2 wants 112");
+    assert_eq!(weak.violations[0].detail, "rsa1024 has a strength of 80 bits; security level 2 requires 112");
     assert_eq!(weak.security_level, 1);
     let sent = laid.file("sent.pem", pems(&laid.issued[..2]));
     assert!(

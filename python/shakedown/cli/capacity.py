@@ -108,7 +108,7 @@ def command(
         ("--from-idle", from_idle),
     ):
         if given and not simulated:
-            raise InputError(f"{name} goes with --simulated, which is missing")
+            raise InputError(f"{name} requires --simulated")
     library = open_library(traces, note, server_software=server_software)
     if simulated:
         if rate is not None:

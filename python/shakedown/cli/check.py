@@ -83,5 +83,5 @@ def command(
             file.write(reports.markdown(checked))
     failed = sum(one.fails for one in checked)
     if failed:
-        note(f"{failed} of {len(checked)} limits not kept")
+        note(f"{failed} of {len(checked)} limits exceeded")
         raise Exit(1)

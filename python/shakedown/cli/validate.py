@@ -86,7 +86,7 @@ def command(
     if not live:
         for name, given in (("--rate", rate), ("--time", time_s), ("--out", out)):
             if given is not None:
-                raise InputError(f"{name} goes with --live, which is missing")
+                raise InputError(f"{name} requires --live")
         if endpoints:
             raise InputError("--endpoints requires --live")
         if as_json:

@@ -53,7 +53,7 @@ def read_budgets(path: Path) -> tuple[Budget, ...]:
         if not list(limits(one)):
             raise InputError(f"{where}: sets no limit; accepted: {', '.join(UNITS)}")
         if (one.capacity_per_s is None) != (one.within_s is None):
-            raise InputError(f"{where}: capacity_per_s goes with within_s, the promised time")
+            raise InputError(f"{where}: capacity_per_s requires within_s, its time limit")
     return budgets
 
 

@@ -92,7 +92,7 @@ class MeasureOptions(OptionGroup, frozen=True, kw_only=True):
         """
         alone = self.unpaired()
         if alone is not None:
-            raise InputError(f"{alone[0]} goes with {alone[1]}, which is missing")
+            raise InputError(f"{alone[0]} requires {alone[1]}")
         if self.now is None and self.user_supplied:
             return msgspec.structs.replace(self, now=int(time.time()))
         return self

@@ -163,7 +163,7 @@ def test_the_command_prints_objects_of_the_schema(shakedown, tmp_path):
         ("workers = 0", "a whole number from 1 to 256"),
         ("rat = 5", 'did you mean "rate"?'),
         ("compare = 1", "accepted: true, false"),
-        ("rate = 5\nutilisation = 0.5", "accepted: one of the two"),
+        ("rate = 5\nutilisation = 0.5", "accepted: one of them"),
         ("compare = true\nendpoints = 1", "key live.endpoints: found 1; accepted: true, false"),
         ("endpoints = true", "key live.endpoints: nothing is compared"),
         ("trace_count = 0", "a whole number from 1 to 10,000"),
@@ -191,7 +191,7 @@ def test_rates_are_the_experiments_unless_the_table_has_one(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--rate", "5/s"), "--rate goes with --live"),
+        (("--rate", "5/s"), "--rate requires --live"),
         (("--endpoints",), "--endpoints requires --live"),
         (("--live", "--time", "0.1s"), "accepted: 0.5 s or more"),
     ],

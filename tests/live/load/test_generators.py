@@ -230,7 +230,7 @@ def test_shares_add_up_to_the_whole():
     ("arguments", "told"),
     [
         (("--processes", "0"), "processes is 0"),
-        (("--processes", "2", "--scheduler", "tcp://127.0.0.1:1"), "accepted: one of the two"),
+        (("--processes", "2", "--scheduler", "tcp://127.0.0.1:1"), "accepted: one of them"),
         (("--background", "0"), "background rate: 0"),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_server_that_never_resumes_fails_the_run(load, start, peer, pair, tmp_
     status, found, err = load(*arguments, "--resumption", "1")
     assert status == 1
     assert found["resumed"]["confirmed"] == 0 < found["resumed"]["asked"]
-    assert f"the server resumed 0 of {found['resumed']['asked']} connections that asked" in err
+    assert f"the server resumed 0 of the {found['resumed']['asked']} connections that should resume" in err
     # Who says that this is what they expect gets it.
     status, found, err = load(*arguments, "--resumption", "1", "--require", "resumed.share<=0")
     assert (status, err.count("error")) == (0, 0), err
@@ -223,4 +223,4 @@ def test_a_server_that_breaks_off_resumptions_fails_the_run(load, start, peer, p
     assert found["completed"] > 0 < failed == asked
     assert found["resumed"]["confirmed"] == 0
     assert status == 1
-    assert f"the server resumed 0 of {asked} connections that asked" in err
+    assert f"the server resumed 0 of the {asked} connections that should resume" in err
