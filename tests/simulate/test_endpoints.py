@@ -88,7 +88,7 @@ def test_other_stacks_run_too_and_python_asks_the_same():
         (("--endpoints", "--stack", "carrier-pigeon"), "carrier-pigeon"),
         (("--endpoints", "--stack", "wtls"), "wtls"),
         (("--endpoints", "--resumption", "0.5"), "resumption is not supported with endpoints"),
-        (("--endpoints", "--discipline", "ps"), "accepted with endpoints: fifo"),
+        (("--endpoints", "--discipline", "ps"), "discipline is not supported with endpoints; accepted: fifo"),
         (("--endpoints", "--max-handshakes", "3"), "max handshakes is not supported"),
         (("--endpoints", "--clients", "0"), "clients is 0"),
     ],

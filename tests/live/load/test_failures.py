@@ -48,7 +48,7 @@ SHORT = ("--rate", "20/s", "--duration", "0.5s")
             "239.1.2.3 (239.1.2.3) is not this machine",
         ),
         (("127.0.0.1:443", *SHORT, "--ca", "/nowhere/ca.pem"), "/nowhere/ca.pem"),
-        (("127.0.0.1:443", *SHORT, "--require", "beauty>1"), '"beauty" cannot be required'),
+        (("127.0.0.1:443", *SHORT, "--require", "beauty>1"), '"beauty" has no threshold'),
         (("192.0.2.1:443", *SHORT), "--authorized-target 192.0.2.1"),
         (("192.0.2.1:443", "--rate", "60", "--authorized-target", "192.0.2.1"), "above the limit of 50/s"),
     ],
@@ -224,7 +224,7 @@ def test_thresholds_set_the_status(load, start, peer, pair, tmp_path):
     )
     assert status == 1
     assert [one["met"] for one in found["requirements"]] == [False, True]
-    assert "required handshake.p50<1us, got" in err
+    assert "not met: handshake.p50<1us: got" in err
     # Nothing was received, so there is nothing to be below a second.
     status, found, err = load(server.target, *SHORT, "--require", "first_byte.p99<1s")
     assert status == 1
