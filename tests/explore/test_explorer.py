@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -332,3 +334,27 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0
+
+
+def test_the_token_is_no_argument_of_the_browser(tmp_path):
+    """All users can read the arguments of a process; the file that it is given is the user's own."""
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(
+        '#!/bin/sh\nfile="${1#file://}"\n'
+        f'{{ echo "$1"; stat -c %a "$file"; cat "$file"; }} > {opened}.part\nmv {opened}.part {opened}\n'
+    )
+    browser.chmod(0o755)
+    words, environment = (
+        [sys.executable, "-m", "shakedown", "explore"],
+        os.environ | {"BROWSER": str(browser)},
+    )
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        url = process.stdout.readline().strip()
+        while not opened.exists() and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+    address, mode, page = opened.read_text().splitlines()
+    assert address.startswith("file:///")
+    assert mode == "600"
+    assert html.unescape(page.partition("url=")[2].partition('"')[0]) == url
+    assert "token=" in url

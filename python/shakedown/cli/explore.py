@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import click
 
@@ -35,8 +39,19 @@ def command(results: Path | None, port: int, browse: bool) -> None:
         server = Explorer(port, report, query)
     except OSError as error:
         raise InputError(f"port {port}: {os_reason(error)}; accepted: a free port, or 0 for any") from None
-    with server, until_stopped():
+    with server, _leading_to(server.url) as page, until_stopped():
         announce(server.url)
         if browse:
-            webbrowser.open(server.url)
+            webbrowser.open(page)
         server.serve_forever()
+
+
+@contextmanager
+def _leading_to(url: str) -> Iterator[str]:
+    """The address of a file that only this user can read, and that sends a browser to `url`: all users can
+    read the arguments with which a browser is started.
+    """
+    with NamedTemporaryFile("w", prefix="shakedown-", suffix=".html", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(url)}">\n')
+        file.flush()
+        yield Path(file.name).as_uri()
