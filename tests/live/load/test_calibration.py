@@ -103,7 +103,7 @@ def test_a_server_elsewhere_is_told_by_its_rate(server, monkeypatch):
     assert found.server_s.estimate > 0.8 * seen.server_s.estimate
     monkeypatch.setattr(calibration, "MAX_CLIENT_LOAD", 0.01)
     with pytest.raises(
-        ShakedownError, match=r"clients take \d+% of a processor here.*accepted: a calibration"
+        ShakedownError, match=r"clients use \d+% of a processor here.*accepted: a calibration"
     ):
         calibrate(server.target, SUITE, **QUICK)
 
