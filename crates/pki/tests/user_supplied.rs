@@ -307,10 +307,9 @@ fn what_a_peer_would_refuse_is_found() {
     let root = laid.file("root.pem", pem(&laid.issued[2].certificate));
     let rooted = findings(&sent, None, Some(&root), &strictest);
     assert!(
-        rooted
-            .violations
-            .iter()
-            .any(|violation| violation.detail.starts_with("the trusted root's p256 gives 128 bits"))
+        rooted.violations.iter().any(|violation| violation
+            .detail
+            .starts_with("the trusted root's p256 has a strength of 128 bits"))
     );
     let elsewhere = Criteria { host: Some("elsewhere.test".into()), ..server.clone() };
     let wrong = findings(&whole, None, None, &elsewhere);

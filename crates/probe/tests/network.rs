@@ -187,7 +187,7 @@ fn wrong_input_is_one_line() {
         (&["serve", "--listen", "127.0.0.1:0"][..], "suite"),
         (&["serve", SUITE, "--listen", "nowhere"][..], "nowhere"),
         (&["serve", SUITE, "--listen", "127.0.0.1:0", "--tickets", "17"][..], "16"),
-        (&["serve", SUITE, "--listen", "127.0.0.1:0", "--client-ca", "x.pem"][..], "clients"),
+        (&["serve", SUITE, "--listen", "127.0.0.1:0", "--client-ca", "x.pem"][..], "client certificates"),
         (&["serve", SUITE, "--frobnicate"][..], "--frobnicate"),
     ] {
         let done = program(words);
