@@ -440,7 +440,7 @@ idle_w = 0.02
         ({"bearer": "gsm-cds"}, 'did you mean "gsm-csd"'),
         ({"device": "kuo-p4"}, "has no primitives"),
         ({"server_device": "via-533"}, "has no primitives"),
-        ({"scale_from": "phone"}, "replace none"),
+        ({"scale_from": "phone"}, "figures are not needed"),
         ({"device": "kuo-p4", "scale_from": "via-533"}, "has no primitives to scale from"),
         ({"rate_per_s": -1.0}, "rate is -1"),
         ({"rate_per_s": math.inf}, "rate is inf"),
