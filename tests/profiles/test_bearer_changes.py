@@ -122,5 +122,5 @@ def test_a_fleet_has_one_way(tmp_path):
         "[[clients]]\nsuite = 'tls1.2/psk'\nbearer = 'lte'\n"
         "[[clients]]\nsuite = 'tls1.2/psk'\nbearer = 'lte:congestion=bbr'\n"
     )
-    with pytest.raises(InputError, match="do TCP differently"):
+    with pytest.raises(InputError, match="have different TCP settings"):
         simulate_mix(mix, Fleet(arrivals="poisson:1/s", clients=10))
