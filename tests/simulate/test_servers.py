@@ -94,7 +94,7 @@ def test_rates_come_from_a_file(shakedown, tmp_path):
     assert sum(one["arrived"] for one in row["series"]) == row["clients"]
     done = shakedown("simulate", SUITE, *arguments, "--clients", "5", cwd=tmp_path)
     assert done.returncode == 2
-    assert "none given" in done.stderr
+    assert "accepted: no number" in done.stderr
 
 
 def test_clients_come_as_an_access_log_has_them(shakedown, tmp_path):
@@ -142,7 +142,7 @@ def test_a_run_that_is_too_short_is_marked(shakedown):
     done = shakedown(*command, "--clients", "2000")
     assert done.returncode == 0
     assert "! " in done.stdout
-    assert "5% asked" in done.stdout
+    assert "target ± 5%" in done.stdout
     (row,) = printed(shakedown(*command, "--clients", "2000", "--json"))
     assert row["clients"] == 2000
     assert not row["precision"]["is_met"]
