@@ -524,8 +524,8 @@ def local(processes: int) -> Iterator[Client]:
     # What LocalCluster silences speaks again when it ends, in the middle of which it is.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
-    # Dask's default is one folder of all users, whoever made it: Dask follows links there, and has this
-    # process import modules from it.
+    # Dask's default is one folder for all users, and any of them may have made it: Dask follows links there,
+    # and lets this process import modules from it.
     scratch = TemporaryDirectory(prefix="shakedown-", ignore_cleanup_errors=True)
     # Scheduler and workers also listen for HTTP, without TLS and for all users: without routes, nothing is
     # answered.

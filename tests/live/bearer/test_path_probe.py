@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -83,10 +82,9 @@ def test_a_slow_train_to_one_client_keeps_no_other_waiting():
         cookie = hello(slow)
         for number in range(2):
             slow.send(HEADER.pack(MAGIC, path_probe.TRAIN_UP, cookie, number, 0))
-        begun_s = time.monotonic()
         slow.send(HEADER.pack(MAGIC, path_probe.ASK_TRAIN, cookie, 2, 2**63))
         hello(other)
-        # The second packet of the train comes 15 s after the first.
-        assert time.monotonic() - begun_s < 10.0
+        # The second packet of the train comes 15 s after the first: it is still being sent.
+        assert [train.is_alive() for train in reflector.trains.values()] == [True]
         stopped.set()
         thread.join()
