@@ -212,10 +212,13 @@ def test_interrupted_the_array_is_closed(capture, tmp_path):
 def test_a_cut_capture_without_a_trace_is_told_to_be_cut(capture, tmp_path, capsys):
     path = tmp_path / "cut.pcap"
     path.write_bytes(capture.read_bytes()[:1200])
-    for more in (("--traces-out", tmp_path / "t.json"), ("--connection", "7")):
+    for none, *more in (
+        ("no trace can be made", "--traces-out", tmp_path / "t.json"),
+        ("no connection 7", "--connection", "7"),
+    ):
         assert exit_status(["inspect", str(path), *map(str, more)]) == 2
         [line] = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"error: {path}: no ")
+        assert line.startswith(f"error: {path}: {none}")
         assert "; the capture was not read completely: the capture is cut" in line
     assert [one.name for one in tmp_path.iterdir()] == ["cut.pcap"]
 
