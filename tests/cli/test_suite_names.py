@@ -124,6 +124,27 @@ def test_errors_say_first_what_was_meant(capsys):
             'error: unknown bearer \'lora\'; did you mean "lorawan-sf10", "lorawan-sf11" or ',
         ),
         (
+            ["predict", "tls9/*"],
+            'error: no suite here matches "tls9/*"; protocols that run here: ssl3, tls1.0, tls1.1, ',
+        ),
+        (["measure", "tls13/*"], 'error: no suite here matches "tls13/*"; did you mean "tls1.3/*"? '),
+        (
+            ["suites", "tls1.2/ecdhe_rsa/*/server"],
+            'error: no suite here matches "tls1.2/ecdhe_rsa/*/server"; did you mean "ecdhe_rsa+*"? ',
+        ),
+        (
+            ["predict", "tls1.3/x25519/p256/servr*"],
+            'error: no suite here matches "tls1.3/x25519/p256/servr*"; did you mean "server"? ',
+        ),
+        (
+            ["devices", "cortexm*"],
+            'error: no device matches "cortexm*"; did you mean "cortex-m4"? accepted: names that ',
+        ),
+        (
+            ["predict", "tls1.2/psk", "--bearer", "lt9*"],
+            'error: no bearer matches "lt9*"; did you mean "lte"? accepted: names that ',
+        ),
+        (
             ["predict", "tls1.2/psk", "--device", "xyz"],
             "error: unknown device 'xyz'; accepted: names that \"shakedown devices\" lists\n",
         ),

@@ -54,7 +54,7 @@ def devices(*names: str | Path) -> Rows[Device]:
     """The device profiles with these names, patterns, paths, or parts of names and titles; without arguments,
     all.
     """
-    return Rows(_profiles(names, existing_device_names(), load_device))
+    return Rows(_profiles(names, existing_device_names(), load_device, "device"))
 
 
 @checked
@@ -62,11 +62,11 @@ def bearers(*names: str | Path) -> Rows[Bearer]:
     """The bearer profiles with these names, patterns, paths, or parts of names and titles; without arguments,
     all.
     """
-    return Rows(_profiles(names, bearer_names(), load_bearer))
+    return Rows(_profiles(names, bearer_names(), load_bearer, "bearer"))
 
 
 def _profiles(
-    names: Sequence[str | Path], known: Sequence[str], load: Callable[[str], Profile]
+    names: Sequence[str | Path], known: Sequence[str], load: Callable[[str], Profile], what: str
 ) -> Iterator[Profile]:
     words = [profile_name(one) for one in names]
-    return map(load, matching(words, known, lambda name: load(name).title) if words else known)
+    return map(load, matching(words, known, lambda name: load(name).title, what) if words else known)

@@ -93,7 +93,7 @@ def show(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
     from shakedown.profiles.registry import matching
     from shakedown.reporting.columns.catalogue import PRIMITIVES, primitive_rows
 
-    found = matching(names, existing_device_names(), lambda name: load_device(name).title)
+    found = matching(names, existing_device_names(), lambda name: load_device(name).title, "device")
     profiles = [load_device(name) for name in found]
     if not set(names) >= set(found):
         _list(profiles, selection, as_json=as_json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from shakedown.errors import InputError
+from shakedown.errors import InputError, did_you_mean
 
 MAX_NAMES = 10_000
 
@@ -71,5 +71,8 @@ def _expanded(word: str, names: list[str], what: str) -> Iterator[str]:
             continue
         found = [name for name in names if matches(one, name)]
         if not found:
-            raise InputError(f'no {what} matches "{word[:60]}"; accepted: {", ".join(names)}')
+            hint = did_you_mean(one.strip("*?[]"), names)
+            raise InputError(
+                f'no {what} matches "{one[:60]}"{hint or ";"} accepted: names that "shakedown {what}s" lists'
+            )
         yield from found

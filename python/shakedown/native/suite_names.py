@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import product
 
-from shakedown.errors import MAX_WORD, InputError
+from shakedown.errors import MAX_WORD, InputError, did_you_mean
 from shakedown.files.patterns import alternatives, is_pattern, matches, one_name
 from shakedown.native.core import extension
 
@@ -26,12 +26,30 @@ def expand(words: Iterable[str]) -> list[str]:
                 continue
             some = matching(one)
             if not some:
-                parts = "; each part of a name needs its own *" if "*" in one else ""
-                raise InputError(
-                    f'no suite here matches "{word[:80]}"{parts}; "shakedown suites" lists the suites'
-                )
+                raise InputError(_no_match(one))
             found |= dict.fromkeys(some)
     return list(found)
+
+
+def _no_match(pattern: str) -> str:
+    """The error for a pattern without a match: what was meant, for its first part that no suite has."""
+    found = f'no suite here matches "{pattern[:80]}"'
+    lists = '"shakedown suites" lists the suites'
+    protocol, *parts = respelt = _respelt(pattern).split("/")
+    if (meant := "/".join(respelt)) != pattern and matching(meant):
+        return f'{found}; did you mean "{meant}"? {lists}'
+    places = [some for one, some in _places().items() if fnmatchcase(one, protocol)]
+    if not places:
+        return f"{found}; protocols that run here: {', '.join(_places())}; {lists}"
+    for place, part in enumerate(parts):
+        known = [word for some in places for words in some[place : place + 1] for word in words]
+        if not any(fnmatchcase(word, part) for word in known):
+            begun = any(word.startswith(f"{part}+") for word in known)
+            hint = f'; did you mean "{part}+*"?' if begun else did_you_mean(part.strip("*?[]"), known)
+            if hint:
+                return f"{found}{hint} {lists}"
+            break
+    return f"{found}{'; each part of a name needs its own *' if '*' in pattern else ''}; {lists}"
 
 
 def listed(suites: str | Sequence[str]) -> list[str]:

@@ -67,13 +67,13 @@ def bearer_names() -> list[str]:
     return sorted(_paths("bearers"))
 
 
-def matching(words: Sequence[str], names: Sequence[str], title: Callable[[str], str]) -> list[str]:
+def matching(words: Sequence[str], names: Sequence[str], title: Callable[[str], str], what: str) -> list[str]:
     """The names that equal a word, match a pattern, or contain a word themselves or in their title, in
     capitals or not; a word without a match is kept.
     """
     found: dict[str, None] = {}
     for word in words:
-        some = expanded(word, names, "profile")
+        some = expanded(word, names, what)
         if some == [word] and word not in names:
             part = word.casefold()
             some = [name for name in names if part in name.casefold() or part in title(name).casefold()]
