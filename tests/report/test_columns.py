@@ -14,6 +14,7 @@ from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selec
 from shakedown.reporting.columns.measured import HANDSHAKES
 from shakedown.reporting.columns.modelled import PREDICTIONS
 from shakedown.reporting.columns.simulated import utilisation
+from shakedown.reporting.figures import time_with_margin
 from shakedown.reporting.terminal.listing import layout, listing
 from shakedown.schema.base import SIDES
 
@@ -159,6 +160,23 @@ def test_the_mean_of_handshakes_that_differ_much_has_two_digits():
     (ready,) = (one for one in PREDICTIONS if one.name == "ready")
     assert ready.cell({"ready_mean_s": 0.296, "ready_low_s": 0.057, "ready_high_s": 3.1}) == "300 ms"
     assert ready.cell({"ready_mean_s": 0.346, "ready_low_s": 0.057, "ready_high_s": 3.1}) == "350 ms"
+
+
+@pytest.mark.parametrize(
+    ("mean", "margin", "text"),
+    [
+        (0.14793, 228e-6, "147.9 ± 0.2 ms"),
+        (11.93, 0.457, "11.9 ± 0.5 s"),
+        (0.0432, 0.00191, "43.2 ± 1.9 ms"),
+        (762e-6, 16e-6, "762 ± 16 µs"),
+        (0.5, 0.0996, "500 ± 100 ms"),
+        (3e-6, 1e-3, "3 ± 1,000 µs"),
+        (0.99996, 0.005, "1.000 ± 0.005 s"),
+        (0.148, 1e-9, "148.00 ms"),
+    ],
+)
+def test_a_margin_is_in_the_unit_of_its_value(mean, margin, text):
+    assert time_with_margin(mean, margin) == text
 
 
 def test_sorting_puts_what_is_unknown_last():

@@ -66,6 +66,23 @@ def time(seconds: float | None, digits: int = 3) -> str:
     )
 
 
+def with_margin(value: float, margin: float) -> str:
+    """`148.0 ± 0.2`, `43.2 ± 1.9`: a margin of one significant digit, two if the first is 1, and its value to
+    the same decimal. A margin that five digits of the value do not show is omitted.
+    """
+    if margin <= abs(value) * 0.5e-4:
+        return number(value, 5)
+    digits = 2 if f"{margin:.1e}".startswith("1") else 1
+    decimals = max(0, digits - 1 - math.floor(math.log10(margin)))
+    return f"{value:,.{decimals}f} ± {margin:,.{decimals}f}"
+
+
+def time_with_margin(seconds: float, margin_s: float) -> str:
+    """`148.0 ± 0.2 ms`: both in the unit of the value."""
+    size, unit = _time_unit(seconds, 3)
+    return f"{with_margin(seconds / size, margin_s / size)} {unit}"
+
+
 def as_given(seconds: float) -> str:
     """A time that was given, without zeros after it: `2 s`, `1.5 s`, `500 ms`."""
     value, _, unit = time(seconds).partition(" ")

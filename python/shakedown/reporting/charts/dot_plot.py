@@ -9,6 +9,7 @@ from typing import Any
 from shakedown.reporting.charts.canvas import across, down, lanes, marks, shaped, texts, ticks
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import FILLS, LANE, MUTED
+from shakedown.reporting.figures import with_margin
 
 _ROW_PX, _LABEL_PX = 44, 17
 
@@ -37,7 +38,8 @@ def dot_plot(
         bands.append({"top": middle - 7, "bottom": middle + 7})
         margin_ms = row.margin_ms
         for way, value in row.times_ms.items():
-            words = f"{row.label}, {way}: {value:,.6g}{f' ± {margin_ms:,.3g}' if margin_ms else ''} ms"
+            shown = with_margin(value, margin_ms) if margin_ms else f"{value:,.6g}"
+            words = f"{row.label}, {way}: {shown} ms"
             if margin_ms:
                 ends = max(value - margin_ms, low), min(value + margin_ms, high)
                 spans.append({**about, "from": ends[0], "to": ends[1], "y": middle})

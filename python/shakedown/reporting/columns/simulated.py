@@ -21,6 +21,7 @@ from shakedown.reporting.figures import (
     share,
     time,
     time_range,
+    time_with_margin,
 )
 from shakedown.schema.base import Bounds, builtins
 from shakedown.schema.simulated import (
@@ -47,12 +48,15 @@ CAUSES = {
 }
 
 
-def _least(row: Row, name: str, key: str, digits: int = 3) -> str:
-    """A time; ≥ where a part of the work has no figure, ! where it is less precise than asked."""
-    value = row.get(key)
+def _mark(row: Row, name: str) -> str:
+    """≥ where a part of the work has no figure, ! where a time is less precise than asked."""
     rough = "! " if row.get("precision_is_met") is False else ""
-    mark = "≥ " if row.get(f"{name}_missing") else rough
-    return f"{mark if value is not None else ''}{time(value, digits)}"
+    return "≥ " if row.get(f"{name}_missing") else rough
+
+
+def _least(row: Row, name: str, key: str, digits: int = 3) -> str:
+    value = row.get(key)
+    return f"{_mark(row, name) if value is not None else ''}{time(value, digits)}"
 
 
 def _time(name: str, statistic: str, heading: str, rank: int, digits: int = 3) -> Column:
@@ -61,8 +65,10 @@ def _time(name: str, statistic: str, heading: str, rank: int, digits: int = 3) -
 
 
 def _mean(row: Row) -> str:
-    margin = row.get("ready_margin_s")
-    return _least(row, "ready", "ready_mean_s") + ("" if margin is None else f" ± {time(margin, 2)}")
+    mean, margin = row.get("ready_mean_s"), row.get("ready_margin_s")
+    if not mean or not margin:
+        return _least(row, "ready", "ready_mean_s")
+    return f"{_mark(row, 'ready')}{time_with_margin(mean, margin)}"
 
 
 def saturation(access: Access | None) -> str:
