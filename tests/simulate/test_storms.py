@@ -55,6 +55,17 @@ def test_a_suite_of_which_clients_give_up_is_not_the_quickest(results):
     assert f"with {slow['label']} {share} of the clients give up" in section.lead
 
 
+def test_a_worse_storm_than_the_first_is_in_the_answer(tmp_path):
+    text = EXPERIMENT.replace('["storm:0.2s"]', '["storm:60s", "storm:0.2s"]')
+    found = runs.results(tmp_path, text)
+    worst = max(found.fleets.to_dicts(), key=lambda row: row["failed"])
+    first, *_, last = (plain(one) for one in answer(found))
+    assert first.startswith("A storm of 2,000 clients is over after")
+    assert "give up" not in first
+    share = f"{100 * worst['failed'] / worst['clients']:.1f}%"
+    assert last == f"With 2,000 clients, storm:0.2s over lte, {share} of them give up with {worst['label']}."
+
+
 def test_no_area_leaves_the_axis():
     """Clients that give up are outside for longer than the last one who gets in."""
     fleet = Storm("x", [(1.0, 5.0), (2.0, 5.0), (40.0, 3.0), (41.0, 0.0)], recovery_s=2.5, failed=3.0)

@@ -86,7 +86,16 @@ def time_with_margin(seconds: float, margin_s: float) -> str:
 def as_given(seconds: float) -> str:
     """A time that was given, without zeros after it: `2 s`, `1.5 s`, `500 ms`."""
     value, _, unit = time(seconds).partition(" ")
-    return f"{value.rstrip('0').rstrip('.') if '.' in value else value} {unit}"
+    return f"{_trimmed(value)} {unit}"
+
+
+def trimmed(value: float) -> str:
+    """`2`, `0.5`, `1,234`, `0.0000666`: three digits, without zeros after the last one."""
+    return _trimmed(number(value))
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def time_range(low_s: float, high_s: float, digits: int = 3) -> str:

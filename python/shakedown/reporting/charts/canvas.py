@@ -12,6 +12,8 @@ from shakedown.reporting.charts.theme import FILLS, INK, PAPER
 Row = Mapping[str, Any]
 
 WIDE = 500
+_SYMBOL_PX = 36
+"""A legend's symbol with the gaps around it."""
 """Pages above this many pixels are laid out as wide ones."""
 
 CHARACTER_PX = 6.2
@@ -121,12 +123,20 @@ def haloed(
     return [texts(rows, field, x, y, align, **{**mark, **look}) for look in (halo, {"color": INK})]
 
 
+def legend_columns(names: Sequence[str], width: int) -> int:
+    """A column for each name; on a narrow page two, or one where the longest names are too long for two."""
+    if width > WIDE:
+        return len(names)
+    longest = sorted(map(len, names))[-2:]
+    return 2 if CHARACTER_PX * sum(longest) + 2 * _SYMBOL_PX <= width else 1
+
+
 def filled(field: str, looks: Mapping[str, str], width: int) -> dict[str, Any]:
-    """Categories by fill: `looks` names each one's; the legend has two columns on a narrow page."""
+    """Categories by fill: `looks` names each one's."""
     return {
         "field": field,
         "type": "nominal",
         "sort": list(looks),
-        "legend": {"columns": len(looks) if width > WIDE else 2},
+        "legend": {"columns": legend_columns(list(looks), width)},
         "scale": {"domain": list(looks), "range": [FILLS[fill].light for fill in looks.values()]},
     }

@@ -23,7 +23,7 @@ from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import INK, LANE, MUTED, PAPER, STEPS
 from shakedown.reporting.figures import rate, time
 
-_ROW_PX, _CURVE_PX, _LINE_PX = 62, 40, 15
+_ROW_PX, _CURVE_PX, _LINE_PX, _ABOVE_PX = 62, 40, 15, 8
 
 Row = dict[str, Any]
 
@@ -117,8 +117,8 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
             {
                 **about,
                 **label(queue["label"], width - (190 if wide else 30), 7.4),
-                "y": base - _CURVE_PX - (3 if wide else 3 + _LINE_PX),
-                "end_y": base - _CURVE_PX - 3,
+                "y": base - _CURVE_PX - _ABOVE_PX - (0 if wide else _LINE_PX),
+                "end_y": base - _CURVE_PX - _ABOVE_PX,
                 "end": ("" if wide else f"{knee_text}, ")
                 + f"saturates at {rate(queue['saturation_per_s'])}/s",
             }

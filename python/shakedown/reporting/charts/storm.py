@@ -14,6 +14,7 @@ from shakedown.reporting.charts.canvas import (
     between,
     down,
     lanes,
+    legend_columns,
     marks,
     rectangles,
     texts,
@@ -21,7 +22,7 @@ from shakedown.reporting.charts.canvas import (
 )
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, fitted, label
 from shakedown.reporting.charts.theme import FILLS, INK, LANE, MUTED, PAPER, STEPS
-from shakedown.reporting.figures import time, whole
+from shakedown.reporting.figures import time, trimmed, whole
 
 AXIS = "seconds since the first client could arrive"
 
@@ -138,7 +139,7 @@ class Load:
         before_s = 0.0
         for at in range(0, len(self.values), size):
             here = self.values[at : at + size]
-            ends = dict.fromkeys(f"{one(value for _, value in here):,.3g}" for one in (min, max))
+            ends = dict.fromkeys(trimmed(one(value for _, value in here)) for one in (min, max))
             tip = f"{before_s:,.4g} – {here[-1][0]:,.4g} s: {' to '.join(ends)} {self.name}"
             yield {"from": before_s, "to": here[-1][0], TIP: tip}
             before_s = here[-1][0]
@@ -204,7 +205,7 @@ def storms(fleets: Sequence[Storm], arrive_s: float, width: int) -> Definition:
         "field": "cause",
         "type": "nominal",
         "sort": seen,
-        "legend": {"columns": len(seen) if width > WIDE else 2},
+        "legend": {"columns": legend_columns(seen, width)},
         "scale": {"domain": seen, "range": [CAUSES[name] for name in seen]},
     }
     axis = ticks(AXIS, width, grid=False)

@@ -11,6 +11,7 @@ import polars as pl
 
 from shakedown.reporting.charts.storm import ACCESS, GONE, PAUSING, SERVER, Load, Storm, storms
 from shakedown.reporting.columns import Row
+from shakedown.reporting.figures import trimmed
 from shakedown.results.fleets import OF_CELLS, OF_FLEETS, OF_SERVERS
 from shakedown.schema.units import parse_duration_s
 
@@ -34,7 +35,7 @@ def loads_of(series: Sequence[Mapping[str, Any]], cells: float | None, together:
     def load(name: str, key: str, per: float, unit: str, part: str = "") -> Load:
         values = mean(key, per)
         ends = [group[-1]["end_s"] for group in groups]
-        most = f"at most {max(values):,.3g}{unit}"
+        most = f"at most {trimmed(max(values))}{unit}"
         return Load(name, list(zip(ends, values, strict=True)), most, mean(part, per) if part else ())
 
     found = []

@@ -120,7 +120,7 @@ def _that_fit(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int
 
 
 def _lead(rows: Sequence[Row]) -> str:
-    """The quickest suite in most places, and the widest gap, in words.
+    """The quickest suite in most places, and the widest gap, in words; nothing of a suite alone.
 
     A suite of which a part has no figure may take longer than its total says: it is never the quickest.
     """
@@ -147,7 +147,11 @@ def _lead(rows: Sequence[Row]) -> str:
         return "At this rate the server reaches no steady state for any of them."
     best = max(wins, key=wins.__getitem__)
     _, quick, slow = widest
+    if quick is slow:
+        return ""
     ends = [f"{marked(ready_time(row), row['basis'])} ({row['label']})" for row in (quick, slow)]
+    if compared == 1:
+        return f"On {quick['device']} over {quick['bearer']}, from {ends[0]} to {ends[1]}."
     return (
         f"{best} is the quickest in {wins[best]} of {compared} places. The choice matters most on "
         f"{quick['device']} over {quick['bearer']}: from {ends[0]} to {ends[1]}."

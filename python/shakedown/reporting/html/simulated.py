@@ -20,7 +20,7 @@ from shakedown.reporting.html.mixture import mixture_section
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.html.tables import html_table
 from shakedown.reporting.html.text import Sentence, plain, sentence
-from shakedown.reporting.terminal.fleets import fleet_groups
+from shakedown.reporting.terminal.fleets import fleet_groups, fleet_words
 from shakedown.results.fleets import FLEET_OPTIONS
 
 if TYPE_CHECKING:
@@ -168,8 +168,12 @@ def _failed(row: Row) -> float:
     return float(row["failed"] or 0.0)
 
 
+def _share_of_failed(row: Row) -> float:
+    return _failed(row) / float(row["clients"])
+
+
 def _share_failed(row: Row) -> str:
-    return share(_failed(row) / row["clients"], 1)
+    return share(_share_of_failed(row), 1)
 
 
 def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
@@ -281,6 +285,11 @@ def answer(results: Results) -> list[Sentence]:
     found = [sentence(f"{template}.", **pieces)]
     if len(first) > 1:
         found += [_extremes(first, {one["label"]: _most_outside(results, one) for one in first})]
+    worst = max(rows, key=_share_of_failed)
+    if _share_of_failed(worst) > _share_of_failed(broken):
+        storm = f"{fleet_words(worst)} over {worst['bearer']}"
+        template = f"With {storm}, {{!share}} of them give up with {{suite}}."
+        found += [sentence(template, share=_share_failed(worst), suite=worst["label"])]
     return [one for one in found if one]
 
 
