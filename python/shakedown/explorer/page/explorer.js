@@ -72,7 +72,7 @@ function draw(id, spec) {
   const style = getComputedStyle(document.documentElement);
   const [ink, line] = ["--ink", "--line"].map((name) => style.getPropertyValue(name).trim());
   const axis = { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line };
-  const config = { background: "transparent", view: { stroke: null }, axis, legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 1, labelLimit: 400 }, range: { category: COLOURS } };
+  const config = { background: "transparent", view: { stroke: null }, axis, legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 1, labelLimit: 400, layout: { bottom: { direction: "vertical", anchor: "start" } } }, range: { category: COLOURS } };
   const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container", height: 220, autosize: { type: "fit-x", contains: "padding" }, config, ...spec };
   const options = { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "svg", ast: true };
   return window.vegaEmbed(by(id), whole, options).then(() => {
@@ -81,7 +81,9 @@ function draw(id, spec) {
   });
 }
 
-const duration = (title, more = {}) => ({ type: "quantitative", title, axis: { format: "~s" }, ...more });
+const duration = (title, more = {}) => ({ type: "quantitative", title, axis: { format: "~s", ...more } });
+// Beside the names of suites an axis may be shorter than its title, which then begins below them.
+const beside = { titleAnchor: "end" };
 const suite = { field: "suite", type: "nominal", title: null };
 const lines = { color: suite, strokeDash: suite };
 const notIn = (rows) => rows.filter((row) => !row.error);
@@ -107,7 +109,7 @@ function showPredictions(found) {
   const parts = notIn(found.rows).flatMap((row) => [["client", value(row.client_s)], ["server", value(row.server_s)], ["transmission", row.transmission_s], ["queue wait", value(row.queue_s)]]
     .map(([part, taken], order) => ({ suite: row.suite, part, value: taken, order })));
   draw("parts", { data: { values: parts }, height: 40 * found.rows.length, mark: { type: "bar", tooltip: true }, encoding: {
-    y: { ...suite, sort: null, axis: { labelLimit: 170 } }, x: { field: "value", stack: "zero", ...duration("mean time until done (s)") },
+    y: { ...suite, sort: null, axis: { labelLimit: 170 } }, x: { field: "value", stack: "zero", ...duration("mean time until done (s)", beside) },
     color: { field: "part", type: "nominal", title: null, sort: null }, order: { field: "order" },
   } });
   const curve = found.rows.flatMap((row, number) => (found.curves[number] ?? []).map(([s, share]) => ({ suite: row.suite, s, share })));
@@ -129,7 +131,7 @@ function showPredictions(found) {
     } } });
   const energy = notIn(found.rows).flatMap((row) => Object.entries(row.energy_parts_j ?? {}).filter(([, value]) => value !== null).map(([part, value]) => ({ suite: row.suite, part, value })));
   draw("energy", { data: { values: energy }, height: 40 * found.rows.length, mark: { type: "bar", tooltip: true }, encoding: {
-    y: { ...suite, sort: null, axis: { labelLimit: 170 } }, x: { field: "value", stack: "zero", ...duration("energy (J)") }, color: { field: "part", type: "nominal", title: null },
+    y: { ...suite, sort: null, axis: { labelLimit: 170 } }, x: { field: "value", stack: "zero", ...duration("energy (J)", beside) }, color: { field: "part", type: "nominal", title: null },
   } });
   by("command").textContent = `${found.commands.predict}\n${found.commands.simulate}`;
   by("python").textContent = found.python;
@@ -143,9 +145,9 @@ function showFleet(rows) {
     ["energy", (row) => (row.energy_j.mean === null ? "unknown" : joules(row.energy_j.mean))], ["wake and tail", (row) => bounded(joules, row.wake_tail_j)],
   ], rows);
   by("links").hidden = !rows.some((row) => row.own_links);
-  const series = notIn(rows).flatMap((row) => (row.series ?? []).map((one) => ({ suite: row.suite, ...one })));
+  const series = notIn(rows).flatMap((row) => (row.series ?? []).map((one) => ({ suite: row.suite, ...one, "busy workers": one.busy_workers })));
   draw("storm", { data: { values: series }, mark: { type: "line", tooltip: true }, encoding: { x: { field: "start_s", ...duration("time (s)") }, y: { field: "in_flight", type: "quantitative", title: "clients" }, ...lines } });
-  draw("server", { data: { values: series }, transform: [{ fold: ["busy_workers", "waiting"], as: ["what", "count"] }], mark: { type: "line", tooltip: true }, encoding: {
+  draw("server", { data: { values: series }, transform: [{ fold: ["busy workers", "waiting"], as: ["what", "count"] }], mark: { type: "line", tooltip: true }, encoding: {
     x: { field: "start_s", ...duration("time (s)") }, y: { field: "count", type: "quantitative", title: "workers, messages" }, color: suite, strokeDash: { field: "what", type: "nominal", title: null },
   } });
 }
