@@ -52,7 +52,7 @@ probe: .venv/.tools ## Build shakedown-probe, a static program for hosts without
 dist: .venv/.tools ## Build the wheel (manylinux2014) and the source distribution: dist/
 	$(PIP) "$(ZIG)"
 	rm -rf dist/shakedown_lab-* target/dist
-	source $(BIN)/activate && maturin sdist --out dist && \
+	source $(BIN)/activate && maturin sdist --out dist && python -m tools.sdist_modes dist/shakedown_lab-*.tar.gz && \
 		maturin build --release --locked --zig --target $(HOST) --compatibility manylinux2014 --out dist
 	$(BIN)/python -m zipfile -e dist/shakedown_lab-*.whl target/dist
 	test "$$(nm --dynamic --defined-only --format=just-symbols target/dist/shakedown/_core.abi3.so)" = PyInit__core
