@@ -59,10 +59,22 @@ const NUMBERS: [(u8, MessageName); 21] = [
     (254, MessageName::MessageHash),
 ];
 
+/// The same by number: messages are looked up while they are measured.
+static BY_NUMBER: [Option<MessageName>; 256] = {
+    let mut names = [None; 256];
+    let mut row = 0;
+    while row < NUMBERS.len() {
+        names[NUMBERS[row].0 as usize] = Some(NUMBERS[row].1);
+        row += 1;
+    }
+    names
+};
+
 impl MessageName {
     /// The message that a TLS or DTLS handshake header's type byte names.
+    #[inline]
     pub fn from_tls(message_type: u8) -> Option<Self> {
-        NUMBERS.iter().find(|row| row.0 == message_type).map(|row| row.1)
+        BY_NUMBER[usize::from(message_type)]
     }
 
     /// Reads the RFC name back.

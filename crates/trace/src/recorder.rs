@@ -7,7 +7,7 @@
 //!
 //! The vocabulary is small on purpose:
 //!
-//! - [`boundary`]: whatever message was being worked on is done;
+//! - [`boundary`]: whatever message was being worked on is done, or the one that was [announced](announce) begins;
 //! - [`sent`], [`received`]: the span of time around this point, from the last boundary to the next, belongs to that
 //!   message; [`adjust_received`] and [`size_sent`] correct its bytes where they are known only later;
 //! - [`attribute_to_previous`]: what follows belongs to the message before the latest one;
@@ -17,6 +17,7 @@ use crate::clock;
 use crate::{MessageName, Primitive};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 pub use crate::clock::{Ticks, name as clock_name};
 
@@ -63,16 +64,53 @@ pub enum Event {
 /// A log, and where its readings come from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    /// Its readings are those of the time stamp counter, without a look at where else they may come from.
-    pub(crate) direct: bool,
-    /// A counter of the caller's; `None`: the clock of [`crate::clock`].
-    pub(crate) read: Option<fn() -> Ticks>,
-    pub(crate) events: Vec<Event>,
+    state: State,
     /// A message may own the current span. Where none does, a boundary changes nothing: the span flows into the next. Two
     /// of three boundaries are such, and neither read the clock nor are written.
-    pub(crate) owned: bool,
-    /// A call runs that is entered as a whole: see [`outermost`].
-    pub(crate) inside: bool,
+    owned: bool,
+    /// A message that the next boundary begins: see [`announce`].
+    announced: Option<(MessageName, u32)>,
+    /// When the call began that is entered as a whole, and when it ended.
+    start: Ticks,
+    end: Ticks,
+    pub(crate) events: Vec<Event>,
+    /// A counter of the caller's; `None`: the clock of [`crate::clock`].
+    read: Option<fn() -> Ticks>,
+}
+
+/// What must be known before a reading. In one byte, so that one comparison finds the usual case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State(u8);
+
+impl Default for State {
+    fn default() -> Self {
+        Self(Self::ELSEWHERE)
+    }
+}
+
+impl State {
+    /// Readings are those of the time stamp counter, and no call runs that is entered as a whole.
+    const DIRECT: Self = Self(0);
+    /// A bit: readings come from elsewhere.
+    const ELSEWHERE: u8 = 1;
+    /// A bit: a call runs that is entered as a whole. See [`outermost`].
+    const INSIDE: u8 = 2;
+
+    fn of(read: Option<fn() -> Ticks>) -> Self {
+        if read.is_none() && clock::is_counter() { Self::DIRECT } else { Self(Self::ELSEWHERE) }
+    }
+
+    fn is_inside(self) -> bool {
+        self.0 & Self::INSIDE != 0
+    }
+
+    fn inside(self) -> Self {
+        Self(self.0 | Self::INSIDE)
+    }
+
+    fn outside(self) -> Self {
+        Self(self.0 & !Self::INSIDE)
+    }
 }
 
 thread_local! {
@@ -91,19 +129,15 @@ pub(crate) struct MadeCurrent<'a> {
 impl<'a> MadeCurrent<'a> {
     #[inline]
     pub(crate) fn new(log: &'a mut Log) -> Self {
-        let before = CURRENT.replace(std::ptr::from_mut(log));
-        with(|log| log.events.push(Event::Enter(log.ticks())));
-        Self { before, _log: PhantomData }
+        log.enter();
+        Self { before: CURRENT.replace(std::ptr::from_mut(log)), _log: PhantomData }
     }
 }
 
 impl Drop for MadeCurrent<'_> {
     #[inline]
     fn drop(&mut self) {
-        with(|log| {
-            log.events.push(Event::Leave(log.ticks()));
-            (log.owned, log.inside) = (false, false);
-        });
+        with(Log::leave);
         CURRENT.set(self.before);
     }
 }
@@ -111,13 +145,18 @@ impl Drop for MadeCurrent<'_> {
 impl Log {
     /// An empty log with room for some events.
     pub(crate) fn new(read: Option<fn() -> Ticks>, room: usize) -> Self {
-        let direct = read.is_none() && clock::is_counter();
-        Self { direct, read, events: Vec::with_capacity(room), ..Self::default() }
+        Self { state: State::of(read), read, events: Vec::with_capacity(room), ..Self::default() }
+    }
+
+    /// Forgets the events and keeps their memory.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        self.announced = None;
     }
 
     #[inline]
     fn ticks(&self) -> Ticks {
-        if self.direct { clock::counter() } else { self.other_ticks() }
+        if self.state.0 & State::ELSEWHERE == 0 { clock::counter() } else { self.other_ticks() }
     }
 
     #[cold]
@@ -126,19 +165,88 @@ impl Log {
         self.read.map_or_else(clock::ticks, |read| read())
     }
 
-    /// The reading at which a call begins that is not part of another one.
-    #[inline]
-    fn begin(&mut self) -> Option<Ticks> {
-        if self.inside {
-            return None;
+    /// Appends an event. It is made in its place: where there is room, it is not made elsewhere and copied.
+    #[inline(always)]
+    fn push(&mut self, event: impl Fn() -> Event) {
+        if self.events.len() == self.events.capacity() {
+            return self.push_beyond_room(&event());
         }
-        self.inside = true;
-        Some(self.ticks())
+        self.events.push(event());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_beyond_room(&mut self, event: &Event) {
+        self.events.push(*event);
+    }
+
+    #[inline(never)]
+    fn enter(&mut self) {
+        let at = self.ticks();
+        self.push(|| Event::Enter(at));
+    }
+
+    #[inline(never)]
+    fn leave(&mut self) {
+        (self.owned, self.state) = (false, self.state.outside());
+        let at = self.ticks();
+        self.push(|| Event::Leave(at));
+    }
+
+    /// A message owns the span from here, or around here where no other does.
+    #[inline(always)]
+    fn own(&mut self, event: impl Fn(Ticks) -> Event) {
+        let at = if self.owned { self.ticks() } else { 0 };
+        self.owned = true;
+        self.push(|| event(at));
+    }
+
+    #[inline(never)]
+    fn received(&mut self, name: MessageName, bytes: u32) {
+        self.own(|at| Event::Received(name, bytes, at));
     }
 
     #[inline(never)]
     fn write(&mut self, primitive: &'static Primitive, start: Ticks, end: Ticks, bytes: u32, counts: bool) {
-        self.events.push(Event::Operation { primitive, start, end, bytes, counts });
+        self.push(|| Event::Operation { primitive, start, end, bytes, counts });
+    }
+
+    /// Begins a call that is entered as a whole. `None` where this is part of another one.
+    #[inline]
+    fn begin(&mut self) -> Option<&mut Self> {
+        if self.state != State::DIRECT {
+            return self.begin_otherwise();
+        }
+        self.state = State::DIRECT.inside();
+        self.start = clock::counter();
+        Some(self)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_otherwise(&mut self) -> Option<&mut Self> {
+        if self.state.is_inside() {
+            return None;
+        }
+        self.state = self.state.inside();
+        self.start = self.other_ticks();
+        Some(self)
+    }
+
+    /// Notes when it ended, and returns what it took.
+    #[inline]
+    fn end(&mut self) -> Ticks {
+        let inside = State::DIRECT.inside();
+        self.end = if self.state == inside { clock::counter() } else { self.other_ticks() };
+        self.end - self.start
+    }
+
+    /// Enters it.
+    #[inline(never)]
+    fn write_whole(&mut self, primitive: &'static Primitive, spent: Ticks, bytes: u32, counts: bool) {
+        self.state = self.state.outside();
+        let (start, end) = (self.start.saturating_sub(spent), self.end);
+        self.push(|| Event::Operation { primitive, start, end, bytes, counts });
     }
 }
 
@@ -164,61 +272,57 @@ pub fn ticks() -> Ticks {
     with(|log| log.ticks()).unwrap_or_else(clock::ticks)
 }
 
-#[inline]
-fn push(event: Event) {
-    with(|log| log.events.push(event));
-}
-
-/// Writes that a message owns the span from here, or around here where no other does.
-#[inline]
-fn own(event: impl FnOnce(Ticks) -> Event) {
-    with(|log| {
-        let at = if log.owned { log.ticks() } else { 0 };
-        log.events.push(event(at));
-        log.owned = true;
-    });
-}
-
-/// Work on the current message is done.
-#[inline]
+/// Work on the current message is done. Where one is announced, it begins here, and the current span is its own.
+#[inline(never)]
 pub fn boundary() {
     with(|log| {
+        if let Some((name, bytes)) = log.announced.take() {
+            return log.received(name, bytes);
+        }
         if log.owned {
-            log.events.push(Event::Boundary(log.ticks()));
             log.owned = false;
+            let at = log.ticks();
+            log.push(|| Event::Boundary(at));
         }
     });
 }
 
 /// A message of `bytes` bytes on the wire has been built.
-#[inline]
+#[inline(never)]
 pub fn sent(name: MessageName, bytes: u32) {
-    own(|at| Event::Sent(name, bytes, at));
+    with(|log| log.own(|at| Event::Sent(name, bytes, at)));
 }
 
 /// A message of `bytes` bytes on the wire has been read.
-#[inline]
+#[inline(never)]
 pub fn received(name: MessageName, bytes: u32) {
-    own(|at| Event::Received(name, bytes, at));
+    with(|log| log.received(name, bytes));
+}
+
+/// A message of `bytes` bytes on the wire is being read that no call will hand over: the next boundary is where its
+/// processing begins. Costs no reading.
+#[inline]
+pub fn announce(name: MessageName, bytes: u32) {
+    with(|log| log.announced = Some((name, bytes)));
 }
 
 /// The latest message received has `difference` bytes more than was said, as where a record's overhead is known only
 /// once the record is full. Costs no reading.
-#[inline]
+#[inline(never)]
 pub fn adjust_received(difference: i32) {
-    push(Event::AdjustReceived(difference));
+    with(|log| log.push(|| Event::AdjustReceived(difference)));
 }
 
 /// The earliest message that was sent as [`UNSIZED`] has `bytes` bytes on the wire. Costs no reading.
-#[inline]
+#[inline(never)]
 pub fn size_sent(bytes: u32) {
-    push(Event::SizeSent(bytes));
+    with(|log| log.push(|| Event::SizeSent(bytes)));
 }
 
 /// What follows belongs to the message before the latest.
-#[inline]
+#[inline(never)]
 pub fn attribute_to_previous() {
-    own(Event::AttributeToPrevious);
+    with(|log| log.own(Event::AttributeToPrevious));
 }
 
 /// A primitive ran from `start` to `end`, two readings of [`ticks`].
@@ -243,37 +347,39 @@ pub fn timed<T>(primitive: Primitive, bytes: u32, work: impl FnOnce() -> T) -> T
 /// What a call was, as it is entered once it is over.
 pub struct Entry {
     pub primitive: &'static Primitive,
-    /// When it began: before the reading at the call, where earlier work is part of it.
-    pub start: Ticks,
+    /// Time that was spent on it before, in the same message: only the length of an operation is kept.
+    pub spent: Ticks,
     /// Bytes it worked on; 0 for public-key calls.
     pub bytes: u32,
     /// True where this completes one count.
     pub counts: bool,
 }
 
-/// Runs `work`; where a log is current, enters what `entry` makes of its result and the readings before and after it.
+/// Runs `work`; where a log is current, enters what `entry` makes of its result and of the time that it took.
 /// Whatever `work` and `entry` call in turn is part of it, and is not entered by itself if it comes here.
 ///
-/// Handshakes have two hundred such calls of some dozens of kinds. So the thread's log is looked up once for each, and
-/// what can be is done out of line: the fewer lines of the processor's caches are this function's, the less is displaced
-/// of what is measured.
+/// Handshakes have a hundred such calls of some dozens of kinds. So the thread's log is looked up once for each, and what
+/// can be is done out of line: the fewer lines of the processor's caches are this function's, the less is displaced of what
+/// is measured.
 #[inline]
-pub fn outermost<T>(work: impl FnOnce() -> T, entry: impl FnOnce(&T, Ticks, Ticks) -> Option<Entry>) -> T {
-    let current = CURRENT.get();
-    // SAFETY: as in `with`.
-    let Some(start) = unsafe { current.as_mut() }.and_then(Log::begin) else {
-        return work();
-    };
+pub fn outermost<T>(work: impl FnOnce() -> T, entry: impl FnOnce(&T, Ticks) -> Option<Entry>) -> T {
+    // As a pointer: what `work` calls may look at the log.
+    let begun = with(|log| log.begin().map(NonNull::from)).flatten();
     let result = work();
-    // SAFETY: the `MadeCurrent` that made the pointer current still lives: such values are dropped in the reverse of the
-    // order in which they are made, and this function was called under it. Otherwise as in `with`.
-    let end = unsafe { (*current).ticks() };
-    let entry = entry(&result, start, end);
-    // SAFETY: as above; what `entry` did is over.
-    let log = unsafe { &mut *current };
-    log.inside = false;
-    if let Some(Entry { primitive, start, bytes, counts }) = entry {
-        log.write(primitive, start, end, bytes, counts);
+    if let Some(mut log) = begun {
+        // SAFETY: the log was current when the call began, and still is, for the `MadeCurrent` that made it so still lives:
+        // such values are dropped in the reverse of the order in which they are made, and this function was called under
+        // it. What `work` did is over, so as in `with` there is one reference at a time.
+        let elapsed = unsafe { log.as_mut() }.end();
+        let entry = entry(&result, elapsed);
+        // SAFETY: as above; what `entry` did is over.
+        let log = unsafe { log.as_mut() };
+        match entry {
+            Some(Entry { primitive, spent, bytes, counts }) => {
+                log.write_whole(primitive, spent, bytes, counts)
+            }
+            None => log.state = log.state.outside(),
+        }
     }
     result
 }
@@ -283,11 +389,11 @@ pub fn outermost<T>(work: impl FnOnce() -> T, entry: impl FnOnce(&T, Ticks, Tick
 pub fn untimed(entry: impl FnOnce() -> Option<Entry>) {
     let current = CURRENT.get();
     // SAFETY: as in `with`.
-    if unsafe { current.as_ref() }.is_some_and(|log| !log.inside)
-        && let Some(Entry { primitive, start, bytes, counts }) = entry()
+    if unsafe { current.as_ref() }.is_some_and(|log| !log.state.is_inside())
+        && let Some(Entry { primitive, bytes, counts, .. }) = entry()
     {
         // SAFETY: as above; what `entry` did is over.
-        unsafe { (*current).write(primitive, start, start, bytes, counts) };
+        unsafe { (*current).write(primitive, 0, 0, bytes, counts) };
     }
 }
 

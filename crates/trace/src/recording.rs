@@ -87,7 +87,7 @@ impl Recording {
 
     /// Forgets the events and keeps their memory, so that no allocation falls into what is measured next.
     pub fn clear(&mut self) {
-        self.log.events.clear();
+        self.log.clear();
     }
 
     /// A unit has arrived: a chunk of the stream, or a datagram. The call that takes it follows.
@@ -228,19 +228,24 @@ mod tests {
             work(5);
             recorder::received(MessageName::ServerHello, 50);
             work(40);
+            recorder::announce(MessageName::ChangeCipherSpec, 6);
+            work(1);
+            recorder::boundary();
+            work(3);
             recorder::received(MessageName::Finished, 30);
             work(2);
         });
         let half = HalfTrace::of(Side::Client, &recording).expect("consistent events");
         assert_eq!(half.counter.unit(), "instructions");
-        assert_eq!(half.total, 7 + 10 + 20 + 3 + 5 + 40 + 2);
+        assert_eq!(half.total, 7 + 10 + 20 + 3 + 5 + 40 + 1 + 3 + 2);
         let spent: Vec<u64> = half.messages.iter().map(|message| message.spent).collect();
-        assert_eq!(spent, [7 + 10 + 20, 5 + 40, 2]);
+        // The message that is announced begins at the boundary.
+        assert_eq!(spent, [7 + 10 + 20, 5 + 40 + 1, 3, 2]);
         // What follows the last boundary of the first call belongs to no message.
         assert_eq!(half.unattributed, 3);
         assert_eq!(half.operations.len(), 1);
         assert_eq!((half.operations[0].primitive, half.operations[0].spent), (sha256, 20));
         // A reading at both ends of a call and of the operation, and one where a message's span ends.
-        assert_eq!(READINGS.get(), 2 * 2 + 2 + 1 + 1);
+        assert_eq!(READINGS.get(), 2 * 2 + 2 + 1 + 2);
     }
 }

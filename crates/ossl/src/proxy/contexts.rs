@@ -160,6 +160,7 @@ impl Hasher for Spread {
     }
 }
 
+#[inline]
 fn shard(context: *mut c_void) -> &'static Shard {
     &SHARDS[(spread(context as u64) >> (u64::BITS - SHARD_BITS)) as usize]
 }
@@ -177,7 +178,8 @@ impl Shard {
         }
     }
 
-    #[inline]
+    /// Where a context is noted. Not inlined: what calls it is short without.
+    #[inline(never)]
     fn place(&self, context: *mut c_void) -> Option<usize> {
         // Free places hold 0.
         if context.is_null() {

@@ -5,14 +5,12 @@
 
 use super::keymgmt;
 use super::names;
-use super::slots::{Algorithm, Full, Slots, instances, trampoline};
+use super::slots::{self, Algorithm, Full, Slots, instances, trampoline};
 use super::stopwatch::{self, Entry};
 use libc::{c_int, c_void};
-use shakedown_trace::Operation;
-use shakedown_trace::suite::KeyFamily;
 
-/// Family of the keys that an algorithm reads.
-static SLOTS: Slots<1, 16, KeyFamily> = Slots::new();
+type Slot = slots::Slot<1, ()>;
+static SLOTS: Slots<1, 16, ()> = Slots::new();
 
 pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
     if !algorithm.properties.contains("structure=SubjectPublicKeyInfo")
@@ -20,18 +18,10 @@ pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
     {
         return Ok(());
     }
-    let family = match algorithm.name {
-        "RSA" | "RSA-PSS" => KeyFamily::Rsa,
-        "DSA" => KeyFamily::Dsa,
-        "DH" | "DHX" => KeyFamily::Dh,
-        "EC" => KeyFamily::Ec,
-        other => match names::fixed(other) {
-            Some(name) if name.starts_with("ed") => KeyFamily::Edwards,
-            Some(name) if name.starts_with("mldsa") => KeyFamily::MlDsa,
-            _ => return Ok(()),
-        },
-    };
-    SLOTS.wrap(family, algorithm, [(11, instances!(decode; 16))])
+    let is_timed = matches!(algorithm.name, "RSA" | "RSA-PSS" | "DSA" | "DH" | "DHX" | "EC")
+        || names::fixed(algorithm.name)
+            .is_some_and(|name| name.starts_with("ed") || name.starts_with("mldsa"));
+    if is_timed { SLOTS.wrap((), algorithm, [(11, instances!(decode; 16))]) } else { Ok(()) }
 }
 
 trampoline!(
@@ -49,10 +39,6 @@ trampoline!(
     |slot, work| {
         // Several decoders may be tried; the one that reads the key has it loaded before it returns.
         keymgmt::take_loaded();
-        let primitive = |_: &c_int| {
-            let parameters = keymgmt::take_loaded()?;
-            Some(SLOTS.description(slot)?.primitive(Operation::Import, parameters).interned())
-        };
-        stopwatch::time(0, Entry::Complete, primitive, work)
+        stopwatch::time(0, Entry::Complete, |_| keymgmt::take_loaded(), work)
     }
 );

@@ -2,7 +2,7 @@
 
 use super::contexts;
 use super::names::{self, Family};
-use super::slots::{Algorithm, Full, Slots, forgetting, instances, trampoline};
+use super::slots::{self, Algorithm, Full, Slots, forgetting, instances, trampoline};
 use super::stopwatch::{self, Entry};
 use crate::ffi::OSSL_PARAM;
 use crate::random;
@@ -21,8 +21,7 @@ struct Scheme {
 fn begin(context: *mut c_void, scheme: Option<&Scheme>, operation: Operation, key: *mut c_void) {
     let primitive = scheme.and_then(|scheme| {
         // SAFETY: the scheme's functions take keys of the scheme's family.
-        let parameters = unsafe { names::parameters(scheme.family, key) }?;
-        Some(scheme.names.primitive(operation, parameters).interned())
+        unsafe { names::primitive(scheme.names, scheme.family, operation, key) }
     });
     contexts::remember(context, primitive);
 }
@@ -32,7 +31,7 @@ fn run(context: *mut c_void, out: *mut u8, work: impl FnOnce() -> c_int) -> c_in
     if out.is_null() {
         return work();
     }
-    stopwatch::time(0, Entry::Complete, |_| contexts::recall(context), work)
+    stopwatch::time(0, Entry::Complete, move |_| contexts::recall(context), work)
 }
 
 /// A function that initialises a context for an operation.
@@ -43,7 +42,7 @@ macro_rules! init {
             $place,
             (context: *mut c_void, key: *mut c_void, params: *const OSSL_PARAM) -> c_int,
             |slot, work| {
-                begin(context, SLOTS.description(slot), $operation, key);
+                begin(context, slot.description(), $operation, key);
                 work()
             }
         );
@@ -65,6 +64,7 @@ macro_rules! duplicating {
 pub mod agreement {
     use super::*;
 
+    type Slot = slots::Slot<4, Scheme>;
     static SLOTS: Slots<4, 16, Scheme> = Slots::new();
 
     pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
@@ -104,6 +104,7 @@ pub mod agreement {
 pub mod kem {
     use super::*;
 
+    type Slot = slots::Slot<6, Scheme>;
     static SLOTS: Slots<6, 16, Scheme> = Slots::new();
 
     pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
@@ -165,6 +166,7 @@ pub mod kem {
 pub mod transport {
     use super::*;
 
+    type Slot = slots::Slot<6, Scheme>;
     static SLOTS: Slots<6, 4, Scheme> = Slots::new();
 
     pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {

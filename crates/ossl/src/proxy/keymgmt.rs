@@ -2,7 +2,7 @@
 
 use super::contexts;
 use super::names::{self, Family};
-use super::slots::{Algorithm, Full, Slots, forgetting, instances, trampoline};
+use super::slots::{self, Algorithm, Full, Slots, forgetting, instances, trampoline};
 use super::stopwatch::{self, Entry};
 use crate::ffi::{self, OSSL_PARAM};
 use libc::{c_int, c_void, size_t};
@@ -17,6 +17,7 @@ struct Keys {
     names: KeyFamily,
 }
 
+type Slot = slots::Slot<7, Keys>;
 static SLOTS: Slots<7, 32, Keys> = Slots::new();
 const GEN_INIT: usize = 0;
 const GEN: usize = 1;
@@ -61,16 +62,15 @@ pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
     )
 }
 
-fn named(slot: usize, operation: Operation, key: *mut c_void) -> Option<&'static Primitive> {
-    let keys = SLOTS.description(slot)?;
+fn named(slot: &'static Slot, operation: Operation, key: *mut c_void) -> Option<&'static Primitive> {
+    let keys = slot.description()?;
     // SAFETY: the slot's functions work on keys of the slot's family.
-    let parameters = unsafe { names::parameters(keys.family, key) }?;
-    Some(keys.names.primitive(operation, parameters).interned())
+    unsafe { names::primitive(keys.names, keys.family, operation, key) }
 }
 
 thread_local! {
-    /// Parameters of the key that a decoder handed over last.
-    static LOADED: Cell<Option<&'static str>> = const { Cell::new(None) };
+    /// The import of the key that a decoder handed over last.
+    static LOADED: Cell<Option<&'static Primitive>> = const { Cell::new(None) };
 }
 
 trampoline!(
@@ -92,7 +92,7 @@ trampoline!(
     GEN,
     (context: *mut c_void, callback: *const c_void, argument: *mut c_void) -> *mut c_void,
     |slot, work| if contexts::is_known(context) {
-        let primitive = |key: &*mut c_void| named(slot, Operation::Keygen, *key);
+        let primitive = move |key: &*mut c_void| named(slot, Operation::Keygen, *key);
         stopwatch::time(0, Entry::Complete, primitive, work)
     } else {
         work()
@@ -105,7 +105,7 @@ trampoline!(
     |slot, work| if selection & ffi::OSSL_KEYMGMT_SELECT_PUBLIC_KEY == 0 {
         work()
     } else {
-        stopwatch::time(0, Entry::Complete, |_| named(slot, Operation::Import, key), work)
+        stopwatch::time(0, Entry::Complete, move |_| named(slot, Operation::Import, key), work)
     }
 );
 // A TLS key share reaches its key as the parameter `encoded-pub-key`.
@@ -114,7 +114,7 @@ trampoline!(set_params, SET_PARAMS, (key: *mut c_void, params: *const OSSL_PARAM
     let encoded = !params.is_null()
         && unsafe { !(*params).key.is_null() && CStr::from_ptr((*params).key) == c"encoded-pub-key" };
     if encoded {
-        stopwatch::time(0, Entry::Complete, |_| named(slot, Operation::Import, key), work)
+        stopwatch::time(0, Entry::Complete, move |_| named(slot, Operation::Import, key), work)
     } else {
         work()
     }
@@ -125,13 +125,13 @@ trampoline!(
     VALIDATE,
     (key: *const c_void, selection: c_int, kind: c_int) -> c_int,
     |slot, work| {
-        let primitive = |_: &c_int| named(slot, Operation::Import, key.cast_mut());
+        let primitive = move |_: &c_int| named(slot, Operation::Import, key.cast_mut());
         stopwatch::time(0, Entry::Partial, primitive, work)
     }
 );
 
 /// The parameters of the key that was loaded since the last call, if any.
-pub fn take_loaded() -> Option<&'static str> {
+pub fn take_loaded() -> Option<&'static Primitive> {
     LOADED.take()
 }
 
@@ -139,7 +139,7 @@ pub fn take_loaded() -> Option<&'static str> {
 trampoline!(load, LOAD, (reference: *const c_void, size: size_t) -> *mut c_void, |slot, work| {
     let key = work();
     if stopwatch::is_recording() {
-        LOADED.set(named(slot, Operation::Import, key).map(|primitive| primitive.parameters));
+        LOADED.set(named(slot, Operation::Import, key));
     }
     key
 });

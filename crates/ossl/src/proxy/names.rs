@@ -3,10 +3,10 @@
 use crate::ffi;
 use libc::{c_char, c_int, c_uint, c_void};
 use shakedown_trace::operation::intern;
-use shakedown_trace::suite::Curve;
+use shakedown_trace::suite::{Curve, KeyFamily};
 use shakedown_trace::{Operation, Primitive};
-use std::cell::RefCell;
 use std::ffi::CStr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The kind of a key, as far as the algorithm's name determines it.
@@ -68,57 +68,60 @@ pub fn learn(family: Family, get_params: *const c_void) {
     }
 }
 
-/// The parameters part of a primitive: what kind of key this is. `None` where the key can't say.
+/// What is done with a key, which says of what kind it is. `None` where it can't say.
 ///
 /// Naming happens in the middle of a handshake, and asking a key of a curve takes a microsecond; so keys are asked once
-/// for each of their kinds, by which the names are kept.
+/// for each of their kinds, by whose numbers the primitives are kept.
 ///
 /// # Safety
 /// `key` must be null or a key of the original provider, of that family.
-pub unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static str> {
-    type Known = Vec<((Family, Kind), &'static str)>;
-    thread_local! {
-        static KNOWN: RefCell<Known> = const { RefCell::new(Vec::new()) };
-    }
-    if let Family::Fixed(name) = family {
-        return Some(name);
-    }
+pub unsafe fn primitive(
+    names: KeyFamily,
+    family: Family,
+    operation: Operation,
+    key: *mut c_void,
+) -> Option<&'static Primitive> {
+    /// Many more than there are kinds of keys and operations.
+    static KNOWN: [OnceLock<(u64, &'static Primitive)>; 256] = [const { OnceLock::new() }; 256];
     // SAFETY: the caller guarantees a valid key.
+    let asked = || unsafe { asked(names, family, operation, key) };
+    // SAFETY: as above.
     let Some(kind) = (unsafe { kind(family, key) }) else {
-        // SAFETY: as above.
-        return unsafe { asked(family, key) };
+        return asked();
     };
-    let wanted = (family, kind);
-    KNOWN.with_borrow_mut(|known| {
-        if let Some((_, name)) = known.iter().find(|(key, _)| *key == wanted) {
-            return Some(*name);
+    let number = kind << 8 | operation as u64;
+    // Knuth's multiplicative hashing: 2^64 divided by the golden ratio.
+    let first = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize;
+    for place in KNOWN[first..].iter().take(8) {
+        match place.get() {
+            Some((known, primitive)) if *known == number => return Some(primitive),
+            Some(_) => {}
+            None => {
+                let primitive = asked()?;
+                // Another thread may have been first.
+                let _ = place.set((number, primitive));
+                return Some(primitive);
+            }
         }
-        // SAFETY: as above.
-        let name = unsafe { asked(family, key) }?;
-        known.push((wanted, name));
-        Some(name)
-    })
+    }
+    asked()
 }
 
-/// Distinguishes keys of one family by numbers that can be read without much work.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A curve or group that OpenSSL has a number for.
-    Numbered(c_int),
-    /// The bits of a modulus or prime, and whether the public exponent is 3.
-    Sized(c_int, bool),
-}
-
-/// `None` where there is more to ask: a group without a number, a key without its parameters.
+/// A number that distinguishes kinds of keys, of what can be read without much work. `None` where there is more to ask: a
+/// group without a number, a key without its parameters.
 ///
 /// # Safety
-/// As for [`parameters`].
-unsafe fn kind(family: Family, key: *mut c_void) -> Option<Kind> {
+/// As for [`primitive`].
+unsafe fn kind(family: Family, key: *mut c_void) -> Option<u64> {
+    // Below an address of a name: a curve or group that OpenSSL has a number for; the bits of a modulus or prime.
+    let numbered =
+        |kind: u64, number: c_int| u64::try_from(number).ok().filter(|n| *n > 0).map(|n| kind << 32 | n);
+    if let Family::Fixed(name) = family {
+        return Some(name.as_ptr() as u64);
+    }
     if key.is_null() {
         return None;
     }
-    let sized = |bits: c_int| (bits > 0).then_some(Kind::Sized(bits, false));
-    let numbered = |number: c_int| (number != 0).then_some(Kind::Numbered(number));
     // SAFETY: as the caller guarantees, a key of that family, which the default provider keeps as libcrypto's own
     // (`providers/implementations/keymgmt`): an RSA, DSA, DH or EC_KEY. A group or modulus that is not there is null, and
     // not looked into.
@@ -129,13 +132,13 @@ unsafe fn kind(family: Family, key: *mut c_void) -> Option<Kind> {
             Family::Rsa => {
                 let exponent = ffi::RSA_get0_e(key);
                 let is_3 = !exponent.is_null() && ffi::BN_is_word(exponent, 3) == 1;
-                Some(Kind::Sized(ffi::RSA_bits(key), is_3))
+                numbered(if is_3 { 1 } else { 2 }, ffi::RSA_bits(key))
             }
-            Family::Dsa => sized(ffi::DSA_bits(key)),
-            Family::Dh => numbered(ffi::DH_get_nid(key)).or_else(|| sized(ffi::DH_bits(key))),
+            Family::Dsa => numbered(3, ffi::DSA_bits(key)),
+            Family::Dh => numbered(4, ffi::DH_get_nid(key)).or_else(|| numbered(5, ffi::DH_bits(key))),
             Family::Ec => {
                 let group = openssl_sys::EC_KEY_get0_group(key.cast());
-                if group.is_null() { None } else { numbered(openssl_sys::EC_GROUP_get_curve_name(group)) }
+                if group.is_null() { None } else { numbered(6, openssl_sys::EC_GROUP_get_curve_name(group)) }
             }
         }
     }
@@ -144,8 +147,28 @@ unsafe fn kind(family: Family, key: *mut c_void) -> Option<Kind> {
 /// The same by the key management's own function.
 ///
 /// # Safety
-/// As for [`parameters`].
-unsafe fn asked(family: Family, key: *mut c_void) -> Option<&'static str> {
+/// As for [`primitive`].
+#[cold]
+#[inline(never)]
+unsafe fn asked(
+    names: KeyFamily,
+    family: Family,
+    operation: Operation,
+    key: *mut c_void,
+) -> Option<&'static Primitive> {
+    // SAFETY: as the caller guarantees.
+    let parameters = unsafe { parameters(family, key) }?;
+    Some(names.primitive(operation, parameters).interned())
+}
+
+/// The parameters part of a primitive: what kind of key this is.
+///
+/// # Safety
+/// As for [`primitive`].
+unsafe fn parameters(family: Family, key: *mut c_void) -> Option<&'static str> {
+    if let Family::Fixed(name) = family {
+        return Some(name);
+    }
     let place = place(family)?;
     let function = GET_PARAMS[place].load(Ordering::Relaxed);
     if function.is_null() || key.is_null() {

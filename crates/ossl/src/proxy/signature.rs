@@ -2,7 +2,7 @@
 
 use super::contexts;
 use super::names::{self, Construction, Family};
-use super::slots::{Algorithm, Full, Slots, forgetting, instances, trampoline};
+use super::slots::{self, Algorithm, Full, Slots, forgetting, instances, trampoline};
 use super::stopwatch::{self, Entry};
 use super::symmetric::MAX_KEPT_BYTES;
 use crate::ffi::OSSL_PARAM;
@@ -22,6 +22,7 @@ enum Scheme {
     Mac(Primitive),
 }
 
+type Slot = slots::Slot<17, Scheme>;
 static SLOTS: Slots<17, 64, Scheme> = Slots::new();
 const SIGN_INIT: usize = 0;
 const SIGN: usize = 1;
@@ -87,12 +88,17 @@ pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
 }
 
 /// Notes what a context is initialised for. A null key repeats the initialisation with the key it has.
-fn begin(slot: usize, context: *mut c_void, key: *mut c_void, operation: Operation, digest: *const c_char) {
-    let primitive = match SLOTS.description(slot) {
+fn begin(
+    slot: &'static Slot,
+    context: *mut c_void,
+    key: *mut c_void,
+    operation: Operation,
+    digest: *const c_char,
+) {
+    let primitive = match slot.description() {
         Some(Scheme::Signature(names, family)) if !key.is_null() => {
             // SAFETY: the slot's functions take keys of the slot's family.
-            let parameters = unsafe { names::parameters(*family, key) };
-            parameters.map(|parameters| names.primitive(operation, parameters).interned())
+            unsafe { names::primitive(*names, *family, operation, key) }
         }
         Some(Scheme::Signature(..)) => {
             contexts::recall(context).map(|known| Primitive { operation, ..*known }.interned())
@@ -109,8 +115,8 @@ fn begin(slot: usize, context: *mut c_void, key: *mut c_void, operation: Operati
     contexts::remember(context, primitive);
 }
 
-fn is_mac(slot: usize) -> bool {
-    !matches!(SLOTS.description(slot), Some(Scheme::Signature(..)))
+fn is_mac(slot: &'static Slot) -> bool {
+    !matches!(slot.description(), Some(Scheme::Signature(..)))
 }
 
 macro_rules! plain_init {
@@ -134,8 +140,8 @@ plain_init!(verify_message_init, VERIFY_MESSAGE_INIT, Operation::Verify);
 plain_init!(verify_recover_init, VERIFY_RECOVER_INIT, Operation::Verify);
 
 /// Work on a context before it is finished: a MAC's is entered as it is done, a signature's when it completes.
-fn advance<T>(slot: usize, context: *mut c_void, bytes: usize, work: impl FnOnce() -> T) -> T {
-    let primitive = |_: &T| contexts::recall(context);
+fn advance<T>(slot: &'static Slot, context: *mut c_void, bytes: usize, work: impl FnOnce() -> T) -> T {
+    let primitive = move |_: &T| contexts::recall(context);
     match (is_mac(slot), bytes) {
         (true, 1..=MAX_KEPT_BYTES) => stopwatch::count_bytes(bytes, primitive, work),
         (true, _) => stopwatch::time(bytes, Entry::Partial, primitive, work),
@@ -180,12 +186,12 @@ update!(digest_sign_update, DIGEST_SIGN_UPDATE);
 update!(digest_verify_update, DIGEST_VERIFY_UPDATE);
 
 /// Ends a MAC or a signature.
-fn finish(slot: usize, context: *mut c_void, bytes: size_t, work: impl FnOnce() -> c_int) -> c_int {
+fn finish(slot: &'static Slot, context: *mut c_void, bytes: size_t, work: impl FnOnce() -> c_int) -> c_int {
     if is_mac(slot) {
-        return stopwatch::time(bytes, Entry::Complete, |_| contexts::recall(context), work);
+        return stopwatch::time(bytes, Entry::Complete, move |_| contexts::recall(context), work);
     }
     let work = || stopwatch::complete(context, work);
-    match SLOTS.description(slot) {
+    match slot.description() {
         // Whether it draws for its blinding depends on the key's history.
         Some(Scheme::Signature(_, Family::Rsa)) => random::apart(work),
         _ => work(),

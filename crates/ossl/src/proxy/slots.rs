@@ -27,23 +27,56 @@ pub struct Algorithm<'a> {
     pub functions: &'a mut [OSSL_DISPATCH],
 }
 
-/// Original functions of the algorithms of one kind, at most `MAX` of them with `N` functions each, and what each
-/// algorithm is.
+/// An algorithm: what it is, and its original functions, as neighbours in memory.
+#[repr(C)]
+pub struct Slot<const N: usize, D> {
+    description: OnceLock<D>,
+    functions: [AtomicPtr<c_void>; N],
+}
+
+impl<const N: usize, D> Slot<N, D> {
+    const fn new() -> Self {
+        Self { description: OnceLock::new(), functions: [const { AtomicPtr::new(std::ptr::null_mut()) }; N] }
+    }
+
+    /// The original function at a place.
+    ///
+    /// # Safety
+    /// `F` must be the function pointer type of that place, and the slot's algorithm must have the function:
+    /// which is so for every trampoline that runs, for it was put there in the function's stead.
+    #[inline]
+    pub unsafe fn original<F: Copy>(&self, place: usize) -> F {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+        let pointer = self.functions[place].load(Ordering::Relaxed);
+        // SAFETY: as the caller guarantees, the pointer is a function of this type.
+        unsafe { std::mem::transmute_copy(&pointer) }
+    }
+
+    #[inline]
+    pub fn description(&self) -> Option<&D> {
+        self.description.get()
+    }
+}
+
+impl<const N: usize> Slot<N, Primitive> {
+    /// The primitive that the algorithm always is.
+    #[inline]
+    pub fn primitive(&self) -> &Primitive {
+        self.description.get().unwrap_or(&UNKNOWN)
+    }
+}
+
+/// The algorithms of one kind, at most `MAX` of them with `N` functions each.
 pub struct Slots<const N: usize, const MAX: usize, D> {
     /// Who has the slots: name, and address of the original table.
     taken: Mutex<Vec<(String, usize)>>,
-    functions: [[AtomicPtr<c_void>; N]; MAX],
-    descriptions: [OnceLock<D>; MAX],
+    pub slots: [Slot<N, D>; MAX],
 }
 
 impl<const N: usize, const MAX: usize, D> Slots<N, MAX, D> {
     /// No algorithm yet.
     pub const fn new() -> Self {
-        Self {
-            taken: Mutex::new(Vec::new()),
-            functions: [const { [const { AtomicPtr::new(std::ptr::null_mut()) }; N] }; MAX],
-            descriptions: [const { OnceLock::new() }; MAX],
-        }
+        Self { taken: Mutex::new(Vec::new()), slots: [const { Slot::new() }; MAX] }
     }
 
     /// Gives an algorithm a slot, and replaces its functions. One that has been here before gets the slot that it had:
@@ -57,55 +90,31 @@ impl<const N: usize, const MAX: usize, D> Slots<N, MAX, D> {
         algorithm: &mut Algorithm<'_>,
         trampolines: [(c_int, &[*const c_void; MAX]); N],
     ) -> Result<(), Full> {
-        let slot = self.slot(algorithm.name, algorithm.original as usize)?;
+        let number = self.number(algorithm.name, algorithm.original as usize)?;
+        let slot = &self.slots[number];
         // The same algorithm is described the same each time.
-        let _ = self.descriptions[slot].set(description);
+        let _ = slot.description.set(description);
         for entry in algorithm.functions.iter_mut() {
-            let place = trampolines.iter().position(|(number, _)| *number == entry.function_id);
+            let place = trampolines.iter().position(|(function, _)| *function == entry.function_id);
             if let Some(place) = place {
-                self.functions[slot][place].store(entry.function.cast_mut(), Ordering::Relaxed);
-                entry.function = trampolines[place].1[slot];
+                slot.functions[place].store(entry.function.cast_mut(), Ordering::Relaxed);
+                entry.function = trampolines[place].1[number];
             }
         }
         Ok(())
     }
 
-    fn slot(&self, name: &str, original: usize) -> Result<usize, Full> {
+    /// The number of an algorithm's slot.
+    fn number(&self, name: &str, original: usize) -> Result<usize, Full> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = taken.iter().position(|known| known.0 == name && known.1 == original) {
-            return Ok(slot);
+        if let Some(number) = taken.iter().position(|known| known.0 == name && known.1 == original) {
+            return Ok(number);
         }
         if taken.len() == MAX {
             return Err(Full { max: MAX });
         }
         taken.push((name.to_owned(), original));
         Ok(taken.len() - 1)
-    }
-
-    /// The original function at a place of a slot.
-    ///
-    /// # Safety
-    /// `F` must be the function pointer type of that place, and the slot's algorithm must have the function:
-    /// which is so for every trampoline that runs, for it was put there in the function's stead.
-    #[inline]
-    pub unsafe fn original<F: Copy>(&self, slot: usize, place: usize) -> F {
-        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-        let pointer = self.functions[slot][place].load(Ordering::Relaxed);
-        // SAFETY: as the caller guarantees, the pointer is a function of this type.
-        unsafe { std::mem::transmute_copy(&pointer) }
-    }
-
-    #[inline]
-    pub fn description(&self, slot: usize) -> Option<&D> {
-        self.descriptions[slot].get()
-    }
-}
-
-impl<const N: usize, const MAX: usize> Slots<N, MAX, Primitive> {
-    /// The primitive that a slot's algorithm always is.
-    #[inline]
-    pub fn primitive(&self, slot: usize) -> &Primitive {
-        self.descriptions[slot].get().unwrap_or(&UNKNOWN)
     }
 }
 
@@ -135,7 +144,8 @@ macro_rules! instances {
 }
 pub(super) use instances;
 
-/// A trampoline: it stands in for the function at a place of `SLOTS` and has `work` call that function.
+/// A trampoline: it stands in for the function at a place of the module's `SLOTS`, which are of its type `Slot`, and has
+/// `work` call that function.
 ///
 /// `trampoline!(name, PLACE, (arguments) -> result, |slot, work| body)`. An instance says which slot it is, and no more: all
 /// jump to one body, which is compiled once and takes the room of one in the processor's caches. The slot is the last
@@ -147,15 +157,15 @@ macro_rules! trampoline {
     ) => {
         unsafe extern "C" fn $name<const SLOT: usize>($($argument: $type),*) -> $result {
             #[inline(never)]
-            unsafe extern "C" fn any_slot($($argument: $type,)* $slot: usize) -> $result {
+            unsafe extern "C" fn any_slot($($argument: $type,)* $slot: &'static Slot) -> $result {
                 type Function = unsafe extern "C" fn($($type),*) -> $result;
                 // SAFETY: this stands in for a function of the place's type, so the slot's algorithm has it; the
                 // arguments are its caller's, handed on.
-                let $work = || unsafe { SLOTS.original::<Function>($slot, $place)($($argument),*) };
+                let $work = move || unsafe { $slot.original::<Function>($place)($($argument),*) };
                 $body
             }
             // SAFETY: the arguments are the caller's.
-            unsafe { any_slot($($argument,)* SLOT) }
+            unsafe { any_slot($($argument,)* &SLOTS.slots[SLOT]) }
         }
     };
 }

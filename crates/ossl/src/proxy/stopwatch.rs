@@ -28,9 +28,9 @@ pub fn time<T>(
     primitive: impl FnOnce(&T) -> Option<&'static Primitive>,
     work: impl FnOnce() -> T,
 ) -> T {
-    recorder::outermost(work, |result, start, _| {
+    recorder::outermost(work, move |result, _| {
         let counts = entry == Entry::Complete;
-        Some(recorder::Entry { primitive: primitive(result)?, start, bytes: saturated(bytes), counts })
+        Some(recorder::Entry { primitive: primitive(result)?, spent: 0, bytes: saturated(bytes), counts })
     })
 }
 
@@ -45,7 +45,7 @@ pub fn count_bytes<T>(
     let result = work();
     recorder::untimed(|| {
         let primitive = primitive(&result)?;
-        Some(recorder::Entry { primitive, start: 0, bytes: saturated(bytes), counts: false })
+        Some(recorder::Entry { primitive, spent: 0, bytes: saturated(bytes), counts: false })
     });
     result
 }
@@ -53,8 +53,8 @@ pub fn count_bytes<T>(
 /// Runs `work`; where a log is current, keeps its time for the operation that `context` completes later.
 #[inline]
 pub fn accumulate<T>(context: *mut c_void, work: impl FnOnce() -> T) -> T {
-    recorder::outermost(work, |_, start, end| {
-        contexts::spend(context, end - start);
+    recorder::outermost(work, move |_, spent| {
+        contexts::spend(context, spent);
         None
     })
 }
@@ -62,11 +62,9 @@ pub fn accumulate<T>(context: *mut c_void, work: impl FnOnce() -> T) -> T {
 /// Runs `work` and enters it, with what `context` has accumulated, as one complete operation.
 #[inline]
 pub fn complete<T>(context: *mut c_void, work: impl FnOnce() -> T) -> T {
-    recorder::outermost(work, |_, start, _| {
+    recorder::outermost(work, move |_, _| {
         let note = contexts::complete(context);
-        // What was accumulated lies earlier in the same message; only the length of the operation is kept.
-        let start = start.saturating_sub(note.spent);
-        Some(recorder::Entry { primitive: note.primitive?, start, bytes: 0, counts: true })
+        Some(recorder::Entry { primitive: note.primitive?, spent: note.spent, bytes: 0, counts: true })
     })
 }
 

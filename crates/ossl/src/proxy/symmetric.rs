@@ -2,7 +2,7 @@
 
 use super::contexts;
 use super::names::{self, Construction};
-use super::slots::{Algorithm, Full, Slots, forgetting, instances, trampoline};
+use super::slots::{self, Algorithm, Full, Slots, forgetting, instances, trampoline};
 use super::stopwatch::{self, Entry};
 use crate::ffi::OSSL_PARAM;
 use libc::{c_int, c_void, size_t};
@@ -17,6 +17,7 @@ pub const MAX_KEPT_BYTES: usize = 32;
 pub mod digest {
     use super::*;
 
+    type Slot = slots::Slot<3, Primitive>;
     static SLOTS: Slots<3, 64, Primitive> = Slots::new();
 
     /// Initialising and copying a hash takes less time than reading a clock; that stays with the message.
@@ -29,7 +30,7 @@ pub mod digest {
     }
 
     trampoline!(update, 0, (context: *mut c_void, data: *const u8, length: size_t) -> c_int, |slot, work| {
-        let primitive = |_: &c_int| Some(SLOTS.primitive(slot));
+        let primitive = move |_: &c_int| Some(slot.primitive());
         if length <= MAX_KEPT_BYTES {
             stopwatch::count_bytes(length, primitive, work)
         } else {
@@ -40,7 +41,7 @@ pub mod digest {
         finish,
         1,
         (context: *mut c_void, out: *mut u8, length: *mut size_t, size: size_t) -> c_int,
-        |slot, work| stopwatch::time(0, Entry::Complete, |_| Some(SLOTS.primitive(slot)), work)
+        |slot, work| stopwatch::time(0, Entry::Complete, move |_| Some(slot.primitive()), work)
     );
     trampoline!(
         complete,
@@ -53,7 +54,7 @@ pub mod digest {
             out_length: *mut size_t,
             size: size_t,
         ) -> c_int,
-        |slot, work| stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(slot)), work)
+        |slot, work| stopwatch::time(length, Entry::Complete, move |_| Some(slot.primitive()), work)
     );
 }
 
@@ -61,6 +62,7 @@ pub mod digest {
 pub mod cipher {
     use super::*;
 
+    type Slot = slots::Slot<4, Primitive>;
     static SLOTS: Slots<4, 64, Primitive> = Slots::new();
 
     /// Ending a record takes less time than reading the clock, as do its nonce and its header: it compares or copies a
@@ -100,7 +102,7 @@ pub mod cipher {
                 |slot, work| if key.is_null() {
                     work()
                 } else {
-                    stopwatch::time(0, Entry::Partial, |_| Some(SLOTS.primitive(slot)), work)
+                    stopwatch::time(0, Entry::Partial, move |_| Some(slot.primitive()), work)
                 }
             );
         };
@@ -123,7 +125,7 @@ pub mod cipher {
         |slot, work| if out.is_null() {
             work()
         } else {
-            stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(slot)), work)
+            stopwatch::time(length, Entry::Complete, move |_| Some(slot.primitive()), work)
         }
     );
     trampoline!(
@@ -137,7 +139,7 @@ pub mod cipher {
             data: *const u8,
             length: size_t,
         ) -> c_int,
-        |slot, work| stopwatch::time(length, Entry::Complete, |_| Some(SLOTS.primitive(slot)), work)
+        |slot, work| stopwatch::time(length, Entry::Complete, move |_| Some(slot.primitive()), work)
     );
 }
 
@@ -151,6 +153,7 @@ pub mod mac {
         Named(Primitive),
     }
 
+    type Slot = slots::Slot<6, Scheme>;
     static SLOTS: Slots<6, 16, Scheme> = Slots::new();
 
     pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
@@ -173,8 +176,8 @@ pub mod mac {
     }
 
     /// HMAC learns its hash from parameters, here or at initialisation.
-    fn learn(slot: usize, context: *mut c_void, params: *const OSSL_PARAM) {
-        if !matches!(SLOTS.description(slot), Some(Scheme::Hmac)) {
+    fn learn(slot: &'static Slot, context: *mut c_void, params: *const OSSL_PARAM) {
+        if !matches!(slot.description(), Some(Scheme::Hmac)) {
             return;
         }
         // SAFETY: the core hands over a list that ends as it should.
@@ -186,8 +189,8 @@ pub mod mac {
     /// HMAC over an unnamed hash.
     static UNNAMED: Primitive = Primitive::new(Operation::Mac, "hmac", "");
 
-    fn primitive(slot: usize, context: *mut c_void) -> Option<&'static Primitive> {
-        match SLOTS.description(slot)? {
+    fn primitive(slot: &'static Slot, context: *mut c_void) -> Option<&'static Primitive> {
+        match slot.description()? {
             Scheme::Hmac => Some(contexts::recall(context).unwrap_or(&UNNAMED)),
             Scheme::Named(primitive) => Some(primitive),
         }
@@ -199,7 +202,7 @@ pub mod mac {
         (context: *mut c_void, key: *const u8, length: size_t, params: *const OSSL_PARAM) -> c_int,
         |slot, work| {
             learn(slot, context, params);
-            stopwatch::time(0, Entry::Partial, |_| primitive(slot, context), work)
+            stopwatch::time(0, Entry::Partial, move |_| primitive(slot, context), work)
         }
     );
     trampoline!(
@@ -213,9 +216,9 @@ pub mod mac {
     );
     trampoline!(update, 1, (context: *mut c_void, data: *const u8, length: size_t) -> c_int, |slot, work| {
         if length <= MAX_KEPT_BYTES {
-            stopwatch::count_bytes(length, |_| primitive(slot, context), work)
+            stopwatch::count_bytes(length, move |_| primitive(slot, context), work)
         } else {
-            stopwatch::time(length, Entry::Partial, |_| primitive(slot, context), work)
+            stopwatch::time(length, Entry::Partial, move |_| primitive(slot, context), work)
         }
     });
     trampoline!(
@@ -225,11 +228,11 @@ pub mod mac {
         |slot, work| if out.is_null() {
             work()
         } else {
-            stopwatch::time(0, Entry::Complete, |_| primitive(slot, context), work)
+            stopwatch::time(0, Entry::Complete, move |_| primitive(slot, context), work)
         }
     );
     trampoline!(dupctx, 3, (context: *mut c_void) -> *mut c_void, |slot, work| {
-        let copy = stopwatch::time(0, Entry::Partial, |_| primitive(slot, context), work);
+        let copy = stopwatch::time(0, Entry::Partial, move |_| primitive(slot, context), work);
         contexts::duplicate(context, copy);
         copy
     });
@@ -240,6 +243,7 @@ pub mod mac {
 pub mod kdf {
     use super::*;
 
+    type Slot = slots::Slot<1, Construction>;
     static SLOTS: Slots<1, 4, Construction> = Slots::new();
 
     pub fn wrap(algorithm: &mut Algorithm<'_>) -> Result<(), Full> {
@@ -256,8 +260,8 @@ pub mod kdf {
         0,
         (context: *mut c_void, key: *mut u8, length: size_t, params: *const OSSL_PARAM) -> c_int,
         |slot, work| {
-            let primitive = |_: &c_int| {
-                let construction = *SLOTS.description(slot)?;
+            let primitive = move |_: &c_int| {
+                let construction = *slot.description()?;
                 // SAFETY: the core hands over a list that ends as it should.
                 let digest = unsafe { names::digest_param(params) }.unwrap_or(b"unnamed");
                 Some(names::over_digest(construction, digest))

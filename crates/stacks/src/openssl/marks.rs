@@ -21,7 +21,7 @@ pub struct Watch {
     latest_read: Cell<u32>,
     /// What was booked for the latest message read.
     latest_booked: Cell<u32>,
-    /// A ChangeCipherSpec has been read and the recorder has not been told yet.
+    /// The latest record read is a ChangeCipherSpec.
     change_cipher_spec: Cell<bool>,
     /// The last fatal alert, sent or received.
     alert: Cell<Option<u8>>,
@@ -34,11 +34,17 @@ impl Watch {
     }
 
     fn record_read(&self, kind: u8, bytes: u32) {
-        self.flush_change_cipher_spec();
+        if self.change_cipher_spec.replace(libc::c_int::from(kind) == CHANGE_CIPHER_SPEC) {
+            // Where nothing else began it.
+            recorder::boundary();
+        }
         recorder::boundary();
         self.read.set(self.read.get() + bytes);
         self.latest_read.set(0);
-        self.change_cipher_spec.set(libc::c_int::from(kind) == CHANGE_CIPHER_SPEC);
+        if self.change_cipher_spec.get() {
+            // It never comes as a message: its processing begins with libssl's next step.
+            recorder::announce(MessageName::ChangeCipherSpec, self.read.take());
+        }
     }
 
     /// A message of `length` bytes with its own header has been read. The first in its record is booked all bytes of the
@@ -54,13 +60,6 @@ impl Watch {
         recorder::received(name, bytes);
         self.latest_read.set(length);
         self.latest_booked.set(bytes);
-    }
-
-    /// A ChangeCipherSpec never comes as a message; its record's header announced it.
-    fn flush_change_cipher_spec(&self) {
-        if self.change_cipher_spec.replace(false) {
-            recorder::received(MessageName::ChangeCipherSpec, self.read.take());
-        }
     }
 }
 
@@ -171,15 +170,8 @@ unsafe extern "C" fn on_alert(ssl: *const sys::SSL, kind: libc::c_int, value: li
     }
 }
 
-unsafe extern "C" fn on_info(ssl: *const sys::SSL, kind: libc::c_int, _: libc::c_int) {
-    if kind & LOOP == 0 {
-        return;
-    }
-    // SAFETY: the connection is live; `attach` put a watch there that outlives it, null before that.
-    let watch = unsafe { sys::SSL_get_ex_data(ssl, 0).cast::<Watch>().as_ref() };
-    match watch {
-        // What follows is its processing, so this is no boundary.
-        Some(watch) if watch.change_cipher_spec.get() => watch.flush_change_cipher_spec(),
-        _ => recorder::boundary(),
+unsafe extern "C" fn on_info(_: *const sys::SSL, kind: libc::c_int, _: libc::c_int) {
+    if kind & LOOP != 0 {
+        recorder::boundary();
     }
 }
