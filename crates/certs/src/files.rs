@@ -41,6 +41,21 @@ pub(crate) fn write(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Ve
         }
         refuse_special(&path).map_err(|source| CertsError::File { path, action: "writing", source })?;
     }
+    // Where it is not there, the innermost first.
+    let missing: Vec<_> = folder.ancestors().take_while(|path| path.symlink_metadata().is_err()).collect();
+    let written = write_into(folder, sheets, replace);
+    if written.is_err() {
+        for made in missing {
+            // One that holds something stays.
+            if std::fs::remove_dir(made).is_err() {
+                break;
+            }
+        }
+    }
+    written
+}
+
+fn write_into(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Vec<Written>, CertsError> {
     std::fs::create_dir_all(folder).map_err(|source| CertsError::File {
         path: folder.into(),
         action: "making the folder",
