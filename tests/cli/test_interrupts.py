@@ -180,6 +180,39 @@ def test_reading_an_endless_key_log_hears_ctrl_c(tmp_path):
     assert (process.returncode, err) == (130, "error: interrupted\n")
 
 
+READ = {
+    "certificates": ["certs", "show", "pipe"],
+    "a profile": ["certs", "make", "p256@p256", "--profile", "./pipe", "--out", "c"],
+    "a chain": ["measure", "tls1.3/x25519", "--chain", "pipe", "--key", "pipe"],
+    "a capture": ["inspect", "pipe"],
+    "a key log": ["inspect", "nothing.pcap", "--keylog", "pipe"],
+    "certificates to trust": ["load", "127.0.0.1:9", SUITE, "--rate", "1", "--ca", "pipe"],
+    "a card": ["aka", "mobile", "--sgsn", "127.0.0.1:9", "--card", "pipe"],
+}
+
+
+@pytest.mark.parametrize("what", READ)
+def test_waiting_for_a_pipe_that_nobody_writes_to_hears_ctrl_c(tmp_path, what):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with running([*COMMAND, *READ[what]], cwd=tmp_path) as process:
+        while pipe not in opened(process):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (130, "error: interrupted\n")
+
+
+def opened(process: subprocess.Popen[str]) -> set[Path]:
+    """The files that a process has open."""
+    found = set()
+    for link in Path(f"/proc/{process.pid}/fd").glob("*"):
+        with suppress(OSError):
+            found.add(link.readlink())
+    return found
+
+
 def threads(process: subprocess.Popen[str]) -> set[tuple[str, str]]:
     """The names of a process's threads, and what each does: "S", it waits."""
     found = set()

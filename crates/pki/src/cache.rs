@@ -2,7 +2,7 @@
 
 use crate::draft::Draft;
 use crate::error::PkiError;
-use crate::limits;
+use crate::{input, limits};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -46,7 +46,7 @@ impl Cache {
         let fail = |action, source| PkiError::File { path: path.clone(), action, source };
         let mut damage = String::new();
         for _ in 0..MAX_TRIES {
-            match limits::read(&path, limits::MAX_FILE_BYTES) {
+            match input::read(&path, limits::MAX_FILE_BYTES) {
                 Ok(bytes) => {
                     match bytes.as_deref().ok_or("too large".to_owned()).and_then(unwrap).and_then(&read) {
                         Ok(value) => return Ok(value),
@@ -70,7 +70,7 @@ impl Cache {
     /// Removes a damaged file, unless another process has already put a new one in its place.
     /// `damaged` is what was in it; `None` where that is too large.
     fn discard(&self, path: &Path, damaged: Option<&[u8]>, reason: &str) -> std::io::Result<()> {
-        if limits::read(path, limits::MAX_FILE_BYTES).is_ok_and(|bytes| bytes.as_deref() == damaged) {
+        if input::read(path, limits::MAX_FILE_BYTES).is_ok_and(|bytes| bytes.as_deref() == damaged) {
             match std::fs::remove_file(path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
                 _ => {}

@@ -1,6 +1,7 @@
 //! Reads certificates and keys in the forms that people have them in: PEM, DER, PKCS #12.
 
-use crate::limits::{self, MAX_BLOCKS, MAX_FILE_BYTES};
+use crate::input;
+use crate::limits::{MAX_BLOCKS, MAX_FILE_BYTES};
 use openssl::error::ErrorStack;
 use openssl::pkcs12::Pkcs12;
 use openssl::pkey::{PKey, Private};
@@ -85,7 +86,7 @@ impl CredentialFile {
 /// The bytes of a file that may be one of certificates by its size.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let bytes =
-        limits::read(path, MAX_FILE_BYTES).map_err(|source| ReadError::File { path: path.into(), source })?;
+        input::read(path, MAX_FILE_BYTES).map_err(|source| ReadError::File { path: path.into(), source })?;
     bytes.ok_or_else(|| ReadError::TooLarge { path: path.into() })
 }
 

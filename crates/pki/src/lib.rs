@@ -8,6 +8,7 @@
 //! - [`keys`]: keys of every type that a suite can name;
 //! - [`dh`]: the finite-field groups that OpenSSL has no short cut for;
 //! - [`draft`]: files that appear whole or not at all;
+//! - [`input`]: files that may be pipes;
 //! - [`limits`]: how much is read of what people give;
 //! - [`cancellation`]: giving up keys that take too long.
 //!
@@ -23,6 +24,7 @@ pub mod draft;
 mod error;
 mod extension;
 mod ffi;
+pub mod input;
 pub mod inspect;
 pub mod issue;
 pub mod keys;

@@ -1,7 +1,7 @@
 //! How much is read of what people give, and how errors quote it.
 
 use crate::error::PkiError;
-use std::io::Read;
+use crate::input;
 use std::path::Path;
 
 /// Bytes of a file of certificates and keys.
@@ -14,16 +14,9 @@ pub const MAX_CHAIN: usize = 100;
 /// Characters of a foreign text that an error quotes.
 const MAX_QUOTED: usize = 120;
 
-/// The bytes of a file, at most N; `None` for a larger one. Devices that never end are larger.
-pub(crate) fn read(path: &Path, max_bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(max_bytes + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= max_bytes).then_some(bytes))
-}
-
 pub(crate) fn read_profile(path: &Path) -> Result<String, PkiError> {
     let fail = |source| PkiError::File { path: path.into(), action: "reading", source };
-    let bytes = read(path, MAX_PROFILE_BYTES).map_err(fail)?;
+    let bytes = input::read(path, MAX_PROFILE_BYTES).map_err(fail)?;
     let bytes =
         bytes.ok_or_else(|| PkiError::TooLarge { path: path.into(), max_kib: MAX_PROFILE_BYTES >> 10 })?;
     String::from_utf8(bytes)

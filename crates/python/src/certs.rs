@@ -39,7 +39,11 @@ fn is_full(kind: ErrorKind) -> bool {
 
 /// What a suite is called with the user-supplied certificates that the options name, and what the user should know.
 #[pyfunction]
-pub fn named_by_chain(suite: &str, options: &Bound<'_, PyAny>) -> PyResult<(String, Vec<String>)> {
-    let (suite, _, notes) = for_suite(Some(options), &crate::parse(suite)?)?;
+pub fn named_by_chain(
+    py: Python<'_>,
+    suite: &str,
+    options: &Bound<'_, PyAny>,
+) -> PyResult<(String, Vec<String>)> {
+    let (suite, _, notes) = for_suite(py, Some(options), &crate::parse(suite)?)?;
     Ok((suite.to_string(), notes))
 }

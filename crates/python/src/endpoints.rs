@@ -50,7 +50,7 @@ pub fn simulate_endpoints(
     let input = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let scenario: Scenario = serde_json::from_str(spec).map_err(|error| input(&error))?;
     let total = scenario.expected_clients() * u64::from(scenario.replications);
-    let (suite, settings, _) = for_suite(options, &crate::parse(suite)?)?;
+    let (suite, settings, _) = for_suite(py, options, &crate::parse(suite)?)?;
     let simulation = EndpointSimulation::new(scenario).map_err(refused)?;
     let settings = fitted(settings, simulation.scenario());
     let found = with_progress_of(py, progress, Some(total), |step| -> PyResult<_> {

@@ -9,8 +9,8 @@ use shakedown_capture::inspect::{Inspector, Limits, Step};
 use shakedown_capture::report::Connection;
 use shakedown_capture::tls::keylog::KeyLog;
 use shakedown_capture::trace::{self, CapturedTrace, NoTrace};
-use std::fs::File;
-use std::io::{self, Read};
+use shakedown_pki::input::Input;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -26,24 +26,20 @@ fn take(raised: &Raised) -> PyResult<()> {
 }
 
 /// A file, which may be a pipe that gives nothing for a long time: a signal that arrives meanwhile is heeded.
-struct Heedful {
-    file: File,
-    raised: Raised,
-}
+type Heedful = Input<Box<dyn FnMut() -> bool + Send>>;
 
-impl Read for Heedful {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.file.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                done => return done,
+fn open(path: &Path, raised: &Raised) -> io::Result<Heedful> {
+    let raised = Arc::clone(raised);
+    Input::open(
+        path,
+        Box::new(move || match Python::attach(|py| py.check_signals()) {
+            Ok(()) => true,
+            Err(error) => {
+                raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                false
             }
-            if let Err(error) = Python::attach(|py| py.check_signals()) {
-                self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                return Err(io::Error::other("interrupted"));
-            }
-        }
-    }
+        }),
+    )
 }
 
 /// A connection, and the trace that it makes.
@@ -155,11 +151,11 @@ pub fn inspect(
         let mut keys = KeyLog::default();
         if let Some(path) = &keylog {
             let file =
-                File::open(path).map_err(|source| Reason::OpenKeyLog { path: path.clone(), source })?;
-            keys.read_watched(Heedful { file, raised: Arc::clone(&raised) }, &mut || step(0))?;
+                open(path, &raised).map_err(|source| Reason::OpenKeyLog { path: path.clone(), source })?;
+            keys.read_watched(file, &mut || step(0))?;
         }
-        let file = File::open(&path).map_err(|source| Reason::Open { path: path.clone(), source })?;
-        Inspector::new(Heedful { file, raised: Arc::clone(&raised) }, keys, Limits::default())
+        let file = open(&path, &raised).map_err(|source| Reason::Open { path: path.clone(), source })?;
+        Inspector::new(file, keys, Limits::default())
     })?;
     take(&raised)?;
     let inspector = opened.map_err(|error| input_error(&error, &path, keylog.as_deref()))?;

@@ -248,7 +248,7 @@ fn measure_suite<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let repeat = options::whole(repeat, "repetitions", 1, measure::MAX_REPEAT)?;
-    let (suite, settings, _) = options::for_suite(options, &parse(suite)?)?;
+    let (suite, settings, _) = options::for_suite(py, options, &parse(suite)?)?;
     let result = with_progress(py, progress, |step| measure::measure(&suite, repeat, &settings, step))?;
     notices::keep(&settings.notices);
     Ok(pythonize(py, &result.map_err(to_python)?)?)
@@ -266,7 +266,7 @@ fn capture(
 ) -> PyResult<()> {
     let suites: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
     // Whose own certificates fit one suite of a capture fit all: their names say the same keys.
-    let (_, settings) = options::for_suites(options, suites.get(..1).unwrap_or_default())?;
+    let (_, settings) = options::for_suites(py, options, suites.get(..1).unwrap_or_default())?;
     let written = with_progress(py, None, |step| {
         captures::write_capture(&suites, &settings, &path, keylog.as_deref(), step)
     })?;

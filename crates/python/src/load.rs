@@ -25,7 +25,7 @@ pub fn load<'py>(
     parts: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let config: Config = read(config, "options")?;
-    let (suites, settings) = for_suites(options, suite.map(crate::parse).transpose()?.as_slice())?;
+    let (suites, settings) = for_suites(py, options, suite.map(crate::parse).transpose()?.as_slice())?;
     let mut raised = None;
     let (counted, early) = py.detach(|| {
         let interrupts = Interrupts::new(None, None);
@@ -77,7 +77,7 @@ pub fn connection_served<'py>(
     processors: Vec<usize>,
     options: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (suite, settings, _) = for_suite(options, &crate::parse(suite)?)?;
+    let (suite, settings, _) = for_suite(py, options, &crate::parse(suite)?)?;
     let found = with_progress(py, None, |step| {
         connection_cost::served(&suite, &settings, seconds, &processors, &mut || step(0))
     });

@@ -1,6 +1,7 @@
 //! Options of handshakes, from a Python mapping.
 
 use crate::errors::{InvalidOption, Unsupported};
+use crate::with_progress;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use shakedown_stacks::Settings;
@@ -36,15 +37,22 @@ pub fn address(text: &str, port: u16) -> PyResult<SocketAddr> {
 /// The settings of a suite, the suite with the keys of user-supplied certificates where there are any, and what the user
 /// should know about them.
 pub fn for_suite(
+    py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
     suite: &Suite,
 ) -> PyResult<(Suite, Settings, Vec<String>)> {
-    options(given)?.for_suite(suite).map_err(refused)
+    let options = options(given)?;
+    with_progress(py, None, |_| options.for_suite(suite))?.map_err(refused)
 }
 
 /// The same of several suites.
-pub fn for_suites(given: Option<&Bound<'_, PyAny>>, suites: &[Suite]) -> PyResult<(Vec<Suite>, Settings)> {
-    options(given)?.for_suites(suites).map_err(refused)
+pub fn for_suites(
+    py: Python<'_>,
+    given: Option<&Bound<'_, PyAny>>,
+    suites: &[Suite],
+) -> PyResult<(Vec<Suite>, Settings)> {
+    let options = options(given)?;
+    with_progress(py, None, |_| options.for_suites(suites))?.map_err(refused)
 }
 
 fn options(given: Option<&Bound<'_, PyAny>>) -> PyResult<Options> {

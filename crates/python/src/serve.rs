@@ -36,7 +36,7 @@ impl Server {
         config.suites = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
         let clients = config.clients().map_err(to_python)?;
         // Suites with the keys of user-supplied certificates: what is served is what is said.
-        let (served, mut settings) = for_suites(options, &config.suites)?;
+        let (served, mut settings) = for_suites(py, options, &config.suites)?;
         config.suites = served;
         settings.client_identity = clients.or(settings.client_identity);
         let started = with_progress(py, None, |_| Live::start(config, &settings));

@@ -30,7 +30,7 @@ pub fn transfers<'py>(
         .iter()
         .map(|bytes| whole(bytes, "a transfer's bytes", 1, MAX_BYTES))
         .collect::<PyResult<_>>()?;
-    let (suite, settings, _) = for_suite(options, &crate::parse(suite)?)?;
+    let (suite, settings, _) = for_suite(py, options, &crate::parse(suite)?)?;
     let found = with_progress(py, None, |step| {
         transfer::measure(&suite, &sizes, encryption, repeat, &settings, step)
     });

@@ -10,11 +10,9 @@ use serde::{Deserialize, Serialize};
 use shakedown_aka::hss::Hss;
 use shakedown_aka::names::{Imsi, NameError, Network, NodeName};
 use shakedown_pki::issue::Issued;
-use shakedown_pki::{keys, words};
+use shakedown_pki::{input, keys, words};
 use shakedown_trace::Suite;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 /// The longest file that is read.
@@ -59,13 +57,10 @@ pub struct CardFile {
 
 /// Reads one of the files.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, AkaError> {
-    let mut text = String::new();
-    // A device that never ends says that it has no bytes.
-    let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
-    if read.map_err(|error| wrong(path, words(&error)))? as u64 > MAX_FILE_BYTES {
-        return Err(wrong(path, format!("has more bytes; accepted: up to {MAX_FILE_BYTES}")));
-    }
-    serde_json::from_str(&text)
+    let read = input::read(path, MAX_FILE_BYTES).map_err(|error| wrong(path, words(&error)))?;
+    let bytes =
+        read.ok_or_else(|| wrong(path, format!("has more bytes; accepted: up to {MAX_FILE_BYTES}")))?;
+    serde_json::from_slice(&bytes)
         .map_err(|error| wrong(path, format!("{error}; accepted: what \"aka provision\" writes")))
 }
 

@@ -5,12 +5,11 @@ use super::error::LoadError;
 use super::target::Target;
 use serde::{Deserialize, Serialize};
 use shakedown_certs::supplied::AnyIdentity;
+use shakedown_pki::input;
 use shakedown_stacks::openssl::{ForeignClient, read_roots};
 use shakedown_stacks::{Connector, Exposure, Identities, Settings, Setup, SetupError};
 use shakedown_trace::suite::Authentication;
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
-use std::fs::File;
-use std::io::Read;
 use std::sync::Arc;
 
 /// What the server's certificate is checked against.
@@ -43,19 +42,18 @@ pub struct Clients {
 const MAX_ROOTS_BYTES: u64 = 16 << 20;
 
 /// Certificates that the user trusts.
-fn given_roots(config: &Config) -> Result<Vec<Vec<u8>>, LoadError> {
+pub fn given_roots(config: &Config) -> Result<Vec<Vec<u8>>, LoadError> {
     let Some(path) = &config.ca else { return Ok(Vec::new()) };
-    let what = "certificates to trust";
     let path_text = || path.display().to_string();
-    let mut read = Vec::new();
-    // Devices that never end are too large.
-    File::open(path)
-        .and_then(|file| file.take(MAX_ROOTS_BYTES + 1).read_to_end(&mut read))
-        .map_err(|error| LoadError::File { what, path: path_text(), error })?;
-    if read.len() as u64 > MAX_ROOTS_BYTES {
+    let read = input::read(path, MAX_ROOTS_BYTES).map_err(|error| LoadError::File {
+        what: "certificates to trust",
+        path: path_text(),
+        error,
+    })?;
+    let Some(read) = read else {
         let reason = format!("longer than {} MiB; accepted: certificates", MAX_ROOTS_BYTES >> 20);
         return Err(LoadError::Certificates { path: path_text(), reason });
-    }
+    };
     read_roots(&read)
         .map_err(|error| LoadError::Certificates { path: path_text(), reason: error.to_string() })
 }
@@ -66,8 +64,8 @@ impl Clients {
         suite: Option<&Suite>,
         settings: &Settings,
         target: &Target,
+        roots: Vec<Vec<u8>>,
     ) -> Result<Self, LoadError> {
-        let roots = given_roots(config)?;
         let name = config.server_name.clone().unwrap_or_else(|| target.host.clone());
         let instrumented = config.trace_count > 0;
         let foreign = ForeignClient { server_name: Some(name), instrumented, ..ForeignClient::default() };

@@ -29,7 +29,7 @@ pub use outcome::{Outcome, Part, Parts, Rates, Resumed, Traces, merge};
 pub use schedule::{Arrivals, Schedule};
 pub use target::Target;
 
-use client::Clients;
+use client::{Clients, given_roots};
 use engine::Engine;
 use shakedown_stacks::Settings;
 use shakedown_trace::Suite;
@@ -75,6 +75,8 @@ pub fn run(
     let config = &Config { resumption: if resumes { 1.0 } else { config.resumption }, ..config.clone() };
     let target = &Target::resolve(&config.target, suite)?;
     config.permit(target)?;
+    // Once, and on this thread, which the caller can call off: it may be a pipe.
+    let roots = &given_roots(config)?;
     let background = &config.background();
     let (stopped, gate) = (&AtomicBool::new(false), &Gate::new(1 + usize::from(background.is_some())));
     std::thread::scope(|scope| {
@@ -83,7 +85,7 @@ pub fn run(
             let name = if sender.is_some() { "load" } else { "background" };
             let generator = std::thread::Builder::new().name(name.into()).spawn_scoped(scope, move || {
                 let prepared = || -> Result<_, LoadError> {
-                    let clients = Clients::make(config, suite, settings, target)?;
+                    let clients = Clients::make(config, suite, settings, target, roots.clone())?;
                     let mut engine = Engine::new(config, target, clients, stopped)?;
                     engine.prepare()?;
                     Ok(engine)
