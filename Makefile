@@ -28,7 +28,8 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # What the program needs, and what builds it; tests and lints need more.
 .venv/.tools: requirements.lock requirements-dev.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) -r requirements.lock "$$(grep '^maturin==' requirements-dev.lock)"
+	# Crates come over the network at the same time; where they don't, the build says why.
+	{ cargo fetch --locked --quiet || true; } & $(PIP) -r requirements.lock "$$(grep '^maturin==' requirements-dev.lock)"; wait
 	touch $@
 
 .venv/.dev: .venv/.tools
