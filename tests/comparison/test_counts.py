@@ -20,6 +20,8 @@ from shakedown.comparison.verdicts import Rules
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native import counted
 from shakedown.native.scenario import MeasureOptions
+from shakedown.reporting.columns import shown_in
+from shakedown.reporting.columns.measured import MESSAGES, sequence
 from shakedown.schema.budget import Budget, CheckedLimit
 
 SUITE = "tls1.3/x25519/p256/server"
@@ -50,6 +52,20 @@ def test_counts_add_up_to_what_the_thread_executed(measured):
         assert 0.95 * total < messages < 1.001 * total
         assert 0.5 * total < operations < total
     assert counts.client.max - counts.client.min < 0.003 * counts.client.median
+
+
+def test_counts_stand_beside_times(measured):
+    _, rows = sequence(measured)
+    *messages, outside, total = rows
+    for row, counts in zip(messages, measured.instructions.messages, strict=True):
+        both = (row["client_instructions"], row["server_instructions"])
+        sender_first = both if row["sender"] == "client" else both[::-1]
+        assert sender_first == (counts.generate, counts.process)
+    assert "client_instructions" not in outside
+    assert total["server_instructions"] == measured.instructions.server.median
+    uncounted = [{key: value for key, value in row.items() if "instructions" not in key} for row in rows]
+    keys, without = ([one.key for one in shown_in(MESSAGES, some)] for some in (rows, uncounted))
+    assert [key for key in keys if key not in without] == ["client_instructions", "server_instructions"]
 
 
 def test_public_key_work_has_the_counts_of_its_kind(measured):

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label
 from shakedown.reporting.figures import (
     NOTHING,
@@ -85,6 +87,17 @@ def _wide(key: str, name: str, meaning: str, unit: str = "us", **more: Any) -> C
     return Column(key=key, name=name, unit=unit, rank=WIDE, meaning=meaning, **more)
 
 
+def _instructions(meaning: str) -> Iterator[Column]:
+    """Each side's count, in tables of handshakes whose instructions were counted."""
+    for side in SIDES:
+        yield Column(key=f"{side}_instructions", name=f"{side} instr.", unit="1", rank=ALWAYS, show=_count,
+                     meaning=meaning)  # fmt: skip
+
+
+def _count(value: float | None) -> str:
+    return "" if value is None else whole(value)
+
+
 HANDSHAKES = (
     label("suite", "suite", "the suite, and what else tells handshakes apart", path=True,
           text=lambda row: row["label"]),
@@ -107,6 +120,7 @@ HANDSHAKES = (
             _wide(f"{side}_sd_us", f"{side} sd", "standard deviation over repetitions", show=milliseconds),
         )
     ),
+    *_instructions("of one handshake, median; counted by valgrind"),
     *(
         Column(key=f"{side}_peak_bytes", name=f"{side} memory KiB", unit="bytes", rank=ROOM, group="memory",
                meaning="the most that the side holds for one connection",
@@ -164,6 +178,8 @@ def _handshake_row(one: Measurement) -> dict[str, Any]:
             f"{side}_unattributed_us": one.unattributed_us.mean(side),
             f"{side}_peak_bytes": one.memory and getattr(one.memory, f"{side}_peak_bytes"),
         }
+        if one.instructions is not UNSET:
+            row[f"{side}_instructions"] = one.instructions.of(side).median
     return row
 
 
@@ -183,6 +199,9 @@ def sequence(one: Measurement) -> tuple[str, list[dict[str, Any]]]:
         }
         for message in one.messages
     ]
+    if one.instructions is not UNSET:
+        for message, counted in zip(messages, one.instructions.messages, strict=True):
+            message |= {"generate_instructions": counted.generate, "process_instructions": counted.process}
     operations = [
         {**builtins(operation), "message_index": operation.message, "us": operation.mean_us}
         for operation in one.operations
@@ -219,10 +238,6 @@ def _flight(row: Row) -> str:
     return f"{number} {'→' if row['sender'] == 'client' else '←'}" if row["sender"] else ""
 
 
-def _bytes(value: float | None) -> str:
-    return "" if value is None else whole(value)
-
-
 def _us(value: float | None) -> str:
     return "" if value is None else f"{value:,.1f}" if value < 1000 else number(value)
 
@@ -232,9 +247,10 @@ MESSAGES = (
     label("flight", "flight", "which one it belongs to; → from the client, ← from the server", text=_flight),
     label("sender", "sender", rank=WIDE),
     label("message", "message"),
-    Column(key="bytes", name="bytes", unit="bytes", rank=ALWAYS, show=_bytes),
+    Column(key="bytes", name="bytes", unit="bytes", rank=ALWAYS, show=_count),
     Column(key="client_us", name="client µs", unit="us", rank=ALWAYS, show=_us, meaning="its mean CPU time"),
     Column(key="server_us", name="server µs", unit="us", rank=ALWAYS, show=_us, meaning="its mean CPU time"),
+    *_instructions("its count, median; by valgrind"),
     label("operations", "operations (µs)", "public-key operations in it, their mean CPU time", rank=USUAL,
           prose=True, show=lambda value: value or ""),
     Column(key="unit", name="unit", rank=WIDE, meaning="which write or datagram carried the message"),
@@ -253,7 +269,7 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
     found = []
     last = None
     for one in messages:
-        times = {one["sender"]: one["generate_us"], opposite(one["sender"]): one["process_us"]}
+        parts = {one["sender"]: "generate", opposite(one["sender"]): "process"}
         found.append(
             {
                 "suite": row["label"],
@@ -264,7 +280,12 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
                 "bytes": one["bytes"],
                 "operations": "\n".join(public.get(one["message_index"], ())),
                 "unit": one["message_unit"],
-                **{f"{side}_us": times[side] for side in SIDES},
+                **{
+                    f"{side}_{unit}": one[f"{parts[side]}_{unit}"]
+                    for side in SIDES
+                    for unit in ("us", "instructions")
+                    if f"{parts[side]}_{unit}" in one
+                },
             }
         )
         last = one["flight"]
@@ -280,8 +301,9 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
     found.append(
         {**empty, "message": "(no message)", "operations": "\n".join(public.get(None, ())), **outside}
     )
-    whole_us = {f"{side}_us": row[f"{side}_us"] for side in SIDES}
-    return [*found, {**empty, "message": "all", "bytes": row["bytes"], "operations": "", **whole_us}]
+    keys = [f"{side}_{unit}" for side in SIDES for unit in ("us", "instructions")]
+    total = {key: row[key] for key in keys if key in row}
+    return [*found, {**empty, "message": "all", "bytes": row["bytes"], "operations": "", **total}]
 
 
 def _of_sender(operation: Row, messages: Sequence[Row]) -> bool:
