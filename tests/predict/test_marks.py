@@ -156,8 +156,9 @@ def test_an_unknown_is_named_through_simulations_too(suite, side, data):
 
     hidden, quick, slow = simulated(None), simulated(0.0), simulated(5.0)
     named = {name for name in SIMULATED if hidden[name]["missing"]}
-    client = {"ready_s", "done_s", "queue_wait_s", "job_wait_s", "energy_j", "recovery_s"}
-    assert named == (client | {"utilisation", "offered"} if side == "server" else client)
+    times = {"ready_s", "done_s", "queue_wait_s", "job_wait_s", "energy_j", "recovery_s"}
+    # With an unknown at the client the server too works at its least, so that times are lower bounds.
+    assert named == times | {"utilisation", "offered"}
     assert hidden["missing"] == (f"{side} sign hidden",)
     for name in set(SIMULATED) - named:
         assert value(hidden[name]) == pytest.approx(value(quick[name]), rel=0.02)
@@ -166,9 +167,9 @@ def test_an_unknown_is_named_through_simulations_too(suite, side, data):
         # A ticket is processed after the client is ready.
         assert hidden[name]["mean"] <= quick[name]["mean"] <= slow[name]["mean"]
     assert hidden["energy_j"]["mean"] is hidden["modelled"] is None
-    assert hidden["unstable"] is (None if side == "server" else False)
+    assert hidden["unstable"] is None
+    assert hidden["utilisation"]["lower"] <= quick["utilisation"]["estimate"]
     if side == "server":
-        assert hidden["utilisation"]["lower"] <= quick["utilisation"]["estimate"]
         assert hidden["queue_wait_s"]["mean"] <= quick["queue_wait_s"]["mean"] * (1 + 1e-9)
     else:
         assert hidden["queue_wait_s"]["mean"] is None

@@ -14,7 +14,18 @@ from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selec
 from shakedown.reporting.columns.measured import HANDSHAKES
 from shakedown.reporting.columns.modelled import PREDICTIONS
 from shakedown.reporting.columns.simulated import utilisation
-from shakedown.reporting.figures import time_with_margin
+from shakedown.reporting.figures import (
+    bounded,
+    energy,
+    number,
+    rate,
+    rounded_down,
+    rounded_up,
+    share,
+    share_down,
+    time,
+    time_with_margin,
+)
 from shakedown.reporting.terminal.listing import layout, listing
 from shakedown.schema.base import SIDES
 
@@ -222,3 +233,21 @@ def test_csv_has_keys_and_exact_values(capsys):
 def test_a_lower_bound_is_no_upper_bound_at_once(row: dict[str, object], text: str) -> None:
     """At least something below one per cent is no statement."""
     assert utilisation(row) == text
+
+
+@given(st.floats(1e-9, 1e9), st.sampled_from([time, number, energy, rate]))
+def test_bounds_are_rounded_outwards(value, show):
+    """No text of a lower bound is that of a greater figure, none of an upper bound that of a lesser one."""
+    least, most = rounded_down(value), rounded_up(value)
+    assert value * 0.9 <= least <= value <= most <= value * 1.1
+    # Two digits are printed as they are.
+    if show(least) != "< 1 ns":
+        assert bounded(show, None, value, None) == f"≥ {show(least)}"
+    assert bounded(show, None, None, value) == f"≤ {show(most)}"
+
+
+def test_a_bound_keeps_the_side_that_it_is_of():
+    assert bounded(time, None, 0.1483, None) == "≥ 140 ms"
+    assert bounded(rate, None, None, 1210.0) == "≤ 1,300"
+    assert bounded(share, None, share_down(0.0678), None) == "≥ 6%"
+    assert bounded(time, None, 0.15, 0.31) == "150 ms – 310 ms"

@@ -67,7 +67,9 @@ impl ClientUse {
         match (self.active_w, self.idle_w) {
             (None, _) => energy.missing |= PROCESSOR,
             (Some(active_w), idle_w) => {
-                let waiting = self.elapsed.since(self.computing);
+                // While the radio is set up it waits too, which is part of waking.
+                let setting_up = self.radio.map_or(Ns::ZERO, |times| times.setting_up);
+                let waiting = self.elapsed.since(self.computing + setting_up);
                 if idle_w.is_none() && waiting > Ns::ZERO {
                     energy.miss(1);
                 }

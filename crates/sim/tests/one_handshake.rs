@@ -98,6 +98,7 @@ fn without_loss_one_replay_is_what_a_simulated_client_takes() {
                 assert!((ours - theirs.expect("a time")).abs() < 1e-12);
             }
             assert_eq!(found.p99_interval_s, [found.ready.values_s[0]; 2]);
+            assert_eq!(found.setup_s, 0.0);
             let sent = [report.traffic.up_bytes, report.traffic.down_bytes];
             for (bytes, network) in found.link_bytes.into_iter().zip(sent) {
                 // A simulation counts packets to their end, and without what the link adds.
@@ -105,6 +106,17 @@ fn without_loss_one_replay_is_what_a_simulated_client_takes() {
             }
         }
     }
+}
+
+#[test]
+fn the_time_of_set_ups_is_that_of_the_handshakes_in_the_mean() {
+    let [stream, ..] = handshakes();
+    let awake = replay(&stream, &path(10e6, 35.0, ""), 7);
+    let set_up = r#", "setup": {"kind": "uniform", "minimum_s": 0.1, "maximum_s": 0.9}"#;
+    let woken = replay(&stream, &path(10e6, 35.0, set_up), 7);
+    let [awake_s, woken_s] = [awake, woken.clone()].map(|one| one.done.mean_s().expect("times"));
+    assert!((0.45..0.55).contains(&woken.setup_s));
+    assert!((woken_s - woken.setup_s - awake_s).abs() < 1e-6);
 }
 
 /// The share of a sample of `count` that lies at or below a percentile may be off by chance.

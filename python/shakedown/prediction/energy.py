@@ -28,7 +28,8 @@ class Energy:
 
     Attributes:
         processor, radio: of the handshake itself: computing, sending, receiving, waiting.
-        setup, tail: of the radio before the first byte and after the last.
+        setup: of the radio before the first byte, and of the processor that waits for it.
+        tail: of the radio after the last byte.
         missing, wake_tail_missing: what is not in the first two, and in the last two.
         at_most_j: what the missing parts of the first two take at most.
         terms: what set-up and tail are assumed to be, in words.
@@ -88,6 +89,7 @@ def client_energy(
     bearer: Bearer,
     client: Price,
     elapsed_s: float | None,
+    setup_s: float = 0.0,
     *,
     from_idle: bool = False,
     server: Price | None = None,
@@ -99,16 +101,18 @@ def client_energy(
         device, bearer: whose power.
         client: the client's cost.
         elapsed_s: how long the handshake takes, None where there is no steady state.
+        setup_s: for how much of that the radio is set up.
         from_idle: the radio is set up first, which takes energy as it takes time.
         server: the server's cost; work without a cost is not in the time.
     """
     missing: list[str] = []
     if elapsed_s is None:
         missing.append("the wait in an unstable queue")
-    processor = _processor(device, client, elapsed_s, missing)
-    radio = _radio(sent, bearer, elapsed_s, from_idle, missing)
+    connected_s = None if elapsed_s is None else max(0.0, elapsed_s - setup_s)
+    processor = _processor(device, client, connected_s, missing)
+    radio = _radio(sent, bearer, connected_s, missing)
     around: list[str] = []
-    setup, tail = _around(bearer, around, from_idle=from_idle)
+    setup, tail = _around(device, bearer, setup_s, around, from_idle=from_idle)
     at_most_j = math.inf if missing else 0.0
     listening_w = (bearer.energy.idle_w or 0.0) * bearer.energy.spread
     power = device.power
@@ -170,14 +174,12 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
 
 
 def _radio(
-    sent: LinkBytes | None, bearer: Bearer, elapsed_s: float | None, from_idle: bool, missing: list[str]
+    sent: LinkBytes | None, bearer: Bearer, connected_s: float | None, missing: list[str]
 ) -> Range | None:
     power = bearer.energy
-    # What the radio spends while it is set up is its set-up's energy.
-    setup_s = bearer.setup_s if from_idle else 0.0
     found = sent and radio_energy_j(
         sent,
-        None if elapsed_s is None else max(0.0, elapsed_s - setup_s),
+        connected_s,
         up_bits_per_s=bearer.up_bits_per_s,
         down_bits_per_s=bearer.down_bits_per_s,
         send_w=power.send_w,
@@ -196,7 +198,9 @@ def _radio(
     return within(found, power.spread)
 
 
-def _around(bearer: Bearer, missing: list[str], *, from_idle: bool) -> tuple[Range | None, Range | None]:
+def _around(
+    device: Device, bearer: Bearer, setup_s: float, missing: list[str], *, from_idle: bool
+) -> tuple[Range | None, Range | None]:
     """Set-up and tail."""
     power = bearer.energy
     setup: Range | None = exactly(0.0)
@@ -204,6 +208,11 @@ def _around(bearer: Bearer, missing: list[str], *, from_idle: bool) -> tuple[Ran
         setup = None if power.setup_j is None else within(power.setup_j, power.spread)
         if setup is None:
             missing.append(f"the radio's set-up over {bearer.name}")
+        waiting_w = device.power.idle_w
+        if waiting_w is None:
+            missing.append("the processor while the radio is set up")
+        elif setup is not None:
+            setup = setup.plus(within(waiting_w * setup_s, device.power.spread))
     if 0.0 in (power.tail_w, power.tail_s):
         return setup, exactly(0.0)
     if power.tail_w is None or power.tail_s is None:

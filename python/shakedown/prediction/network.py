@@ -55,6 +55,7 @@ class Exchange:
         done: until both sides have finished.
         failed: probability that a side gives up; the times are those of the others.
         link_bytes: mean bytes on the link: headers, acknowledgements, and what is sent again.
+        setup_s: mean time in which the radio was set up; 0 where it was connected before.
         p99_interval_s: between which times the 99th percentile of ``ready`` lies (95 %), in seconds; both the
             same where nothing varies.
     """
@@ -64,6 +65,7 @@ class Exchange:
     failed: float
     link_bytes: LinkBytes
     p99_interval_s: tuple[float, float]
+    setup_s: float = 0.0
 
 
 def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_idle: bool = False) -> Exchange:
@@ -118,4 +120,6 @@ def _replayed(spec: str) -> Exchange | None:
         for name in ("ready", "done")
     )
     low_s, high_s = found["p99_interval_s"]
-    return Exchange(ready, done, found["failed"], LinkBytes(*found["link_bytes"]), (low_s, high_s))
+    return Exchange(
+        ready, done, found["failed"], LinkBytes(*found["link_bytes"]), (low_s, high_s), found["setup_s"]
+    )

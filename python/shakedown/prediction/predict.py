@@ -277,12 +277,13 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         queued = one.server.missing if rate_per_s > 0.0 else ()
         basis = known_basis([one.server])
         wait = Range(waits_low[number], wait_s, math.inf if queued else waits_high[number])
+        spent_s = done.mean + (wait.low if one.missing else wait.mean)
         mine: Row = {
             "rate_per_s": rate_per_s,
             "queue_s": bounds(wait, basis, queued) if steady else None,
             "utilisation": bounds(_used(one, used[number], queued), basis, queued),
             **loaded_times(one, model, rate_per_s, workers, wait if steady else None),
-            **_energy(one, done.mean + wait_s if steady else None),
+            **_energy(one, spent_s if steady else None, model),
             "ratio_to_first": None,
         }
         mine["p99_interval_s"] = _p99_interval_s(one, model, mine["ready_s"])
@@ -295,8 +296,11 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
     """Ready and done, including the wait in the queue; None without a steady state."""
     if wait is None:
         return {"ready_s": None, "done_s": None}
-    queue = one.wait(rate_per_s, workers) if model == "default" else None
-    delay = queue or Distribution.exactly(wait.mean)
+    # Where work is missing all statistics are lower bounds: those of the shortest wait.
+    wait_s = wait.low if one.missing else wait.mean
+    service_s = one.service_s.low if one.missing else None
+    queue = one.wait(rate_per_s, workers, service_s) if model == "default" else None
+    delay = queue or Distribution.exactly(wait_s)
     # If the wait has no spread, no sum is needed, and all points are kept.
     ready, done = one.unloaded(model)
     points = one.few_points(model) if len(delay.values_s) > 1 else (ready, done)
@@ -307,7 +311,7 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
     stands: Row = {"basis": known_basis([one.client, one.server]), "missing": list(one.missing)}
     return {
         name: {
-            "mean": plain.mean + wait.mean,
+            "mean": plain.mean + wait_s,
             "p50": found.p50,
             "p95": found.p95,
             "p99": found.p99,
@@ -327,9 +331,9 @@ def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float]
     return [ready["p99"] + end_s - p99_s for end_s in one.exchange.p99_interval_s]
 
 
-def _energy(one: Scenario, done_s: float | None) -> Row:
+def _energy(one: Scenario, done_s: float | None, model: str) -> Row:
     """The client's energy for a handshake of this duration."""
-    energy = one.energy(done_s)
+    energy = one.energy(done_s, model)
     parts = {
         "processor": energy.processor,
         "radio": energy.radio,
@@ -350,7 +354,7 @@ def _energy(one: Scenario, done_s: float | None) -> Row:
 def _per_charge(battery_j: float, energy: Energy) -> Row:
     """How many handshakes a battery lasts for."""
     total, missing = energy.total, (*energy.missing, *energy.wake_tail_missing)
-    if energy.wake_tail_missing or total.low <= 0.0 or not math.isfinite(total.high):
+    if not energy.known or energy.wake_tail_missing or total.low <= 0.0 or not math.isfinite(total.high):
         return most(None, energy.basis, missing)
     lasts = Range(*(battery_j / end for end in reversed(total)))
     return bounds(lasts, energy.basis, missing, known=energy.known)

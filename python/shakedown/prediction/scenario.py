@@ -44,7 +44,7 @@ class Scenario:
     """A recorded handshake between two devices over a bearer, estimated.
 
     `from_idle`: the radio is set up first. `server_scale`: the device whose figures, scaled by the clock
-    rate, replace the server's.
+    rate, replace the server's. `lowest`: all work is at its low end, because that of others has no figure.
     """
 
     trace: Trace
@@ -56,6 +56,7 @@ class Scenario:
     eap: Carried | None = None
     from_idle: bool = False
     server_scale: Device | None = None
+    lowest: bool = False
 
     @property
     def software(self) -> str | None:
@@ -82,10 +83,16 @@ class Scenario:
 
     @cached_property
     def work(self) -> Work:
-        """Both sides' work, from which times are computed. If parts of a side's work have no cost figure, its
-        lower bound is used.
+        """Both sides' work, from which times are computed. If a part of it has no cost figure, both sides are
+        at their low ends: times are then lower bounds.
         """
-        return Work(*(one.at_low() if one.without_cost else one for one in (self.client, self.server)))
+        both = Work(self.client, self.server)
+        return Work(*(one.at_low() for one in both)) if self.lowest or self.missing else both
+
+    @cached_property
+    def served(self) -> Price:
+        """The server's work, from which its utilisation is computed, whatever is missing at the client."""
+        return self.server.at_low() if self.server.without_cost else self.server
 
     def record(self, size_bytes: int) -> Price:
         """The server's work on data that a client sends after the handshake. Raises `InputError`."""
@@ -109,12 +116,12 @@ class Scenario:
     @cached_property
     def service_s(self) -> Range:
         """A server worker's time for one handshake, including its TCP connection."""
-        return self.work.server.with_connection
+        return self.served.with_connection
 
     @property
     def service_sd_s(self) -> float:
         """The standard deviation of this time between handshakes."""
-        server = self.work.server
+        server = self.served
         apart_s = 0.0 if server.connection is None else server.connection_sd_s
         return math.hypot(server.sd_s, apart_s)
 
@@ -198,14 +205,18 @@ class Scenario:
         except InputError:
             return None
 
-    def energy(self, elapsed_s: float | None) -> Energy:
-        """Energy of the client for one handshake, by part."""
+    def energy(self, elapsed_s: float | None, model: str = "default") -> Energy:
+        """Energy of the client for one handshake of a duration, by part; only the default model's durations
+        contain the radio's set-up.
+        """
+        setup_s = self.exchange.setup_s if self.from_idle and model == "default" else 0.0
         return client_energy(
             self.link_bytes,
             self.device,
             self.bearer,
             self.client,
             elapsed_s,
+            setup_s,
             from_idle=self.from_idle,
             server=self.server,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 NOTHING, UNKNOWN = "–", "unknown"
 
@@ -123,21 +124,40 @@ def marked(text: str, basis: str | None) -> str:
     return f"{mark} {text}" if mark else text
 
 
+def rounded_down(value: float, digits: int = 2) -> float:
+    """The next number of significant digits that is no greater: how lower bounds are printed."""
+    return float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(value))))
+
+
+def rounded_up(value: float, digits: int = 2) -> float:
+    """The next number of significant digits that is no less: how upper bounds are printed."""
+    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value))))
+
+
+def marked_time(seconds: float, basis: str | None, digits: int = 2) -> str:
+    """A time with the mark of its basis; a lower bound is rounded down."""
+    unknown = BASIS_MARKS.get(basis or "own") == BASIS_MARKS["unknown"]
+    return marked(time(rounded_down(seconds, digits) if unknown else seconds, digits), basis)
+
+
 def bounded(
     show: Callable[[float], str],
     estimate: float | None,
     lower: float | None,
     upper: float | None,
     between: Callable[[float, float], str] | None = None,
+    digits: int = 2,
 ) -> str:
-    """An estimate; without one its bounds, or `unknown`. ``between`` prints two bounds."""
+    """An estimate; without one its bounds, rounded outwards, or `unknown`. ``between`` prints two bounds."""
     if estimate is not None:
         return show(estimate)
-    if lower and upper is not None:
-        return between(lower, upper) if between else f"{show(lower)} – {show(upper)}"
+    least = rounded_down(lower, digits) if lower else 0.0
+    most = None if upper is None else rounded_up(upper, digits)
+    if lower and most is not None:
+        return between(least, most) if between else f"{show(least)} – {show(most)}"
     if lower and not show(lower).startswith("<"):
-        return f"≥ {show(lower)}"
-    return UNKNOWN if upper is None else f"≤ {show(upper)}"
+        return f"≥ {show(least)}"
+    return UNKNOWN if most is None else f"≤ {show(most)}"
 
 
 def legend(bases: Iterable[str | None]) -> str:
@@ -208,6 +228,11 @@ def share(part: float | None, digits: int = 0) -> str:
     if part is not None and 0.0 < part < 0.5 * 10.0 ** -(digits + 2):
         return f"< {10.0 ** -(digits + 2):.{digits}%}"
     return NOTHING if part is None else f"{part:.{digits}%}"
+
+
+def share_down(part: float) -> float:
+    """The share in whole per cent that is no greater: how lower bounds are printed."""
+    return math.floor(part * 100.0 + 1e-9) / 100.0
 
 
 def load(used: float) -> str:

@@ -23,7 +23,8 @@ class Times(Object, frozen=True, kw_only=True):
     """A distribution of times over handshakes.
 
     `lower` and `upper` hold 90 % of handshakes, the device figures' uncertainty included. With anything
-    `missing`, each statistic is a lower bound: that of the least work that is known.
+    `missing`, each statistic is a lower bound: that of the least work that is known, with the low ends of
+    the other figures' ranges.
     """
 
     mean: Number
@@ -114,8 +115,8 @@ class Prediction(Object, frozen=True, kw_only=True):
     is wrong in both alike.
     `energy_j` is the client's for the handshake itself, `wake_tail_j` what waking the radio and its
     inactivity tail add, `resumption_saves_j` how much less the handshake itself takes where it resumes a
-    session; `energy_terms` says what is assumed of the radio before and after. `handshakes_per_charge`
-    counts the first two.
+    session, null for suites whose sessions are not resumed; `energy_terms` says what is assumed of the radio
+    before and after. `handshakes_per_charge` counts the first two.
     `server_software` is what the server runs, which decides on its tickets; null where the traces recorded a
     server that is not known. `unused_key_share_s` is what a key share would add to the client that the stack
     sends and the suite does not use; it is in no other figure, and null where there is none.
@@ -180,7 +181,8 @@ class Promise(Object, frozen=True, kw_only=True):
     """The highest rate that keeps a promise: `ready` stays within `within_s`, mean or percentile.
 
     `rate_per_s` is 0 if the promise cannot be kept, null where no server cost is known. With work that has
-    no cost it is an upper bound. `limit_per_s` is where the queue saturates.
+    no cost it is an upper bound. `limit_per_s` is where the queue saturates. `handshake_bytes` are the
+    messages', and `unused_key_share_s` is left out, as of a prediction.
     """
 
     suite: Text
@@ -194,6 +196,8 @@ class Promise(Object, frozen=True, kw_only=True):
     rate_per_s: Bounds | None
     utilisation: Number | None
     limit_per_s: Bounds | None
+    handshake_bytes: BytesEachWay
+    unused_key_share_s: Number | None = None
     basis: Basis
     without_cost: tuple[PartWithoutCost, ...]
 

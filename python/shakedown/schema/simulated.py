@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from shakedown.schema.base import Amount, Basis, Bounds, Count, Number, Object, Text
-from shakedown.schema.predictions import Failed, GuessedFigure, PartWithoutCost, Promise
+from shakedown.schema.predictions import BytesEachWay, Failed, GuessedFigure, PartWithoutCost, Promise
 from shakedown.schema.profiles import HostTcp
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -24,8 +24,9 @@ class Spread(Object, frozen=True, kw_only=True):
     10, p95 of 20, p99 of 100.
 
     `margin` is half of the mean's 95 % confidence interval over replications, null with fewer than two and
-    where none is known; `p50_margin` and the others are the same of the percentiles. With anything `missing`,
-    each statistic is a lower bound; null if nothing bounds it.
+    where none is known; `p50_margin` and the others are the same of the percentiles. `basis` is what the
+    costs behind it stand on, null where it depends on none; the ranges of costs are not simulated. With
+    anything `missing`, each statistic is a lower bound; null if nothing bounds it.
     """
 
     n: Count
@@ -41,6 +42,7 @@ class Spread(Object, frozen=True, kw_only=True):
     p90_margin: Number | None = None
     p95_margin: Number | None = None
     p99_margin: Number | None = None
+    basis: Basis | None = None
     missing: tuple[str, ...] = ()
 
 
@@ -323,7 +325,7 @@ class Counted(Object, frozen=True, kw_only=True):
 
 class Simulated(Counted, frozen=True, kw_only=True):
     """One row of `simulate`. With `endpoints` the handshakes are those of real protocol engines; else they
-    are replayed.
+    are replayed. `handshake_bytes` and `unused_key_share_s` are as of a prediction.
     """
 
     suite: Text
@@ -331,6 +333,8 @@ class Simulated(Counted, frozen=True, kw_only=True):
     server_software: Text | None = None
     bearer: Text
     resumption: Share
+    handshake_bytes: BytesEachWay
+    unused_key_share_s: Number | None = None
     modelled: ClosedForm | None
     basis: Basis
     without_cost: tuple[PartWithoutCost, ...]
@@ -347,6 +351,7 @@ class MixedClients(Object, frozen=True, kw_only=True):
     weight: Amount
     share: Share
     resumption: Share
+    unused_key_share_s: Number | None = None
     clients: Count
     failed: Count
     ready_s: Spread

@@ -24,7 +24,7 @@ from shakedown.simulation.cell_limit import CellLimit, cell_limit
 from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import PRECISION, Settled, settle
 from shakedown.simulation.simulate import Job, after_handshake, missing_of, run, stands_on
-from shakedown.simulation.spec import Client, mean_work_s
+from shakedown.simulation.spec import Client, at_least, mean_work_s
 
 MAX_EVENTS, MAX_EVENTS_TRIED = 200_000_000, 100_000_000
 """At the rate that is answered, and at each that is tried: half a minute of one processor at most."""
@@ -125,8 +125,8 @@ class _Search:
     ) -> None:
         self.one, self.within_s, self.percentile = one, within_s, percentile
         self.workers, self.seed, self.asked = workers, seed, asked
-        self.client = Client(one)
         any_rate = self.settled(1.0, DOUBT)
+        (self.client,) = at_least([Client(one)], any_rate)
         self.stands_on = stands_on(self.client, any_rate)
         self.after = after_handshake(self.client, any_rate)
         service_s = mean_work_s([self.client], any_rate)
@@ -138,7 +138,8 @@ class _Search:
         modelled = capacity_row(one, within_s, percentile, workers)["rate_per_s"]
         found = modelled or {"estimate": 0.0}
         # With what clients send later, or share, the formula tells where to begin, and no more.
-        share = one.service_s.mean / service_s if service_s > 0.0 else 1.0
+        handshake_s = self.client.full.work.server.with_connection.mean
+        share = handshake_s / service_s if service_s > 0.0 else 1.0
         self.modelled = modelled if asked.records is None and asked.cells is None else None
         self.modelled_per_s: float = (found["estimate"] or found["upper"] or 0.0) * share
         if self.cells_limit is not None:
@@ -275,6 +276,8 @@ class _Search:
             "clients": 0 if found is None else found.clients,
             "precision": None if found is None else builtins(found.precision),
             "seed": self.seed,
+            "handshake_bytes": one.handshake_bytes._asdict(),
+            "unused_key_share_s": one.unused_s,
             "basis": self.stands_on["basis"],
             "without_cost": self.stands_on["without_cost"],
         }

@@ -32,6 +32,7 @@ from shakedown.files.toml import describe, load_toml
 from shakedown.native import virtual_time
 from shakedown.native.scenario import ClientKind, Fleet
 from shakedown.prediction.library import TraceLibrary, resumed_of
+from shakedown.prediction.prices import known_basis
 from shakedown.prediction.trace import Trace
 from shakedown.schema.base import convert
 from shakedown.schema.simulated import SimulatedMix
@@ -40,7 +41,7 @@ from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, in_pieces
 from shakedown.simulation.simulate import Progress, figures, missing_of, spread, stands_on
-from shakedown.simulation.spec import Client, series_width_s, simulation_spec
+from shakedown.simulation.spec import Client, at_least, series_width_s, simulation_spec
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
 MAX_WEIGHT = 1e9
@@ -245,6 +246,7 @@ def run_mix(
     whole = math.fsum(one.weight for one in clients)
     if not whole > 0.0:
         raise InputError("the weights of all kinds of clients are 0; accepted: at least one above 0")
+    clients = at_least(clients, settled)
     width_s = series_width_s(clients, settled, workers)
     spec = simulation_spec(clients, settled, workers=workers, seed=seed, series_s=width_s)
     if pool is None or pool.is_here():
@@ -254,14 +256,15 @@ def run_mix(
     else:
         (report,) = pool.results([in_pieces(spec, name, pool.threads())])
     # All wait in one queue, for one another's work too.
-    servers = [side for one in clients for side in one.sides("server")]
-    servers += [price for one in clients if (price := one.record(settled)) is not None]
+    works = [side for one in clients for side in one.sides()]
+    works += [price for one in clients if (price := one.record(settled)) is not None]
+    missing, basis = missing_of(works), known_basis(works)
     found = {
         "mix": name,
         "kind": "simulated",
         "server_device": clients[0].full.server_device.name,
         "kinds": [
-            _part(one, each, whole, missing_of([*one.sides("client"), *servers]), settled)
+            _part(one, each, whole, spread(each["handshake_s"], missing, basis=basis), settled)
             for one, each in zip(clients, report["classes"], strict=True)
         ],
         **figures(report, settled, clients, workers=workers, seed=seed),
@@ -270,7 +273,7 @@ def run_mix(
 
 
 def _part(
-    client: Client, report: Mapping[str, Any], whole: float, missing: Sequence[str], settled: Settled
+    client: Client, report: Mapping[str, Any], whole: float, ready: Mapping[str, Any], settled: Settled
 ) -> dict[str, Any]:
     full = client.full
     return {
@@ -282,7 +285,8 @@ def _part(
         "resumption": client.share_resuming(settled),
         "clients": report["clients"],
         "failed": report["failed"],
-        "ready_s": spread(report["handshake_s"], missing),
+        "ready_s": ready,
+        "unused_key_share_s": full.unused_s,
         **({"series": report["series"]} if report["series"] else {}),
         **stands_on(client, settled),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from shakedown.prediction.library import announce, resumed_of
 from shakedown.prediction.predict import each
 from shakedown.prediction.prices import Price, basis_of, known_basis
 from shakedown.prediction.scenario import Scenario as Priced
-from shakedown.schema.base import convert
+from shakedown.schema.base import Basis, convert
 from shakedown.schema.simulated import ClosedForm, FailedSimulation, Simulated
 from shakedown.simulation.arrivals import FROM_FILE, Arrivals
 from shakedown.simulation.deployment import Site
@@ -31,7 +31,7 @@ from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, Work, in_pieces
 from shakedown.simulation.records import Records
-from shakedown.simulation.spec import Client, priced_spec, series_width_s, simulation_spec
+from shakedown.simulation.spec import Client, at_least, priced_spec, series_width_s, simulation_spec
 
 Progress = Callable[[int, int], None]
 
@@ -135,10 +135,10 @@ class Job:
     workers: int
     seed: int
 
-    @property
+    @cached_property
     def client(self) -> Client:
         """The one kind of client."""
-        return Client(self.priced, self.resumed)
+        return at_least([Client(self.priced, self.resumed)], self.settled)[0]
 
     def spec(self) -> dict[str, Any]:
         """The core's description of it."""
@@ -190,6 +190,8 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
         "bearer": priced.bearer.name,
         **figures(report, settled, [job.client], workers=job.workers, seed=job.seed),
         "resumption": settled.fleet.resumption,
+        "handshake_bytes": priced.handshake_bytes._asdict(),
+        "unused_key_share_s": priced.unused_s,
         "modelled": closed_form(priced, settled.arrivals, job),
         **stands_on(job.client, settled),
     }
@@ -230,6 +232,10 @@ def figures(
     limited = any(one is not None for one in limits)
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])
     energy, bounded, wake_tail = _energies(clients)
+
+    def times(name: str, missing: Sequence[str] = everything, *, bounded: bool = True) -> dict[str, Any]:
+        return spread(report[name], missing, bounded=bounded, basis=basis)
+
     found: dict[str, Any] = {
         "arrivals": arrivals.text,
         "rate_per_s": arrivals.rate_per_s,
@@ -237,16 +243,17 @@ def figures(
         "completed": report["completed"],
         "failed": report["failed"],
         "attempts": report["attempts"],
-        "ready_s": spread(report["handshake_s"], everything),
-        "done_s": spread(report["done_s"], everything),
-        "connect_s": spread(report["connect_s"], servers if limited else ()),
-        "queue_wait_s": spread(report["client_wait_s"], everything, bounded=not clients_missing),
-        "job_wait_s": spread(report["queue_wait_s"], everything, bounded=not clients_missing),
-        # At a given rate the utilisation depends on the server's work only; in a storm also on how long all
-        # clients need.
-        "utilisation": simulated(report["utilisation"], basis, servers if arrivals.steady else everything),
-        "offered": None if report["offered"] is None else simulated(report["offered"], basis, servers),
-        "unstable": report["unstable"] or (None if servers and report["offered"] is not None else False),
+        "ready_s": times("handshake_s"),
+        "done_s": times("done_s"),
+        "connect_s": spread(
+            report["connect_s"], servers if limited else (), basis=basis if limited else None
+        ),
+        "queue_wait_s": times("client_wait_s", bounded=not clients_missing),
+        "job_wait_s": times("queue_wait_s", bounded=not clients_missing),
+        # Where anything is missing, the server too works at its least (`spec.at_least`).
+        "utilisation": simulated(report["utilisation"], basis, everything),
+        "offered": None if report["offered"] is None else simulated(report["offered"], basis, everything),
+        "unstable": report["unstable"] or (None if everything and report["offered"] is not None else False),
         "workers": workers,
         "servers": fleet.servers,
         "balance": fleet.balance,
@@ -277,8 +284,7 @@ def figures(
         "seed": seed,
     }
     if settled.records is not None:
-        missing = servers if arrivals.steady else everything
-        found["records"] = _sent(settled.records, clients, settled, report, missing)
+        found["records"] = _sent(settled.records, clients, settled, report, everything)
     if report["series_s"] > 0.0:
         found["series_s"] = report["series_s"]
         found["series"] = [
@@ -317,8 +323,8 @@ def _sent(
         "count": one.count,
         "work_s": bounds(work, basis, unknown),
         "extrapolated": [row for price in parts for row in price.figures],
-        "utilisation": simulated(found["utilisation"], basis, unknown),
-        "wait_s": spread(found["wait_s"], missing),
+        "utilisation": simulated(found["utilisation"], basis, missing),
+        "wait_s": spread(found["wait_s"], missing, basis=basis),
         "peak_open": found["peak_open"],
     }
 
@@ -362,13 +368,20 @@ def _energies(clients: Sequence[Client]) -> tuple[list[str], bool, dict[str, Any
     )
 
 
-def spread(found: Mapping[str, Any], missing: Sequence[str] = (), *, bounded: bool = True) -> dict[str, Any]:
+def spread(
+    found: Mapping[str, Any],
+    missing: Sequence[str] = (),
+    *,
+    bounded: bool = True,
+    basis: Basis | None = None,
+) -> dict[str, Any]:
     """A distribution of the core's report as a row has it. `bounded`: missing work makes it a lower bound,
     not unknown.
     """
     known = bounded or not missing
     row = {name: found[name] if known or name == "n" else None for name in _SPREAD}
-    return {**row, "margin": found["mean_margin"] if known else None, "missing": list(missing)}
+    margin = found["mean_margin"] if known else None
+    return {**row, "margin": margin, "basis": basis, "missing": list(missing)}
 
 
 def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:

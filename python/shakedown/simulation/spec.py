@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shakedown.errors import InputError
@@ -46,6 +46,25 @@ class Client:
         prices = [one for one in (self.full, self.resumed) if one is not None]
         both: list[Mapping[Side, Price]] = [{"client": one.client, "server": one.server} for one in prices]
         return [one[side] for one in both for side in which or SIDES]
+
+
+def at_least(clients: Sequence[Client], settled: Settled) -> list[Client]:
+    """The same clients; where any work of any of them has no figure, all with the least of their work: all
+    wait for one another, and times are then lower bounds.
+    """
+    records = (client.record(settled) for client in clients)
+    if not any(price.missing for one in clients for price in one.sides()) and not any(
+        price is not None and price.missing for price in records
+    ):
+        return list(clients)
+
+    def least(one: Priced) -> Priced:
+        return replace(one, lowest=True)
+
+    return [
+        replace(one, full=least(one.full), resumed=None if one.resumed is None else least(one.resumed))
+        for one in clients
+    ]
 
 
 def simulation_spec(
@@ -102,7 +121,7 @@ def series_width_s(clients: Sequence[Client], settled: Settled, workers: int) ->
     arrivals = settled.arrivals
     last_s = arrivals.at_s[-1] if arrivals.at_s else arrivals.span_s
     whole = sum(one.weight for one in clients)
-    work_s = sum(one.weight / whole * one.full.service_s.mean for one in clients)
+    work_s = sum(one.weight / whole * _served_s(one.full) for one in clients)
     alone_s = max(one.full.unloaded()[1].p99 for one in clients)
     expected_s = max(last_s, settled.clients * work_s / (workers * settled.fleet.servers)) + alone_s
     return rounded(expected_s / SERIES_INTERVALS)
@@ -115,14 +134,19 @@ def mean_work_s(clients: Sequence[Client], settled: Settled) -> float:
     sends = settled.records.count if settled.records is not None and settled.arrivals.steady else 0
 
     def work_s(one: Client) -> float:
-        full_s = one.full.service_s.mean
+        full_s = _served_s(one.full)
         records_s = sends * record_work_s(one, settled) if sends else 0.0
         if one.resumed is None:
             return full_s + records_s
         share = one.share_resuming(settled)
-        return share * one.resumed.service_s.mean + (1.0 - share) * full_s + records_s
+        return share * _served_s(one.resumed) + (1.0 - share) * full_s + records_s
 
     return sum(one.weight * work_s(one) for one in clients) / sum(one.weight for one in clients)
+
+
+def _served_s(one: Priced) -> float:
+    """The server's work on a handshake, as it is simulated."""
+    return one.work.server.with_connection.mean
 
 
 def rounded(width_s: float) -> float:
@@ -151,7 +175,7 @@ def record_work_s(client: Client, settled: Settled) -> float:
     price = client.record(settled)
     if price is None:
         return 0.0
-    return price.total.low if price.without_cost else price.total.mean
+    return price.total.low if client.full.lowest else price.total.mean
 
 
 def shared_cell(bearer: Bearer, cells: int) -> Cell:

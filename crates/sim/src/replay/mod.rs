@@ -52,6 +52,8 @@ pub struct Replayed {
     pub failed: f64,
     /// Mean bytes on the link from and to the client, with all that it adds to packets.
     pub link_bytes: [f64; 2],
+    /// Mean time in which the radio was set up; of those that get to `done`.
+    pub setup_s: f64,
     /// Between which times the 99th percentile of `ready` lies (95 %); both the same where it is exact.
     pub p99_interval_s: [f64; 2],
     /// How many handshakes were replayed.
@@ -178,6 +180,7 @@ impl Replayed {
             done: exact(one.done),
             failed: if one.ready.is_some() { 0.0 } else { 1.0 },
             link_bytes: one.bytes.map(|bytes| bytes as f64),
+            setup_s: one.setting_up.as_secs_f64(),
             p99_interval_s: [at, at],
             handshakes: 1,
         }
@@ -195,6 +198,7 @@ impl Replayed {
             failed: mean(&|stratum| stratum.failed as f64 / stratum.handshakes() as f64),
             link_bytes: [0, 1]
                 .map(|way| mean(&|stratum| stratum.bytes[way] as f64 / stratum.handshakes() as f64)),
+            setup_s: sample::mean_setup_s(strata),
             p99_interval_s: sample::p99_interval_s(strata, &ready),
             handshakes: strata.iter().map(|stratum| stratum.handshakes() as u64).sum(),
             ready: Times::compacted(&ready),

@@ -18,6 +18,8 @@ pub(super) struct One {
     pub done: Option<Ns>,
     /// On the link, from and to the client.
     pub bytes: [u64; 2],
+    /// For how long the radio was set up.
+    pub setting_up: Ns,
     /// Packets that could be lost on either way.
     pub units: [u32; 2],
     /// A timer of the transport ran out; what its clock's phase is then matters.
@@ -123,6 +125,7 @@ impl<'a> Replayer<'a> {
         if let Some(path) = &self.client.path {
             let times = path.times(Ns::ZERO, now.max(one.ready.unwrap_or(Ns::ZERO)));
             one.bytes = [times.sent_bytes, times.received_bytes];
+            one.setting_up = times.setting_up;
             one.units = path.units();
         }
         Ok(one)

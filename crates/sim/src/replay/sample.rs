@@ -77,12 +77,14 @@ pub(super) struct Stratum {
     pub done: Vec<Ns>,
     pub failed: u64,
     pub bytes: [u128; 2],
+    /// Nanoseconds in which radios were set up, of those that are done.
+    pub setting_up_ns: u128,
 }
 
 impl Stratum {
     pub fn new(weight: f64, entity: u64, loses: Option<bool>) -> Self {
         let (ready, done) = (Vec::new(), Vec::new());
-        Self { weight, loses, is_exact: false, entity, ready, done, failed: 0, bytes: [0; 2] }
+        Self { weight, loses, is_exact: false, entity, ready, done, failed: 0, bytes: [0; 2], setting_up_ns: 0 }
     }
 
     pub fn next_entity(&mut self) -> u64 {
@@ -95,7 +97,10 @@ impl Stratum {
             Some(ready) => self.ready.push(ready),
             None => self.failed += 1,
         }
-        self.done.extend(one.done);
+        if let Some(done) = one.done {
+            self.done.push(done);
+            self.setting_up_ns += u128::from(one.setting_up.0);
+        }
         for (sum, bytes) in self.bytes.iter_mut().zip(one.bytes) {
             *sum += u128::from(bytes);
         }
@@ -127,6 +132,17 @@ impl Stratum {
         let squares: f64 = self.ready.iter().map(|ready| (ready.as_secs_f64() - mean).powi(2)).sum();
         self.weight * self.weight * squares / (count - 1.0) / count
     }
+}
+
+/// The mean time in which radios were set up, of the handshakes that are done; 0 where none is.
+pub(super) fn mean_setup_s(strata: &[Stratum]) -> f64 {
+    let (mut sum_s, mut share) = (0.0, 0.0);
+    for stratum in strata {
+        let each = stratum.weight / stratum.handshakes().max(1) as f64;
+        sum_s += each * stratum.setting_up_ns as f64 * 1e-9;
+        share += each * stratum.done.len() as f64;
+    }
+    if share > 0.0 { sum_s / share } else { 0.0 }
 }
 
 /// Times of all strata in rising order, each with the probability that it stands for.

@@ -8,7 +8,7 @@ from typing import Any
 from shakedown.reporting.charts.canvas import CHARACTER_PX, WIDE, across, down, rectangles, texts
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import INK, LANE, MUTED, STEPS
-from shakedown.reporting.figures import NOTHING, marked, time
+from shakedown.reporting.figures import NOTHING, marked_time
 
 STEPS_S = (0.5, 2.0, 5.0, 20.0, 60.0)
 """Seconds at which a wait begins to feel different; the map's steps end there."""
@@ -91,8 +91,7 @@ def time_map(
             y += 0 if wide else 15
             for place, bearer in enumerate(here):
                 row = found.get((suite, device, bearer))
-                shown = "ready_low_s" if row and row.get("missing") else "ready_mean_s"
-                value = row[shown] if row else None
+                value = row["ready_mean_s"] if row else None
                 x = left + place * cell_px
                 # A lower bound may belong to any step: it has no colour.
                 coloured = value is not None and row is not None and row.get("basis") != "unknown"
@@ -100,7 +99,7 @@ def time_map(
                 text = (
                     (row.get("lacking", "saturated") if row else NOTHING)
                     if row is None or value is None
-                    else marked(time(value, 2), row.get("basis"))
+                    else marked_time(value, row.get("basis"))
                 )
                 box = {"from": x, "to": x + cell_px - 2, "top": y, "bottom": y + _ROW_PX - 3}
                 tip = _tip(row, device, bearer, word)

@@ -8,9 +8,9 @@ from typing import Any
 from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label
 from shakedown.reporting.columns.flat import figure, flat, interval, rounded
-from shakedown.reporting.columns.notes import no_energies, no_figures, subjects
+from shakedown.reporting.columns.notes import assumptions, no_energies, no_figures, subjects
 from shakedown.reporting.columns.place import PLACE, place_title
-from shakedown.reporting.columns.simulated import sent
+from shakedown.reporting.columns.simulated import sent, time_at_least
 from shakedown.reporting.figures import (
     NOTHING,
     as_given,
@@ -23,6 +23,8 @@ from shakedown.reporting.figures import (
     marked,
     rate,
     rough,
+    rounded_down,
+    rounded_up,
     time,
     time_range,
     whole,
@@ -53,12 +55,12 @@ def _ready(row: Row) -> str:
 
 
 def _statistic(row: Row, name: str, statistic: str) -> str:
-    """A time; where work has no figure, what 95 % of handshakes take at least."""
+    """A time; where work has no figure, what it is at least."""
     value, low, high = row[f"{name}_{statistic}_s"], row[f"{name}_low_s"], row[f"{name}_high_s"]
     if value is None:
         return NOTHING
     if _missing(row, name):
-        return f"≥ {_two(value)}" if statistic != "mean" else bounded(_two, None, low, high, _two_ends)
+        return bounded(_two, None, value, high if statistic == "mean" else None, _two_ends)
     # Never one digit: the interval is of handshakes, the mean is known better.
     digits = max(2, digits_of(value, low, high)) if statistic == "mean" else 2
     return time(float(f"{value:.{digits}g}"), digits)
@@ -224,12 +226,7 @@ def _mark(row: Row, side: str) -> str | None:
 def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
     """What is missing, and what is assumed, of the columns that are shown."""
     yield from no_figures(rows)
-    for name, row in zip(subjects(rows), rows, strict=True):
-        if row["unused_key_share_s"]:
-            yield (
-                f"{name}: without the key share that libssl sends and the suite does not use: "
-                f"its key would take the client {_two(row['unused_key_share_s'])}"
-            )
+    yield from assumptions(rows)
     inside = next((row["eap"] for row in rows if row.get("eap")), None)
     if inside is not None:
         yield (
@@ -316,9 +313,7 @@ def _by_formula(row: Row) -> str:
 
 def many_workers(count: float) -> str:
     """A number of workers: beyond a hundred two digits, rounded up."""
-    whole_count = int(count)
-    step = 10 ** max(0, len(str(whole_count)) - 2) if whole_count > 100 else 1
-    return f"{-(-whole_count // step) * step:,}"
+    return f"{count if count <= 100 else rounded_up(count):,.0f}"
 
 
 def _workers(row: Row) -> str:
@@ -333,7 +328,7 @@ def _workers(row: Row) -> str:
 
 
 def _at_least(few: float | None) -> str:
-    return "unknown" if few is None else f"≥ {many_workers(few)}"
+    return "unknown" if few is None else f"≥ {few if few <= 100 else rounded_down(few):,.0f}"
 
 
 CAPACITIES = (
@@ -350,8 +345,10 @@ CAPACITIES = (
     Column(key="modelled_rate_per_s", name="by formula", unit="1/s", rank=USUAL,
            meaning="as without --simulated",
            text=_by_formula),
-    Column(key="ready_mean_s", name="ready", unit="s", rank=ROOM, show=time, meaning="mean at that rate"),
-    Column(key="ready_p99_s", name="p99", unit="s", rank=ROOM, show=time, meaning="of ready at that rate"),
+    Column(key="ready_mean_s", name="ready", unit="s", rank=ROOM, meaning="mean at that rate",
+           text=lambda row: time_at_least(row, "ready", "ready_mean_s")),
+    Column(key="ready_p99_s", name="p99", unit="s", rank=ROOM, meaning="of ready at that rate",
+           text=lambda row: time_at_least(row, "ready", "ready_p99_s")),
     Column(key="unloaded_s", name="unloaded", unit="s", rank=WIDE, text=lambda row: figure(row, "unloaded_s"),
            meaning="ready without load"),
     Column(key="limit_per_s", name="saturation", unit="1/s", rank=WIDE,
@@ -409,4 +406,5 @@ def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
 
             yield f"{name}: {sent(convert(row['records'], Records), row['utilisation'])}"
     yield from no_figures(rows)
+    yield from assumptions(rows)
     yield from _other_builds(rows)

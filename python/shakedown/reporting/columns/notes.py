@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from typing import TypeVar
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.figures import rate, without_figure
+from shakedown.reporting.figures import rate, time, without_figure
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -46,6 +46,20 @@ def no_figures(rows: Sequence[Row]) -> Iterator[str]:
     )
     for (device, *said), suites in found.items():
         yield f"no figure on {device}: {without_figure(*said)} ({some(suites)})"
+
+
+def assumptions(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for what is left out of a client's work, and for servers of which the software is not known."""
+    for name, row in zip(subjects(rows), rows, strict=True):
+        if row.get("unused_key_share_s"):
+            yield (
+                f"{name}: without the key share that libssl sends and the suite does not use: its key would "
+                f"take the client {time(row['unused_key_share_s'], 2)}"
+            )
+    unknown = [row["suite"] for row in rows if row.get("server_software", "") is None]
+    if unknown:
+        of_some = "" if len(unknown) == len(rows) else f" of {some(list(dict.fromkeys(unknown)))}"
+        yield f"server software{of_some} not recorded: that of openssl is assumed; or give --server-software"
 
 
 def not_estimated(rows: Iterable[Row]) -> Iterator[str]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from msgspec import UNSET
 
 from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, shares
 from shakedown.reporting.columns.flat import figure, flat, interval
-from shakedown.reporting.columns.notes import no_energies, no_figures, some, subjects, too_few
+from shakedown.reporting.columns.notes import (
+    assumptions,
+    no_energies,
+    no_figures,
+    some,
+    subjects,
+    too_few,
+)
 from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.figures import (
     NOTHING,
@@ -19,6 +26,7 @@ from shakedown.reporting.figures import (
     energy_range,
     marked,
     share,
+    share_down,
     time,
     time_range,
     time_with_margin,
@@ -48,27 +56,32 @@ CAUSES = {
 }
 
 
-def _mark(row: Row, name: str) -> str:
-    """≥ where a part of the work has no figure, ! where a time is less precise than asked."""
-    rough = "! " if row.get("precision_is_met") is False else ""
-    return "≥ " if row.get(f"{name}_missing") else rough
-
-
-def _least(row: Row, name: str, key: str, digits: int = 3) -> str:
+def time_at_least(
+    row: Row, name: str, key: str, digits: int = 3, show: Callable[[float], str] | None = None
+) -> str:
+    """A time with its marks: ≥ where a part of the work has no figure, else that of its basis, and ! where it
+    is less precise than asked.
+    """
     value = row.get(key)
-    return f"{_mark(row, name) if value is not None else ''}{time(value, digits)}"
+    if value is None:
+        return time(None)
+    if row.get(f"{name}_missing"):
+        return bounded(lambda found: time(found, digits), None, value, None, digits=digits)
+    shown = marked(time(value, digits) if show is None else show(value), row.get(f"{name}_basis"))
+    return f"! {shown}" if row.get("precision_is_met") is False else shown
 
 
 def _time(name: str, statistic: str, heading: str, rank: int, digits: int = 3) -> Column:
     key = f"{name}_{statistic}_s"
-    return Column(key=key, name=heading, unit="s", rank=rank, text=lambda row: _least(row, name, key, digits))
+    return Column(
+        key=key, name=heading, unit="s", rank=rank, text=lambda row: time_at_least(row, name, key, digits)
+    )
 
 
 def _mean(row: Row) -> str:
-    mean, margin = row.get("ready_mean_s"), row.get("ready_margin_s")
-    if not mean or not margin:
-        return _least(row, "ready", "ready_mean_s")
-    return f"{_mark(row, 'ready')}{time_with_margin(mean, margin)}"
+    margin = row.get("ready_margin_s")
+    show = (lambda mean: time_with_margin(mean, margin)) if margin and row["ready_mean_s"] else None
+    return time_at_least(row, "ready", "ready_mean_s", show=show)
 
 
 def saturation(access: Access | None) -> str:
@@ -109,7 +122,7 @@ def utilisation(row: Row) -> str:
     used, offered = (row.get(name if known else f"{name}_low") or 0.0 for name in ("utilisation", "offered"))
     unstable = " unstable" if offered >= 1.0 else ""
     most = max(used, offered)
-    return f"{share(most) if known else bounded(share, None, most, None)}{unstable}"
+    return f"{share(most) if known else bounded(share, None, share_down(most), None)}{unstable}"
 
 
 def goes_on(rate_per_s: float | None, arrivals: str) -> bool:
@@ -121,7 +134,7 @@ def recovery(row: Row) -> str:
     """When the last client was in; a fleet of which some gave up has not recovered."""
     if row.get("failed"):
         return NOT_RECOVERED
-    return bounded(time, row.get("recovery_s"), row.get("recovery_low_s"), None)
+    return bounded(time, row.get("recovery_s"), row.get("recovery_low_s"), None, digits=3)
 
 
 def failed(row: Row) -> str:
@@ -149,7 +162,7 @@ FLEETS = (
     Column(key="records_utilisation", name="records", unit="1", rank=OFTEN,
            meaning="utilisation by records",
            text=lambda row: bounded(share, row.get("records_utilisation"),
-                                    row.get("records_utilisation_low"), None)),
+                                    share_down(row.get("records_utilisation_low") or 0.0), None)),
     _FAILED,
     Column(key="recovery_s", name="recovery time", unit="s", rank=ALWAYS,
            meaning="until the last client is ready",
@@ -297,13 +310,14 @@ def _two_digits(seconds: float | None) -> str:
 
 def sent(found: Records, utilisation: float, remark: str = "") -> str:
     """What clients send after their handshakes, and its part of a server's utilisation."""
-    known = flat({"work_s": builtins(found.work_s)})
-    work = interval(known, "work_s", _two_digits, lambda low, high: time_range(low, high, 2))
+    plain = flat({"work_s": builtins(found.work_s)})
+    work = interval(plain, "work_s", _two_digits, lambda low, high: time_range(low, high, 2))
     if found.work_s.estimate is not None:
-        work = f"{marked(figure(known, 'work_s'), found.work_s.basis)} ({work})"
+        work = f"{marked(figure(plain, 'work_s'), found.work_s.basis)} ({work})"
     of_it = found.utilisation.estimate or found.utilisation.lower or 0.0
     of_it = of_it / utilisation if utilisation else 0.0
-    part = share(of_it) if found.utilisation.estimate is not None else bounded(share, None, of_it, None)
+    known = found.utilisation.estimate is not None
+    part = share(of_it) if known else bounded(share, None, share_down(of_it), None)
     return (
         f"after its handshake each client sends {found.size_bytes:,} bytes every {time(found.interval_s)}, "
         f"{count(found.count, 'time')}; the server works {work} on each, "
@@ -333,6 +347,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
         if row.modelled is not None and "modelled_ready_s" not in columns:
             yield f"{name}: by formula {_formula(row.modelled)}"
     yield from no_figures(plain)
+    yield from assumptions(plain)
     if columns & {"energy_mean_j", "wake_tail_j"} or any(row.energy_j.missing for row in rows):
         yield from no_energies(
             (part, row.suite, row.device, row.bearer)
@@ -456,7 +471,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
     found = flat(builtins(row)) | {"failed": sum(row.failed.values())}
     said = [
         f"utilisation {utilisation(found)}",
-        f"queue wait {_least(found, 'queue_wait', 'queue_wait_mean_s', 2)}",
+        f"queue wait {time_at_least(found, 'queue_wait', 'queue_wait_mean_s', 2)}",
     ]
     said.append(f"energy per client {'unknown' if row.energy_j.missing else energy(row.energy_j.mean)}")
     said[-1] += f", wake and tail {_bound(row.wake_tail_j)}"
@@ -478,6 +493,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
         yield tried_again(row, again)
     yield from (*server_notes(row), *record_note(row))
     yield from no_figures(kinds)
+    yield from assumptions(kinds)
 
 
 def _bound(found: Bounds) -> str:

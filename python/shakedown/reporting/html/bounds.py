@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from shakedown.reporting.columns import Row
 from shakedown.reporting.columns.notes import no_energies
-from shakedown.reporting.figures import time
+from shakedown.reporting.figures import rounded_down, time
 
 
 def least_time(row: Row, key: str) -> str:
     """A saved fleet's time; ≥ where a part of its work has no figure."""
-    return f"{'≥ ' if row['missing'] and row[key] is not None else ''}{time(row[key])}"
+    if not row["missing"] or row[key] is None:
+        return time(row[key])
+    return f"≥ {time(rounded_down(row[key], 3))}"
 
 
 def lacking(rows: Sequence[Row]) -> str:

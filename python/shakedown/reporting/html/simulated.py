@@ -110,8 +110,8 @@ def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
                 "label": count(int(row["clients"]), "client"),
                 "device": fitted(", ".join(row[name] or f"no {name}" for name in differs), room_px, 7.0),
                 "bearer": count(int(row["cells"]), "cell") if row["cells"] else "own links",
-                "ready_mean_s": None if row["failed"] else row["recovery_s"],
-                "ready_low_s": None if row["failed"] else row["recovery_low_s"],
+                "ready_mean_s": None if row["failed"] else row["recovery_s"] or row["recovery_low_s"],
+                "basis": "unknown" if row["missing"] else None,
                 "lacking": f"{share(row['failed'] / row['clients'], 1)} fail",
                 "missing": row["missing"],
             }

@@ -10,7 +10,7 @@ import polars as pl
 from shakedown.reporting.columns import ALWAYS, Column, Row, Selection, label
 from shakedown.reporting.columns.modelled import energy_text
 from shakedown.reporting.columns.notes import no_energies, not_estimated
-from shakedown.reporting.figures import NOTHING, bounded, marked, number, share, time
+from shakedown.reporting.figures import NOTHING, bounded, marked, number, rounded_down, share, time
 from shakedown.reporting.terminal.listing import layout, listing
 from shakedown.results import queries
 
@@ -48,8 +48,10 @@ def _times(rows: Sequence[Row], what: str, width: int) -> Iterator[str]:
 
 
 def _ready(row: Row) -> str:
-    value = row["ready_low_s" if row["missing"] else "ready_mean_s"]
-    return NOTHING if value is None else marked(_seconds(value), row["basis"])
+    value = row["ready_mean_s"]
+    if value is None:
+        return NOTHING
+    return marked(_seconds(rounded_down(value) if row["missing"] else value), row["basis"])
 
 
 def _by_place(title: str, rows: Sequence[Row], cell: Callable[[Row], str], width: int) -> Iterator[str]:
@@ -102,8 +104,8 @@ def _spread(rates: Sequence[float], most: int) -> list[float]:
 
 
 def ready_time(row: Row) -> str:
-    """The mean time until ready; where work has no figure, what 95 % of handshakes take at least."""
-    return time(row["ready_low_s" if row["missing"] else "ready_mean_s"], 2)
+    """The mean time until ready; where work has no figure, what it is at least."""
+    return time(rounded_down(row["ready_mean_s"]) if row["missing"] else row["ready_mean_s"], 2)
 
 
 def _seconds(value: float) -> str:
