@@ -33,7 +33,7 @@ KEYS = (
 )
 CAPACITY_KEYS = (
     "suite server_device server_software device bearer within_s percentile workers rate_per_s utilisation "
-    "basis without_cost extrapolated limit_per_s unloaded_s ready_s done_s"
+    "handshake_bytes unused_key_share_s basis without_cost extrapolated limit_per_s unloaded_s ready_s done_s"
 )
 
 

@@ -115,11 +115,11 @@ def simulated_figures_are_marked(one):
     client, server = one.client.missing, one.server.missing
     for name, missing in (
         ("ready_s", client + server), ("done_s", client + server), ("queue_wait_s", client + server),
-        ("job_wait_s", client + server), ("utilisation", server), ("offered", server),
+        ("job_wait_s", client + server), ("utilisation", client + server), ("offered", client + server),
         ("recovery_s", client + server), ("connect_s", ()),
     ):  # fmt: skip
         assert found[name]["missing"] == tuple(missing), name
         assert "estimate" not in found[name] or (found[name]["estimate"] is None) == bool(missing)
     assert found["missing"] == client + server
-    assert (found["unstable"] is None) == (bool(server) and found["offered"]["lower"] < 1.0)
+    assert (found["unstable"] is None) == (bool(client + server) and found["offered"]["lower"] < 1.0)
     assert bool(found["energy_j"]["missing"]) == (bool(client or server) or one.device.power.active_w is None)

@@ -23,6 +23,7 @@ from shakedown.reporting.figures import (
     energy_range,
     legend,
     marked,
+    rounded_down,
     share,
     time,
     time_range,
@@ -115,9 +116,10 @@ def test_percentiles_energy_workers_and_what_is_missing_stand_in_tables(results)
     assert len(table.rows) == len(quiet)
     for line, row in zip(table.rows, quiet, strict=True):
         cells = dict(zip(table.head, line, strict=True))
-        least = "≥ " if row["missing"] else ""
-        assert cells["p99"] == least + time(float(f"{row['ready_p99_s']:.2g}"), 2)
-        assert cells["done p99"] == least + time(float(f"{row['done_p99_s']:.2g}"), 2)
+        for name, heading in (("ready", "p99"), ("done", "done p99")):
+            p99_s = row[f"{name}_p99_s"]
+            least = f"≥ {time(rounded_down(p99_s), 2)}"
+            assert cells[heading] == (least if row["missing"] else time(float(f"{p99_s:.2g}"), 2))
         assert row["ready_p99_s"] <= row["done_p99_s"]
         assert (cells["no energy of"] == "–") == (row["energy_missing"] is None)
         assert row["energy_missing"] is not None or row["energy_j"] > 0.0

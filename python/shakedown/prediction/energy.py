@@ -112,7 +112,7 @@ def client_energy(
     processor = _processor(device, client, connected_s, missing)
     radio = _radio(sent, bearer, connected_s, missing)
     around: list[str] = []
-    setup, tail = _around(device, bearer, setup_s, around, from_idle=from_idle)
+    setup, tail = _around(device, bearer, around, from_idle=from_idle)
     at_most_j = math.inf if missing else 0.0
     listening_w = (bearer.energy.idle_w or 0.0) * bearer.energy.spread
     power = device.power
@@ -199,7 +199,7 @@ def _radio(
 
 
 def _around(
-    device: Device, bearer: Bearer, setup_s: float, missing: list[str], *, from_idle: bool
+    device: Device, bearer: Bearer, missing: list[str], *, from_idle: bool
 ) -> tuple[Range | None, Range | None]:
     """Set-up and tail."""
     power = bearer.energy
@@ -212,7 +212,7 @@ def _around(
         if waiting_w is None:
             missing.append("the processor while the radio is set up")
         elif setup is not None:
-            setup = setup.plus(within(waiting_w * setup_s, device.power.spread))
+            setup = setup.plus(within(waiting_w * bearer.setup_s, device.power.spread))
     if 0.0 in (power.tail_w, power.tail_s):
         return setup, exactly(0.0)
     if power.tail_w is None or power.tail_s is None:

@@ -50,7 +50,8 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     `arrivals`, `clients`, `cells`, `retry`, `admission`, `autoscale`, `sessions` and `records` (null where
     not given), `completed`, `attempts`, `failed`,
     `handshake_mean_s` … `handshake_max_s`, `wait_mean_s`, `wait_margin_s`, `wait_missing`,
-    `energy_mean_j`, `wake_tail_j`, `energy_missing`, `missing` (why times are lower bounds),
+    `energy_mean_j`, `wake_tail_j`, `energy_missing`, `basis` (of the times), `missing` (why they are lower
+    bounds),
     `utilisation`, of it `records_utilisation`, `offered`, `recovery_s` (null where work has no figure;
     `utilisation_low` and its like are lower bounds), `in_flight`, the three `modelled_…_s`, `width_s` of the
     time series, `without_cost`;
@@ -68,8 +69,8 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
         **columns("simulated", ("handshake", "wait", "energy"), STATISTICS),
     }
     said = texts(
-        "simulated", "arrivals", "without_cost", "missing", "wait.missing", "energy.missing", "energy.terms",
-        "endpoints", "mix", "imprecise", "saturated", *FLEET_OPTIONS,
+        "simulated", "arrivals", "basis", "without_cost", "missing", "wait.missing", "energy.missing",
+        "energy.terms", "endpoints", "mix", "imprecise", "saturated", *FLEET_OPTIONS,
     )  # fmt: skip
     view = wide(rows, PLACE, names, texts=said)
     failed = rows.filter(pl.col("quantity") == "simulated.failed").group_by("scenario")
@@ -82,7 +83,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
 @over_parts("simulated")
 def fleet_kinds(table: pl.DataFrame) -> pl.DataFrame:
     """Kinds of clients of mixtures, one a row: `scenario`, `item`, suite, device and bearer, `share`,
-    `resumption`, `clients`, `failed`, `handshake_mean_s` … `handshake_max_s`, `missing`.
+    `resumption`, `clients`, `failed`, `handshake_mean_s` … `handshake_max_s`, `basis`, `missing`.
     """
     rows = table.filter(
         (pl.col("kind") == "simulated")
@@ -92,7 +93,7 @@ def fleet_kinds(table: pl.DataFrame) -> pl.DataFrame:
     names = columns("simulated", ("share", "resumption", "clients", "failed"))
     names |= columns("simulated", ("handshake",), STATISTICS)
     keys = ("scenario", "item", "suite", "device", "bearer")
-    return wide(rows, keys, names, texts=texts("simulated", "missing"))
+    return wide(rows, keys, names, texts=texts("simulated", "basis", "missing"))
 
 
 @over_parts("simulated")

@@ -352,6 +352,7 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     for name, field in _SPREADS.items():
         figures: Spread = getattr(one, field)
         yield from spread(f"simulated.{name}", figures, STATISTICS, n=figures.n)
+    yield fact("simulated.basis", one.ready_s.basis)
     if one.queue_wait_s.missing:
         yield fact("simulated.wait.missing", ", ".join(one.queue_wait_s.missing))
     lacking = dict.fromkeys((*one.energy_j.missing, *one.wake_tail_j.missing))
@@ -418,7 +419,8 @@ def _kinds(row: SimulatedMix) -> Iterator[Row]:
         yield {**figure("simulated.clients", one.clients), **place}
         yield {**figure("simulated.failed", one.failed), **place}
         ready = spread("simulated.handshake", one.ready_s, STATISTICS, n=one.ready_s.n)
-        for made in (*_missing([one]), *ready):
+        # All wait in one queue: what one kind lacks makes lower bounds of all.
+        for made in (fact("simulated.basis", one.ready_s.basis), *_missing(row.kinds), *ready):
             yield {**made, **place}
 
 

@@ -68,7 +68,9 @@ def time_at_least(
     if row.get(f"{name}_missing"):
         return bounded(lambda found: time(found, digits), None, value, None, digits=digits)
     shown = marked(time(value, digits) if show is None else show(value), row.get(f"{name}_basis"))
-    return f"! {shown}" if row.get("precision_is_met") is False else shown
+    if row.get("precision_is_met") is False:
+        return f"!{shown}" if shown.startswith("≈") else f"! {shown}"
+    return shown
 
 
 def _time(name: str, statistic: str, heading: str, rank: int, digits: int = 3) -> Column:
@@ -159,7 +161,7 @@ FLEETS = (
     *_TIMES,
     _time("queue_wait", "mean", "queue wait", USUAL, 2),
     Column(key="utilisation", name="utilisation", unit="1", rank=OFTEN, text=utilisation),
-    Column(key="records_utilisation", name="records", unit="1", rank=OFTEN,
+    Column(key="records_utilisation", name="records", unit="1", rank=ALWAYS,
            meaning="utilisation by records",
            text=lambda row: bounded(share, row.get("records_utilisation"),
                                     share_down(row.get("records_utilisation_low") or 0.0), None)),
@@ -233,6 +235,7 @@ def saved_fleet(row: Mapping[str, Any]) -> dict[str, Any]:
     if row.get("imprecise"):
         found |= {"precision_is_met": False}
     found |= {"ready_missing": row["missing"], "queue_wait_mean_s": row.get("wait_mean_s")}
+    found |= dict.fromkeys(("ready_basis", "queue_wait_basis"), row["basis"])
     found |= {
         "queue_wait_missing": row.get("wait_missing"),
         "modelled_ready_s": row.get("modelled_handshake_s"),
