@@ -59,18 +59,14 @@ CAUSES = {
 def time_at_least(
     row: Row, name: str, key: str, digits: int = 3, show: Callable[[float], str] | None = None
 ) -> str:
-    """A time with its marks: ≥ where a part of the work has no figure, else that of its basis, and ! where it
-    is less precise than asked.
-    """
+    """A time; ≥ where a part of the work has no figure, ! where it is less precise than asked."""
     value = row.get(key)
     if value is None:
         return time(None)
     if row.get(f"{name}_missing"):
         return bounded(lambda found: time(found, digits), None, value, None, digits=digits)
-    shown = marked(time(value, digits) if show is None else show(value), row.get(f"{name}_basis"))
-    if row.get("precision_is_met") is False:
-        return f"!{shown}" if shown.startswith("≈") else f"! {shown}"
-    return shown
+    shown = time(value, digits) if show is None else show(value)
+    return f"! {shown}" if row.get("precision_is_met") is False else shown
 
 
 def _time(name: str, statistic: str, heading: str, rank: int, digits: int = 3) -> Column:
@@ -235,7 +231,7 @@ def saved_fleet(row: Mapping[str, Any]) -> dict[str, Any]:
     if row.get("imprecise"):
         found |= {"precision_is_met": False}
     found |= {"ready_missing": row["missing"], "queue_wait_mean_s": row.get("wait_mean_s")}
-    found |= dict.fromkeys(("ready_basis", "queue_wait_basis"), row["basis"])
+    found |= {"ready_basis": row["basis"]}
     found |= {
         "queue_wait_missing": row.get("wait_missing"),
         "modelled_ready_s": row.get("modelled_handshake_s"),
@@ -267,6 +263,16 @@ def in_cells(one: Simulated | SimulatedMix) -> str:
 def at_servers(one: Simulated | SimulatedMix) -> str:
     """How many servers there are, where there are several."""
     return "" if one.servers == 1 else f" at {one.servers} servers ({one.balance})"
+
+
+def bases(rows: Iterable[tuple[str, Row]]) -> Iterator[str]:
+    """A line for the fleets whose times are not based on the devices' own figures alone."""
+    found: dict[str | None, list[str]] = {}
+    for name, row in rows:
+        found.setdefault(row.get("ready_basis"), []).append(name)
+    for basis in ("scaled", "assumed"):
+        if basis in found:
+            yield f"costs in part {basis}{f': {some(found[basis])}' if len(found) > 1 else ''}"
 
 
 def few_clients(rows: Iterable[Row], columns: Set[str]) -> Iterator[str]:
@@ -349,6 +355,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
             yield f"{name}: {_agreement(row.endpoints)}"
         if row.modelled is not None and "modelled_ready_s" not in columns:
             yield f"{name}: by formula {_formula(row.modelled)}"
+    yield from bases(zip(names, map(flat, plain), strict=True))
     yield from no_figures(plain)
     yield from assumptions(plain)
     if columns & {"energy_mean_j", "wake_tail_j"} or any(row.energy_j.missing for row in rows):
@@ -495,6 +502,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
     if row.retries and again > 0:
         yield tried_again(row, again)
     yield from (*server_notes(row), *record_note(row))
+    yield from bases([(row.mix, found)])
     yield from no_figures(kinds)
     yield from assumptions(kinds)
 

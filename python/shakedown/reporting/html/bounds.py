@@ -17,13 +17,16 @@ def least_time(row: Row, key: str) -> str:
 
 
 def lacking(rows: Sequence[Row]) -> str:
-    """What lower bounds lack, for a caption."""
+    """What times are based on, and what lower bounds lack, for a caption."""
+    assumed = " Costs in part assumed." if any(row["basis"] == "assumed" for row in rows) else ""
     missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
     without = no_energies(
         (row["energy_missing"], row["mix"] or row["label"], row["device"] or "", row["bearer"] or "")
         for row in rows
         if row["energy_missing"]
     )
-    return "".join(f" ≥ without a figure of {one}." for one in missing) + "".join(
-        f" {one[0].upper()}{one[1:]}." for one in without
+    return (
+        assumed
+        + "".join(f" ≥ without a figure of {one}." for one in missing)
+        + "".join(f" {one[0].upper()}{one[1:]}." for one in without)
     )

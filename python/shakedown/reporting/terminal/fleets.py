@@ -12,6 +12,7 @@ from shakedown.reporting.columns.notes import some
 from shakedown.reporting.columns.simulated import (
     CLIENTS,
     NOT_RECOVERED,
+    bases,
     few_clients,
     recovery,
     saved_fleet,
@@ -54,6 +55,7 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
         title = f"simulated: {words}: {device} over {bearer} to {server}"
         yield from _table(shown(fleet), fleet, title, width)
         yield from _imprecise(fleet)
+        yield from bases((row["label"], row) for row in fleet)
     if len(groups) > MAX_TABLES:
         yield f"{len(groups) - MAX_TABLES:,} more fleets are in the report and the table"
     missing = results.fleets.filter(pl.col("without_cost").is_not_null())
