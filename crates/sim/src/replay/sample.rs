@@ -84,7 +84,17 @@ pub(super) struct Stratum {
 impl Stratum {
     pub fn new(weight: f64, entity: u64, loses: Option<bool>) -> Self {
         let (ready, done) = (Vec::new(), Vec::new());
-        Self { weight, loses, is_exact: false, entity, ready, done, failed: 0, bytes: [0; 2], setting_up_ns: 0 }
+        Self {
+            weight,
+            loses,
+            is_exact: false,
+            entity,
+            ready,
+            done,
+            failed: 0,
+            bytes: [0; 2],
+            setting_up_ns: 0,
+        }
     }
 
     pub fn next_entity(&mut self) -> u64 {
