@@ -13,7 +13,7 @@ from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Selection, label, named, shared
 from shakedown.reporting.columns.measured import HANDSHAKES
 from shakedown.reporting.columns.modelled import PREDICTIONS
-from shakedown.reporting.columns.simulated import utilisation
+from shakedown.reporting.columns.simulated import imprecise, utilisation
 from shakedown.reporting.figures import (
     bounded,
     energy,
@@ -28,6 +28,7 @@ from shakedown.reporting.figures import (
 )
 from shakedown.reporting.terminal.listing import layout, listing
 from shakedown.schema.base import SIDES
+from shakedown.schema.simulated import Precision
 
 COLUMNS = (
     label("suite", "suite", path=True),
@@ -251,3 +252,24 @@ def test_a_bound_keeps_the_side_that_it_is_of():
     assert bounded(rate, None, None, 1210.0) == "≤ 1,300"
     assert bounded(share, None, share_down(0.0678), None) == "≥ 6%"
     assert bounded(time, None, 0.15, 0.31) == "150 ms – 310 ms"
+
+
+@pytest.mark.parametrize(
+    ("reached", "is_long_enough", "why"),
+    [(0.07, True, ""), (0.07, False, ""), (0.047, False, "; the run is short for this precision")],
+)
+def test_a_narrow_interval_of_a_short_run_is_explained(
+    reached: float, is_long_enough: bool, why: str
+) -> None:
+    found = Precision(
+        asked=0.05,
+        reached=reached,
+        widest="p99",
+        is_settled=True,
+        is_long_enough=is_long_enough,
+        is_met=False,
+    )
+    text, _, reason = imprecise(found).partition("target ± 5%")
+    assert text.startswith("p99 ± ")
+    assert reason.startswith(why)
+    assert bool(reason) == bool(why)

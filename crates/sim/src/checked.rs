@@ -4,7 +4,6 @@ use crate::access::{CellOf, MediumPlan};
 use crate::error::{ScenarioError, check};
 use crate::handshake::{Plan, PricedHandshake, TransportKind};
 use crate::limiter::Refusal;
-use crate::outcome::Steady;
 use crate::scenario::{ArrivalSpec, Balance, ClassSpec, MAX_CLIENTS, Scenario};
 use crate::tcp::TcpConfig;
 use shakedown_link::{Bearer, EnergySpec, MAX_SECONDS, Ns, Probability};
@@ -72,7 +71,8 @@ pub(crate) struct Setup {
     pub series: Ns,
     /// Server time asked for per second and worker, on average, in thousand-millionths; `None` where there is no rate.
     pub offered_e9: Option<u64>,
-    pub steady: Option<Steady>,
+    /// Clients that arrive in a relaxation time of the server's queue; `None` without a steady state.
+    pub memory_clients: Option<u64>,
 }
 
 /// What clients ask of their servers, on average.
@@ -93,10 +93,12 @@ impl Work {
         Some(per_s * (self.mean_s + self.records_mean_s) / f64::from(scenario.server.all_workers()))
     }
 
-    /// What a precision needs to know of the queue; `None` without a steady state.
-    fn steady(&self, scenario: &Scenario) -> Option<Steady> {
+    /// Clients that arrive in a relaxation time of the server's queue; `None` without a steady state.
+    fn memory_clients(&self, scenario: &Scenario) -> Option<u64> {
         // Servers that come and go have no queue whose memory is known.
-        let precision = scenario.precision.filter(|_| scenario.server.scaling.is_none())?;
+        if scenario.server.scaling.is_some() {
+            return None;
+        }
         let (rate, admitted) = (scenario.arrivals.rate_per_s()?, scenario.admitted_per_s()?);
         let idle = 1.0 - self.offered(scenario)?;
         if idle <= 0.0 {
@@ -114,10 +116,7 @@ impl Work {
         let spread_s = admitted / servers * (square_s2 + burst_s2 + size * self.records_square_s2);
         let service_s = if mean_s > 0.0 { square_s2 / mean_s } else { 0.0 };
         let memory_s = 2.0 * spread_s / (workers * idle).powi(2) + service_s;
-        Some(Steady {
-            asked_e9: (precision.relative * 1e9 + 0.5) as u64,
-            memory_clients: libm::ceil(rate * memory_s) as u64,
-        })
+        Some(libm::ceil(rate * memory_s) as u64)
     }
 }
 
@@ -189,7 +188,7 @@ impl Setup {
             timeout: scenario.timeout_s.map(Ns::from_secs_f64),
             series: Ns::from_secs_f64(scenario.series_s),
             offered_e9: work.offered(scenario).map(|offered| (offered * 1e9 + 0.5) as u64),
-            steady: work.steady(scenario),
+            memory_clients: work.memory_clients(scenario),
         })
     }
 }

@@ -5,7 +5,7 @@ use crate::histogram::{Histogram, decimal};
 use crate::limiter::Admissions;
 use crate::records::RecordsOutcome;
 use crate::scaling::ScalingOutcome;
-use crate::scenario::{ArrivalSpec, Part, Scenario};
+use crate::scenario::{ArrivalSpec, Part, PrecisionSpec, Scenario};
 use crate::series::Series;
 use crate::trend::Trend;
 use serde::{Deserialize, Serialize};
@@ -118,6 +118,17 @@ pub struct Steady {
     pub asked_e9: u64,
     /// Clients that arrive in a relaxation time of the server's queue.
     pub memory_clients: u64,
+    /// Clients that each replication has to count for its precision to be met.
+    pub least_counted: u64,
+}
+
+impl Steady {
+    /// Of a scenario with a precision and a queue with a steady state.
+    pub(crate) fn of(precision: Option<PrecisionSpec>, memory_clients: Option<u64>) -> Option<Self> {
+        let PrecisionSpec { relative, least_counted, .. } = precision?;
+        let asked_e9 = (relative * 1e9 + 0.5) as u64;
+        Some(Self { asked_e9, memory_clients: memory_clients?, least_counted })
+    }
 }
 
 /// What went over all links.

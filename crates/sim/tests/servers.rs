@@ -18,7 +18,7 @@ fn balanced(servers: u32, balance: Balance, utilisation: f64) -> Scenario {
         server: ServerSpec { servers, balance, ..ServerSpec::default() },
         warmup_clients: 1000,
         replications: 20,
-        precision: Some(PrecisionSpec { relative: 0.03, max_events: 100_000_000 }),
+        precision: Some(PrecisionSpec { relative: 0.03, max_events: 100_000_000, least_counted: 0 }),
         ..scenario(vec![class(service(time), instant())], 5000, ArrivalSpec::Poisson { per_s })
     }
 }

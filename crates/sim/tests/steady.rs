@@ -38,7 +38,7 @@ fn text(outcome: &Outcome) -> String {
     serde_json::to_string(outcome).expect("serialises")
 }
 
-const FIVE: PrecisionSpec = PrecisionSpec { relative: 0.05, max_events: 100_000_000 };
+const FIVE: PrecisionSpec = PrecisionSpec { relative: 0.05, max_events: 100_000_000, least_counted: 0 };
 
 #[test]
 fn a_run_goes_on_until_its_figures_are_as_precise_as_asked_and_right() {
@@ -74,17 +74,55 @@ fn how_long_a_run_is_does_not_depend_on_threads() {
 #[test]
 fn events_bound_a_run_and_what_was_reached_is_said() {
     for max_events in [0, 300_000] {
-        let outcome = on(1, queue(exponential(), 0.99, PrecisionSpec { relative: 0.05, max_events }));
+        let outcome =
+            on(1, queue(exponential(), 0.99, PrecisionSpec { relative: 0.05, max_events, least_counted: 0 }));
         let precision = outcome.report().precision.expect("asked for");
         assert!(!precision.is_met && !precision.is_settled, "{precision:?}");
         assert!(outcome.events <= max_events.max(60_000), "{}", outcome.events);
     }
 }
 
+/// What looks narrow in a run that is too short may be narrow by chance.
+#[test]
+fn a_run_shorter_than_the_one_before_asked_for_is_not_precise() {
+    let first = on(1, queue(exponential(), 0.8, PrecisionSpec { max_events: 0, ..FIVE }));
+    let simulation = Simulation::new(queue(exponential(), 0.8, FIVE)).expect("valid");
+    let next = |spent| {
+        let next = simulation.longer(&first, spent).expect("longer");
+        (
+            next.clients.expect("counted") - next.warmup_clients,
+            next.precision.expect("asked for").least_counted,
+        )
+    };
+    let (enough, asked) = next(first.events);
+    assert!(enough == asked && enough > 1000, "{enough} {asked}");
+    let (fewer, asked_again) = next(FIVE.max_events - first.events * 2);
+    assert!(fewer < asked && asked_again >= asked, "{fewer} {asked_again}");
+    for (least_counted, is_long_enough) in [(1000, true), (1001, false)] {
+        let wide = PrecisionSpec { relative: 0.5, max_events: 0, least_counted };
+        let precision = on(1, queue(exponential(), 0.5, wide)).report().precision.expect("asked for");
+        assert!(precision.is_settled && precision.reached.expect("ten") <= 0.5, "{precision:?}");
+        assert_eq!((precision.is_long_enough, precision.is_met), (is_long_enough, is_long_enough));
+    }
+}
+
+/// Whitt's mean wait of regulated Brownian motion: (t / 5 %)² relaxation times in all, twice that in reserve.
+#[test]
+fn a_run_shorter_than_theory_asks_for_is_not_precise() {
+    // Five clients to a relaxation time: λ (2 λ E[S²] / (1 - ρ)² + E[S²] / E[S]). 2.262 is Student's t of ten replications.
+    let asked = (2.0 * (2.262_f64 / 0.05).powi(2) * 5.0 / 10.0) as u64;
+    for (counted, is_long_enough) in [(asked - 5, false), (asked + 5, true)] {
+        let mut one = queue(exponential(), 0.5, PrecisionSpec { max_events: 0, ..FIVE });
+        one.clients = Some(counted + one.warmup_clients);
+        let precision = on(1, one).report().precision.expect("asked for");
+        assert_eq!(precision.is_long_enough, is_long_enough, "{counted}: {precision:?}");
+    }
+}
+
 /// A server that is slow at first, and forgets it slowly: nothing in the formula knows, the data do.
 #[test]
 fn a_warm_up_that_is_too_short_for_the_data_is_made_longer() {
-    let loose = PrecisionSpec { relative: 0.05, max_events: 100_000_000 };
+    let loose = PrecisionSpec { relative: 0.05, max_events: 100_000_000, least_counted: 0 };
     let mut slow = queue(exponential(), 0.9, loose);
     slow.warmup_clients = 0;
     slow.clients = Some(1000);
@@ -138,7 +176,7 @@ fn cell(load: f64, precision: PrecisionSpec) -> Scenario {
 #[test]
 fn a_run_is_as_long_as_the_queues_of_cells_need() {
     // Half of a figure is a precision that the first run has: only the cell's memory asks for a longer one.
-    let loose = PrecisionSpec { relative: 0.5, max_events: 100_000_000 };
+    let loose = PrecisionSpec { relative: 0.5, max_events: 100_000_000, least_counted: 0 };
     let outcome = on(1, cell(0.95, loose));
     let precision = outcome.report().precision.expect("asked for");
     assert!(precision.is_met, "{precision:?}");
@@ -158,7 +196,7 @@ fn a_run_is_as_long_as_the_queues_of_cells_need() {
 
 #[test]
 fn cells_that_are_nearly_saturated_use_up_the_events_and_saturated_ones_none() {
-    let few = PrecisionSpec { relative: 0.5, max_events: 400_000 };
+    let few = PrecisionSpec { relative: 0.5, max_events: 400_000, least_counted: 0 };
     let [near, beyond] = [0.995, 1.1].map(|load| on(1, cell(load, few)));
     for outcome in [&near, &beyond] {
         let precision = outcome.report().precision.expect("asked for");
@@ -170,7 +208,7 @@ fn cells_that_are_nearly_saturated_use_up_the_events_and_saturated_ones_none() {
 
 #[test]
 fn saturated_cells_are_named_and_others_are_not() {
-    let few = PrecisionSpec { relative: 0.5, max_events: 100_000 };
+    let few = PrecisionSpec { relative: 0.5, max_events: 100_000, least_counted: 0 };
     for load in [0.9, 1.1] {
         // Every second client is in a cell of another medium, which is idle for most of the time.
         let mut two = cell(load, few);

@@ -13,7 +13,7 @@ use crate::arrivals::Arrivals;
 use crate::checked::Setup;
 use crate::client::{ARRIVAL, CLOCK, Client, DrawnAhead, Shared, Spare, Traffic};
 use crate::limiter::Admissions;
-use crate::outcome::{ClassOutcome, Outcome, Window};
+use crate::outcome::{ClassOutcome, Outcome, Steady, Window};
 use crate::queue::EventQueue;
 use crate::scaling::Scaler;
 use crate::scenario::{Discipline, Part, Scenario};
@@ -152,7 +152,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
                 admissions: scenario.server.admission.map(|_| Admissions::default()),
                 series: Series::new(setup.series, setup.classes.len()),
                 offered_e9: setup.offered_e9,
-                steady: setup.steady,
+                steady: Steady::of(scenario.precision, setup.memory_clients),
                 trend: if scenario.precision.is_some() { Trend::begin() } else { Trend::default() },
                 ..Outcome::default()
             },

@@ -96,11 +96,12 @@ def imprecise(found: Precision, access: Access | None = None) -> str:
     if found.reached is None:
         return "from one replication; precision unknown"
     wide = f"{found.widest} ± {share(found.reached)}, target ± {share(found.asked)}"
-    if found.is_settled:
+    if not found.is_settled:
+        short = "the run is short compared with the correlation time of the queues"
+        return f"{wide}; {saturation(access) or short}"
+    if found.is_long_enough or found.reached > found.asked:
         return wide
-    return (
-        f"{wide}; {saturation(access) or 'the run is short compared with the correlation time of the queues'}"
-    )
+    return f"{wide}; the run is short for this precision, so its intervals may be narrow by chance"
 
 
 def steady_notes(rows: Iterable[tuple[str, Simulated | SimulatedMix]]) -> Iterator[str]:
