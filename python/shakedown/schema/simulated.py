@@ -54,9 +54,9 @@ class Precision(Object, frozen=True, kw_only=True):
     `asked` and `reached` are half the width of the 95 % interval as a share of the figure (of a wait, or of a
     hundredth of the mean `ready_s` where that is more); `reached` is that of the figure `widest`, null with
     fewer than two replications. `is_settled`: warm-up and replications are long beside the memory of the
-    queues of server and cells, and the data show no trend after the warm-up. `is_long_enough`: the run
-    has the length that theory and an earlier, independent run ask for; a shorter run may have narrow intervals
-    by chance. `is_met`: settled, long enough, and as precise as asked.
+    queues of server and cells, and the data show no trend after the warm-up. `is_long_enough`: the run has
+    the length that theory and an earlier, independent run ask for; a shorter run may have narrow intervals by
+    chance. `is_met`: settled, long enough, and as precise as asked.
     """
 
     asked: Number
