@@ -108,7 +108,7 @@ impl HalfStream {
     }
 
     /// True once every byte up to the FIN was delivered.
-    pub(crate) fn is_long_enough(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.end.is_some_and(|end| self.offset >= end)
     }
 

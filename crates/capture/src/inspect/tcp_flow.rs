@@ -113,7 +113,7 @@ impl TcpFlow {
 
     /// True once both sides have closed, or one has reset.
     pub(super) fn is_over(&self) -> bool {
-        self.reset || self.halves.iter().all(HalfStream::is_long_enough)
+        self.reset || self.halves.iter().all(HalfStream::is_complete)
     }
 
     /// When it came to be over, if it is.

@@ -54,7 +54,7 @@ fn text(stream: &Stream) -> String {
 fn in_order_across_the_wrap_of_numbers() {
     let (stream, half) = run(&[(0, 3), (3, 7), (7, 10)], 1 << 16);
     assert_eq!(text(&stream), "0123456789");
-    assert!(half.is_long_enough());
+    assert!(half.is_complete());
     assert_eq!(half.counts, Counts { segments: 3, payload_bytes: 10, ..Counts::default() });
 }
 
@@ -84,7 +84,7 @@ fn hole_that_stays_is_declared_with_the_times_of_what_follows() {
     assert_eq!(stream.packets[4..6], [2, 2]);
     assert_eq!(stream.packets[8..], [3, 3]);
     assert_eq!((half.counts.gaps, half.counts.gap_bytes), (2, 4));
-    assert!(half.is_long_enough());
+    assert!(half.is_complete());
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn ends_cut_off_by_the_snap_length_are_missing() {
     half.segment(Payload { sequence: 7, captured: b"ab", length: 5, fin: false }, mark(1), 0, &mut stream);
     half.segment(Payload { sequence: 12, captured: b"f", length: 1, fin: true }, mark(2), 0, &mut stream);
     assert_eq!(text(&stream), "ab...f");
-    assert!(half.is_long_enough());
+    assert!(half.is_complete());
 }
 
 #[test]
@@ -159,7 +159,7 @@ proptest! {
         }
         let delivered: Vec<u8> = stream.bytes.iter().copied().flatten().collect();
         prop_assert_eq!(delivered, data);
-        prop_assert!(half.is_long_enough());
+        prop_assert!(half.is_complete());
         prop_assert_eq!(half.held_bytes(), 0);
     }
 }
