@@ -90,6 +90,7 @@ def client_energy(
     client: Price,
     elapsed_s: float | None,
     setup_s: float = 0.0,
+    longer_s: float = 0.0,
     *,
     from_idle: bool = False,
     server: Price | None = None,
@@ -102,6 +103,7 @@ def client_energy(
         client: the client's cost.
         elapsed_s: how long the handshake takes, None where there is no steady state.
         setup_s: for how much of that the radio is set up.
+        longer_s: how much longer the wait for the server may be.
         from_idle: the radio is set up first, which takes energy as it takes time.
         server: the server's cost; work without a cost is not in the time.
     """
@@ -116,12 +118,15 @@ def client_energy(
     at_most_j = math.inf if missing else 0.0
     listening_w = (bearer.energy.idle_w or 0.0) * bearer.energy.spread
     power = device.power
+    waiting_w = (power.idle_w or 0.0) * power.spread + listening_w
+    if longer_s > 0.0:
+        at_most_j += longer_s * waiting_w
     if client.without_cost:
         missing.append(WORK_WITHOUT_COST)
         at_most_j += client.without_cost_high_s * ((power.active_w or 0.0) * power.spread + listening_w)
     if server is not None and server.without_cost:
         missing.append("the wait for a part of the server's work")
-        at_most_j += server.without_cost_high_s * ((power.idle_w or 0.0) * power.spread + listening_w)
+        at_most_j += server.without_cost_high_s * waiting_w
     return Energy(
         processor=processor,
         radio=radio,

@@ -32,6 +32,7 @@ from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import TraceLibrary, announce, resumed_of
 from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import MODELS, Scenario, scenario
+from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
 from shakedown.schema.options import PredictionOptions
@@ -129,13 +130,18 @@ def suite_rows(
         found = priced(suite)
         made = row(found, model, rate_per_s, workers)
         if resumptions and model == "default" and found.eap is None:
-            resumed = resumption(found.trace.suite, library)
+            resumed = None if _has_no_ticket(found.trace) else resumption(found.trace.suite, library)
             made["resumption_saves_j"] = resumed and _saved([found, priced(resumed)], rate_per_s, workers)
         return found, made
 
     found = each(suites, one, place)
     compare(found)
     return found
+
+
+def _has_no_ticket(trace: Trace) -> bool:
+    """Whether clients of TLS 1.3 get no ticket by which they could resume."""
+    return trace.protocol == "tls1.3" and all(message.flight is not None for message in trace.messages)
 
 
 def resumption(suite: str, library: TraceLibrary) -> str | None:
@@ -277,13 +283,13 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         queued = one.server.missing if rate_per_s > 0.0 else ()
         basis = known_basis([one.server])
         wait = Range(waits_low[number], wait_s, math.inf if queued else waits_high[number])
-        spent_s = done.mean + (wait.low if one.missing else wait.mean)
+        waited_s = wait.low if one.missing else wait.mean
         mine: Row = {
             "rate_per_s": rate_per_s,
             "queue_s": bounds(wait, basis, queued) if steady else None,
             "utilisation": bounds(_used(one, used[number], queued), basis, queued),
             **loaded_times(one, model, rate_per_s, workers, wait if steady else None),
-            **_energy(one, spent_s if steady else None, model),
+            **_energy(one, done.mean + waited_s if steady else None, model, wait.high - waited_s),
             "ratio_to_first": None,
         }
         mine["p99_interval_s"] = _p99_interval_s(one, model, mine["ready_s"])
@@ -331,9 +337,9 @@ def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float]
     return [ready["p99"] + end_s - p99_s for end_s in one.exchange.p99_interval_s]
 
 
-def _energy(one: Scenario, done_s: float | None, model: str) -> Row:
-    """The client's energy for a handshake of this duration."""
-    energy = one.energy(done_s, model)
+def _energy(one: Scenario, done_s: float | None, model: str, longer_s: float) -> Row:
+    """The client's energy for a handshake of this duration, which may be longer."""
+    energy = one.energy(done_s, model, longer_s)
     parts = {
         "processor": energy.processor,
         "radio": energy.radio,

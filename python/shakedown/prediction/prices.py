@@ -108,13 +108,14 @@ class Price:
 
     def at_low(self) -> Price:
         """The same work at the low end of its range, which has none itself: nothing of it takes less."""
-        total = self.total
-        share = total.low / total.mean if total.mean > 0.0 else 1.0
+        whole = self.with_connection
+        share = whole.low / whole.mean if whole.mean > 0.0 else 1.0
         return replace(
             self,
-            parts={"least": exactly(total.low)},
+            parts={"least": exactly(self.total.mean * share)},
             **self._scaled(share),
-            connection=None if self.connection is None else exactly(self.connection.low),
+            connection=None if self.connection is None else exactly(self.connection.mean * share),
+            connection_sd_s=self.connection_sd_s * share,
         )
 
     def repeated(self, count: int) -> Price:

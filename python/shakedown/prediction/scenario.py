@@ -205,9 +205,9 @@ class Scenario:
         except InputError:
             return None
 
-    def energy(self, elapsed_s: float | None, model: str = "default") -> Energy:
-        """Energy of the client for one handshake of a duration, by part; only the default model's durations
-        contain the radio's set-up.
+    def energy(self, elapsed_s: float | None, model: str = "default", longer_s: float = 0.0) -> Energy:
+        """Energy of the client for one handshake of a duration, which may be longer, by part; only the
+        default model's durations contain the radio's set-up.
         """
         setup_s = self.exchange.setup_s if self.from_idle and model == "default" else 0.0
         return client_energy(
@@ -217,6 +217,7 @@ class Scenario:
             self.client,
             elapsed_s,
             setup_s,
+            longer_s,
             from_idle=self.from_idle,
             server=self.server,
         )

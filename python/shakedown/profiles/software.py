@@ -83,7 +83,11 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def note(self, suite: str) -> str | None:
         """A note for the user on a suite with this server, or None."""
-        if self.session_ids or "/resumed" not in suite or suite.startswith("tls1.3/"):
+        if "/resumed" not in suite:
+            return None
+        if suite.startswith("tls1.3/"):
+            return None if self.tickets else f"{suite}: {self.name} issues no ticket by which clients resume"
+        if self.session_ids:
             return None
         return f"{suite}: {self.name} resumes no session by its ID unless it is set up to; by ticket it does"
 

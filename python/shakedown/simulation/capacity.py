@@ -141,6 +141,7 @@ class _Search:
         handshake_s = self.client.full.work.server.with_connection.mean
         share = handshake_s / service_s if service_s > 0.0 else 1.0
         self.modelled = modelled if asked.records is None and asked.cells is None else None
+        self.most_per_s = 0.0  # what no rate that keeps the promise is above
         self.modelled_per_s: float = (found["estimate"] or found["upper"] or 0.0) * share
         if self.cells_limit is not None:
             self.modelled_per_s = min(self.modelled_per_s, self.cells_limit.rate_per_s)
@@ -235,6 +236,7 @@ class _Search:
                 high_per_s = middle
             else:
                 low_per_s, found = middle, tried
+        self.most_per_s = high_per_s * STEP
         # The result has the precision of any steady load; where a run does not reach it, steps get longer.
         step = STEP
         while (found := self.keeps(low_per_s, PRECISION)) is None:
@@ -246,7 +248,7 @@ class _Search:
         parts = [self.one.client, self.one.server, *self.after]
         basis = known_basis(parts)
         if missing := missing_of(parts):
-            return most(rate_per_s, basis, missing)
+            return most(self.most_per_s if rate_per_s else rate_per_s, basis, missing)
         return simulated(rate_per_s, basis)
 
     def row(self) -> SimulatedCapacity:

@@ -40,7 +40,7 @@ from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, in_pieces
-from shakedown.simulation.simulate import Progress, figures, missing_of, spread, stands_on
+from shakedown.simulation.simulate import Progress, figures, may_give_up, missing_of, spread, stands_on
 from shakedown.simulation.spec import Client, at_least, series_width_s, simulation_spec
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
@@ -258,13 +258,15 @@ def run_mix(
     # All wait in one queue, for one another's work too.
     works = [side for one in clients for side in one.sides()]
     works += [price for one in clients if (price := one.record(settled)) is not None]
-    missing, basis = missing_of(works), known_basis(works)
+    missing, basis, bounded = missing_of(works), known_basis(works), not may_give_up(settled, report)
     found = {
         "mix": name,
         "kind": "simulated",
         "server_device": clients[0].full.server_device.name,
         "kinds": [
-            _part(one, each, whole, spread(each["handshake_s"], missing, basis=basis), settled)
+            _part(
+                one, each, whole, spread(each["handshake_s"], missing, bounded=bounded, basis=basis), settled
+            )
             for one, each in zip(clients, report["classes"], strict=True)
         ],
         **figures(report, settled, clients, workers=workers, seed=seed),

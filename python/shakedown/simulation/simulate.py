@@ -217,6 +217,18 @@ def after_handshake(client: Client, settled: Settled) -> list[Price]:
     return [] if price is None or settled.records is None else [price.repeated(settled.records.count)]
 
 
+def is_limited(settled: Settled) -> bool:
+    """Whether servers turn clients away."""
+    fleet = settled.fleet
+    limits = (fleet.max_handshakes, fleet.accept_queue, fleet.admission)
+    return any(one is not None for one in limits)
+
+
+def may_give_up(settled: Settled, report: Mapping[str, Any]) -> bool:
+    """Whether more work would make more clients give up. Nothing then bounds the times of the others."""
+    return is_limited(settled) or settled.timeout_s is not None or bool(report["failed"])
+
+
 def figures(
     report: Mapping[str, Any], settled: Settled, clients: Sequence[Client], *, workers: int, seed: int
 ) -> dict[str, Any]:
@@ -228,13 +240,13 @@ def figures(
     # The arrival of a client's next flight depends on the client's work. A later flight may wait longer or
     # less long.
     clients_missing = len(everything) > len(servers)
-    limits = (fleet.max_handshakes, fleet.accept_queue, fleet.admission)
-    limited = any(one is not None for one in limits)
+    limited = is_limited(settled)
+    bounded_times = not everything or not may_give_up(settled, report)
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])
     energy, bounded, wake_tail = _energies(clients)
 
-    def times(name: str, missing: Sequence[str] = everything, *, bounded: bool = True) -> dict[str, Any]:
-        return spread(report[name], missing, bounded=bounded, basis=basis)
+    def times(name: str, *, bounded: bool = True) -> dict[str, Any]:
+        return spread(report[name], everything, bounded=bounded and bounded_times, basis=basis)
 
     found: dict[str, Any] = {
         "arrivals": arrivals.text,
@@ -267,7 +279,7 @@ def figures(
         ),
         "missing": everything,
         "virtual_s": report["virtual_s"],
-        "recovery_s": simulated(report["last_ready_s"], basis, everything),
+        "recovery_s": simulated(report["last_ready_s"] if bounded_times else None, basis, everything),
         "peak_in_flight": report["peak_in_flight"],
         "traffic": report["traffic"],
         "from_idle": fleet.from_idle,
@@ -381,6 +393,12 @@ def spread(
     known = bounded or not missing
     row = {name: found[name] if known or name == "n" else None for name in _SPREAD}
     margin = found["mean_margin"] if known else None
+    if missing:
+        # What is at least so much: the low ends of the intervals.
+        margins = {"mean": margin, **{name: row[f"{name}_margin"] for name in ("p50", "p90", "p95", "p99")}}
+        for name, off in margins.items():
+            value = row[name]
+            row[name] = None if value is None else max(0.0, value - (off or 0.0))
     return {**row, "margin": margin, "basis": basis, "missing": list(missing)}
 
 

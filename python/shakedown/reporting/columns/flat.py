@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.figures import bounded, digits_of, rough, time, time_range
+from shakedown.reporting.figures import bounded, digits_of, rough, rounded_down, rounded_up, time, time_range
 
 _ENDS = {"estimate": "", "lower": "_low", "upper": "_high"}
 
@@ -70,6 +70,8 @@ def interval(
     low, high = row.get(f"{name}_low{unit}"), row.get(f"{name}_high{unit}")
     if low is None or low == high:
         return "–"
+    if row.get(key) is None and row.get(f"{name}_missing"):
+        low, high = rounded_down(low) if low else low, None if high is None else rounded_up(high)
     if high is not None and between is not None:
         return between(low, high)
     return f"{show(low)} – {'?' if high is None else show(high)}"

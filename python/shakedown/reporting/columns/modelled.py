@@ -93,7 +93,7 @@ def _interval(row: Row) -> str:
     if row["ready_mean_s"] is None:
         return NOTHING
     low, high = row["ready_low_s"], row["ready_high_s"]
-    digits = max(2, digits_of(row["ready_mean_s"], low, high))
+    digits = 2 if _missing(row, "ready") else max(2, digits_of(row["ready_mean_s"], low, high))
     return interval(
         row,
         "ready_s",
@@ -112,7 +112,7 @@ def energy_text(row: Row, key: str = "energy_j") -> str:
     name = key.removesuffix("_j")
     if f"{name}_high_j" not in row:
         return NOTHING
-    if row[f"{name}_high_j"] is None:
+    if row[f"{name}_high_j"] is None and row.get(key) is None:
         return "unknown"
     basis = row.get(f"{name}_basis") if row.get(key) else None
     return marked(figure(row, key, _joules, between=energy_range), basis)
@@ -243,6 +243,10 @@ def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
     )
     if "wake_tail_j" in shown or "handshakes_per_charge" in shown:
         yield from dict.fromkeys(f"wake and tail {row['energy_terms']}" for row in rows)
+    elif "energy_j" in shown:
+        yield from dict.fromkeys(
+            f"wake and tail add {energy_text(flat(row), 'wake_tail_j')} {row['energy_terms']}" for row in rows
+        )
     yield from _other_builds(rows)
 
 

@@ -53,8 +53,8 @@ def assumptions(rows: Sequence[Row]) -> Iterator[str]:
     for name, row in zip(subjects(rows), rows, strict=True):
         if row.get("unused_key_share_s"):
             yield (
-                f"{name}: without the key share that libssl sends and the suite does not use: its key would "
-                f"take the client {time(row['unused_key_share_s'], 2)}"
+                f"{name}: without the key of the key share that libssl sends and the suite does not use: it "
+                f"would take the client {time(row['unused_key_share_s'], 2)}; its bytes are counted"
             )
     unknown = [row["suite"] for row in rows if row.get("server_software", "") is None]
     if unknown:

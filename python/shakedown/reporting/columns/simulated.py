@@ -20,6 +20,7 @@ from shakedown.reporting.columns.notes import (
 from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.figures import (
     NOTHING,
+    UNKNOWN,
     bounded,
     count,
     energy,
@@ -62,7 +63,7 @@ def time_at_least(
     """A time; ≥ where a part of the work has no figure, ! where it is less precise than asked."""
     value = row.get(key)
     if value is None:
-        return time(None)
+        return UNKNOWN if row.get(f"{name}_missing") and row.get(f"{name}_mean_s") is None else NOTHING
     if row.get(f"{name}_missing"):
         return bounded(lambda found: time(found, digits), None, value, None, digits=digits)
     shown = time(value, digits) if show is None else show(value)
@@ -138,7 +139,10 @@ def recovery(row: Row) -> str:
 
 def failed(row: Row) -> str:
     """The share of clients that gave up."""
-    return share(row["failed"] / row["clients"], 1) if row["failed"] else "none"
+    part = row["failed"] / row["clients"]
+    if row.get("ready_missing") and row["ready_mean_s"] is None:
+        return bounded(lambda found: share(found, 1), None, part, None)  # more work makes more give up
+    return share(part, 1) if part else "none"
 
 
 _TIMES = (
@@ -324,10 +328,8 @@ def sent(found: Records, utilisation: float, remark: str = "") -> str:
     work = interval(plain, "work_s", _two_digits, lambda low, high: time_range(low, high, 2))
     if found.work_s.estimate is not None:
         work = f"{marked(figure(plain, 'work_s'), found.work_s.basis)} ({work})"
-    of_it = found.utilisation.estimate or found.utilisation.lower or 0.0
-    of_it = of_it / utilisation if utilisation else 0.0
-    known = found.utilisation.estimate is not None
-    part = share(of_it) if known else bounded(share, None, share_down(of_it), None)
+    of_it = found.utilisation.estimate
+    part = "an unknown part" if of_it is None else share(of_it / utilisation if utilisation else 0.0)
     return (
         f"after its handshake each client sends {found.size_bytes:,} bytes every {time(found.interval_s)}, "
         f"{count(found.count, 'time')}; the server works {work} on each, "
