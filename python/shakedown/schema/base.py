@@ -51,8 +51,8 @@ class Object(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """An object that is saved or printed. Unknown keys are errors; `repr` is a line."""
 
     def __repr__(self) -> str:
-        fields = msgspec.structs.fields(self)
-        shown = (f"{one.name}={_brief(getattr(self, one.name))}" for one in fields)
+        values = ((one.name, getattr(self, one.name)) for one in msgspec.structs.fields(self))
+        shown = (f"{name}={_brief(value)}" for name, value in values if value is not msgspec.UNSET)
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_html_(self) -> str | None:
