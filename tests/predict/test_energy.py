@@ -11,6 +11,7 @@ import shakedown
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet
+from shakedown.prediction.inputs import ServerModel
 from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import bearer_names, load_bearer, load_device
 from shakedown.schema.options import PredictionOptions
@@ -127,3 +128,10 @@ def test_a_dominant_unknown_gives_no_number_and_no_battery_life(capsys, monkeypa
     lacking = "energy of tls1.3/x25519/p256/server on cortex-m4 over lte is not estimated: no figure for the "
     assert f"{lacking}wait for a part of the server's work" in out
     assert "µJ" not in out
+
+
+def test_a_server_without_tickets_saves_nothing_by_resumption():
+    p256 = "tls1.3/x25519/p256/server"
+    found = [predict_rows([p256], server=ServerModel(software=name))[0] for name in ("openssl", "none")]
+    assert found[0]["resumption_saves_j"] is not None
+    assert found[1]["resumption_saves_j"] is None

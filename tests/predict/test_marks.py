@@ -175,6 +175,28 @@ def test_an_unknown_is_named_through_simulations_too(suite, side, data):
         assert hidden["queue_wait_s"]["mean"] is None
 
 
+def test_nothing_is_said_of_clients_that_more_work_would_make_give_up():
+    one = without_cost(scenario("tls1.2/psk"), "server", None)
+    patient, impatient = (
+        builtins(
+            run(Job(one, None, settle(Fleet(arrivals="storm:1s", clients=50, timeout_s=timeout_s)), 1, 1))
+        )
+        for timeout_s in (None, 10.0)
+    )
+    assert patient["ready_s"]["mean"] > 0.0
+    assert patient["recovery_s"]["lower"] > 0.0
+    assert impatient["ready_s"]["mean"] is impatient["ready_s"]["p50"] is None
+    assert impatient["recovery_s"]["lower"] is None
+
+
+def test_a_wait_that_may_grow_without_end_leaves_an_energy_without_upper_end():
+    one = with_battery(scenario("tls1.2/psk", server_device="stm32n6"), 1e4)
+    quiet, busy = rows(one, "default", [0.0, 0.9 / one.service_s.mean], 1)
+    assert quiet["energy_j"]["upper"] is not None
+    assert busy["ready_s"]["upper"] is busy["energy_j"]["upper"] is None
+    assert busy["handshakes_per_charge"]["lower"] is None
+
+
 def test_a_wait_that_grows_without_bound_is_no_estimate():
     one = without_cost(scenario("tls1.2/psk"), "server", None)
     limit = 1.0 / one.service_s.mean

@@ -169,9 +169,8 @@ def write_capture(
     replace: bool,
 ) -> None:
     """`capture` for validated handshakes."""
-    # The core takes one number of tickets for all, and only TLS 1.3 issues any.
-    names = [one.suite for one in handshakes]
-    options = options.issuing(next((name for name in names if name.startswith("tls1.3/")), names[0]))
+    if len({one.suite.split("/", 1)[0] for one in handshakes}) == 1:
+        options = options.issuing(handshakes[0].suite)  # the core takes one number of tickets for all
     check_free(path, replace)
     targets = [(path, replace)]
     if keylog is not None:

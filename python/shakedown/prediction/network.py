@@ -65,7 +65,7 @@ class Exchange:
     failed: float
     link_bytes: LinkBytes
     p99_interval_s: tuple[float, float]
-    setup_s: float = 0.0
+    setup_s: float
 
 
 def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_idle: bool = False) -> Exchange:

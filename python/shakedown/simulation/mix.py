@@ -41,7 +41,7 @@ from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, in_pieces
 from shakedown.simulation.simulate import Progress, figures, may_give_up, missing_of, spread, stands_on
-from shakedown.simulation.spec import Client, at_least, series_width_s, simulation_spec
+from shakedown.simulation.spec import Client, at_least, series_width_s, simulation_spec, works
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
 MAX_WEIGHT = 1e9
@@ -256,9 +256,8 @@ def run_mix(
     else:
         (report,) = pool.results([in_pieces(spec, name, pool.threads())])
     # All wait in one queue, for one another's work too.
-    works = [side for one in clients for side in one.sides()]
-    works += [price for one in clients if (price := one.record(settled)) is not None]
-    missing, basis, bounded = missing_of(works), known_basis(works), not may_give_up(settled, report)
+    work, bounded = works(clients, settled), not may_give_up(settled, report)
+    missing, basis = missing_of(work), known_basis(work)
     found = {
         "mix": name,
         "kind": "simulated",

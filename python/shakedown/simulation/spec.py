@@ -48,14 +48,17 @@ class Client:
         return [one[side] for one in both for side in which or SIDES]
 
 
+def works(clients: Sequence[Client], settled: Settled) -> list[Price]:
+    """The work of all clients and of their server, that on what they send after the handshake included."""
+    records = (one.record(settled) for one in clients)
+    return [*(side for one in clients for side in one.sides()), *(one for one in records if one is not None)]
+
+
 def at_least(clients: Sequence[Client], settled: Settled) -> list[Client]:
     """The same clients; where any work of any of them has no figure, all with the least of their work: all
     wait for one another, and times are then lower bounds.
     """
-    records = (client.record(settled) for client in clients)
-    if not any(price.missing for one in clients for price in one.sides()) and not any(
-        price is not None and price.missing for price in records
-    ):
+    if not any(price.missing for price in works(clients, settled)):
         return list(clients)
 
     def least(one: Priced) -> Priced:

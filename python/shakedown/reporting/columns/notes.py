@@ -49,7 +49,7 @@ def no_figures(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def assumptions(rows: Sequence[Row]) -> Iterator[str]:
-    """A line for what is left out of a client's work, and for servers of which the software is not known."""
+    """A line for each key share that is not counted, and one for servers whose software is not known."""
     for name, row in zip(subjects(rows), rows, strict=True):
         if row.get("unused_key_share_s"):
             yield (
