@@ -29,7 +29,11 @@ scale_from_option = click.option(
     "--scale-from", metavar="DEVICE", help="Use this device's figures, scaled by the ratio of clock rates."
 )
 bearer_option = click.option(
-    "--bearer", default="lte", show_default=True, type=BEARER, help="Network: a name, or a profile's path."
+    "--bearer",
+    default="lte",
+    show_default=True,
+    type=BEARER,
+    help="Network: a name, or a profile's path. After a colon, changes: lte:syn-retries=3,synack-retries=2.",
 )
 _loss_option = click.option(
     "--loss", metavar="SHARE", help="Packet loss in each direction: 2%.  [default: the bearer's]"

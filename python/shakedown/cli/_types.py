@@ -94,6 +94,10 @@ class Whole(click.IntRange):
             wrong = "out of range" if text.strip().lstrip("+-").isdecimal() else "not a whole number"
             self.fail(f'"{text[:40]}" is {wrong}; accepted: {accepted}', param, ctx)
 
+    def _describe_range(self) -> str:
+        """For `--help`, where click writes "x<=None" if there are no bounds."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 class FiniteRange(click.FloatRange):
     """A range of numbers that also refuses `nan`."""
