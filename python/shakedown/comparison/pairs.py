@@ -33,8 +33,8 @@ ROUNDS = 5
 """Of two readings of each condition."""
 ORDERS = ("ABBA", "BAAB")
 REPEAT = 50
-"""Handshakes of a reading, unless the condition says otherwise. The first few are slower: between two readings the
-other process used the caches."""
+"""Handshakes of a reading, unless the condition says otherwise. The first few are slower: between two
+readings the other process used the caches."""
 
 TIMES = "times"
 """A request to measure without counting instructions."""
