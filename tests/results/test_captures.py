@@ -19,6 +19,7 @@ from shakedown.experiments.figure_kinds.in_memory_results import results_of_json
 from shakedown.experiments.runner import run_experiment
 from shakedown.native import captures
 from shakedown.prediction.inputs import Costs
+from shakedown.prediction.library import open_library
 from shakedown.prediction.predict import predict_rows
 from shakedown.prediction.trace import parse_trace
 from shakedown.reporting.charts.ladder import waits
@@ -84,7 +85,7 @@ def test_captured_rows_say_what_inspect_says(results, home):
 
 def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, home):
     traces = {
-        one.trace.suite: parse_trace(builtins(one.trace), "here")
+        one.trace.suite: open_library().completed(parse_trace(builtins(one.trace), "here"))
         for one in captures.inspect(home / "gateway.pcap", home / "gateway.keys")
     }
     priced = results.predictions.filter(pl.col("capture").is_not_null()).to_dicts()

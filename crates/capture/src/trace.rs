@@ -1,8 +1,8 @@
 //! A connection of a capture in the form of a measured handshake, for which costs can be estimated.
 //!
 //! Messages and bytes are the capture's; the public-key operations follow from the suite by rule. Nothing here
-//! has a time: a device profile gives the cost of operations. A capture does not contain symmetric work and the
-//! import of keys, so costs estimated from such a trace exclude them.
+//! has a time: a device profile gives the cost of operations. A capture does not show symmetric work and the
+//! import of keys: predictions take them from a measured handshake of the suite.
 
 use crate::report::{Bytes, Connection, Message};
 use serde::Serialize;

@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote
 from shakedown.errors import InputError, ShakedownError, did_you_mean, os_reason
 from shakedown.files.limits import MAX_TRACES_BYTES, MIB, parse_json, read_bytes
 from shakedown.files.write import write_durably
+from shakedown.prediction.captured import completed
 from shakedown.prediction.trace import Trace, parse_trace
 from shakedown.profiles.software import DEFAULT_SOFTWARE, ServerSoftware
 
@@ -84,12 +85,26 @@ class TraceLibrary:
         if entry is None:
             entry = self._recorded(name)
         trace = parse_trace(entry, f"trace of {name}")
+        if trace.partial:
+            trace = self.completed(trace)
         if self._software is not None:
             if note := self._software.note(trace.suite):
                 self._say(note)
             trace = trace.served_by(self._software)
         self._cache[suite] = self._cache[name] = trace
         return trace
+
+    def completed(self, captured: Trace) -> Trace:
+        """A captured handshake with the work that captures do not show, as in a measured one of its suite.
+
+        It stays partial where that suite cannot be measured: what depends on that work is a lower bound.
+        """
+        try:
+            return completed(captured, self._measured[captured.suite])
+        except Exception as error:
+            if not of_one_suite(error):
+                raise
+            return captured
 
     def __contains__(self, suite: str) -> bool:
         """Whether the library's own file has the trace of a suite, by its canonical name."""
@@ -110,6 +125,11 @@ class TraceLibrary:
             where = f"{self._path}: no traces" if self._given else "no recorded traces"
             self._say(f"{where} of {len(missing):,} suites: recording each once")
             self._announced |= missing
+
+    @cached_property
+    def _measured(self) -> TraceLibrary:
+        """Measured handshakes, with the tickets that they were recorded with."""
+        return TraceLibrary(own=self._own, record=self._record, canonical=self._canonical, say=self._say)
 
     @cached_property
     def _index(self) -> dict[str, tuple[int, int]]:
@@ -223,6 +243,13 @@ def opened(
         )
     # Only the names of suites are looked up in a library.
     return cast(TraceLibrary, traces)
+
+
+def of_one_suite(error: Exception) -> bool:
+    """Whether an error concerns one suite only, so that the others can be computed."""
+    from shakedown import native
+
+    return isinstance(error, InputError) or native.is_failure(error)
 
 
 def announce(library: TraceLibrary | Mapping[str, Trace], suites: Iterable[str]) -> None:

@@ -29,7 +29,7 @@ from shakedown.prediction.eap import Carried, carried, exchanged
 from shakedown.prediction.energy import Energy
 from shakedown.prediction.figures import weakest
 from shakedown.prediction.inputs import Costs, ServerModel
-from shakedown.prediction.library import TraceLibrary, announce, resumed_of
+from shakedown.prediction.library import TraceLibrary, announce, of_one_suite, resumed_of
 from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import MODELS, Scenario, scenario
 from shakedown.prediction.trace import Trace
@@ -199,20 +199,13 @@ def each(
         try:
             found.append(one(suite))
         except Exception as error:
-            if not _of_one_suite(error):
+            if not of_one_suite(error):
                 raise
             errors.append(error if isinstance(error, ShakedownError) else InputError(str(error)))
             found.append((None, {"suite": suite, **place, "error": without_name(str(error), suite)}))
     if errors and len(errors) == len(suites):
         raise errors[0]
     return found
-
-
-def _of_one_suite(error: Exception) -> bool:
-    """Whether an error concerns one suite only, so that the others can be computed."""
-    from shakedown import native
-
-    return isinstance(error, InputError) or native.is_failure(error)
 
 
 def compare(rows: Sequence[tuple[Scenario | None, Row]]) -> None:

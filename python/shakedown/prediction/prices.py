@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from shakedown.errors import InputError
 from shakedown.models.ranges import Range, combined, exactly, within
+from shakedown.prediction.captured import of_stack
 from shakedown.prediction.figures import call_figure, library_figure, own_figure, weakest
 from shakedown.prediction.stack_work import StackWork, reference
 from shakedown.prediction.symmetric import Part, symmetric_parts
@@ -263,6 +264,9 @@ class SidePricing:
                 self._import(operation)
             else:
                 energy_j = self._call(operation, energy_j)
+        if self.trace.partial:
+            hidden = Operation(self.side, None, "symmetric work", "", "")
+            self._missing(hidden, "a capture does not show it, and no handshake of the suite was measured")
         self._stack()
         self._settle_wide()
         self._connection()
@@ -441,7 +445,7 @@ class SidePricing:
         if part.time.high <= 0.0 and part.basis != "own":
             return False
         if not is_public_key(operation.triple[0]):
-            part = self._of_software(part)
+            part = self._of_software(of_stack(part) if operation.borrowed else part)
         self.price._add(part, operation.message)
         noted = bool(part.method) and part.time.high > 0.0
         if noted:

@@ -35,7 +35,10 @@ class Message(msgspec.Struct, frozen=True, rename={"sender": "from", "size_bytes
 
 
 class Operation(msgspec.Struct, frozen=True, rename={"calls": "count"}):
-    """A public-key call, or one message's symmetric work of one kind."""
+    """A public-key call, or one message's symmetric work of one kind.
+
+    `borrowed`: it is not of this handshake, which a capture shows in part, but of a measured one.
+    """
 
     side: Side
     message: Count | None
@@ -44,6 +47,7 @@ class Operation(msgspec.Struct, frozen=True, rename={"calls": "count"}):
     parameters: str | None
     calls: Count | None = None
     bytes: Amount | None = None
+    borrowed: bool = False
 
     @property
     def count(self) -> int:
@@ -68,6 +72,7 @@ class _Entry(msgspec.Struct, frozen=True):
     messages: Annotated[tuple[Message, ...], msgspec.Meta(min_length=1)]
     operations: tuple[Operation, ...]
     carrier: str | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class Trace:
     `inside_eap`: it was recorded inside EAP-TLS, so that its hellos have no session IDs for middleboxes.
     `software`: the server's; None: that of the recorded server, which is not known.
     `unused`: operations of the recorded stack that the handshake does not need.
+    `partial`: a capture shows its public-key operations, and no others.
     """
 
     suite: str
@@ -94,6 +100,7 @@ class Trace:
     inside_eap: bool = False
     software: ServerSoftware | None = None
     unused: tuple[Operation, ...] = ()
+    partial: bool = False
 
     @cached_property
     def flights(self) -> tuple[Flight, ...]:
@@ -161,7 +168,14 @@ def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
         raise InputError(f"{error}; accepted: objects of measure --json") from None
     unused = tuple(one for one in found.operations if _is_unused(one, found.suite))
     used = tuple(one for one in found.operations if one not in unused)
-    return Trace(found.suite, found.messages, used, found.carrier == "eap", unused=unused)
+    return Trace(
+        found.suite,
+        found.messages,
+        used,
+        found.carrier == "eap",
+        unused=unused,
+        partial=found.kind == "captured",
+    )
 
 
 def _is_unused(operation: Operation, suite: str) -> bool:

@@ -149,21 +149,25 @@ def priced_on(
     scenario: Scenario, trace: Trace, fragment_bytes: int | None = None, *, from_idle: bool = False
 ) -> Priced:
     """A trace with its costs on a scenario's devices, inside EAP if recorded there. Raises `InputError`."""
-    return recorded_on(scenario, _recorded(trace), fragment_bytes, from_idle=from_idle)
+    return recorded_on(scenario, recorded(trace), fragment_bytes, from_idle=from_idle)
 
 
 _last_recorded: list[tuple[Trace, Recorded]] = []
 """The trace that was read last: it is estimated in many places, one after the other."""
 
 
-def _recorded(trace: Trace) -> Recorded:
+def recorded(trace: Trace) -> Recorded:
     """A trace as pricing knows it. Raises `InputError`."""
+    from shakedown.prediction.library import open_library
     from shakedown.prediction.trace import parse_trace
     from shakedown.schema import builtins
 
     last = _last_recorded[0] if _last_recorded else None
     if last is None or last[0] is not trace:
-        last = (trace, parse_trace(builtins(trace), trace.suite))
+        parsed = parse_trace(builtins(trace), trace.suite)
+        if parsed.partial:
+            parsed = open_library().completed(parsed)
+        last = (trace, parsed)
         _last_recorded[:] = [last]
     return last[1]
 

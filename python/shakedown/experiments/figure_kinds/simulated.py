@@ -254,14 +254,13 @@ def take(scenario: Scenario, found: Found, run: Run) -> Found:
 
 def _resumed(run: Run, source: Source) -> Recorded:
     """The handshake by which a client resumes: the experiment's own, or else the library's."""
+    from shakedown.experiments.figure_kinds.modelled import recorded
     from shakedown.prediction.library import open_library, resumed_of
-    from shakedown.prediction.trace import parse_trace
-    from shakedown.schema import builtins
 
     name = resumed_of(run.traces[source].suite)
     for trace in run.traces.values():
         if trace.suite == name:
-            return parse_trace(builtins(trace), name)
+            return recorded(trace)
     return open_library()[name]
 
 

@@ -398,7 +398,8 @@ def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
             data=_flat(view),
             caption=(
                 "The messages and bytes are the capture's, the public-key operations those of its suite; "
-                "symmetric work and the import of keys do not show in a capture and are left out. Of each "
+                "symmetric work and the import of keys, which a capture does not show, are those of a "
+                "measured handshake of that suite. Of each "
                 "suite the first connection that shows all of it is estimated."
             ),
         )
