@@ -83,7 +83,7 @@ class FakeCore(ModuleType):
             raise self.raising[suite]
         return real.raw(suite, repeat)
 
-    def capture(self, suites, path, *, keylog=None, options=None) -> None:
+    def capture(self, suites, path, *, keylog=None, options=None, tickets=None) -> None:
         self.captured.append((suites, options))
         for name in (path, keylog):
             if name is not None:

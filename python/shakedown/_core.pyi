@@ -50,6 +50,7 @@ def capture(
     *,
     keylog: str | None = None,
     options: Mapping[str, Any] | None = None,
+    tickets: Mapping[str, int] = ...,
 ) -> None: ...
 def machine() -> dict[str, Any]: ...
 def primitives(

@@ -9,6 +9,8 @@ import pytest
 
 from interop.ours import Message, captured, measured
 from interop.tshark import connections
+from shakedown.api import in_memory
+from shakedown.native.scenario import MeasureOptions
 
 # Signatures by RSA and Ed25519 are always of one length, so every byte must agree.
 EXACT = [
@@ -72,3 +74,24 @@ def test_all_but_the_lengths_of_signatures(
     for one, other in zip(theirs, ours, strict=True):
         # These messages are sent in the clear or under GCM: no padding makes more of a byte.
         assert abs(one.bytes - other.bytes) <= (4 if one.name in VARYING[suite] else 0), (one, other)
+
+
+@pytest.mark.parametrize(("software", "issued"), [("openssl", (2, 1)), ("nginx", (2, 1)), ("none", (0, 0))])
+def test_a_capture_of_several_protocols_has_tickets_where_tls13_issues_them(
+    software: str, issued: tuple[int, int], peer: Callable[[str], str], tmp_path: Path
+) -> None:
+    tickets = {
+        "tls1.3/x25519/p256/server": issued[0],
+        "tls1.2/rsa/rsa2048/server": 0,
+        "tls1.3/x25519/p256/server/resumed": issued[1],
+        "tls1.0/rsa/rsa512/server": 0,
+    }
+    capture, key_log = tmp_path / "all.pcap", tmp_path / "all.keys"
+    options = MeasureOptions(server_software=software)
+    in_memory.capture(list(tickets), capture, keylog=key_log, options=options)
+    for (suite, count), messages in zip(
+        tickets.items(), connections(peer("tshark"), capture, key_log), strict=True
+    ):
+        ours = in_memory.measure(suite, 1, options=options).messages
+        assert [one.name for one in messages] == [one.name for one in ours]
+        assert [one.name for one in messages].count("NewSessionTicket") == count

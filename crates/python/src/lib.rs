@@ -30,6 +30,7 @@ use shakedown_stacks::{Registry, capture as captures, catalogue};
 use shakedown_trace::Suite;
 use shakedown_trace::suite::{CurveFamily, ExpectedOperation, Group, KeyFamily};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -254,19 +255,22 @@ fn measure_suite<'py>(
     Ok(pythonize(py, &result.map_err(to_python)?)?)
 }
 
-/// Runs each suite once and writes all of them into one capture.
+/// Runs each suite once and writes all of them into one capture. `tickets` are by suite, where not those of the options.
 #[pyfunction]
-#[pyo3(signature = (suites, path, *, keylog = None, options = None))]
+#[pyo3(signature = (suites, path, *, keylog = None, options = None, tickets = HashMap::new()))]
 fn capture(
     py: Python<'_>,
     suites: Vec<String>,
     path: PathBuf,
     keylog: Option<PathBuf>,
     options: Option<&Bound<'_, PyAny>>,
+    tickets: HashMap<String, u32>,
 ) -> PyResult<()> {
-    let suites: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
+    let named: Vec<Suite> = suites.iter().map(|suite| parse(suite)).collect::<PyResult<_>>()?;
     // Whose own certificates fit one suite of a capture fit all: their names say the same keys.
-    let (_, settings) = options::for_suites(py, options, suites.get(..1).unwrap_or_default())?;
+    let (_, settings) = options::for_suites(py, options, named.get(..1).unwrap_or_default())?;
+    let issued = suites.iter().map(|suite| tickets.get(suite).copied().unwrap_or(settings.tickets));
+    let suites: Vec<(Suite, u32)> = named.into_iter().zip(issued).collect();
     let written = with_progress(py, None, |step| {
         captures::write_capture(&suites, &settings, &path, keylog.as_deref(), step)
     })?;

@@ -65,13 +65,13 @@ fn server_port(transport: Transport) -> u16 {
     }
 }
 
-/// Runs each suite once and writes all connections into one capture, their secrets into a key log. `progress` is told how
-/// many are done, and may stop the work.
+/// Runs each suite once, with so many tickets, and writes all connections into one capture, their secrets into a key log.
+/// `progress` is told how many are done, and may stop the work.
 ///
 /// # Errors
 /// [`CapturingError`]; neither file appears unless all of it could be written.
 pub fn write_capture(
-    suites: &[Suite],
+    suites: &[(Suite, u32)],
     settings: &Settings,
     capture: &Path,
     key_log: Option<&Path>,
@@ -80,12 +80,13 @@ pub fn write_capture(
     let mut writer = Writer::create(capture)?;
     let mut secrets = Vec::new();
     let mut start = Duration::from_secs(u64::try_from(settings.now_unix_s).unwrap_or(0));
-    for (done, suite) in suites.iter().enumerate() {
+    for (done, (suite, tickets)) in suites.iter().enumerate() {
         if progress(done).is_break() {
             return Err(MeasureError::Interrupted.into());
         }
         let log = KeyLog::default();
-        let logged = Settings { key_log: Some(log.clone()), instrumented: false, ..settings.clone() };
+        let key_log = Some(log.clone());
+        let logged = Settings { key_log, instrumented: false, tickets: *tickets, ..settings.clone() };
         let sent = run(suite, &logged)?;
         let chunks: Vec<Chunk<'_>> =
             sent.units.iter().map(|(from, time, bytes)| Chunk { from: *from, time: *time, bytes }).collect();

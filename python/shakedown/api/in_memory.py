@@ -169,8 +169,6 @@ def write_capture(
     replace: bool,
 ) -> None:
     """`capture` for validated handshakes."""
-    if len({one.suite.split("/", 1)[0] for one in handshakes}) == 1:
-        options = options.issuing(handshakes[0].suite)  # the core takes one number of tickets for all
     check_free(path, replace)
     targets = [(path, replace)]
     if keylog is not None:

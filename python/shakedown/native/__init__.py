@@ -175,7 +175,8 @@ def take_notices() -> list[str]:
 def capture(
     handshakes: Sequence[HandshakeId], path: str | Path, *, keylog: str | Path | None, options: MeasureOptions
 ) -> None:
-    """Writes one handshake of each suite into a capture, and their secrets into a key log.
+    """Writes one handshake of each suite into a capture, with its server's tickets, and their secrets into a
+    key log.
 
     Raises the core's `CaptureError` where a file cannot be written.
     """
@@ -184,6 +185,7 @@ def capture(
         str(path),
         keylog=None if keylog is None else str(keylog),
         options=chosen_options(options, handshakes[0] if handshakes else None),
+        tickets={one.suite: issued for one in handshakes if (issued := options.issuing(one.suite).tickets)},
     )
 
 
