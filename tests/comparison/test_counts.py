@@ -20,8 +20,10 @@ from shakedown.comparison.verdicts import Rules
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native import counted
 from shakedown.native.scenario import MeasureOptions
-from shakedown.reporting.columns import shown_in
+from shakedown.reporting.columns import Selection, shown_in
 from shakedown.reporting.columns.measured import MESSAGES, sequence
+from shakedown.reporting.columns.objects import message_table
+from shakedown.reporting.terminal.listing import listing
 from shakedown.schema.budget import Budget, CheckedLimit
 
 SUITE = "tls1.3/x25519/p256/server"
@@ -66,6 +68,19 @@ def test_counts_stand_beside_times(measured):
     uncounted = [{key: value for key, value in row.items() if "instructions" not in key} for row in rows]
     keys, without = ([one.key for one in shown_in(MESSAGES, some)] for some in (rows, uncounted))
     assert [key for key in keys if key not in without] == ["client_instructions", "server_instructions"]
+
+
+def test_a_table_with_counts_names_the_operations_and_fits_the_screen(measured):
+    table = message_table(measured)
+    assert table.shown is not None
+    lines = list(listing(table.shown, table.rows, Selection(), width=80))
+    assert max(map(len, lines)) <= 80
+    for one in measured.instructions.operations:
+        if one.operation == "derive":
+            count = f"{one.instructions / 1000:.1f}"
+            assert any(
+                words[:2] == ["derive", "x25519"] and words[-1] == count for words in map(str.split, lines)
+            )
 
 
 def test_public_key_work_has_the_counts_of_its_kind(measured):

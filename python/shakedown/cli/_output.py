@@ -17,6 +17,7 @@ from shakedown.files.text import json_safe, visible, visible_lines
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Column, Row, Selection
+    from shakedown.reporting.columns.objects import ObjectTable
     from shakedown.reporting.terminal.listing import Notes
     from shakedown.results.folder import Results
 
@@ -124,6 +125,10 @@ def print_objects(objects: Sequence[Any], selection: Selection, kind: str = "") 
 
     table = object_table(objects, kind)
     assert table is not None
+    print_table(table, selection)
+
+
+def print_table(table: ObjectTable, selection: Selection) -> None:
     every = table.shown is None or selection.columns or selection.csv
     columns = table.columns if every or table.shown is None else table.shown
     print_rows(columns, table.rows, selection, title=table.title, notes=table.notes)

@@ -17,6 +17,7 @@ from shakedown.cli._output import (
     print_json,
     print_objects,
     print_rows,
+    print_table,
     progress_bar,
     rows_options,
 )
@@ -280,4 +281,4 @@ def _show_messages(measured: list[Measurement], selection: Selection) -> None:
     for number, one in enumerate(tables):
         if number:
             echo("")
-        print_rows(MESSAGES, one.rows, selection, title=one.title, notes=one.notes)
+        print_table(one, selection)

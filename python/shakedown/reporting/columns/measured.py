@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
@@ -21,7 +22,7 @@ from shakedown.reporting.figures import (
 from shakedown.schema.base import CLASSES, SIDES, builtins, opposite
 
 if TYPE_CHECKING:
-    from shakedown.schema.measured import Measurement
+    from shakedown.schema.measured import CountedOperation, MeasuredOperation, Measurement
 
 NOISY = 0.05
 """The share of a mean from which on half of its 95 % interval stands beside it."""
@@ -90,12 +91,16 @@ def _wide(key: str, name: str, meaning: str, unit: str = "us", **more: Any) -> C
 def _instructions(meaning: str) -> Iterator[Column]:
     """Each side's count, in tables of handshakes whose instructions were counted."""
     for side in SIDES:
-        yield Column(key=f"{side}_instructions", name=f"{side} instr.", unit="1", rank=ALWAYS, show=_count,
-                     meaning=meaning)  # fmt: skip
+        yield Column(key=f"{side}_instructions", name=f"{side} 1000 instr.", unit="1", rank=ALWAYS,
+                     show=_thousands, meaning=meaning)  # fmt: skip
 
 
 def _count(value: float | None) -> str:
     return "" if value is None else whole(value)
+
+
+def _thousands(value: float | None) -> str:
+    return _us(None if value is None else value / 1000)
 
 
 HANDSHAKES = (
@@ -200,13 +205,32 @@ def sequence(one: Measurement) -> tuple[str, list[dict[str, Any]]]:
         for message in one.messages
     ]
     if one.instructions is not UNSET:
-        for message, counted in zip(messages, one.instructions.messages, strict=True):
-            message |= {"generate_instructions": counted.generate, "process_instructions": counted.process}
+        for message, counts in zip(messages, one.instructions.messages, strict=True):
+            message |= {"generate_instructions": counts.generate, "process_instructions": counts.process}
+        counted = {_place(call): call.instructions for call in one.instructions.operations}
+    else:
+        counted = {}
     operations = [
-        {**builtins(operation), "message_index": operation.message, "us": operation.mean_us}
+        {
+            **builtins(operation),
+            "message_index": operation.message,
+            "us": operation.mean_us,
+            "instructions": counted.get(_place(operation)),
+        }
         for operation in one.operations
     ]
     return message_title(row), message_rows(row, messages, operations)
+
+
+def _place(operation: MeasuredOperation | CountedOperation) -> tuple[str, int | None, str, str, str | None]:
+    """What tells the operations of a handshake apart."""
+    return (
+        operation.side,
+        operation.message,
+        operation.operation,
+        operation.algorithm,
+        operation.parameters,
+    )
 
 
 def title(rows: Sequence[Row]) -> str:
@@ -257,14 +281,40 @@ MESSAGES = (
 )  # fmt: skip
 
 
+def _above_operations(column: Column) -> Column:
+    """The column with a line for each public-key operation below its message."""
+
+    def text(row: Row) -> str:
+        below = (
+            f"  {one['words']}" if column.key == "message" else column.show(one.get(column.key))
+            for one in row["calls"]
+        )
+        return "\n".join([column.show(row.get(column.key)), *below])
+
+    return replace(column, text=text)
+
+
+COUNTED_MESSAGES = tuple(
+    _above_operations(one) if one.key == "message" or one.key.endswith(("_us", "_instructions")) else one
+    for one in MESSAGES
+    if one.key != "operations"
+)
+"""Of handshakes whose instructions were counted: two figures of each operation have no room in one cell."""
+
+
 def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -> list[dict[str, Any]]:
     """A handshake as a sequence: its messages, the time outside messages, and the sum."""
     public: dict[int | None, list[str]] = {}
+    calls: dict[int | None, list[dict[str, Any]]] = {}
     for one in operations:
         if one["class"] != "common":
-            done = f"{operation_words(one)} {number(one['us'])}"
+            words, side = operation_words(one), one["side"]
+            done = f"{words} {number(one['us'])}"
             public.setdefault(one["message_index"], []).append(
-                done if _of_sender(one, messages) else f"{one['side']} {done}"
+                done if _of_sender(one, messages) else f"{side} {done}"
+            )
+            calls.setdefault(one["message_index"], []).append(
+                {"words": words, f"{side}_us": one["us"], f"{side}_instructions": one.get("instructions")}
             )
     found = []
     last = None
@@ -279,6 +329,7 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
                 "message": one["message"],
                 "bytes": one["bytes"],
                 "operations": "\n".join(public.get(one["message_index"], ())),
+                "calls": calls.get(one["message_index"], ()),
                 "unit": one["message_unit"],
                 **{
                     f"{side}_{unit}": one[f"{parts[side]}_{unit}"]
@@ -299,11 +350,20 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
     }
     outside = {f"{side}_us": row[f"{side}_unattributed_us"] for side in SIDES}
     found.append(
-        {**empty, "message": "(no message)", "operations": "\n".join(public.get(None, ())), **outside}
+        {
+            **empty,
+            "message": "(no message)",
+            "operations": "\n".join(public.get(None, ())),
+            "calls": calls.get(None, ()),
+            **outside,
+        }
     )
     keys = [f"{side}_{unit}" for side in SIDES for unit in ("us", "instructions")]
     total = {key: row[key] for key in keys if key in row}
-    return [*found, {**empty, "message": "all", "bytes": row["bytes"], "operations": "", **total}]
+    return [
+        *found,
+        {**empty, "message": "all", "bytes": row["bytes"], "operations": "", "calls": (), **total},
+    ]
 
 
 def _of_sender(operation: Row, messages: Sequence[Row]) -> bool:

@@ -29,10 +29,19 @@ def object_table(objects: Sequence[Any], kind: str = "") -> ObjectTable | None:
 
 def message_table(measured: Any) -> ObjectTable:  # noqa: ANN401 - a Measurement, whose module is imported late
     """A measurement as the sequence of its messages."""
-    from shakedown.reporting.columns.measured import MESSAGES, handshake_rows, notes, sequence
+    from msgspec import UNSET
+
+    from shakedown.reporting.columns.measured import (
+        COUNTED_MESSAGES,
+        MESSAGES,
+        handshake_rows,
+        notes,
+        sequence,
+    )
 
     title, rows = sequence(measured)
-    return ObjectTable(MESSAGES, rows, title, lambda shown: notes(handshake_rows([measured])))
+    shown = None if measured.instructions is UNSET else COUNTED_MESSAGES
+    return ObjectTable(MESSAGES, rows, title, lambda shown: notes(handshake_rows([measured])), shown)
 
 
 def _measured(objects: Sequence[Any]) -> ObjectTable:

@@ -72,7 +72,9 @@ class Layout:
     def lines(self, row: Row) -> list[str]:
         """A row: one line, or several where names and prose are folded."""
         cells = [
-            _folded(_cell(one, row, self.names), width) if not one.numeric else [_cell(one, row, self.names)]
+            _cell(one, row, self.names).split("\n")
+            if one.numeric
+            else _folded(_cell(one, row, self.names), width)
             for one, width in zip(self.columns, self.widths, strict=True)
         ]
         height = max(map(len, cells))
@@ -202,7 +204,7 @@ def _laid_out(
     widths = {
         one.key: max(
             one.min_width,
-            max((len(_cell(one, row, names)) for row in rows), default=0),
+            max((len(line) for row in rows for line in _cell(one, row, names).split("\n")), default=0),
             max(map(len, one.name.split())) if fold else len(one.name),
         )
         for one in fixed
