@@ -51,11 +51,14 @@ def _numbered(name: str, number: int) -> str:
 
 @dataclass(frozen=True)
 class Readings:
-    """A figure's median. `varies`: another run of the same build has another one."""
+    """A figure's median. `varies`: another run of the same build has another one. `encoded`: it includes a
+    signature whose encoding has no fixed length.
+    """
 
     unit: str
     median: float
     varies: bool = False
+    encoded: bool = False
 
 
 QUANTITIES: dict[str, ComparedQuantity] = {
@@ -72,6 +75,9 @@ QUANTITIES: dict[str, ComparedQuantity] = {
     "memory.held": "memory",
 }
 """Of the table, and what is compared of each."""
+
+ENCODED = ("dsa", "ecdsa")
+"""Algorithms whose signatures are encoded as two DER integers, each as long as its value."""
 
 SEED = "handshake.instructions_seed"
 """Of the table: where it is missing, counts of instructions vary from run to run."""
@@ -119,6 +125,9 @@ def _figures(rows: pl.DataFrame) -> Figures:
         messages[sender, message] += 1
         numbers[index] = messages[sender, message]
     varying = {"time"} if SEED in rows["quantity"] else {"time", "instructions"}
+    signing = (pl.col("operation") == "sign") & pl.col("algorithm").is_in(ENCODED)
+    signed = rows.filter(signing).select("side", "message_index").unique()
+    signers, signatures = set(signed["side"]), set(signed["message_index"].drop_nulls())
     found: Figures = {}
     for row in rows.filter(pl.col("quantity") != SEED).iter_rows(named=True):
         operation = None
@@ -135,7 +144,14 @@ def _figures(rows: pl.DataFrame) -> Figures:
         )
         while figure in found:
             figure = figure._replace(number=figure.number + 1)
-        found[figure] = Readings(row["unit"], row["value"], figure.quantity in varying)
+        encoded = figure.quantity == "bytes" and (
+            bool(signers)
+            if figure.is_whole and figure.side is None
+            else figure.side in signers
+            if figure.is_whole
+            else row["message_index"] in signatures
+        )
+        found[figure] = Readings(row["unit"], row["value"], figure.quantity in varying, encoded)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shakedown.comparison.figures import Figure, Figures, Handshake, Readings, handshakes
@@ -138,7 +138,7 @@ def differing(results: Sequence[Results]) -> str | None:
 def _median(runs: Sequence[Mapping[Figure, Readings]]) -> Figures:
     """Each figure that all runs have, the median of theirs."""
     return {
-        figure: Readings(one.unit, statistics.median(run[figure].median for run in runs), one.varies)
+        figure: replace(one, median=statistics.median(run[figure].median for run in runs))
         for figure, one in runs[0].items()
         if all(figure in run for run in runs)
     }

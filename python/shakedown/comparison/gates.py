@@ -64,7 +64,7 @@ def gate(text: str) -> Gate:
 
 def failures(gates: Sequence[Gate], rows: Sequence[Compared]) -> list[str]:
     """The failures, one line per figure. A gate also fails for a handshake of `before` without any comparable
-    figure, such as one that is missing in `after`.
+    figure, such as one that is missing in `after`, or one with too few blocks or runs for a verdict.
     """
     from shakedown.reporting.columns.comparison import compared_row, percent
 
@@ -81,7 +81,7 @@ def failures(gates: Sequence[Gate], rows: Sequence[Compared]) -> list[str]:
                 for row in about
                 if one.is_exceeded(row)
             ]
-            if all(row.verdict == "not comparable" for row in about):
+            if all(row.verdict == "not comparable" or row.reason for row in about):
                 why = "; ".join(dict.fromkeys(row.reason for row in about if row.reason))
                 lines.append(f"{one.text}: {name}: no such figure could be compared{why and f' ({why})'}")
     return lines

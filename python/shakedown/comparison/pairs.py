@@ -16,12 +16,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
-from shakedown.comparison.figures import Figure, Figures, Handshake, Readings, handshakes
+from shakedown.comparison.figures import Figure, Figures, Handshake, handshakes
 from shakedown.comparison.verdicts import Pair, Rules, comparison, logarithms, pairs_of
 from shakedown.errors import InputError, ShakedownError
 from shakedown.schema.base import decode
@@ -231,6 +231,6 @@ def _series(readings: Sequence[Reading], handshake: Handshake, figure: Figure) -
 def medians(readings: Sequence[Reading], handshake: Handshake) -> Figures:
     """The figures of the first reading, each the median of all that have it."""
     return {
-        figure: Readings(one.unit, statistics.median(_series(readings, handshake, figure)), one.varies)
+        figure: replace(one, median=statistics.median(_series(readings, handshake, figure)))
         for figure, one in readings[0][handshake].items()
     }

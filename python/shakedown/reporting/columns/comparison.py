@@ -75,7 +75,8 @@ COMPARED = (
     label("stacks", "stacks", identity=True, section=handshakes),
     label("after_suite", "then", "the suite that it is compared with", identity=True, section=handshakes),
     label("after_stacks", "its stacks", identity=True, section=handshakes),
-    label("figure", "figure", "time (CPU), bytes, instructions, memory: of a side, a message, an operation"),
+    label("figure", "figure", "time (CPU), bytes, instructions, memory: of a side, a message, an operation",
+          prose=True),
     Column(
         key="before",
         name="before",
@@ -116,7 +117,7 @@ COMPARED = (
         for name in ("quantity", "side", "sender", "message", "operation", "unit")
     ),
     *(Column(key=name, name=name, rank=WIDE, show=percent) for name in ("lower", "upper")),
-)
+)  # fmt: skip
 
 
 def compared_row(one: Compared) -> dict[str, Any]:
