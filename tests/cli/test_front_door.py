@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shakedown.cli import exit_status
 from shakedown.reporting.columns.measured import message_title
 
@@ -38,3 +40,34 @@ def test_columns_of_messages_select_the_table_of_messages(capsys):
 def test_a_noisy_mean_stands_with_its_interval():
     title = message_title(ROW)
     assert "client 100 µs, server 100 µs ± 39%" in title
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("tls1.2/psk", "tls1.3/x25519/p256/server", "--bearer", "{lte,nb-iot}"),
+        ("tls1.3/{x25519,x25519mlkem768}/{p256,mldsa44}/server", "tls1.2/psk", "--bearer", "nb-iot"),
+        ("tls1.2/ecdhe_ecdsa+x25519/p256/server", "tls1.2/psk", "--bearer", "nb-iot"),
+    ],
+)
+def test_a_prediction_for_a_device_shows_its_energy(arguments, capsys, monkeypatch):
+    """What decides between suites stays beside long names and several bearers."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert exit_status(["predict", *arguments, "--device", "cortex-m4"]) == 0
+    _, heading, *rows = capsys.readouterr().out.partition("≈ in part")[0].splitlines()
+    assert heading.split("  ")[0] == "suite"
+    assert all(words in heading for words in ("ready", "90 % interval", "energy"))
+    assert max(map(len, [heading, *rows])) <= 80
+
+
+def test_the_column_that_rows_are_sorted_by_is_shown(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    suites = ("tls1.2/psk", "tls1.3/x25519/p256/server")
+    arguments = ["predict", *suites, "--device", "cortex-m4", "--bearer", "nb-iot"]
+    headings = []
+    for more in ([], ["--sort", "done_p99_s"]):
+        assert exit_status([*arguments, *more]) == 0
+        headings.append(capsys.readouterr().out.split("tls1.2/psk")[0])
+    without, sorted_by = (" ".join(text.split()) for text in headings)
+    assert "p99" not in without
+    assert "p99" in sorted_by

@@ -150,7 +150,7 @@ PREDICTIONS = (
            meaning="on the bearer"),
     Column(key="ready_mean_s", name="ready", unit="s", rank=ALWAYS, text=_ready,
            meaning="mean time until the client may send"),
-    Column(key="ready_low_s", name="90 % interval", unit="s", rank=USUAL, text=_interval,
+    Column(key="ready_low_s", name="90 % interval", unit="s", rank=OFTEN, text=_interval,
            meaning="range of 90 % of the handshakes, including the figures' uncertainty"),
     Column(key="handshakes_per_charge", name="per charge", rank=ALWAYS, text=_charge,
            meaning="handshakes per battery charge"),
@@ -158,7 +158,7 @@ PREDICTIONS = (
            meaning="90 % interval",
            text=lambda row: interval(row, "handshakes_per_charge", rough)
            if row.get("handshakes_per_charge") is not None else NOTHING),
-    *_energy("energy_j", "energy", "the client's for the handshake itself", USUAL),
+    *_energy("energy_j", "energy", "the client's for the handshake itself", OFTEN),
     _time("ready", "p99", "p99", "99th percentile of ready", USUAL),
     _time("done", "mean", "done", "mean time until both sides have finished", ROOM),
     *_energy("wake_tail_j", "wake and tail", "energy for waking the radio and for its tail", ROOM),

@@ -19,6 +19,7 @@ from shakedown.reporting.columns import (
     Row,
     Selection,
     Shared,
+    named,
     shared,
     shown_in,
 )
@@ -293,6 +294,9 @@ def listing(
         section = next((one.section for one in columns if one.section is not None), None)
     indent = "" if section is None else GAP
     columns = columns if section is None else [one for one in columns if one.section is None]
+    if selection.sort:
+        by = named(columns, selection.sort.removeprefix("-"))
+        columns = [replace(one, rank=ALWAYS) if one is by else one for one in columns]
     found = layout(columns, ordered, selection, width - len(indent), most)
     ordered = ordered[:most]
     pattern = found.names.pattern if any(one.path for one in found.columns) else ""
