@@ -62,6 +62,11 @@ def test_each_help_ends_with_an_example_of_the_command(name):
     NAMED[name].make_parser(context).parse_args(words[len(name.split()) :])
 
 
+@pytest.mark.parametrize("name", NAMED)
+def test_no_help_states_bounds_that_do_not_exist(name):
+    assert "None]" not in NAMED[name].get_help(click.Context(NAMED[name], info_name=name))
+
+
 @pytest.mark.parametrize(
     "name", [one for one in NAMED if one not in LONG and not one.startswith(WAIT_FOR_PEERS)]
 )

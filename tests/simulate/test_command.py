@@ -93,6 +93,16 @@ def test_clients_that_time_out_retry_and_increase_the_load(shakedown):
     assert hasty["failed"] == {"timeout": 4000 - hasty["completed"]} != {"timeout": 0}
 
 
+def test_suites_that_retry_alike_share_a_line(shakedown):
+    suites = ("tls1.2/psk", SUITE)
+    storm = ("--arrivals", "storm:0.1s", "--clients", "4000", "--timeout", "0.3s", "--retries", "2")
+    lines = [line for line in shakedown("simulate", *suites, *storm).stdout.splitlines() if "tried" in line]
+    attempts = [row["attempts"] - 4000 for row in printed(shakedown("simulate", *suites, *storm, "--json"))]
+    assert min(attempts) > 1
+    times = ", ".join(f"{suite} {again:,} times" for suite, again in zip(suites, attempts, strict=True))
+    assert [line.partition("): ")[2] for line in lines] == [times]
+
+
 def test_resuming_clients_spare_the_server(shakedown):
     load = ("--arrivals", "poisson:1000/s", "--clients", "2000")
     command = ("simulate", "tls1.2/rsa/rsa2048/server", *load, "--json")

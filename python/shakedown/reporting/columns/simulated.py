@@ -347,17 +347,20 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     if unstable:
         yield UNSTABLE if len(unstable) == len(rows) else f"{some(unstable)}: {UNSTABLE}"
     yield from steady_notes(zip(names, rows, strict=True))
+    again = [row.attempts - row.clients - row.warmup_clients * row.replications for row in rows]
     for name, row in zip(names, rows, strict=True):
         if row.failed:
             yield f"{name}: failed: {failures(row.failed)}{_others(row)}"
-        again = row.attempts - row.clients - row.warmup_clients * row.replications
-        if row.retries and again > 0:
-            yield f"{name}: {tried_again(row, again)}"
         yield from (f"{name}: {said}" for said in (*server_notes(row), *record_note(row)))
         if row.endpoints is not UNSET:
             yield f"{name}: {_agreement(row.endpoints)}"
         if row.modelled is not None and "modelled_ready_s" not in columns:
             yield f"{name}: by formula {_formula(row.modelled)}"
+    yield from _retries(
+        (name, row, times)
+        for name, row, times in zip(names, rows, again, strict=True)
+        if row.retries and times > 0
+    )
     yield from bases(zip(names, map(flat, plain), strict=True))
     yield from no_figures(plain)
     yield from assumptions(plain)
@@ -374,14 +377,33 @@ _JITTER = {0.0: "none", 0.5: "half", 1.0: "full"}
 
 
 def tried_again(row: Simulated | SimulatedMix, again: int) -> str:
-    """How often clients tried again, and the options that decided when, defaults included."""
+    """How often clients tried again, and the options that decided when."""
+    return f"clients tried again {again:,} times ({_retry_options(row)})"
+
+
+def _retries(repeated: Iterable[tuple[str, Simulated, int]]) -> Iterator[str]:
+    """How often the clients of each suite tried again; a line for all that have the same options."""
+    alike: dict[str, list[tuple[str, Simulated, int]]] = {}
+    for one in repeated:
+        alike.setdefault(_retry_options(one[1]), []).append(one)
+    for options, same in alike.items():
+        if len(same) == 1:
+            [(name, row, again)] = same
+            yield f"{name}: {tried_again(row, again)}"
+        else:
+            times = ", ".join(f"{name} {count(again, 'time')}" for name, _, again in same)
+            yield f"clients tried again ({options}): {times}"
+
+
+def _retry_options(row: Simulated | SimulatedMix) -> str:
+    """The options that decided when clients tried again, defaults included."""
     options = [] if row.timeout_s is None else [f"--timeout {row.timeout_s:g}s"]
     options.append(f"--retries {row.retries}")
     if (pauses := row.pauses) is not None:
         longest = f",max={pauses.max_s:g}s" if pauses.factor > 1.0 else ""
         jitter = _JITTER.get(pauses.jitter, f"{pauses.jitter:g}")
         options.append(f"--retry base={pauses.base_s:g}s,factor={pauses.factor:g}{longest},jitter={jitter}")
-    return f"clients tried again {again:,} times ({' '.join(options)})"
+    return " ".join(options)
 
 
 def _others(row: Simulated | SimulatedMix) -> str:
