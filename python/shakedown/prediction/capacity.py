@@ -133,7 +133,7 @@ def capacity_row(
         else bounds(Range(fewest or 0.0, rate, highest or math.inf), serving),
         "utilisation": None if rate is None or missing else rate * service.mean / workers,
         "handshake_bytes": one.handshake_bytes._asdict(),
-        "unused_key_share_s": one.unused_s,
+        "unused_key_share_s": one.unused_key_share_s,
         "basis": one.basis,
         "without_cost": [*one.client.without_cost, *one.server.without_cost],
         "extrapolated": [*one.client.figures, *one.server.figures],

@@ -265,7 +265,7 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         "carrier": "bare" if one.eap is None else "eap",
         "eap": None if one.eap is None else _inside_eap(one, one.eap),
         "server_software": one.software,
-        "unused_key_share_s": one.unused_s,
+        "unused_key_share_s": one.unused_key_share_s,
         "handshake_bytes": one.handshake_bytes._asdict(),
         "wire_bytes": one.link_bytes and one.link_bytes._asdict(),
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +17,14 @@ from shakedown.models import queueing
 from shakedown.models.arrays import Floats
 from shakedown.models.distribution import Distribution
 from shakedown.models.energy import LinkBytes
-from shakedown.models.ranges import Range
+from shakedown.models.ranges import Range, combined
 from shakedown.models.waiting import Service, Wait, mgc_wait, spread_service
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
 from shakedown.prediction import eap
+from shakedown.prediction.bounds import bounds
 from shakedown.prediction.eap import Carried
 from shakedown.prediction.energy import Energy, client_energy
-from shakedown.prediction.figures import Same, call_figure
+from shakedown.prediction.figures import Same, call_figure, weakest
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.literature import LITERATURE, load_model
 from shakedown.prediction.network import Exchange, carry
@@ -64,12 +66,15 @@ class Scenario:
         return None if self.trace.software is None else self.trace.software.name
 
     @property
-    def unused_s(self) -> float | None:
-        """The cost of the recorded client's unused key share on this device; None: there was none, or it has
-        no figure.
-        """
-        known = [call_figure(self.device, one.triple).mean_s for one in self.trace.unused]
-        return math.fsum(one for one in known if one) if known and all(known) else None
+    def unused_key_share_s(self) -> dict[str, Any] | None:
+        """The key of the recorded client's unused key share on this device; None: there was none."""
+        if not self.trace.unused:
+            return None
+        figures = [(one.triple, call_figure(self.device, one.triple)) for one in self.trace.unused]
+        missing = [" ".join(("client", *triple)).strip() for triple, figure in figures if figure.time is None]
+        parts = {figure.cause: figure.time for _, figure in figures if figure.time is not None}
+        known = combined(parts)._replace(**({"high": math.inf} if missing else {}))
+        return bounds(known, weakest(figure.basis for _, figure in figures), missing)
 
     @property
     def basis(self) -> Basis:

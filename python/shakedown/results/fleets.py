@@ -63,6 +63,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
         **columns("simulated", ("modelled.handshake", "modelled.wait", "modelled.flights-wait", "recovery")),
         **columns("simulated", ("recovery", "utilisation", "records.utilisation", "offered"), ("low",)),
         **columns("simulated", ("wake-tail", "in-flight")),
+        **columns("simulated", ("unused-key-share",), (None, "low", "high")),
         **columns("series", ("width",)),
         **columns("simulated", ("clients", "cells", "completed", "refused", "attempts")),
         **columns("simulated", ("utilisation", "records.utilisation", "offered", "seed")),
@@ -71,6 +72,7 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     said = texts(
         "simulated", "arrivals", "basis", "without_cost", "missing", "wait.missing", "energy.missing",
         "energy.terms", "endpoints", "mix", "imprecise", "saturated", *FLEET_OPTIONS,
+        "unused-key-share.basis", "unused-key-share.missing",
     )  # fmt: skip
     view = wide(rows, PLACE, names, texts=said)
     failed = rows.filter(pl.col("quantity") == "simulated.failed").group_by("scenario")
@@ -92,8 +94,10 @@ def fleet_kinds(table: pl.DataFrame) -> pl.DataFrame:
     )
     names = columns("simulated", ("share", "resumption", "clients", "failed"))
     names |= columns("simulated", ("handshake",), STATISTICS)
+    names |= columns("simulated", ("unused-key-share",), (None, "low", "high"))
     keys = ("scenario", "item", "suite", "device", "bearer")
-    return wide(rows, keys, names, texts=texts("simulated", "basis", "missing"))
+    said = texts("simulated", "basis", "missing", "unused-key-share.basis", "unused-key-share.missing")
+    return wide(rows, keys, names, texts=said)
 
 
 @over_parts("simulated")

@@ -160,13 +160,16 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
     names: Names = {
         **columns("predicted", ("transmission",)),
         **columns("predicted", ("ready", "done"), ("low", "high")),
-        **columns("predicted", BOUNDED, (None, "low", "high")),
+        **columns("predicted", (*BOUNDED, "unused-key-share"), (None, "low", "high")),
         **columns("predicted", ("ready", "done"), ("mean", "p50", "p95", "p99")),
         ("predicted.workers", None, None): "workers_needed",
         ("predicted.workers", None, "low"): "workers_needed_low",
         ("predicted.workers", None, "high"): "workers_needed_high",
     }
-    said = texts("predicted", "basis", "energy.basis", "wake-tail.basis", "energy.missing", "energy.terms")
+    said = texts(
+        "predicted", "basis", "energy.basis", "wake-tail.basis", "energy.missing", "energy.terms",
+        "unused-key-share.basis", "unused-key-share.missing",
+    )  # fmt: skip
     by = ("scenario", "capture", "connection", "rate_per_s")
     view = wide(rows, PLACE, names, texts=said, by=by)
     keys = ["scenario", "capture", "connection"]

@@ -119,7 +119,8 @@ class Prediction(Object, frozen=True, kw_only=True):
     before and after. `handshakes_per_charge` counts the first two.
     `server_software` is what the server runs, which decides on its tickets; null where the traces recorded a
     server that is not known. `unused_key_share_s` is what a key share would add to the client that the stack
-    sends and the suite does not use; it is in no other figure, and null where there is none.
+    sends and the suite does not use; it is in no other figure, and null where there is none, as opposed to
+    one without a cost figure.
     `handshake_bytes` are the messages', as `measure` has them; `wire_bytes` all that goes over the bearer
     on average: headers, acknowledgements, what is sent again. Null where no handshake completes, of which
     the literature's models know nothing.
@@ -156,7 +157,7 @@ class Prediction(Object, frozen=True, kw_only=True):
     carrier: Carrier = "bare"
     eap: InsideEap | None = None
     server_software: Text | None = None
-    unused_key_share_s: Number | None = None
+    unused_key_share_s: Bounds | None = None
     handshake_bytes: BytesEachWay
     wire_bytes: BytesEachWay | None
 
@@ -197,7 +198,7 @@ class Promise(Object, frozen=True, kw_only=True):
     utilisation: Number | None
     limit_per_s: Bounds | None
     handshake_bytes: BytesEachWay
-    unused_key_share_s: Number | None = None
+    unused_key_share_s: Bounds | None = None
     basis: Basis
     without_cost: tuple[PartWithoutCost, ...]
 

@@ -336,7 +336,7 @@ class Simulated(Counted, frozen=True, kw_only=True):
     bearer: Text
     resumption: Share
     handshake_bytes: BytesEachWay
-    unused_key_share_s: Number | None = None
+    unused_key_share_s: Bounds | None = None
     modelled: ClosedForm | None
     basis: Basis
     without_cost: tuple[PartWithoutCost, ...]
@@ -353,7 +353,7 @@ class MixedClients(Object, frozen=True, kw_only=True):
     weight: Amount
     share: Share
     resumption: Share
-    unused_key_share_s: Number | None = None
+    unused_key_share_s: Bounds | None = None
     clients: Count
     failed: Count
     ready_s: Spread

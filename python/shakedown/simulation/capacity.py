@@ -279,7 +279,7 @@ class _Search:
             "precision": None if found is None else builtins(found.precision),
             "seed": self.seed,
             "handshake_bytes": one.handshake_bytes._asdict(),
-            "unused_key_share_s": one.unused_s,
+            "unused_key_share_s": one.unused_key_share_s,
             "basis": self.stands_on["basis"],
             "without_cost": self.stands_on["without_cost"],
         }

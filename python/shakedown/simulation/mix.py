@@ -287,7 +287,7 @@ def _part(
         "clients": report["clients"],
         "failed": report["failed"],
         "ready_s": ready,
-        "unused_key_share_s": full.unused_s,
+        "unused_key_share_s": full.unused_key_share_s,
         **({"series": report["series"]} if report["series"] else {}),
         **stands_on(client, settled),
     }

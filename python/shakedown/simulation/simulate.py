@@ -191,7 +191,7 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
         **figures(report, settled, [job.client], workers=job.workers, seed=job.seed),
         "resumption": settled.fleet.resumption,
         "handshake_bytes": priced.handshake_bytes._asdict(),
-        "unused_key_share_s": priced.unused_s,
+        "unused_key_share_s": priced.unused_key_share_s,
         "modelled": closed_form(priced, settled.arrivals, job),
         **stands_on(job.client, settled),
     }

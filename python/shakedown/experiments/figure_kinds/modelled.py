@@ -336,6 +336,8 @@ def _facts(found: Modelled) -> Iterator[Row]:
         if lacking:
             yield fact("predicted.energy.missing", ", ".join(lacking), rate_per_s=rate)
         yield fact("predicted.energy.terms", one["energy_terms"], rate_per_s=rate)
+        for row in key_share("predicted", one["unused_key_share_s"]):
+            yield {**row, "rate_per_s": rate}
         if found.workers:
             for statistic, value in zip((None, "low", "high"), found.workers[number], strict=True):
                 yield figure("predicted.workers", value, statistic=statistic, rate_per_s=rate)
@@ -357,6 +359,18 @@ def _facts(found: Modelled) -> Iterator[Row]:
         yield figure("queue.saturation", queue.saturation_per_s)
         for rate, wait in queue.points:
             yield figure("queue.wait", wait, rate_per_s=rate)
+
+
+def key_share(kind: str, found: Mapping[str, Any] | None) -> Iterator[Row]:
+    """The key of an unused key share, where there is one."""
+    if found is None:
+        return
+    quantity = f"{kind}.unused-key-share"
+    for statistic, end in ((None, "estimate"), ("low", "lower"), ("high", "upper")):
+        yield figure(quantity, found[end], statistic=statistic)
+    yield fact(f"{quantity}.basis", found["basis"])
+    if found["missing"]:
+        yield fact(f"{quantity}.missing", ", ".join(found["missing"]))
 
 
 def printed(found: Modelled) -> Iterable[Any]:

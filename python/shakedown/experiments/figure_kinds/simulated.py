@@ -12,6 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from shakedown.errors import InputError
+from shakedown.experiments.figure_kinds.modelled import key_share
 from shakedown.experiments.file import fleets
 from shakedown.native.scenario import (
     DEFAULT_BEARER,
@@ -28,6 +29,7 @@ from shakedown.native.scenario import (
 )
 from shakedown.results.fleets import OF_CLIENTS, OF_FLEETS, OF_SERVERS, STATISTICS, dashed
 from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
+from shakedown.schema import builtins
 from shakedown.schema.base import Bounds
 from shakedown.schema.identity import Identified
 from shakedown.schema.saved import Planned
@@ -191,7 +193,6 @@ def _mixed_job(
     """A mixture's: its suites' handshakes are the experiment's own, or else the library's."""
     from shakedown.prediction.library import open_library
     from shakedown.prediction.trace import parse_trace
-    from shakedown.schema import builtins
     from shakedown.simulation.fleet import settle
     from shakedown.simulation.mix import Kind, recorded
 
@@ -360,6 +361,8 @@ def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     yield fact("simulated.energy.terms", "; ".join(one.energy_terms))
     yield from _bounds("simulated.wake-tail", one.wake_tail_j)
     yield from _missing(one.kinds if isinstance(one, SimulatedMix) else [one])
+    if isinstance(one, Simulated):
+        yield from key_share("simulated", builtins(one.unused_key_share_s))
     yield from _bounds("simulated.utilisation", one.utilisation)
     yield from _bounds("simulated.offered", one.offered)
     if one.precision is not None:
@@ -419,7 +422,8 @@ def _kinds(row: SimulatedMix) -> Iterator[Row]:
         yield {**figure("simulated.failed", one.failed), **place}
         ready = spread("simulated.handshake", one.ready_s, STATISTICS, n=one.ready_s.n)
         # All wait in one queue: what one kind lacks makes lower bounds of all.
-        for made in (fact("simulated.basis", one.ready_s.basis), *_missing(row.kinds), *ready):
+        share = key_share("simulated", builtins(one.unused_key_share_s))
+        for made in (fact("simulated.basis", one.ready_s.basis), *_missing(row.kinds), *ready, *share):
             yield {**made, **place}
 
 

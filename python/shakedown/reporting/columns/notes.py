@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from typing import TypeVar
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.figures import rate, time, without_figure
+from shakedown.reporting.columns.flat import figure, flat
+from shakedown.reporting.figures import marked, rate, without_figure
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -49,17 +50,34 @@ def no_figures(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def assumptions(rows: Sequence[Row]) -> Iterator[str]:
-    """A line for each key share that is not counted, and one for servers whose software is not known."""
-    for name, row in zip(subjects(rows), rows, strict=True):
-        if row.get("unused_key_share_s"):
-            yield (
-                f"{name}: without the key of the key share that libssl sends and the suite does not use: it "
-                f"would take the client {time(row['unused_key_share_s'], 2)}; its bytes are counted"
-            )
+    """Key shares that are not counted, and a line for servers whose software is not known."""
+    yield from key_shares(list(map(flat, rows)))
     unknown = [row["suite"] for row in rows if row.get("server_software", "") is None]
     if unknown:
         of_some = "" if len(unknown) == len(rows) else f" of {some(list(dict.fromkeys(unknown)))}"
         yield f"server software{of_some} not recorded: that of openssl is assumed; or give --server-software"
+
+
+def key_shares(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each key share that is not counted."""
+    found = _grouped(
+        ((row["device"], _key_share(row)), row["suite"]) for row in rows if row.get("unused_key_share_basis")
+    )
+    several = len({row["device"] for row in rows}) > 1
+    for (device, cost), suites in found.items():
+        yield (
+            f"{some(suites)}{f' on {device}' if several else ''}: without the key of the key share that "
+            f"libssl sends and the suite does not use: {cost}; its bytes are counted"
+        )
+
+
+def _key_share(row: Row) -> str:
+    """What the key of an unused key share would take."""
+    if row.get("unused_key_share_missing"):
+        return f"{row['device']} has no figure for it"
+    return (
+        f"it would take the client {marked(figure(row, 'unused_key_share_s'), row['unused_key_share_basis'])}"
+    )
 
 
 def not_estimated(rows: Iterable[Row]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.columns.notes import no_energies
+from shakedown.reporting.columns.notes import key_shares, no_energies
 from shakedown.reporting.figures import rounded_down, time
 
 
@@ -29,4 +29,5 @@ def lacking(rows: Sequence[Row]) -> str:
         assumed
         + "".join(f" ≥ without a figure of {one}." for one in missing)
         + "".join(f" {one[0].upper()}{one[1:]}." for one in without)
+        + "".join(f" {one}." for one in key_shares(rows))
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shakedown.reporting.charts.figure import Figure
+from shakedown.reporting.columns.notes import key_shares
 from shakedown.reporting.columns.simulated import CLIENTS
 from shakedown.reporting.figures import share
 from shakedown.reporting.html.bounds import lacking, least_time
@@ -31,10 +32,11 @@ def mixture_section(results: Results) -> Iterator[Section]:
 
 def _block(results: Results, row: Mapping[str, Any], number: int) -> Block:
     title = mixture_title(row)
+    kinds = mixture_rows(results, row)
     caption = (
         f"{title[:1].upper()}{title[1:]}. All arrive in one process and wait in one queue.{lacking([row])}"
-    )
-    table = html_table(CLIENTS, mixture_rows(results, row), caption, "simulated")
+    ) + "".join(f" {one}." for one in key_shares(kinds))
+    table = html_table(CLIENTS, kinds, caption, "simulated")
     if row["width_s"] is None:
         return Block(table=table)
     series = kind_points(results, row, _kinds(results, row))

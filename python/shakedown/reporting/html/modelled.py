@@ -14,6 +14,7 @@ from shakedown.reporting.charts.map import time_map
 from shakedown.reporting.charts.queue import queue_curves, rates_drawn
 from shakedown.reporting.columns import MAX_ROWS, WIDE, Row
 from shakedown.reporting.columns.modelled import PREDICTIONS, saved_prediction
+from shakedown.reporting.columns.notes import key_shares
 from shakedown.reporting.figures import (
     NOTHING,
     bounded,
@@ -78,6 +79,7 @@ def predictions_section(results: Results) -> Iterator[Section]:
         )
         if legend(row["basis"] for row in shown):
             caption += f" {legend(row['basis'] for row in shown)}."
+        caption += "".join(f" {one}." for one in key_shares(quiet))
         if left_out:
             caption += f" {left_out:,} more pairs of device and bearer are in the CSV."
         figure = Figure(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.reporting.columns import Column, Selection
-from shakedown.reporting.columns.notes import some
+from shakedown.reporting.columns.notes import key_shares, some
 from shakedown.reporting.columns.simulated import (
     CLIENTS,
     NOT_RECOVERED,
@@ -56,6 +56,7 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
         yield from _table(shown(fleet), fleet, title, width)
         yield from _imprecise(fleet)
         yield from bases((row["label"], row) for row in fleet)
+        yield from key_shares(fleet)
     if len(groups) > MAX_TABLES:
         yield f"{len(groups) - MAX_TABLES:,} more fleets are in the report and the table"
     missing = results.fleets.filter(pl.col("without_cost").is_not_null())
@@ -89,7 +90,9 @@ def mixture_tables(results: Results, width: int) -> Iterator[str]:
     rows = mixtures(results)
     for row in rows[:MAX_TABLES]:
         title = f"simulated: {mixture_title(row)}"
-        yield from _table(CLIENTS, mixture_rows(results, row), title, width)
+        kinds = mixture_rows(results, row)
+        yield from _table(CLIENTS, kinds, title, width)
+        yield from key_shares(kinds)
     if len(rows) > MAX_TABLES:
         yield f"{len(rows) - MAX_TABLES:,} more mixtures are in the report and the table"
 
