@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,12 +16,14 @@ import time
 import urllib.error
 import urllib.request
 from types import SimpleNamespace
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from browser import Browser
+from shakedown import native
 from shakedown.errors import InputError
+from shakedown.explorer import answers
 from shakedown.explorer.question import asked
 from shakedown.explorer.server import Explorer
 from shakedown.native import virtual_time
@@ -89,6 +93,18 @@ def test_the_python_text_returns_the_same(explorer):
         row["ready_s"]["mean"] for row in found["rows"]
     ]
     assert [row.clients for row in names["simulated"]] == [200, 200]
+
+
+def test_what_is_copied_is_the_whole_question_and_nothing_else():
+    """Arrivals are checked when they are simulated; the prediction's answer has the text before that."""
+    odd = asked({"arrivals": ['x"); import os #'], "rate_per_s": ["1234567.25"], "resumption": ["0.1234567"]})
+    arrivals, fleet = ast.parse(odd.python()).body, shlex.split(odd.commands()["simulate"])
+    calls = {call.func.attr: call for call in ast.walk(ast.Module(arrivals, [])) if isinstance(call, ast.Call)}
+    assert set(calls) == {"ServerModel", "predict", "Fleet", "simulate"}
+    values = {one.arg: ast.literal_eval(one.value) for one in calls["Fleet"].keywords}
+    assert values == {"arrivals": odd.arrivals, "clients": odd.clients, "resumption": 0.1234567}
+    assert fleet[fleet.index("--arrivals") + 1] == odd.arrivals
+    assert "--rate 1234567.25/s" in odd.commands()["predict"]
 
 
 def test_another_bearer_reads_no_recording_and_estimates_no_message_again(explorer, monkeypatch):
@@ -206,6 +222,7 @@ def test_a_coarse_answer_is_near_the_whole_one_and_given_once(explorer):
         ({"clients": "100000000"}, "clients"),
         ({"bogus": "1"}, "bogus"),
         ({"suites": ["tls9"]}, "unknown protocol"),
+        ({"suites": ["tls1.3/*/*"]}, "accepted: at most 12"),
         ({"arrivals": "storm"}, "storm"),
     ],
 )
@@ -250,12 +267,38 @@ def test_a_report_gets_an_origin_of_its_own_and_may_vanish(explorer):
 
 
 def test_a_peer_that_says_nothing_keeps_nobody_waiting(explorer):
-    import socket
-
     silent = [socket.create_connection(("127.0.0.1", explorer.server_port)) for _ in range(50)]
     assert get(explorer, "/choices")[0] == 200
     for one in silent:
         one.close()
+
+
+def test_what_nobody_waits_for_is_not_computed(explorer, monkeypatch):
+    """A page whose control is moved asks again, and closes the connection of what it asked before."""
+    asked_for, entered, may, left = [], threading.Event(), threading.Event(), threading.Event()
+
+    class Turn:
+        """The place that an answer waits for."""
+
+        def __enter__(self):
+            entered.set()
+            assert may.wait(300)
+
+        def __exit__(self, *_):
+            left.set()
+
+    explorer.free = Turn()
+    monkeypatch.setattr(answers, "choices", lambda report: asked_for.append(report))
+    address = ("127.0.0.1", explorer.server_port)
+    with socket.create_connection(address) as stream:
+        request = f"GET /choices?token={explorer.secret} HTTP/1.0\r\nHost: {address[0]}:{address[1]}\r\n\r\n"
+        stream.sendall(request.encode())
+        assert entered.wait(300)
+    may.set()
+    assert left.wait(300)
+    assert asked_for == []
+    assert get(explorer, "/choices")[0] == 200
+    assert asked_for == [True]
 
 
 @pytest.mark.parametrize(
@@ -263,8 +306,6 @@ def test_a_peer_that_says_nothing_keeps_nobody_waiting(explorer):
     [("http://[", 403), ("/?%5b", 403), ("/simulate?token={}&clients=1&replications=" + "9" * 5000, 200)],
 )
 def test_an_odd_address_is_answered_and_prints_nothing(explorer, capfd, path, status):
-    import socket
-
     host = f"127.0.0.1:{explorer.server_port}"
     with socket.create_connection(("127.0.0.1", explorer.server_port), timeout=300) as stream:
         stream.sendall(f"GET {path.format(explorer.secret)} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
@@ -333,6 +374,26 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path):
         assert process.stdout.readline().startswith("http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 0
+
+
+def test_ctrl_c_waits_for_no_answer():
+    """Each of the connections asks for twelve suites; four are computed, the others wait for their turn."""
+    suites = [("suites", one.suite) for one in native.suites() if one.suite.startswith("tls1.3/")][:12]
+    words = [sys.executable, "-m", "shakedown", "explore", "--no-open"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        address = urlsplit(process.stdout.readline().strip())
+        connections = [socket.create_connection((address.hostname, address.port)) for _ in range(8)]
+        for number, stream in enumerate(connections):
+            query = urlencode([*suites, ("loss", 0.1 * number)])
+            request = f"GET /predict?{address.query}&{query} HTTP/1.0\r\nHost: {address.netloc}\r\n\r\n"
+            stream.sendall(request.encode())
+        answer = connections[0].makefile("rb").readline()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=300) == ("", "")
+        for stream in connections:
+            stream.close()
+    assert answer.split()[1] == b"200"
     assert process.returncode == 0
 
 

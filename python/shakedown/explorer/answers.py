@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, lru_cache
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -93,9 +93,12 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
                 _ = priced(resumed).exchange
 
     suites = listed(asked.suites)
-    with ThreadPoolExecutor() as pool:
-        # Beside each other: most of the time is spent in the core.
-        list(pool.map(replay, suites))
+    # Beside each other: most of the time is spent in the core. The end of the program waits for no daemon.
+    threads = [Thread(target=replay, args=(suite,), daemon=True) for suite in suites]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     place = {
         "device": asked.device,
         "server_device": asked.server_device,

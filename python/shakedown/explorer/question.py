@@ -10,6 +10,7 @@ import msgspec
 
 from shakedown.errors import InputError
 from shakedown.native.scenario import DEFAULT_SERVER_DEVICE
+from shakedown.native.suite_names import listed
 from shakedown.profiles import changed_bearer
 from shakedown.profiles.software import DEFAULT_SOFTWARE
 from shakedown.schema.base import described
@@ -77,12 +78,12 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if self.from_idle:
             place += " --from-idle"
         suites = " ".join(map(shlex.quote, self.suites))
-        rate = f" --rate {self.rate_per_s:g}/s" if self.rate_per_s else ""
+        rate = f" --rate {self.rate_per_s:.15g}/s" if self.rate_per_s else ""
         fleet = f"--arrivals {shlex.quote(self.arrivals)} --clients {self.clients}"
         if self.cells:
             fleet += f" --cells {self.cells}"
         if self.resumption:
-            fleet += f" --resumption {self.resumption:g}"
+            fleet += f" --resumption {self.resumption:.15g}"
         return {
             "predict": f"shakedown predict {suites} {place}{rate}",
             "simulate": f"shakedown simulate {suites} {fleet} {place} --seed {self.seed}",
@@ -90,18 +91,18 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def python(self) -> str:
         """The calls that return the same figures."""
-        place = f'device="{self.device}", bearer="{self.network}", server=server'
-        fleet = f'arrivals="{self.arrivals}", clients={self.clients}'
-        fleet += f", resumption={self.resumption:g}" if self.resumption else ""
+        place = f"device={self.device!r}, bearer={self.network!r}, server=server"
+        fleet = f"arrivals={self.arrivals!r}, clients={self.clients}"
+        fleet += f", resumption={self.resumption:.15g}" if self.resumption else ""
         fleet += f", cells={self.cells}" if self.cells else ""
         predict = f"suites, {place}"
-        predict += f", rate_per_s={self.rate_per_s:g}" if self.rate_per_s else ""
+        predict += f", rate_per_s={self.rate_per_s:.15g}" if self.rate_per_s else ""
         lines = [
             "import shakedown",
             "",
             f"suites = {list(self.suites)!r}",
-            f'server = shakedown.ServerModel("{self.server_device}", workers={self.server_workers}, '
-            f'software="{self.server_software}")',
+            f"server = shakedown.ServerModel({self.server_device!r}, workers={self.server_workers}, "
+            f"software={self.server_software!r})",
         ]
         if self.from_idle:
             fleet += ", from_idle=True"
@@ -132,4 +133,7 @@ def asked(query: Mapping[str, Sequence[str]]) -> Question:
     for name in (found.device, found.server_device, found.server_software, found.bearer):
         if "/" in name or name.endswith(".toml"):
             raise InputError(f"{name!r}: a page reads no files; accepted: the name of a profile")
+    many = len(listed(found.suites))
+    if many > MAX_SUITES:
+        raise InputError(f"{' '.join(found.suites)}: matches {many} suites; accepted: at most {MAX_SUITES}")
     return found

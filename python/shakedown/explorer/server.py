@@ -12,6 +12,8 @@ import hmac
 import json
 import re
 import secrets
+import select
+import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -130,11 +132,19 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             with self.server.free:
+                if self._is_alone():
+                    return
                 found = known[path]()
         except ShakedownError as error:
             self._json(HTTPStatus.BAD_REQUEST, {"error": with_options(str(error), ())})
         else:
             self._json(HTTPStatus.OK, found)
+
+    def _is_alone(self) -> bool:
+        """Whether the browser has closed the connection, and so wants no answer any more."""
+        waiting = select.poll()
+        waiting.register(self.connection, select.POLLIN)
+        return bool(waiting.poll(0)) and not self.connection.recv(1, socket.MSG_PEEK)
 
     def _json(self, status: HTTPStatus, found: object) -> None:
         self._send(status, json.dumps(found).encode(), "application/json")

@@ -8,10 +8,10 @@ const COLOURS = ["#2563ac", "#d9731f", "#1d8f86", "#8a5fbf", "#7a8794", "#b3466b
 const PAUSE_MS = 120;
 const REFINED_REPLICATIONS = 10;
 const MAX_CLIENTS = 100000;
-let asked = 0;
+let asked = 0, pending = new AbortController();
 
-async function ask(path, parameters = new URLSearchParams()) {
-  const answer = await fetch(`${path}?${parameters}`, { headers: { "X-Token": token } });
+async function ask(path, parameters = new URLSearchParams(), signal = null) {
+  const answer = await fetch(`${path}?${parameters}`, { headers: { "X-Token": token }, signal });
   if (!(answer.headers.get("Content-Type") ?? "").startsWith("application/json")) throw new Error(await answer.text());
   const found = await answer.json();
   if (!answer.ok) throw new Error(found.error);
@@ -155,6 +155,10 @@ function showFleet(rows) {
 async function answer() {
   const mine = ++asked;
   const current = () => mine === asked;
+  // What was asked before is not computed any more.
+  pending.abort();
+  pending = new AbortController();
+  const { signal } = pending;
   const parameters = question();
   history.replaceState(null, "", `?${new URLSearchParams([["token", token], ...parameters])}`);
   const started = performance.now();
@@ -162,7 +166,7 @@ async function answer() {
   try {
     // A first answer from few replays; the whole one follows, unless it came at once.
     for (const coarse of [true, false]) {
-      const found = await ask("/predict", new URLSearchParams([["coarse", coarse], ...parameters]));
+      const found = await ask("/predict", new URLSearchParams([["coarse", coarse], ...parameters]), signal);
       if (!current()) return;
       showPredictions(found);
       by("error").hidden = true;
@@ -172,7 +176,7 @@ async function answer() {
     const refined = Math.max(1, Math.min(REFINED_REPLICATIONS, Math.floor(MAX_CLIENTS / (parameters.get("clients") ?? 1))));
     for (const replications of new Set([1, refined])) {
       parameters.set("replications", replications);
-      const rows = await ask("/simulate", parameters);
+      const rows = await ask("/simulate", parameters, signal);
       if (!current()) return;
       showFleet(rows);
       by("state").textContent = `simulated ${replications === 1 ? "once" : `${replications} times`} in ${took()}`;
