@@ -13,13 +13,14 @@ import pytest
 from runs import written
 from shakedown.api import in_memory
 from shakedown.cli import exit_status
-from shakedown.comparison.folders import MIN_RUNS, Runs, compare_folders
+from shakedown.comparison.folders import MIN_RUNS, Runs, compare_folders, load_runs
 from shakedown.comparison.gates import failures, gate
 from shakedown.comparison.pairs import paired
 from shakedown.comparison.text import lacking, markdown
 from shakedown.comparison.verdicts import Rules
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
+from shakedown.reporting.columns.comparison import escaped
 
 SUITE = "tls1.2/ecdhe_rsa+x25519/rsa2048/server"
 
@@ -87,6 +88,29 @@ def test_ten_runs_of_each_need_no_floor(measured):
     assert different(compare_folders(before, after, rules=Rules())) == [
         ("server", "sign rsa rsa2048", "ServerKeyExchange")
     ]
+
+
+def test_a_run_counts_once(tmp_path):
+    """As where a link to the latest run lies beside the runs."""
+    experiment = written(tmp_path, 'suites = ["tls1.2/psk"]\nrepeat = 1\n')
+    for name in ("1", "2"):
+        assert exit_status(["run", str(experiment), "--out", str(tmp_path / "runs" / name)]) == 0
+    assert len(load_runs(tmp_path / "runs").results) == 2
+    (tmp_path / "runs" / "latest").symlink_to("2")
+    with pytest.raises(InputError, match="2 and latest are the same run; accepted: one of them"):
+        load_runs(tmp_path / "runs")
+
+
+def test_foreign_names_stay_text_in_markdown(measured):
+    """What a pull request shows may come from a folder that anybody wrote."""
+    stack = msgspec.structs.replace(measured.client_stack, name="`</a>|\n![](x)\x1b[2J")
+    both = runs(msgspec.structs.replace(measured, client_stack=stack))
+    found = compare_folders(both, both, rules=Rules())
+    text = markdown(found, found.rows)
+    (heading,) = (line for line in text.splitlines() if "</a>" in line)
+    assert heading.count("`") == 2
+    assert "\x1b" not in text
+    assert escaped("<b> | `c`\n") == "&lt;b&gt; \\| \\`c\\` "
 
 
 def named(measured, suite):

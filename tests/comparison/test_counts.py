@@ -203,7 +203,31 @@ def test_what_cannot_be_written_is_refused_before_anything_is_measured(tmp_path,
     budget.write_text('[[budget]]\nsuite = "tls1.2/psk"\nbytes = 1\n')
     assert exit_status(["check", str(budget), "--summary", str(tmp_path / "no" / "x")]) == 2
     assert exit_status(["check", str(budget), "--markdown", "--json"]) == 2
+    assert exit_status(["check", str(budget), "--summary", ""]) == 2
+    assert (
+        exit_status(["check", str(budget), "--junit", str(tmp_path / "x"), "--summary", str(tmp_path / "x")])
+        == 2
+    )
+    assert exit_status(["check", "--record", "tls1.2/psk", "--junit", str(tmp_path / "x")]) == 2
     assert capsys.readouterr().out == ""
+    assert list(tmp_path.iterdir()) == [budget]
+
+
+def test_a_budget_is_not_replaced_by_its_result(tmp_path, capsys):
+    budget = tmp_path / "budget.toml"
+    budget.write_text('[[budget]]\nsuite = "tls1.2/psk"\nbytes = 1000\n')
+    before = budget.read_bytes()
+    for more in (["--junit", str(budget), "--force"], ["--summary", str(budget)]):
+        assert exit_status(["check", str(budget), *more]) == 2
+        assert "is read too" in capsys.readouterr().err
+        assert budget.read_bytes() == before
+
+
+def test_a_summary_that_cannot_be_written_is_named(tmp_path, capsys):
+    budget = tmp_path / "budget.toml"
+    budget.write_text('[[budget]]\nsuite = "tls1.2/psk"\nbytes = 1000\n')
+    assert exit_status(["check", str(budget), "--summary", "/dev/full"]) == 1
+    assert capsys.readouterr().err == "error: /dev/full: cannot be written: no space left on device\n"
 
 
 @pytest.mark.parametrize(
@@ -216,6 +240,11 @@ def test_what_cannot_be_written_is_refused_before_anything_is_measured(tmp_path,
         ('[[budget]]\nsuite = "tls1.2/psk"\nbyte = 1\n', "byte"),
         ('[[budget]]\nsuite = "tls1.2/psk"\nbytes = -1\n', "bytes"),
         ('[[budget]]\nsuite = "tls1.2/psk"\ncapacity_per_s = 1\n', "within_s"),
+        ('[[budget]]\nsuite = "tls1.2/psk"\ncapacity_per_s = 1\nwithin_s = 0\n', "budget[0].within_s"),
+        ('[[budget]]\nsuite = "tls1.2/psk"\nbytes = inf\n', "budget[0].bytes"),
+        ('[[budget]]\nsuite = "tls1.2/psk"\nbytes = 1\ndevice = "no"\n', "budget[0]: unknown device"),
+        ('[[budget]]\nsuite = "tls1.2/psk"\nbytes = 1\nserver_device = "no"\n', "budget[0]: unknown device"),
+        ('[[budget]]\nsuite = "tls1.2/psk"\nready_s = 1\nbearer = "no"\n', "budget[0]: unknown bearer"),
         ("[[budget\n", "line 1"),
     ],
 )

@@ -99,7 +99,9 @@ def test_what_is_copied_is_the_whole_question_and_nothing_else():
     """Arrivals are checked when they are simulated; the prediction's answer has the text before that."""
     odd = asked({"arrivals": ['x"); import os #'], "rate_per_s": ["1234567.25"], "resumption": ["0.1234567"]})
     arrivals, fleet = ast.parse(odd.python()).body, shlex.split(odd.commands()["simulate"])
-    calls = {call.func.attr: call for call in ast.walk(ast.Module(arrivals, [])) if isinstance(call, ast.Call)}
+    calls = {
+        call.func.attr: call for call in ast.walk(ast.Module(arrivals, [])) if isinstance(call, ast.Call)
+    }
     assert set(calls) == {"ServerModel", "predict", "Fleet", "simulate"}
     values = {one.arg: ast.literal_eval(one.value) for one in calls["Fleet"].keywords}
     assert values == {"arrivals": odd.arrivals, "clients": odd.clients, "resumption": 0.1234567}

@@ -51,10 +51,12 @@ def command(
     every run. Energy and capacity are predicted. Times are printed, but count only with --times.
     """
     from shakedown.comparison import functions, reports
-    from shakedown.errors import InputError
-    from shakedown.files.write import check_free, write
+    from shakedown.errors import os_failure, os_reason
+    from shakedown.files.write import check_distinct, check_free, write
 
     if record:
+        if times or junit or summary or as_markdown or as_json or selection.csv:
+            raise click.UsageError("--record prints a budget; accepted: --record with suites alone")
         from shakedown.comparison.budgets import recorded
 
         echo_lines(recorded(budget))
@@ -65,8 +67,9 @@ def command(
         raise click.UsageError("--markdown is given with --csv or --json; accepted: one of them")
     if junit is not None:
         check_free(junit, force)
-    if summary is not None and not summary.parent.is_dir():
-        raise InputError(f"{summary}: cannot be written: no such folder")
+    if summary is not None:
+        check_free(summary, replace=True)
+    check_distinct([junit, summary], [Path(budget[0])])
     budgets = functions.read_budgets(budget[0])
     with progress_bar(len(budgets), "checking") as update:
         checked = functions.check_budgets(budgets, times=times, progress=update)
@@ -79,8 +82,11 @@ def command(
     if junit is not None:
         write(junit, reports.junit(checked), replace=force)
     if summary is not None:
-        with summary.open("a", encoding="utf-8") as file:
-            file.write(reports.markdown(checked))
+        try:
+            with summary.open("a", encoding="utf-8") as file:
+                file.write(reports.markdown(checked))
+        except OSError as error:
+            raise os_failure(f"{summary}: cannot be written: {os_reason(error)}", error) from error
     failed = sum(one.fails for one in checked)
     if failed:
         note(f"{failed} of {len(checked)} limits exceeded")

@@ -16,6 +16,7 @@ from shakedown.native.scenario import (
     HandshakeId,
     MeasureOptions,
 )
+from shakedown.profiles import load_bearer, load_device
 from shakedown.schema.base import SIDES, Bounds, convert
 from shakedown.schema.budget import Budget, BudgetFile, CheckedLimit
 from shakedown.schema.measured import Measurement
@@ -48,6 +49,10 @@ def read_budgets(path: Path) -> tuple[Budget, ...]:
         where = f"{path}: budget[{number}]"
         try:
             native.runnable(one.suite)
+            for device in filter(None, (one.device, one.server_device)):
+                load_device(device)
+            if one.bearer is not None:
+                load_bearer(one.bearer)
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
         if not list(limits(one)):

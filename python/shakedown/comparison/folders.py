@@ -46,7 +46,14 @@ def load_runs(folder: Path) -> Runs:
             f"{folder}: holds no results; accepted: a results folder, or a folder of several, the runs of "
             "one experiment"
         )
-    return Runs(str(folder), tuple(load_results(one) for one in inside))
+    runs = {one: load_results(one) for one in inside}
+    names: dict[str, Path] = {}
+    for one, results in runs.items():
+        # Copies of one run do not differ, however much runs do.
+        other = names.setdefault(results.manifest.provenance, one)
+        if other != one:
+            raise InputError(f"{folder}: {other.name} and {one.name} are the same run; accepted: one of them")
+    return Runs(str(folder), tuple(runs.values()))
 
 
 def compare_folders(before: Runs, after: Runs, *, rules: Rules, across: bool = False) -> Comparison:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from shakedown.files.text import visible
 from shakedown.reporting.columns.comparison import (
     COMPARED,
     compared_row,
@@ -61,7 +62,8 @@ def markdown(comparison: Comparison, rows: Sequence[Compared]) -> str:
     for name, some in grouped.items():
         shown = [{**compared_row(one), "strong": one.verdict == "different"} for one in some]
         keys = ("figure", "before", "after", "change", "interval", "verdict")
-        lines += ["", f"`{name}`", "", *markdown_table(COMPARED, shown, keys, "strong")]
+        heading = visible(name).replace("`", "'")
+        lines += ["", f"`{heading}`", "", *markdown_table(COMPARED, shown, keys, "strong")]
     lines += ["", *(f"- {escaped(one)}" for one in lacking(comparison))]
     lines += [f"- **failed**: {escaped(one)}" for one in comparison.failed]
     return "\n".join([*lines, "", f"<sub>{method(comparison)}</sub>", ""])

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from shakedown.schema.base import Amount, Object, Text
+from shakedown.schema.base import MAX_NUMBER, Amount, Object, Text
 
-Limit = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)] | None
+Limit = Amount | None
 
 
 class Budget(Object, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Budget(Object, frozen=True, kw_only=True):
     ready_s: Limit = None
     energy_j: Limit = None
     capacity_per_s: Limit = None
-    within_s: Limit = None
+    within_s: Annotated[float, msgspec.Meta(gt=0, le=MAX_NUMBER)] | None = None
 
 
 class BudgetFile(Object, frozen=True, kw_only=True):

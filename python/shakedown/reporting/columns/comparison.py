@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from typing import Any
 
+from shakedown.files.text import visible
 from shakedown.reporting.columns import OFTEN, ROOM, WIDE, Column, Row, label
 from shakedown.reporting.figures import NOTHING
 from shakedown.schema.base import builtins
@@ -185,5 +187,5 @@ def markdown_table(
 
 
 def escaped(text: str) -> str:
-    """Text in a cell of Markdown."""
-    return text.replace("|", "\\|").replace("\n", " ")
+    """Text in a cell of Markdown, or in a line of it. It may come from a foreign file."""
+    return escape(visible(text.replace("\n", " ")), quote=False).replace("|", "\\|").replace("`", "\\`")
