@@ -21,7 +21,7 @@ from shakedown.reporting.charts.canvas import (
 )
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import INK, LANE, MUTED, PAPER, STEPS
-from shakedown.reporting.figures import rate, time
+from shakedown.reporting.figures import rough, time
 
 _ROW_PX, _CURVE_PX, _LINE_PX, _ABOVE_PX = 62, 40, 15, 8
 
@@ -108,7 +108,7 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
         about = {SUITE: queue["label"]}
         told = {**about, TIP: _tip(queue)}
         reached = {"top": base - _CURVE_PX, "bottom": base}
-        knee_text = f"knee {rate(queue['knee_per_s'])}/s"
+        knee_text = f"knee {rough(queue['knee_per_s'])}/s"
         knee_y = height(w0 + part * (w1 - w0))
         knees.append({**told, "rate": queue["knee_per_s"], "y": knee_y, "text": knee_text})
         ends.append({**told, "rate": queue["saturation_per_s"], **reached})
@@ -120,7 +120,7 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
                 "y": base - _CURVE_PX - _ABOVE_PX - (0 if wide else _LINE_PX),
                 "end_y": base - _CURVE_PX - _ABOVE_PX,
                 "end": ("" if wide else f"{knee_text}, ")
-                + f"saturates at {rate(queue['saturation_per_s'])}/s",
+                + f"saturates at {rough(queue['saturation_per_s'])}/s",
             }
         )
     total = len(queues) * row_px

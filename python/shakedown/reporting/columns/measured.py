@@ -42,11 +42,16 @@ def uncertainty(row: Row, side: str) -> float:
     return 0.0 if not mean or not sd or not used else 1.96 * float(sd) / math.sqrt(used) / float(mean)
 
 
+def mean_digits(row: Row, side: str) -> int:
+    """Significant digits that the interval of a side's mean supports."""
+    share_of_it = uncertainty(row, side)
+    return 3 if share_of_it < THREE_DIGITS else 2 if share_of_it < 1.0 else 1
+
+
 def _mean(side: str) -> Column:
     def text(row: Row) -> str:
         share_of_it = uncertainty(row, side)
-        digits = 3 if share_of_it < THREE_DIGITS else 2 if share_of_it < 1.0 else 1
-        shown = milliseconds(row[f"{side}_us"], digits)
+        shown = milliseconds(row[f"{side}_us"], mean_digits(row, side))
         return (
             shown if share_of_it < NOISY else f"{number(row[f'{side}_us'] / 1000, 2)} ± {share(share_of_it)}"
         )

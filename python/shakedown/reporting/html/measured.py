@@ -15,6 +15,7 @@ from shakedown.reporting.columns.measured import (
     MESSAGES,
     by_scenario,
     count_round_trips,
+    mean_digits,
     message_rows,
     uncertainty,
 )
@@ -95,7 +96,7 @@ def time_section(rows: Sequence[Row]) -> Section:
     segments, totals, data = [], [], []
     for row in rows:
         for side in SIDES:
-            totals.append(time_us(row[f"{side}_us"]))
+            totals.append(time_us(row[f"{side}_us"], mean_digits(row, side)))
             spread = f" ± {share(uncertainty(row, side), 1)} (95 % interval)"
             for kind in CLASSES:
                 mean_us = row[f"{side}_{kind}_us"]
@@ -209,10 +210,8 @@ def waterfall_block(
         ),
         trace=traced(messages, operations),
     )
-    summary = (
-        f"client {time_us(row['client_us'])}, server {time_us(row['server_us'])}, "
-        f"{whole(row['bytes'])} bytes, {count_round_trips(row['flights'])}"
-    )
+    means = (f"{side} {time_us(row[f'{side}_us'], mean_digits(row, side))}" for side in SIDES)
+    summary = f"{', '.join(means)}, {whole(row['bytes'])} bytes, {count_round_trips(row['flights'])}"
     if row["user_supplied"]:
         summary += f"; your certificates on the {row['user_supplied']}'s side"
     table = html_table(MESSAGES, found, kind="measured")

@@ -20,7 +20,7 @@ from shakedown.reporting.figures import (
     bounded,
     legend,
     marked,
-    rate,
+    rough,
     share,
     time,
     whole,
@@ -327,8 +327,9 @@ def queue_section(results: Results) -> Iterator[Section]:
     slow = min(queues, key=lambda queue: float(queue["saturation_per_s"]))
     fast = max(queues, key=lambda queue: float(queue["saturation_per_s"]))
     lead = (
-        f"{_workers_of(queues[0], capital=True)} of {server} {sustains} {rate(slow['saturation_per_s'])} "
-        f"handshakes a second of {slow['label']}, and {rate(fast['saturation_per_s'])} of {fast['label']}; "
+        f"{_workers_of(queues[0], capital=True)} of {server} {sustains} about "
+        f"{rough(slow['saturation_per_s'])} handshakes a second of {slow['label']}, and about "
+        f"{rough(fast['saturation_per_s'])} of {fast['label']}; "
         "waiting times increase quickly above the knee."
     )
     yield Section("queue", "Capacity of the server", lead, [Block(figure=figure)])
