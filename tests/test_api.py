@@ -226,6 +226,10 @@ def test_profiles_and_papers():
 def test_unknown_and_missing_arguments_say_what_was_meant():
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'devise'; did you mean \"device\"\?$"):
         shakedown.predict("tls1.2/psk", devise="phone")
+    with pytest.raises(TypeError, match=r"argument 'clients'; for clients: fleet=Fleet\(clients=…\)$"):
+        shakedown.simulate("tls1.2/psk", clients=100)
+    with pytest.raises(TypeError, match=r"argument 'workers'; for workers: server=ServerModel\(workers=…\)$"):
+        shakedown.predict("tls1.2/psk", workers=2)
     with pytest.raises(TypeError, match=r"^missing a required argument: 'within_s'$"):
         shakedown.capacity("tls1.2/psk")
 

@@ -23,6 +23,7 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["simulate", "tls1.2/psk", "--rate", "9/s"], ["did you mean --arrivals poisson:300/s?"]),
         (["mesure"], ['unknown command "mesure"', 'did you mean "measure"']),
         (["frobnicate"], ['unknown command "frobnicate"', "accepted: doctor, suites, stacks"]),
         (["measure"], ["missing argument", "SUITE"]),

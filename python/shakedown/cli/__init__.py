@@ -195,11 +195,19 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+INSTEAD = {"--rate": ("--arrivals", "--arrivals poisson:300/s")}
+"""Options of some commands, and how others that lack them write the same."""
+
+
 def _with_example(error: click.UsageError, words: Sequence[str]) -> str:
     """The error of the arguments. If it does not state what is accepted, the help's example is added."""
     line = (error.message if isinstance(error, click.NoSuchOption) else error.format_message()).removesuffix(
         "."
     )
+    if isinstance(error, click.NoSuchOption) and (instead := INSTEAD.get(error.option_name)):
+        option, written = instead
+        if option in options_of(words):
+            return f"{line}; did you mean {written}?"
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         from difflib import get_close_matches
 

@@ -8,9 +8,12 @@ from functools import wraps
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from shakedown.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -73,6 +76,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError as error:
             unknown = next((name for name in kwargs if name not in signature.parameters), "")
             hint = did_you_mean(unknown, signature.parameters) if unknown else ""
+            if unknown and (option := _option(unknown, signature, function.__globals__)):
+                hint = f"; for {unknown}: {option}"
             raise TypeError(f"{error}{hint}") from None
         for name, value in bound.arguments.items():
             parameter = signature.parameters[name]
@@ -85,6 +90,17 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         return function(*bound.args, **bound.kwargs)
 
     return call
+
+
+def _option(name: str, signature: Signature, names: Mapping[str, Any]) -> str:
+    """`fleet=Fleet(clients=…)`, for a name that is a field of an argument's options; empty for others."""
+    for parameter in signature.parameters.values():
+        for word in re.findall(r"\w+", str(parameter.annotation)):
+            kind = names.get(word)
+            fields = (getattr(kind, key, ()) for key in ("__struct_fields__", "__dataclass_fields__"))
+            if any(name in some for some in fields):
+                return f"{parameter.name}={word}({name}=…)"
+    return ""
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a caller has
