@@ -22,6 +22,16 @@ def test_what_tcp_cannot_carry_is_refused_by_itself():
         predict_rows([CHAIN], bearer=SLOW)
 
 
+def test_other_bearers_beside_it_have_their_figures():
+    first, second = predict_rows(["tls1.2/psk"], bearer=[SLOW, "nb-iot"])
+    assert first["bearer"] == SLOW
+    assert "too small for the 52 bytes" in first["error"]
+    assert second["ready_s"]["mean"] > 0
+    # A name that is none is refused whatever the others are.
+    with pytest.raises(InputError, match="unknown bearer 'nothing'"):
+        predict_rows(["tls1.2/psk"], bearer=["nb-iot", "nothing"])
+
+
 def test_datagrams_beside_it_have_their_figures():
     secret, chain = predict_rows(["wtls/shared_secret", CHAIN], bearer=SLOW)
     assert "too small for the 52 bytes" in chain["error"]

@@ -32,6 +32,7 @@ from shakedown.prediction.inputs import Costs, ServerModel
 from shakedown.prediction.library import TraceLibrary, announce, of_one_suite, resumed_of
 from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import MODELS, Scenario, scenario
+from shakedown.prediction.spec import UnfitBearerError
 from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
@@ -57,8 +58,8 @@ def predict_rows(
 ) -> list[Row]:
     """Predict handshakes: one row per suite, place and rate (`shakedown.schema.predictions.Prediction`).
 
-    A suite that cannot be predicted has a row with the reason (``FailedPrediction``). If no suite can be
-    predicted, the first error is raised.
+    A suite that cannot be predicted has a row with the reason (``FailedPrediction``), also on bearers whose
+    packets are too small. If no suite can be predicted, the first error is raised.
 
     Args:
         suites: a suite's name, or a list of names and patterns.
@@ -98,15 +99,23 @@ def predict_rows(
             return found if battery_j is None else with_battery(found, battery_j)
 
         place = {"device": device, "server_device": server_device, "bearer": bearer, "kind": "modelled"}
-        return [
-            row
-            for rate in rates
-            for _, row in suite_rows(names, priced, library, rate, place, model=model, workers=workers)
-        ]
+        try:
+            return [
+                row
+                for rate in rates
+                for _, row in suite_rows(names, priced, library, rate, place, model=model, workers=workers)
+            ]
+        except UnfitBearerError as error:
+            unfit.append(error)
+            return [{"suite": suite, **place, "error": str(error)} for suite in names]
 
     names = listed(suites)
     announce(library, names)
-    return [row for place in places(device, server.device, bearer) for row in rows_at(*place)]
+    unfit: list[UnfitBearerError] = []
+    found = [rows_at(*place) for place in places(device, server.device, bearer)]
+    if unfit and len(unfit) == len(found):
+        raise unfit[0]
+    return [row for rows in found for row in rows]
 
 
 def suite_rows(

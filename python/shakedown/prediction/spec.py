@@ -146,14 +146,18 @@ def datagram_spec(name: str, messages: Sequence[dict[str, Any]], timers: Timers)
     }
 
 
+class UnfitBearerError(InputError):
+    """A bearer whose packets are too small for a handshake; others can be predicted."""
+
+
 def _check_room(trace: Trace, bearer: Bearer) -> None:
     headers_bytes = bearer.ip_bytes + bearer.udp_bytes if trace.datagrams else TCP_HEADERS_BYTES
     if bearer.mtu_bytes <= max(headers_bytes, MIN_MTU_BYTES - 1):
-        headers_bytes = max(headers_bytes, IP_BYTES)
-        raise InputError(
+        headers_bytes, transport = max(headers_bytes, IP_BYTES), "UDP" if trace.datagrams else "TCP"
+        raise UnfitBearerError(
             f"bearer {bearer.name!r} carries packets of {bearer.mtu_bytes} bytes, too small for the "
-            f"{headers_bytes} bytes of headers that {trace.protocol} needs there; accepted: a bearer with "
-            "larger packets"
+            f"{headers_bytes} bytes of headers that {transport} needs there; accepted: a bearer with larger "
+            "packets"
         )
 
 
