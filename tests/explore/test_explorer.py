@@ -355,6 +355,10 @@ def test_in_a_browser(explorer, peer):
             until("document.querySelectorAll('figure summary[aria-label]').length === 7")
         assert browser.complaints == []
         before = browser.evaluate("document.querySelector('#rows').textContent")
+        # The digits and marks that "predict" prints, and a table that is seen whole.
+        assert "≈ 270 ms" in before
+        scrolled = "f = document.getElementById('rows').parentElement; f.scrollWidth - f.clientWidth"
+        assert browser.evaluate(scrolled) == 0
         browser.evaluate(
             "f = document.getElementById('controls'); f.elements.loss.value = 20;"
             "f.dispatchEvent(new Event('input', {bubbles: true}))"

@@ -41,16 +41,18 @@ function fill(values) {
   }
 }
 
-// Figures with three digits and the unit that fits.
-function scaled(value, units) {
+// Figures with the unit that fits.
+function scaled(value, units, digits = 3) {
   if (value === null || value === undefined) return "–";
   if (value === 0) return `0 ${units[0][1]}`;
-  const [size, unit] = units.find(([size]) => Math.abs(value) >= size) ?? units.at(-1);
-  return `${+(value / size).toPrecision(3)} ${unit}`;
+  const rounded = Math.abs(+value.toPrecision(digits));
+  const [size, unit] = units.find(([size]) => rounded >= size) ?? units.at(-1);
+  const text = (value / size).toPrecision(digits);
+  return `${text.includes("e") ? +text : text} ${unit}`;
 }
-const time = (s) => scaled(s, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
-const joules = (j) => scaled(j, [[1, "J"], [1e-3, "mJ"], [1e-6, "µJ"]]);
-const percent = (share) => (share === null || share === undefined ? "–" : `${+(share * 100).toPrecision(3)} %`);
+const time = (s, digits) => scaled(s, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]], digits);
+const joules = (j, digits) => scaled(j, [[1, "J"], [1e-3, "mJ"], [1e-6, "µJ"]], digits);
+const percent = (share, digits = 3) => (share === null || share === undefined ? "–" : `${+(share * 100).toPrecision(digits)} %`);
 
 function table(id, columns, rows) {
   const cells = (tag, texts) => {
@@ -88,23 +90,37 @@ const suite = { field: "suite", type: "nominal", title: null };
 const lines = { color: suite, strokeDash: suite };
 const notIn = (rows) => rows.filter((row) => !row.error);
 
+// The digits that a range supports, and the mark of a figure's basis: as the command prints them.
+const digitsOf = (value, { lower, upper }) => {
+  if (lower === null || upper === null || value === 0) return 2;
+  const relative = Math.max(upper - value, value - lower) / Math.abs(value);
+  return relative < 0.02 ? 3 : relative < 1 ? 2 : 1;
+};
+const MARKS = { scaled: "~ ", assumed: "≈ " };
+
 // A figure without an estimate has what bounds it; a statistic that lacks work is a lower bound.
 const bounded = (show, found) => {
   if (!found) return "–";
-  if (found.estimate !== null) return show(found.estimate);
+  const { estimate } = found;
+  if (estimate !== null) return estimate === 0 ? show(0) : (MARKS[found.basis] ?? "") + show(estimate, digitsOf(estimate, found));
   if (!found.lower) return found.upper === null ? "unknown" : `≤ ${show(found.upper)}`;
   return found.upper === null ? `≥ ${show(found.lower)}` : `${show(found.lower)} – ${show(found.upper)}`;
 };
 const value = (found) => found?.estimate ?? found?.lower ?? 0;
-const statistic = (show, found, name) => (found ? `${found.missing.length ? "≥ " : ""}${show(found[name])}` : "–");
+const statistic = (show, found, name) => {
+  if (!found) return "–";
+  const digits = found.mean === undefined || found.upper === undefined ? 3 : digitsOf(found.mean, found);
+  return `${found.missing.length ? "≥ " : ""}${show(found[name], digits)}`;
+};
+const interval = (found) => (!found || found.lower === null || found.upper === null ? "–" : `${time(found.lower, 2)} – ${time(found.upper, 2)}`);
 
 function showPredictions(found) {
   table("rows", [
-    ["suite", (row) => row.suite], ["ready", (row) => statistic(time, row.ready_s, "mean")], ["p99", (row) => statistic(time, row.ready_s, "p99")],
-    ["done", (row) => statistic(time, row.done_s, "mean")], ["client", (row) => bounded(time, row.client_s)], ["server", (row) => bounded(time, row.server_s)],
-    ["transmission", (row) => time(row.transmission_s)], ["queue wait", (row) => bounded(time, row.queue_s)],
+    ["suite", (row) => row.suite], ["ready", (row) => statistic(time, row.ready_s, "mean")], ["90 % interval", (row) => interval(row.ready_s)], ["p99", (row) => statistic(time, row.ready_s, "p99")],
+    ["client", (row) => bounded(time, row.client_s)], ["server", (row) => bounded(time, row.server_s)],
+    ["transmission", (row) => time(row.transmission_s, 2)], ["queue wait", (row) => bounded(time, row.queue_s)],
     ["utilisation", (row) => bounded(percent, row.utilisation)], ["energy", (row) => bounded(joules, row.energy_j)],
-    ["wake and tail", (row) => bounded(joules, row.wake_tail_j)], ["basis", (row) => row.basis],
+    ["wake and tail", (row) => bounded(joules, row.wake_tail_j)],
   ], found.rows);
   const parts = notIn(found.rows).flatMap((row) => [["client", value(row.client_s)], ["server", value(row.server_s)], ["transmission", row.transmission_s], ["queue wait", value(row.queue_s)]]
     .map(([part, taken], order) => ({ suite: row.suite, part, value: taken, order })));
