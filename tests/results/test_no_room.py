@@ -5,6 +5,7 @@ Files of a process are held to so many bytes, as a full disk would hold them, an
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -77,6 +78,33 @@ def test_files_that_may_not_grow(inputs, tmp_path, what, most_bytes):
         left = load_results(out / "r")
         assert not left.is_whole
         assert left.table.height == 0 or left.handshakes.height == 1
+
+
+NEW = {
+    "run": ["run", "e.toml", "--out", "new/er/r"],
+    "certs": ["certs", "make", "p256@p256", "--out", "new/er/c"],
+    "reproduce": ["reproduce", "tls-psk", "--no-measure", "--out", "new/er/q"],
+    "import": ["devices", "import", "speed.txt", *NAMED],
+    "provision": ["aka", "provision", "new/er/site"],
+}
+
+
+@pytest.mark.parametrize("what", NEW)
+def test_folders_that_were_not_there_are_not_left(inputs, tmp_path, what):
+    for path in inputs.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    before = sorted(tmp_path.rglob("*"))
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "shakedown", *NEW[what]],
+        cwd=tmp_path,
+        env={**os.environ, "XDG_DATA_HOME": str(tmp_path / "new" / "data")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )
+    assert done.returncode == 1, done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_report_that_fails_keeps_what_was_there(inputs, tmp_path, monkeypatch, capfd):

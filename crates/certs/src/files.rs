@@ -2,7 +2,7 @@
 
 use crate::CertsError;
 use serde::Serialize;
-use shakedown_pki::draft::{Draft, refuse_special, remove_left_over};
+use shakedown_pki::draft::{Draft, missing_folders, refuse_special, remove_left_over, remove_made};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -41,18 +41,8 @@ pub(crate) fn write(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Ve
         }
         refuse_special(&path).map_err(|source| CertsError::File { path, action: "writing", source })?;
     }
-    // Where it is not there, the innermost first.
-    let missing: Vec<_> = folder.ancestors().take_while(|path| path.symlink_metadata().is_err()).collect();
-    let written = write_into(folder, sheets, replace);
-    if written.is_err() {
-        for made in missing {
-            // One that holds something stays.
-            if std::fs::remove_dir(made).is_err() {
-                break;
-            }
-        }
-    }
-    written
+    let missing = missing_folders(folder);
+    write_into(folder, sheets, replace).inspect_err(|_| remove_made(&missing))
 }
 
 fn write_into(folder: &Path, sheets: &[Sheet], replace: bool) -> Result<Vec<Written>, CertsError> {

@@ -3,6 +3,10 @@
 
 #[path = "serve/client.rs"]
 mod client;
+#[path = "serve/injections.rs"]
+mod injections;
+#[path = "../../stacks/tests/stacks/stranger.rs"]
+mod stranger;
 
 use client::{Client, Outcome};
 use shakedown_live::serve::{Config, PayloadWhen, Server};

@@ -5,9 +5,9 @@
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::fs::{File, Permissions};
-use std::io::{Result, Write};
+use std::io::{ErrorKind, Result, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 const PREFIX: &str = ".new-";
@@ -70,6 +70,23 @@ pub fn refuse_special(path: &Path) -> Result<()> {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason));
     }
     Ok(())
+}
+
+/// The folders of a path that are not there, the innermost first: what making it would make.
+pub fn missing_folders(folder: &Path) -> Vec<PathBuf> {
+    let is_missing =
+        |path: &&Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    folder.ancestors().take_while(is_missing).map(Into::into).collect()
+}
+
+/// Removes what [`missing_folders`] found and was made for files that could not be written. What holds something stays.
+pub fn remove_made(folders: &[PathBuf]) {
+    for folder in folders {
+        match std::fs::remove_dir(folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return,
+            _ => {}
+        }
+    }
 }
 
 /// Removes drafts of killed writers in a folder: our own, which nothing locks. What cannot be looked at stays.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 
 from shakedown.errors import InputError
-from shakedown.files.write import check_free, write
+from shakedown.files.write import check_free, made_folders, write
 from shakedown.live import path_probe
 from shakedown.live.bearer import check
 from shakedown.live.measured_profile import profile_text
@@ -61,12 +62,12 @@ def measure_path(
         raise InputError(f"seconds is {seconds}; accepted: from 0.5 to 30")
     host, port = path_probe.address(target)
     file = user_data_dir() / "bearers" / f"{name}.toml" if profile is None else Path(profile)
-    if profile is None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    check_free(file, replace)
+    with made_folders(file.parent) if profile is None else nullcontext():
+        check_free(file, replace)
     found = path_probe.measure(host, port, seconds=seconds)
     text = profile_text(found, name=name, target=target, date=date.today().isoformat())
-    write(file, text, replace=replace)
+    with made_folders(file.parent):
+        write(file, text, replace=replace)
     least_s, p50_s, p95_s, most_s = map(float, np.quantile(found.round_trips_s, (0.0, 0.5, 0.95, 1.0)))
     return MeasuredPath(
         target=target,

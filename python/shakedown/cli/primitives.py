@@ -88,19 +88,8 @@ def command(
 
 
 def _write_profile(timed: Sequence[Timing], path: Path, *, replace: bool) -> None:
-    import tomllib
-
     from shakedown import native
-    from shakedown.errors import InputError, os_reason
-    from shakedown.files.write import write
-    from shakedown.profiles.device import parse_device
+    from shakedown.profiles.importers import write_profile
 
     date = datetime.now(tz=UTC).date().isoformat()
-    text = native.device_profile(timed, name=path.stem, date=date)
-    parse_device(tomllib.loads(text), str(path))
-    if replace:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{path}: {os_reason(error)}; accepted: a file that can be written") from None
-    write(path, text, replace=replace)
+    write_profile(path, native.device_profile(timed, name=path.stem, date=date), replace=replace)

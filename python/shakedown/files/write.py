@@ -17,6 +17,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import file_digest, sha256
+from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
@@ -267,6 +268,36 @@ def write_durably(path: Path, content: bytes, *, replace: bool) -> None:
         draft.abandon()
         raise
     draft.commit(replace=replace)
+
+
+@contextmanager
+def made_folders(folder: Path) -> Iterator[None]:
+    """A folder, made with those above it. Those made that are empty at the end of the block are removed.
+
+    Raises `InputError` or `ShakedownError` if it cannot be made.
+    """
+    missing = missing_folders(folder)
+    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise os_failure(f"{folder}: cannot be written: {os_reason(error)}", error) from error
+        yield
+    finally:
+        remove_empty(missing)
+
+
+def missing_folders(folder: Path) -> list[Path]:
+    """The folders that making a folder would make, the innermost first."""
+    return list(takewhile(lambda one: not os.path.lexists(one), (folder, *folder.parents)))
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Removes folders that exist, until one is not empty."""
+    with suppress(OSError):
+        for folder in folders:
+            with suppress(FileNotFoundError):
+                folder.rmdir()
 
 
 def flush_folder(folder: Path) -> None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from shakedown.errors import os_failure, os_reason
-from shakedown.files.write import check_free
+from shakedown.files.write import check_free, made_folders
 from shakedown.files.write import write as write_file
 from shakedown.papers import replication as measuring
 from shakedown.papers.page import index, page
@@ -90,12 +90,15 @@ def write(
 
 
 def _put(contents: Mapping[Path, str | bytes], folder: Path, replace: bool) -> None:
-    """All of it, or nothing where something is in the way."""
-    try:
-        (folder / "figures").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise os_failure(f"{folder}: cannot be written: {os_reason(error)}", error) from error
-    for path in contents:
-        check_free(path, replace, ACCEPTED)
-    for path, content in contents.items():
-        write_file(path, content, replace=replace, accepted=ACCEPTED)
+    """All of it, or nothing that was not there."""
+    with made_folders(folder / "figures"):
+        for path in contents:
+            check_free(path, replace, ACCEPTED)
+        new = [path for path in contents if not os.path.lexists(path)]
+        try:
+            for path, content in contents.items():
+                write_file(path, content, replace=replace, accepted=ACCEPTED)
+        except BaseException:
+            for path in new:
+                path.unlink(missing_ok=True)
+            raise

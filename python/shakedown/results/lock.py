@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from shakedown.errors import InputError, os_failure, os_reason
+from shakedown.files.write import missing_folders, remove_empty
 
 
 class FolderLock:
@@ -20,16 +21,17 @@ class FolderLock:
         """
         self.folder = Path(folder)
         self._handle: int | None = None
-        self._made = False
+        self._made: list[Path] = []
         try:
             # A folder that its maker removed, empty, before it was locked here may be another's by now.
             while not self._locked():
                 self.release()
         except BlockingIOError:
-            self._made = False
+            self._made = []
             self.release()
             raise InputError(f"{self.folder}: another run is writing there; accepted: {accepted}") from None
         except OSError as error:
+            self.release()
             if os.path.lexists(self.folder) and isinstance(error, FileExistsError | NotADirectoryError):
                 raise InputError(
                     f"{self.folder}: {self.folder.name} is there already; accepted: a new or empty folder"
@@ -41,10 +43,10 @@ class FolderLock:
     def _locked(self) -> bool:
         """Whether the folder that has the name now is locked. Raises `OSError`."""
         try:
+            self._made = missing_folders(self.folder)
             self.folder.mkdir(parents=True)
-            self._made = True
         except FileExistsError:
-            self._made = False
+            self._made = []
             if self.folder.is_symlink() and not self.folder.exists():
                 raise
         with suppress(FileNotFoundError):
@@ -63,11 +65,10 @@ class FolderLock:
         return False
 
     def release(self) -> None:
-        """Releases the lock. An empty folder that was created for the lock is removed."""
+        """Releases the lock. Empty folders that were created for the lock are removed."""
+        remove_empty(self._made)
+        self._made = []
         if self._handle is not None:
-            if self._made:
-                with suppress(OSError):
-                    self.folder.rmdir()
             os.close(self._handle)
             self._handle = None
 

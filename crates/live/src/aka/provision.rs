@@ -6,6 +6,7 @@ use openssl::pkey::PKey;
 use openssl::x509::X509;
 use serde::Serialize;
 use shakedown_aka::names::{Network, NodeName};
+use shakedown_pki::draft::{missing_folders, remove_made};
 use shakedown_pki::{Profile, words};
 use shakedown_trace::Suite;
 use std::collections::BTreeMap;
@@ -174,7 +175,7 @@ fn wrong(path: &Path) -> impl Fn(std::io::Error) -> AkaError {
     move |error| {
         let (path, reason) = (path.into(), words(&error));
         match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT | libc::EIO | libc::EMFILE | libc::ENFILE) => {
+            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::EIO | libc::EMFILE | libc::ENFILE) => {
                 AkaError::Disk { path, reason }
             }
             _ => AkaError::File { path, reason },
@@ -200,27 +201,26 @@ fn check_place(folder: &Path) -> Result<(), AkaError> {
 /// Writes all files into the folder, or none. A process that is killed meanwhile leaves them under the name that its user
 /// gave: no hidden folder with private keys stays. The last are those without which no node can start.
 fn write(folder: &Path, contents: &[Content]) -> Result<Vec<PathBuf>, AkaError> {
-    // There are private keys in it.
-    let is_new = match DirBuilder::new().mode(0o700).create(folder) {
-        Ok(()) => true,
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            std::fs::create_dir_all(folder.parent().unwrap_or(folder)).map_err(wrong(folder))?;
-            DirBuilder::new().mode(0o700).create(folder).map_err(wrong(folder))?;
-            true
-        }
-        Err(error) => return Err(wrong(folder)(error)),
-    };
+    let missing = missing_folders(folder);
     let mut written = Vec::new();
-    write_all(folder, contents, &mut written).inspect_err(|_| {
+    let made = make_folder(folder).map_err(wrong(folder));
+    made.and_then(|()| write_all(folder, contents, &mut written)).inspect_err(|_| {
         for path in &written {
             let _ = std::fs::remove_file(path);
         }
-        if is_new {
-            let _ = std::fs::remove_dir(folder);
-        }
+        remove_made(&missing);
     })?;
     Ok(written)
+}
+
+/// Makes a folder that is not there: there will be private keys in it.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.map_or(Ok(()), std::fs::create_dir_all)?;
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Writes files that are not there, and says which are.

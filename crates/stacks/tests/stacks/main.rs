@@ -17,3 +17,4 @@ mod messages;
 mod operations;
 mod seeds;
 mod sizes;
+mod stranger;

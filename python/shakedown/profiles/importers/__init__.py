@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from shakedown.errors import InputError, os_reason
+from shakedown.errors import InputError
 from shakedown.files.limits import MAX_IMPORT_BYTES, read_bytes
-from shakedown.files.write import check_distinct, check_free, write
+from shakedown.files.write import check_distinct, check_free, made_folders, write
 from shakedown.profiles.device import parse_device
 from shakedown.profiles.importers.common import ContradictionError, Imported
 from shakedown.profiles.importers.mbedtls import read_mbedtls
@@ -128,19 +129,18 @@ def profile_path(name: str, out: Path | None, *, replace: bool) -> Path:
     if out is None and name in shipped_names("devices"):
         raise InputError(f"name is {name!r}, which the package ships; accepted: a name of its own")
     path = out or user_data_dir() / "devices" / f"{name}.toml"
-    if out is None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{path}: {os_reason(error)}; accepted: a place to write") from None
-    check_free(path, replace)
+    with made_folders(path.parent) if out is None else nullcontext():
+        check_free(path, replace)
     return path
 
 
 def write_profile(path: Path, document: str, *, replace: bool) -> None:
-    """Checks a profile and writes it whole. Raises `InputError` where it exists or cannot be written."""
+    """Checks a profile and writes it whole into a folder that it makes. Raises `InputError` if it exists or
+    cannot be written.
+    """
     parse_device(tomllib.loads(document), str(path))
-    write(path, document, replace=replace)
+    with made_folders(path.parent):
+        write(path, document, replace=replace)
 
 
 __all__ = ["Imported", "Saved", "import_benchmark", "profile_path", "save_import", "write_profile"]
