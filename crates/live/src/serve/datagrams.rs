@@ -295,14 +295,17 @@ impl DatagramWorker {
     }
 
     fn closed(&mut self, peer: SocketAddr, reason: &CloseReason) {
-        if self.established.remove(&peer) {
+        let cause = cause_of(reason);
+        let was_open = self.established.remove(&peer);
+        if was_open {
             self.parts.tally.open.remove();
-            if cause_of(reason) == cause::IDLE {
-                self.parts.tally.idle_closed.add(1);
-            }
-        } else {
+        }
+        // Only connections are idle, those included whose address another has had since.
+        if cause == cause::IDLE {
+            self.parts.tally.idle_closed.add(1);
+        } else if !was_open {
             self.forget(peer);
-            self.parts.tally.fail(&cause_of(reason));
+            self.parts.tally.fail(&cause);
         }
     }
 

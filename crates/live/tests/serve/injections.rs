@@ -1,7 +1,7 @@
 //! A stranger on the path between `load` and `serve`, over real sockets: what `shakedown-stacks`'s test of the same
 //! cases does to endpoints. Every handshake of a load meets another case.
 
-use super::stranger::{Case, SUITES, Stranger, cases};
+use super::stranger::{Case, SUITES, Stranger, cases, headers};
 use super::{LONG, config, start, stop, suite};
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -12,12 +12,11 @@ use shakedown_trace::Side;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Handshakes of one suite at the same time: many wait for 3 seconds until something lost is sent again.
-const CLIENTS: usize = 256;
-/// Suites at the same time.
-const SUITES_AT_ONCE: usize = 4;
+/// Handshakes of one suite at the same time: many wait for 3 seconds until something lost is sent again. A socket's
+/// buffer has room for the datagrams of all: a request that is lost is not sent again.
+const CLIENTS: usize = 48;
 /// Contents of records.
 const ALERT: u8 = 2;
 const DATA: u8 = 4;
@@ -58,20 +57,9 @@ fn random_of_hello(datagram: &[u8]) -> Option<&[u8]> {
     rest.get(..16)
 }
 
-/// The first bytes of a datagram's records.
-fn record_types(datagram: &[u8]) -> Vec<u8> {
-    let mut types = Vec::new();
-    let mut rest = datagram;
-    while let [kind, _, _, high, low, fragment @ ..] = rest {
-        types.push(*kind);
-        rest = fragment.get(usize::from(u16::from_be_bytes([*high, *low]))..).unwrap_or_default();
-    }
-    types
-}
-
 /// Whether a datagram holds a protected record of a content.
 fn holds(datagram: &[u8], content: u8) -> bool {
-    record_types(datagram).contains(&(0xe0 | content))
+    headers(datagram).into_iter().any(|at| datagram[at] == 0xe0 | content)
 }
 
 impl<'a> Relay<'a> {
@@ -173,9 +161,19 @@ impl<'a> Relay<'a> {
     }
 }
 
-/// A load of a server through a relay, one handshake for each case, and how many cases came up. `sessions` handshakes
-/// come before it. The datagrams of the load's first handshake are given back too.
-fn loaded(suite_name: &str, sessions: usize, cases: &[Case]) -> (Outcome, usize, Vec<(Side, Vec<u8>)>) {
+/// What came of a load.
+struct Loaded {
+    outcome: Outcome,
+    /// How many cases came up.
+    done: usize,
+    /// Cases in which the client said no goodbye, as it does after its answer.
+    unfinished: Vec<Case>,
+    /// The datagrams of its first handshake.
+    datagrams: Vec<(Side, Vec<u8>)>,
+}
+
+/// A load of a server through a relay, one handshake for each case. `sessions` handshakes come before it.
+fn loaded(suite_name: &str, sessions: usize, cases: &[Case]) -> Loaded {
     let server = start(Config { payload_bytes: 1, handshake_timeout: LONG, ..config(suite_name) });
     let mut relay = Relay::new(server.address(), sessions, cases);
     let over = AtomicBool::new(false);
@@ -184,7 +182,8 @@ fn loaded(suite_name: &str, sessions: usize, cases: &[Case]) -> (Outcome, usize,
         target: format!("wtls://{}", relay.front.local_addr().unwrap()),
         arrivals: Arrivals::Closed,
         duration_s: LONG.as_secs_f64(),
-        timeout_s: LONG.as_secs_f64(),
+        // Longer than a client that has no answer goes on.
+        timeout_s: 100.0,
         max_starts: Some(cases.len().max(1) as u64),
         clients: if cases.is_empty() { 1 } else { CLIENTS },
         request: Some("request".into()),
@@ -201,45 +200,60 @@ fn loaded(suite_name: &str, sessions: usize, cases: &[Case]) -> (Outcome, usize,
     });
     let counted = stop(server).handshakes;
     assert_eq!(counted.failed, [].into(), "{suite_name}");
-    (load::merge(vec![parts]).unwrap(), relay.done, relay.second)
+    let unfinished = relay.conversations.into_values().filter_map(|one| one.stranger);
+    Loaded {
+        outcome: load::merge(vec![parts]).unwrap(),
+        done: relay.done,
+        unfinished: unfinished.map(|stranger| stranger.case.clone()).collect(),
+        datagrams: relay.second,
+    }
 }
 
 /// The datagrams of a handshake that nobody disturbs.
 fn honest(suite_name: &str) -> Vec<(Side, Vec<u8>)> {
-    let (_, _, datagrams) = loaded(suite_name, 1, &[]);
+    let datagrams = loaded(suite_name, 1, &[]).datagrams;
     datagrams.into_iter().take_while(|(_, datagram)| !holds(datagram, DATA)).collect()
 }
 
 /// Number of cases that a suite's handshakes survived.
 fn survives(name: &str) -> usize {
+    let all = cases(&honest(name));
+    let unanswered = tried(name, &all);
+    // The kernel of a busy machine drops datagrams, and nothing sends a request again: once more, and no more.
+    if !unanswered.is_empty() {
+        assert_eq!(tried(name, &unanswered).len(), 0, "{name}: {unanswered:02x?}");
+    }
+    all.len()
+}
+
+/// Cases in which the handshake was completed and the request had no answer.
+fn tried(name: &str, cases: &[Case]) -> Vec<Case> {
     let is_resumption = suite(name).is_resumption();
-    let cases = cases(&honest(name));
     // Before it loads, a generator makes one handshake, or one for every client's session.
-    let (found, done, _) = loaded(name, if is_resumption { CLIENTS } else { 1 }, &cases);
-    let tried = cases.len() as u64;
-    assert_eq!(found.failed, [].into(), "{name}");
-    assert_eq!((found.completed, done), (tried, cases.len()), "{name}");
+    let loaded = loaded(name, if is_resumption { CLIENTS } else { 1 }, cases);
+    let (found, tried) = (loaded.outcome, cases.len() as u64);
+    let lost = found.failed.get("timeout: first byte").copied().unwrap_or_default();
+    assert_eq!(found.failed.into_values().sum::<u64>(), lost, "{name}: {:02x?}", loaded.unfinished);
+    assert_eq!((found.completed, loaded.done), (tried - lost, cases.len()), "{name}");
     // An answer comes only if both sides have the same keys.
-    assert_eq!(found.first_byte_s.n, tried, "{name}");
+    assert_eq!(found.first_byte_s.n, tried - lost, "{name}");
     assert_eq!(found.resumed.confirmed, if is_resumption { tried } else { 0 }, "{name}");
     assert_eq!(found.negotiated.len(), 1, "{name}: {:?}", found.negotiated);
-    cases.len()
+    // A goodbye may be lost too.
+    if lost == 0 { Vec::new() } else { loaded.unfinished }
 }
 
 #[test]
 fn one_datagram_of_a_stranger_neither_ends_nor_changes_a_handshake_over_sockets() {
-    let (next, tried) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..SUITES_AT_ONCE {
-            scope.spawn(|| {
-                while let Some(name) = SUITES.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    let cases = survives(name);
-                    println!("{name}: {cases} cases");
-                    tried.fetch_add(cases, Ordering::SeqCst);
-                }
-            });
-        }
+    let count: usize = std::thread::scope(|scope| {
+        let suites: Vec<_> = SUITES.iter().map(|name| (name, scope.spawn(|| survives(name)))).collect();
+        let cases = suites.into_iter().map(|(name, survived)| {
+            let cases = survived.join().unwrap();
+            println!("{name}: {cases} cases");
+            cases
+        });
+        cases.sum()
     });
-    println!("{} cases", tried.load(Ordering::SeqCst));
-    assert!(tried.into_inner() > 15_000);
+    println!("{count} cases");
+    assert!(count > 20_000);
 }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 pub struct Peers {
     environment: Arc<Environment>,
     engine: shakedown_wtls::Listener<SocketAddr, Timed>,
-    /// Each peer's latest connection. A client that starts afresh from its old address has another.
+    /// Each peer's connection that was used last, or is new. A client that starts afresh from its old address has
+    /// another, and so has one whose flight somebody repeated in another form: it uses one of the two.
     latest: HashMap<SocketAddr, ConnectionId>,
 }
 
@@ -71,7 +72,7 @@ impl Listener for Peers {
     fn poll_event(&mut self) -> Option<(SocketAddr, Event)> {
         while let Some(ListenerEvent { address, connection, event }) = self.engine.poll_event() {
             match event {
-                EngineEvent::Established(_) => {
+                EngineEvent::Established(_) | EngineEvent::Data(_) => {
                     self.latest.insert(address, connection);
                 }
                 // An attempt that came to nothing, or a connection that another has replaced, ends nothing.

@@ -27,6 +27,9 @@ const ALERTS: [u8; 9] = [0, 1, 10, 20, 40, 42, 48, 100, 255];
 /// One bit in so many is flipped.
 const BITS_APART: usize = 41;
 
+/// A record's type, sequence number and length.
+const HEADER_BYTES: usize = 5;
+
 /// What arrives instead of a datagram: at whom, and what.
 pub type Arrivals = Vec<(Side, Vec<u8>)>;
 
@@ -72,6 +75,17 @@ fn forgeries() -> Vec<Vec<u8>> {
     all
 }
 
+/// Where the records of a datagram begin.
+pub fn headers(datagram: &[u8]) -> Vec<usize> {
+    let mut headers = Vec::new();
+    let mut at = 0;
+    while let Some([_, _, _, high, low]) = datagram.get(at..at + HEADER_BYTES) {
+        headers.push(at);
+        at += HEADER_BYTES + usize::from(u16::from_be_bytes([*high, *low]));
+    }
+    headers
+}
+
 /// Everything that is done to a handshake of these datagrams.
 pub fn cases(datagrams: &[(Side, Vec<u8>)]) -> Vec<Case> {
     let forgeries = forgeries();
@@ -93,6 +107,11 @@ pub fn cases(datagrams: &[(Side, Vec<u8>)]) -> Vec<Case> {
                 add(Change::Flipped { bit, replaced });
             }
         }
+        for header in headers(datagram) {
+            for bit in 8 * header..8 * (header + HEADER_BYTES) {
+                add(Change::Flipped { bit, replaced: false });
+            }
+        }
         for change in [Change::Twice, Change::Reflected, Change::EarlierAgain, Change::AfterTheNext] {
             add(change);
         }
@@ -102,7 +121,7 @@ pub fn cases(datagrams: &[(Side, Vec<u8>)]) -> Vec<Case> {
 
 /// Passes on one handshake's datagrams, and changes one.
 pub struct Stranger<'a> {
-    case: &'a Case,
+    pub case: &'a Case,
     earlier: Vec<(Side, Vec<u8>)>,
     held: Option<(Side, Vec<u8>)>,
     /// The change has been made.
