@@ -91,20 +91,22 @@ impl<'a> Relay<'a> {
                     WAKER => {}
                     FRONT => {
                         while let Ok((bytes, client)) = self.front.recv_from(&mut buffer) {
-                            self.from_client(client, &buffer[..bytes]);
+                            self.take_from_client(client, &buffer[..bytes]);
                         }
                     }
-                    Token(number) => loop {
-                        let Some(conversation) = self.conversations.get(&number) else { break };
-                        let Ok(bytes) = conversation.server.recv(&mut buffer) else { break };
-                        self.pass(number, Side::Server, &buffer[..bytes]);
-                    },
+                    Token(number) => {
+                        while let Some(Ok(bytes)) =
+                            self.conversations.get(&number).map(|one| one.server.recv(&mut buffer))
+                        {
+                            self.pass(number, Side::Server, &buffer[..bytes]);
+                        }
+                    }
                 }
             }
         }
     }
 
-    fn from_client(&mut self, client: SocketAddr, datagram: &[u8]) {
+    fn take_from_client(&mut self, client: SocketAddr, datagram: &[u8]) {
         let random = random_of_hello(datagram);
         let known = self
             .latest
