@@ -75,7 +75,10 @@ def test_the_commands_print_what_the_page_shows(explorer, shakedown):
     found = json.loads(text)
     for name, rows in (
         ("predict", found["rows"]),
-        ("simulate", json.loads(get(explorer, "/simulate", VIEW)[1])),
+        (
+            "simulate",
+            json.loads(get(explorer, "/simulate", VIEW | {"replications": found["replications"]})[1]),
+        ),
     ):
         command = shlex.split(found["commands"][name])
         assert command[0] == "shakedown"
@@ -92,7 +95,7 @@ def test_the_python_text_returns_the_same(explorer):
     assert [row.ready_s.mean for row in names["predicted"]] == [
         row["ready_s"]["mean"] for row in found["rows"]
     ]
-    assert [row.clients for row in names["simulated"]] == [200, 200]
+    assert [row.clients for row in names["simulated"]] == [2000, 2000]
 
 
 def test_what_is_copied_is_the_whole_question_and_nothing_else():
@@ -104,7 +107,12 @@ def test_what_is_copied_is_the_whole_question_and_nothing_else():
     }
     assert set(calls) == {"ServerModel", "predict", "Fleet", "simulate"}
     values = {one.arg: ast.literal_eval(one.value) for one in calls["Fleet"].keywords}
-    assert values == {"arrivals": odd.arrivals, "clients": odd.clients, "resumption": 0.1234567}
+    assert values == {
+        "arrivals": odd.arrivals,
+        "clients": 20_000,
+        "replications": 10,
+        "resumption": 0.1234567,
+    }
     assert fleet[fleet.index("--arrivals") + 1] == odd.arrivals
     assert "--rate 1234567.25/s" in odd.commands()["predict"]
 
@@ -220,6 +228,7 @@ def test_a_coarse_answer_is_near_the_whole_one_and_given_once(explorer):
         ({"arrivals": "file:/etc/passwd"}, "a page reads no files"),
         ({"arrivals": "log:/etc/passwd,keep-alive=1s"}, "a page reads no files"),
         ({"arrivals": " RATES:/etc/passwd"}, "a page reads no files"),
+        ({"arrivals": "diurnal:20/s"}, "accepted: poisson, deterministic, bursts, storm"),
         ({"loss": "1"}, "loss"),
         ({"clients": "100000000"}, "clients"),
         ({"bogus": "1"}, "bogus"),

@@ -124,6 +124,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         "curves": [one and [[one.quantile(float(share)), float(share)] for share in SHARES] for one in ready],
         "densities": _densities(ready),
         "messages": [one and _messages(one) for one, _ in found],
+        "replications": question.replications,
         "commands": question.commands(),
         "python": question.python(),
     }

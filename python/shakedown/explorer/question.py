@@ -19,6 +19,10 @@ from shakedown.simulation.arrivals import FROM_FILE, KINDS
 MAX_SUITES = 12
 MAX_CLIENTS = 100_000
 """What is simulated while somebody waits; the command `simulate` takes more."""
+MAX_REPLICATIONS = 10
+"""Of the fleet, for the figures that the page shows in the end and the commands print."""
+REFUSED_ARRIVALS = (*FROM_FILE, "diurnal")
+"""Those of a day determine the number of clients, which is beyond what a page simulates."""
 
 Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -66,6 +70,11 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         loss = None if self.loss is None else f"{self.loss:g}"
         return changed_bearer(self.bearer, loss=loss, congestion=self.congestion or None)
 
+    @property
+    def replications(self) -> int:
+        """How often the fleet is simulated; each time with `clients`."""
+        return min(MAX_REPLICATIONS, MAX_CLIENTS // self.clients)
+
     def commands(self) -> dict[str, str]:
         """The commands that print the same figures: `predict` and `simulate`."""
         place = f"--device {shlex.quote(self.device)} --bearer {shlex.quote(self.network)}"
@@ -79,7 +88,8 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             place += " --from-idle"
         suites = " ".join(map(shlex.quote, self.suites))
         rate = f" --rate {self.rate_per_s:.15g}/s" if self.rate_per_s else ""
-        fleet = f"--arrivals {shlex.quote(self.arrivals)} --clients {self.clients}"
+        fleet = f"--arrivals {shlex.quote(self.arrivals)} --clients {self.clients * self.replications}"
+        fleet += f" --replications {self.replications}"
         if self.cells:
             fleet += f" --cells {self.cells}"
         if self.resumption:
@@ -92,7 +102,8 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def python(self) -> str:
         """The calls that return the same figures."""
         place = f"device={self.device!r}, bearer={self.network!r}, server=server"
-        fleet = f"arrivals={self.arrivals!r}, clients={self.clients}"
+        fleet = f"arrivals={self.arrivals!r}, clients={self.clients * self.replications}"
+        fleet += f", replications={self.replications}"
         fleet += f", resumption={self.resumption:.15g}" if self.resumption else ""
         fleet += f", cells={self.cells}" if self.cells else ""
         predict = f"suites, {place}"
@@ -127,9 +138,11 @@ def asked(query: Mapping[str, Sequence[str]]) -> Question:
         found = msgspec.convert(given, described(Question), strict=False)
     except msgspec.ValidationError as error:
         raise InputError(f"the address: {error}") from None
-    if found.arrivals.partition(":")[0].strip().lower() in FROM_FILE:
-        others = ", ".join(kind for kind in KINDS if kind not in FROM_FILE)
-        raise InputError(f"arrivals: a page reads no files; accepted: {others}")
+    kind = found.arrivals.partition(":")[0].strip().lower()
+    if kind in REFUSED_ARRIVALS:
+        why = "reads no files" if kind in FROM_FILE else "simulates no days"
+        others = ", ".join(one for one in KINDS if one not in REFUSED_ARRIVALS)
+        raise InputError(f"arrivals: a page {why}; accepted: {others}")
     for name in (found.device, found.server_device, found.server_software, found.bearer):
         if "/" in name or name.endswith(".toml"):
             raise InputError(f"{name!r}: a page reads no files; accepted: the name of a profile")

@@ -26,7 +26,7 @@ from urllib.parse import parse_qs
 
 from shakedown.errors import ShakedownError, os_reason, with_options
 from shakedown.explorer import answers
-from shakedown.explorer.question import MAX_CLIENTS, Question, asked
+from shakedown.explorer.question import Question, asked
 from shakedown.reporting.charts.theme import stylesheet_variables
 
 TIMEOUT_S = 30.0
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _simulated(question: Question, replications: str) -> object:
     """A simulation within what may be computed while somebody waits."""
     wanted = int(replications) if re.fullmatch("[0-9]{1,9}", replications) else 1
-    return answers.simulated(question, max(1, min(wanted, MAX_CLIENTS // question.clients)))
+    return answers.simulated(question, max(1, min(wanted, question.replications)))
 
 
 @functools.cache

@@ -6,8 +6,6 @@ const by = (id) => document.getElementById(id);
 // Hues that colour-blind readers tell apart; lines have a dash as well.
 const COLOURS = ["#2563ac", "#d9731f", "#1d8f86", "#8a5fbf", "#7a8794", "#b3466b"];
 const PAUSE_MS = 120;
-const REFINED_REPLICATIONS = 10;
-const MAX_CLIENTS = 100000;
 let asked = 0, pending = new AbortController();
 
 async function ask(path, parameters = new URLSearchParams(), signal = null) {
@@ -180,16 +178,17 @@ async function answer() {
   const started = performance.now();
   const took = () => `${Math.round(performance.now() - started)} ms`;
   try {
+    let refined = 1;
     // A first answer from few replays; the whole one follows, unless it came at once.
     for (const coarse of [true, false]) {
       const found = await ask("/predict", new URLSearchParams([["coarse", coarse], ...parameters]), signal);
       if (!current()) return;
       showPredictions(found);
+      refined = found.replications;
       by("error").hidden = true;
       by("state").textContent = `predicted ${found.coarse ? "coarsely " : ""}in ${took()}; ${found.coarse ? "refining" : "simulating"}…`;
       if (!found.coarse) break;
     }
-    const refined = Math.max(1, Math.min(REFINED_REPLICATIONS, Math.floor(MAX_CLIENTS / (parameters.get("clients") ?? 1))));
     for (const replications of new Set([1, refined])) {
       parameters.set("replications", replications);
       const rows = await ask("/simulate", parameters, signal);
