@@ -198,6 +198,17 @@ def test_what_ci_systems_read():
     assert notes == [f"- {SUITE}, bytes: a \\| b c"]
 
 
+def test_limits_of_one_suite_in_several_places_have_names_of_their_own():
+    """A CI system keeps one result of each name. Names of profiles may hold what XML does not allow."""
+    ready = msgspec.structs.replace(FAILED, quantity="ready_s", place="esp32 nb-iot")
+    checked = [FAILED, ready, msgspec.structs.replace(ready, place="./\x07\ud800.toml lte")]
+    checked.append(msgspec.structs.replace(FAILED, stacks="rustls"))
+    root = ElementTree.fromstring(junit(checked))
+    names = [(one.get("classname"), one.get("name")) for one in root.iter("testcase")]
+    assert len(set(names)) == len(checked)
+    assert [one.get("failures") for one in root] == ["3", "1"]
+
+
 def test_what_cannot_be_written_is_refused_before_anything_is_measured(tmp_path, capsys):
     budget = tmp_path / "budget.toml"
     budget.write_text('[[budget]]\nsuite = "tls1.2/psk"\nbytes = 1\n')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree
 
+from shakedown.files.text import visible
 from shakedown.reporting.columns.comparison import CHECKED, check_notes, checked_row, escaped, markdown_table
 from shakedown.schema.budget import CheckedLimit
 
@@ -22,19 +23,20 @@ def markdown(checked: Sequence[CheckedLimit]) -> str:
 
 
 def junit(checked: Iterable[CheckedLimit]) -> str:
-    """JUnit's XML: a test suite a handshake, a test case a limit."""
+    """JUnit's XML: a test suite a handshake, a test case a limit, each of a name of its own."""
     root = ElementTree.Element("testsuites", name="shakedown check")
     suites: dict[str, list[CheckedLimit]] = {}
     for one in checked:
-        suites.setdefault(one.suite, []).append(one)
+        suites.setdefault(f"{one.suite} ({one.stacks})" if one.stacks else one.suite, []).append(one)
     for name, rows in suites.items():
         about = {"name": name, "tests": str(len(rows)), "failures": str(sum(one.fails for one in rows))}
         suite = ElementTree.SubElement(root, "testsuite", {**about, "errors": "0", "skipped": "0"})
         for one in rows:
-            case = ElementTree.SubElement(suite, "testcase", classname=name, name=one.quantity)
+            limited = visible(" ".join(filter(None, (one.quantity, one.place))))
+            case = ElementTree.SubElement(suite, "testcase", classname=name, name=limited)
             cells = {column.key: column.cell(checked_row(one)) for column in CHECKED}
             text = "{verdict}: limit {limit}, found {found} ({change})".format(**cells)
-            text += "" if one.reason is None else f": {one.reason}"
+            text += "" if one.reason is None else f": {visible(one.reason)}"
             if one.fails:
                 ElementTree.SubElement(case, "failure", message=text)
             else:
