@@ -10,6 +10,7 @@ import msgspec
 
 from shakedown.native.core import extension
 from shakedown.native.scenario import HandshakeId
+from shakedown.reporting.columns.measured import student
 from shakedown.schema import builtins
 from shakedown.schema.measured import Measurement, Spread
 
@@ -33,7 +34,9 @@ def known(suite: str, off: float = 0.0) -> Measurement:
     """A real measurement whose means are known to a share of them: its deviations are made so."""
 
     def changed(spread: Spread) -> Spread:
-        return msgspec.structs.replace(spread, sd=off * spread.mean / 1.96 * sqrt(one.repeat))
+        return msgspec.structs.replace(
+            spread, sd=off * spread.mean / student(one.repeat - 1) * sqrt(one.repeat)
+        )
 
     one = measurement(suite)
     both = one.handshake

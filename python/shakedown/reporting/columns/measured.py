@@ -39,7 +39,26 @@ CLASS_WORDS = {"key": "key exchange", "signature": "signatures", "common": "othe
 def uncertainty(row: Row, side: str) -> float:
     """Half of the 95 % interval of a side's mean, as a share of it."""
     mean, sd, used = row[f"{side}_us"], row[f"{side}_sd_us"], row["repeat"]
-    return 0.0 if not mean or not sd or not used else 1.96 * float(sd) / math.sqrt(used) / float(mean)
+    if not mean or not sd or not used:
+        return 0.0
+    return student(int(used) - 1) * float(sd) / math.sqrt(used) / float(mean)
+
+
+def student(degrees: int) -> float:
+    """The 97.5th percentile of Student's t distribution: of a mean of few repetitions, whose sd is not known
+    but estimated. Abramowitz and Stegun 26.7.5, whose error is below 0.2 % from three degrees of freedom on.
+    """
+    if degrees < 3:
+        return (math.inf, 12.706, 4.303)[degrees]
+    z = 1.959964
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return sum(term / degrees**power for power, term in enumerate(terms))
 
 
 def mean_digits(row: Row, side: str) -> int:

@@ -20,7 +20,8 @@ def html_table(
     """Rows as a table of the report: the columns that hold anything, the first `most` rows."""
 
     def cell(column: Column, row: Row) -> str:
-        text, value = column.cell(row), row.get(column.key)
+        # A cell of the page is one line.
+        text, value = column.cell(row).replace("\n", "; "), row.get(column.key)
         if column.numeric and text != NOTHING and isinstance(value, int | float):
             return Cell(text, value, _interval(column, row))
         return text
