@@ -42,7 +42,8 @@ def runs(folder: Path, random: np.random.Generator, slower: float) -> Path:
         factor = pl.Series("factor", noise).log() * scale
         slow = pl.when(pl.col("operation") == "sign").then(slower).otherwise(1.0)
         changed = pl.when(is_time).then(pl.col("value") * factor.exp() * slow).otherwise(pl.col("value"))
-        with ResultsWriter(folder / f"run-{number}", manifest(planned=planned(SUITE))) as writer:
+        about = manifest(planned=planned(SUITE), provenance=f"run {number}")
+        with ResultsWriter(folder / f"run-{number}", about) as writer:
             writer.add("measured", SUITE, table.with_columns(changed.alias("value")))
     return folder
 
