@@ -31,6 +31,8 @@ html_copy_source = False
 html_show_copyright = False
 html_static_path = ["_static"]
 html_css_files = ["narrow.css"]
+# Two dashes begin an option; as an en dash they could not be copied into a shell.
+smartquotes = False
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 copybutton_prompt_text = r"^\$ |^>>> |^\.\.\. |^> "
@@ -99,8 +101,11 @@ def _options(group: type[OptionGroup]) -> list[str]:
 
 
 def _plain(_app: Sphinx, _context: object, lines: list[str]) -> None:
-    """The help of commands is plain text: an asterisk is one."""
-    lines[:] = [line.replace("*", r"\*") for line in lines]
+    """The help of commands is plain text: an asterisk is one. Its example is a command."""
+    lines[:] = [
+        f"Example: ``{example}``" if (example := line.partition("Example: ")[2]) else line.replace("*", r"\*")
+        for line in lines
+    ]
 
 
 ACCESSIBLE = (

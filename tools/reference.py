@@ -1,8 +1,8 @@
 """`python -m tools.reference FOLDER`: writes what of the reference the program itself knows.
 
-The JSON Schema of everything that is printed or saved, the quantities of results, and the keys of the tables
-that single kinds of figures read in an experiment. On a page they stand between `<!-- NAME -->` and
-`<!-- end -->`.
+A page for each command, the JSON Schema of everything that is printed or saved, the quantities of results,
+and the keys of the tables that single kinds of figures read in an experiment. The last two stand between
+`<!-- NAME -->` and `<!-- end -->` on a page.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
+from shakedown.cli import app
 from shakedown.experiments.figure_kinds import KINDS, tables
 from shakedown.results.quantities import QUANTITIES
 from shakedown.schema.publish import published
@@ -26,7 +29,24 @@ def written(folder: Path) -> dict[str, str]:
         if _begin(f"keys of {name}") not in experiments:
             experiments += f"\n## Table `{name}`\n\n{_begin(f'keys of {name}')}\n{END}\n"
         experiments = _between(experiments, f"keys of {name}", _keys(name))
-    return {**published(), "results.md": results, "experiments.md": experiments}
+    return {**published(), **_commands(), "results.md": results, "experiments.md": experiments}
+
+
+def _commands() -> dict[str, str]:
+    """A page for each command, which the site fills with its options."""
+    return {
+        f"commands/{name}.md": "\n".join(
+            [
+                "```{eval-rst}",
+                f".. click:: shakedown.cli.{name}:command",
+                f"   :prog: shakedown {name}",
+                "   :nested: full",
+                "```",
+                "",
+            ]
+        )
+        for name in app.list_commands(click.Context(app))
+    }
 
 
 def _begin(name: str) -> str:
