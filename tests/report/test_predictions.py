@@ -23,7 +23,7 @@ from shakedown.reporting.figures import (
     energy_range,
     legend,
     marked,
-    rough,
+    marked_rate,
     rounded_down,
     share,
     time,
@@ -205,11 +205,17 @@ def test_every_queue_has_its_knee_and_saturation_rate_marked(results):
     queues = [{**row, "points": points[row["scenario"]]} for row in queries.queues(results.table).to_dicts()]
     svg = draw(queue_curves(queues, [10.0], WIDE_PX))
     for queue in queues:
-        assert f">knee {rough(queue['knee_per_s'])}/s<" in svg
+        assert f">knee {marked_rate(queue['knee_per_s'], queue['basis'])}/s<" in svg
+        assert f"saturates at {marked_rate(queue['saturation_per_s'], queue['basis'])}/s" in svg
         assert queue["suite"] in svg
+    assert {queue["basis"] for queue in queues} == {"scaled", "assumed"}
     # A handshake without public keys has a queue too: its stack and its connection take time.
     assert "tls1.2/psk" in {queue["suite"] for queue in queues}
-    assert queue_section(results)
+    [section] = queue_section(results)
+    assert marked_rate(min(queue["saturation_per_s"] for queue in queues), "scaled") in section.lead
+    assert "≈ in part assumed" in section.blocks[0].figure.caption
+    unknown = [{**queue, "basis": "unknown"} for queue in queues]
+    assert ">knee ≤ " in draw(queue_curves(unknown, [10.0], WIDE_PX))
 
 
 def test_a_quick_handshake_is_not_shown_as_none():

@@ -15,6 +15,7 @@ from shakedown.prediction import predict
 from shakedown.prediction.inputs import Costs
 from shakedown.prediction.scenario import scenario as estimated
 from shakedown.prediction.trace import parse_trace
+from shakedown.reporting.columns.modelled import PREDICTIONS, prediction_row, saved_prediction
 from shakedown.results import queries
 from shakedown.results.folder import load_results
 from shakedown.results.reader import missing
@@ -224,3 +225,28 @@ def test_what_is_priced_in_many_places_is_saved_in_several_parts(monkeypatch, tm
     # Killed before the last of them, the suite's predictions are missing.
     short = msgspec.structs.replace(parts.manifest, parts=parts.manifest.parts[:-1])
     assert [one.about for one in missing(short, short.parts)] == ["tls1.2/psk"]
+
+
+def test_saved_figures_are_marked_as_printed_ones():
+    """By the same columns: what a figure of `predict` on the terminal says, its cell of the report says."""
+    found = priced(
+        Places(
+            devices=("palm-vii", "cortex-m4", "lpc1114"),
+            bearers=("gprs", "lte"),
+            rates_per_s=(0.1,),
+            server_device="esp32",
+            battery_j=9000.0,
+        )
+    )
+    saved = queries.predictions(modelled.table(found)).to_dicts()
+    marks = set()
+    for row, one in zip(saved, (row for _, made in found for row in made.predictions), strict=True):
+        printed, kept = prediction_row(one), saved_prediction(row)
+        for column in PREDICTIONS:
+            # The total has a mark of its own in the report alone; the other keys are not saved.
+            if column.key in kept and column.key not in ("ready_mean_s", "basis", "suite"):
+                assert column.cell(kept) == column.cell(printed), column.key
+                marks.add((column.key, column.cell(kept)[:1]))
+    for key in ("client_s", "server_s", "energy_j", "handshakes_per_charge"):
+        assert (key, "≈") in marks
+    assert {("client_s", "≥"), ("server_s", "≥")} & marks

@@ -140,6 +140,13 @@ def marked_time(seconds: float, basis: str | None, digits: int = 2) -> str:
     return marked(time(rounded_down(seconds, digits) if unknown else seconds, digits), basis)
 
 
+def marked_rate(per_s: float, basis: str | None) -> str:
+    """A rate that a server's work limits; an upper bound, rounded up, where some of that has no figure."""
+    if BASIS_MARKS.get(basis or "own") == BASIS_MARKS["unknown"]:
+        return f"≤ {rough(rounded_up(per_s))}"
+    return marked(rough(per_s), basis)
+
+
 def bounded(
     show: Callable[[float], str],
     estimate: float | None,
@@ -160,9 +167,11 @@ def bounded(
     return UNKNOWN if most is None else f"≤ {show(most)}"
 
 
-def legend(bases: Iterable[str | None]) -> str:
+def legend(bases: Iterable[str | None], *, of_rates: bool = False) -> str:
     """Explains the marks of these bases; empty if all figures are the devices' own."""
     marks = {BASIS_MARKS.get(basis or "own", "") for basis in bases}
+    if of_rates and BASIS_MARKS["unknown"] in marks:
+        marks ^= {BASIS_MARKS["unknown"], "≤"}
     return "; ".join(text for mark, text in LEGEND.items() if mark in marks)
 
 

@@ -36,6 +36,8 @@ OPERATION = ("side", "operation", "algorithm", "parameters", "class")
 
 BOUNDED = ("client", "server", "queue", "utilisation", "energy", "wake-tail", "handshakes_per_charge")
 """Figures of predictions with their bounds."""
+MARKED = ("client", "server", "energy", "wake-tail", "handshakes_per_charge")
+"""Those that are marked with their basis."""
 
 
 def labelled(view: pl.DataFrame) -> pl.DataFrame:
@@ -167,7 +169,7 @@ def predictions(table: pl.DataFrame) -> pl.DataFrame:
         ("predicted.workers", None, "high"): "workers_needed_high",
     }
     said = texts(
-        "predicted", "basis", "energy.basis", "wake-tail.basis", "energy.missing", "energy.terms",
+        "predicted", "basis", *(f"{name}.basis" for name in MARKED), "energy.missing", "energy.terms",
         "unused-key-share.basis", "unused-key-share.missing",
     )  # fmt: skip
     by = ("scenario", "capture", "connection", "rate_per_s")
@@ -210,11 +212,12 @@ def extrapolated(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("modelled", labelled)
 def queues(table: pl.DataFrame) -> pl.DataFrame:
-    """The server's queue for each handshake: `service_s`, `knee_per_s`, `saturation_per_s`."""
+    """The server's queue for each handshake: `service_s`, `knee_per_s`, `saturation_per_s`, `basis`."""
     rows = table.filter(
-        pl.col("quantity").is_in(["queue.service", "queue.knee", "queue.saturation"])
+        pl.col("quantity").is_in(["queue.basis", "queue.service", "queue.knee", "queue.saturation"])
     ).with_columns(rate_per_s=pl.lit(None, pl.Float64))
-    return wide(rows, PLACE, columns("queue", ("service", "knee", "saturation")))
+    names = columns("queue", ("service", "knee", "saturation"))
+    return wide(rows, PLACE, names, texts=texts("queue", "basis"))
 
 
 def queue_points(table: Table) -> dict[str, list[tuple[float, float]]]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 from shakedown.errors import InputError, with_options
 from shakedown.native.scenario import Load, Scenario
 from shakedown.results.quantities import UNITS, column
-from shakedown.results.queries import BOUNDED
+from shakedown.results.queries import BOUNDED, MARKED
 from shakedown.results.table import Row, complete, fact, figure, frame
+from shakedown.schema.base import Basis
 from shakedown.schema.identity import Identified
 from shakedown.schema.saved import Planned
 from shakedown.schema.trace import Trace
@@ -52,8 +53,11 @@ _WIDE: dict[tuple[str, str | None], tuple[str, str | None]] = {
 
 @dataclass(frozen=True)
 class Queue:
-    """A server's time for one handshake, by the rate at which handshakes arrive."""
+    """A server's time for one handshake, by the rate at which handshakes arrive; the least, and rates the
+    highest, where the basis is unknown.
+    """
 
+    basis: Basis
     service_s: float
     knee_per_s: float
     saturation_per_s: float
@@ -200,12 +204,15 @@ def recorded_on(
 
 def queue_of(priced: Priced, workers: int = 1) -> Queue | None:
     """The server's queue, or None where no server cost is known, so that nothing limits it."""
+    from shakedown.prediction.prices import basis_of
+
     service_s = priced.service_s.mean
-    return None if service_s <= 0 else _queue(service_s, priced.service_sd_s, workers)
+    basis = basis_of([priced.server])
+    return None if service_s <= 0 else _queue(service_s, priced.service_sd_s, workers, basis)
 
 
 @lru_cache(maxsize=16)
-def _queue(service_s: float, sd_s: float, workers: int) -> Queue:
+def _queue(service_s: float, sd_s: float, workers: int, basis: Basis) -> Queue:
     """The queue of a server, which is the same for one handshake in all places."""
     import numpy as np
 
@@ -218,6 +225,7 @@ def _queue(service_s: float, sd_s: float, workers: int) -> Queue:
     power = fine / (service_s + waits_s(fine, service_s, sd_s, workers))
     points = [(float(rate), float(wait)) for rate, wait in zip(rates, waits, strict=True)]
     return Queue(
+        basis=basis,
         service_s=service_s,
         knee_per_s=float(fine[int(np.nanargmax(power))]),
         saturation_per_s=saturation,
@@ -330,8 +338,9 @@ def _facts(found: Modelled) -> Iterator[Row]:
     for number, one in enumerate(found.predictions):
         rate = one["rate_per_s"]
         yield fact("predicted.basis", one["basis"], rate_per_s=rate)
-        for key, name in (("energy_j", "energy"), ("wake_tail_j", "wake-tail")):
-            yield fact(f"predicted.{name}.basis", one[key]["basis"], rate_per_s=rate)
+        for name in MARKED:
+            if (bounds := one[column(f"predicted.{name}")]) is not None:
+                yield fact(f"predicted.{name}.basis", bounds["basis"], rate_per_s=rate)
         lacking = dict.fromkeys((*one["energy_j"]["missing"], *one["wake_tail_j"]["missing"]))
         if lacking:
             yield fact("predicted.energy.missing", ", ".join(lacking), rate_per_s=rate)
@@ -354,6 +363,7 @@ def _facts(found: Modelled) -> Iterator[Row]:
         yield fact("predicted.extrapolated.source", one.get("source") or None, **place)
     if found.queue is not None:
         queue = found.queue
+        yield fact("queue.basis", queue.basis)
         yield figure("queue.service", queue.service_s)
         yield figure("queue.knee", queue.knee_per_s)
         yield figure("queue.saturation", queue.saturation_per_s)

@@ -8,7 +8,7 @@ from typing import Any
 from shakedown.reporting.charts.canvas import CHARACTER_PX, WIDE, across, down, rectangles, texts
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import INK, LANE, MUTED, STEPS
-from shakedown.reporting.figures import NOTHING, marked_time
+from shakedown.reporting.figures import NOTHING, marked, marked_time
 
 STEPS_S = (0.5, 2.0, 5.0, 20.0, 60.0)
 """Seconds at which a wait begins to feel different; the map's steps end there."""
@@ -38,8 +38,11 @@ def _tip(row: Row | None, device: str, bearer: str, word: str) -> str:
     if row is None:
         return f"{place}: not computed"
     words = {"ready_mean_s": word, "ready_p50_s": "median", "ready_p95_s": "p95", "ready_p99_s": "p99"}
-    bound = "≥ " if row.get("missing") else ""
-    said = [f"{word} {bound}{row[key]:,.6g} s" for key, word in words.items() if row.get(key) is not None]
+    said = [
+        f"{word} {marked(f'{row[key]:,.6g} s', row.get('basis'))}"
+        for key, word in words.items()
+        if row.get(key) is not None
+    ]
     low, high = row.get("ready_low_s"), row.get("ready_high_s")
     if low is not None and high is not None:
         said.insert(1, f"90 % interval {low:,.6g} – {high:,.6g} s")

@@ -21,7 +21,7 @@ from shakedown.reporting.charts.canvas import (
 )
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import INK, LANE, MUTED, PAPER, STEPS
-from shakedown.reporting.figures import rough, time
+from shakedown.reporting.figures import marked_rate, marked_time, time
 
 _ROW_PX, _CURVE_PX, _LINE_PX, _ABOVE_PX = 62, 40, 15, 8
 
@@ -51,10 +51,13 @@ def _scale(queues: Sequence[Row]) -> tuple[float, float]:
 
 
 def _tip(queue: Row) -> str:
-    return (
-        f"work {time(queue['service_s'], 4)}; knee at {queue['knee_per_s']:,.5g}/s; saturates at "
-        f"{queue['saturation_per_s']:,.5g}/s"
-    )
+    knee, saturation = (_rate(queue, key) for key in ("knee_per_s", "saturation_per_s"))
+    work = marked_time(queue["service_s"], queue["basis"], 4)
+    return f"work {work}; knee at {knee}; saturates at {saturation}"
+
+
+def _rate(queue: Row, key: str) -> str:
+    return f"{marked_rate(queue[key], queue['basis'])}/s"
 
 
 def _wait_at(points: Sequence[tuple[float, float]], rate_per_s: float) -> float | None:
@@ -108,7 +111,7 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
         about = {SUITE: queue["label"]}
         told = {**about, TIP: _tip(queue)}
         reached = {"top": base - _CURVE_PX, "bottom": base}
-        knee_text = f"knee {rough(queue['knee_per_s'])}/s"
+        knee_text = f"knee {_rate(queue, 'knee_per_s')}"
         knee_y = height(w0 + part * (w1 - w0))
         knees.append({**told, "rate": queue["knee_per_s"], "y": knee_y, "text": knee_text})
         ends.append({**told, "rate": queue["saturation_per_s"], **reached})
@@ -120,7 +123,7 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
                 "y": base - _CURVE_PX - _ABOVE_PX - (0 if wide else _LINE_PX),
                 "end_y": base - _CURVE_PX - _ABOVE_PX,
                 "end": ("" if wide else f"{knee_text}, ")
-                + f"saturates at {rough(queue['saturation_per_s'])}/s",
+                + f"saturates at {_rate(queue, 'saturation_per_s')}",
             }
         )
     total = len(queues) * row_px

@@ -17,7 +17,7 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {"label": row["suite"]} if "suite" in row else {}
     for key, value in row.items():
-        name, unit = _parted(key)
+        name, unit = parted(key)
         if not isinstance(value, Mapping):
             if not isinstance(value, list | tuple):
                 found[key] = value
@@ -34,7 +34,7 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _parted(key: str) -> tuple[str, str]:
+def parted(key: str) -> tuple[str, str]:
     """A key without its unit, and the unit."""
     for unit in ("_per_s", "_s", "_j"):
         if key.endswith(unit):
@@ -50,7 +50,7 @@ def figure(
     between: Callable[[float, float], str] | None = None,
 ) -> str:
     """A figure with the digits that its range carries; without an estimate what bounds it."""
-    name, unit = _parted(key)
+    name, unit = parted(key)
     value, low, high = (row.get(f"{name}{end}{unit}") for end in ("", "_low", "_high"))
     digits = digits or digits_of(value, low, high)
     text = show or (lambda found, digits: time(float(f"{found:.{digits}g}"), digits))
@@ -66,7 +66,7 @@ def interval(
     between: Callable[[float, float], str] | None = None,
 ) -> str:
     """The ends of a figure's range: `200 – 780`, a dash where there is none. ``between`` prints two ends."""
-    name, unit = _parted(key)
+    name, unit = parted(key)
     low, high = row.get(f"{name}_low{unit}"), row.get(f"{name}_high{unit}")
     if low is None or low == high:
         return "–"

@@ -7,7 +7,7 @@ from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label
-from shakedown.reporting.columns.flat import figure, flat, interval, rounded
+from shakedown.reporting.columns.flat import figure, flat, interval, parted, rounded
 from shakedown.reporting.columns.notes import assumptions, no_energies, no_figures, subjects
 from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.columns.simulated import sent, time_at_least
@@ -41,17 +41,21 @@ def _side(side: str, rank: int) -> Column:
         name=side,
         unit="s",
         rank=rank,
-        text=lambda row: marked(figure(row, f"{side}_s"), row.get(f"{side}_mark")),
+        text=lambda row: _marked(row, f"{side}_s", figure(row, f"{side}_s")),
         meaning=f"the {side}'s processing, on its device",
     )
+
+
+def _marked(row: Row, key: str, shown: str) -> str:
+    """A figure with the mark of its basis; a bound has a mark of its own."""
+    return shown if row.get(key) is None else marked(shown, row.get(f"{parted(key)[0]}_basis"))
 
 
 def _ready(row: Row) -> str:
     if row["ready_mean_s"] is None:
         return "no steady state"
     shown = _statistic(row, "ready", "mean")
-    # For saved predictions only the basis of the total is known.
-    return shown if "client_mark" in row or shown.startswith("≥") else marked(shown, row.get("basis"))
+    return shown if shown.startswith("≥") else marked(shown, row.get("total_basis"))
 
 
 def _statistic(row: Row, name: str, statistic: str) -> str:
@@ -59,7 +63,7 @@ def _statistic(row: Row, name: str, statistic: str) -> str:
     value, low, high = row[f"{name}_{statistic}_s"], row[f"{name}_low_s"], row[f"{name}_high_s"]
     if value is None:
         return NOTHING
-    if _missing(row, name):
+    if row.get(f"{name}_missing"):
         return bounded(_two, None, value, high if statistic == "mean" else None, _two_ends)
     # Never one digit: the interval is of handshakes, the mean is known better.
     digits = max(2, digits_of(value, low, high)) if statistic == "mean" else 2
@@ -72,10 +76,6 @@ def _two(value: float) -> str:
 
 def _two_ends(low: float, high: float) -> str:
     return time_range(low, high, 2)
-
-
-def _missing(row: Row, name: str) -> bool:
-    return bool(row.get("missing") or row.get(f"{name}_missing"))
 
 
 def _time(name: str, statistic: str, heading: str, meaning: str, rank: int) -> Column:
@@ -93,7 +93,7 @@ def _interval(row: Row) -> str:
     if row["ready_mean_s"] is None:
         return NOTHING
     low, high = row["ready_low_s"], row["ready_high_s"]
-    digits = 2 if _missing(row, "ready") else max(2, digits_of(row["ready_mean_s"], low, high))
+    digits = 2 if row.get("ready_missing") else max(2, digits_of(row["ready_mean_s"], low, high))
     return interval(
         row,
         "ready_s",
@@ -114,8 +114,8 @@ def energy_text(row: Row, key: str = "energy_j") -> str:
         return NOTHING
     if row[f"{name}_high_j"] is None and row.get(key) is None:
         return "unknown"
-    basis = row.get(f"{name}_basis") if row.get(key) else None
-    return marked(figure(row, key, _joules, between=energy_range), basis)
+    shown = figure(row, key, _joules, between=energy_range)
+    return _marked(row, key, shown) if row.get(key) else shown
 
 
 def _energy(key: str, heading: str, meaning: str, rank: int) -> tuple[Column, Column]:
@@ -133,9 +133,7 @@ def _wait(row: Row) -> str:
 
 
 def _charge(row: Row) -> str:
-    shown = figure(row, "handshakes_per_charge", rounded)
-    known = row.get("handshakes_per_charge") is not None
-    return marked(shown, row.get("handshakes_per_charge_basis") if known else None)
+    return _marked(row, "handshakes_per_charge", figure(row, "handshakes_per_charge", rounded))
 
 
 PREDICTIONS = (
@@ -195,32 +193,21 @@ def prediction_row(row: Mapping[str, Any]) -> dict[str, Any]:
         found["round_trips"] = inside["round_trips"]
     if row["handshakes_per_charge"] is None:
         del found["handshakes_per_charge"]
-    found |= {f"{side}_mark": _mark(row, side) for side in ("client", "server")}
     if row["energy_j"]["upper"] is None and row["wake_tail_j"]["upper"] is None:
         found |= {"energy_j": None, "wake_tail_j": None}
     return found
 
 
 def saved_prediction(row: Row) -> dict[str, Any]:
-    found = dict(row)
+    """A prediction of a results folder. Its page has no note for each figure, so the total is marked, too."""
+    found = {
+        **row,
+        "total_basis": row["basis"],
+        **dict.fromkeys(("ready_missing", "done_missing"), row["missing"]),
+    }
     if row["handshakes_per_charge"] is row["handshakes_per_charge_high"] is None:
         del found["handshakes_per_charge"]
     return found
-
-
-def _mark(row: Row, side: str) -> str | None:
-    """What a side's time stands on, where more than its own figures matter."""
-    from shakedown.schema.predictions import MATTERS
-
-    whole_s = row[f"{side}_s"]["estimate"]
-    if whole_s is None:
-        return None
-    guessed: dict[str, float] = {}
-    for one in row["extrapolated"]:
-        if one["side"] in (side, ""):
-            guessed[one["basis"]] = guessed.get(one["basis"], 0.0) + one["range_s"][1]
-    marks = (basis for basis in ("assumed", "scaled") if guessed.get(basis, 0.0) > MATTERS * whole_s)
-    return next(marks, None)
 
 
 def notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from shakedown.reporting.columns import Row
 from shakedown.reporting.columns.notes import key_shares, no_energies
+from shakedown.reporting.columns.simulated import bases, saved_fleet
 from shakedown.reporting.figures import rounded_down, time
 
 
@@ -18,7 +19,7 @@ def least_time(row: Row, key: str) -> str:
 
 def lacking(rows: Sequence[Row]) -> str:
     """What times are based on, and what lower bounds lack, for a caption."""
-    assumed = " Costs in part assumed." if any(row["basis"] == "assumed" for row in rows) else ""
+    based = bases((row["mix"] or row["label"], saved_fleet(row)) for row in rows)
     missing = dict.fromkeys(row["missing"] for row in rows if row["missing"])
     without = no_energies(
         (row["energy_missing"], row["mix"] or row["label"], row["device"] or "", row["bearer"] or "")
@@ -26,7 +27,7 @@ def lacking(rows: Sequence[Row]) -> str:
         if row["energy_missing"]
     )
     return (
-        assumed
+        "".join(f" {one[0].upper()}{one[1:]}." for one in based)
         + "".join(f" ≥ without a figure of {one}." for one in missing)
         + "".join(f" {one[0].upper()}{one[1:]}." for one in without)
         + "".join(f" {one}." for one in key_shares(rows))

@@ -20,7 +20,7 @@ from shakedown.reporting.figures import (
     bounded,
     legend,
     marked,
-    rough,
+    marked_rate,
     share,
     time,
     whole,
@@ -77,8 +77,7 @@ def predictions_section(results: Results) -> Iterator[Section]:
             "Processing on both sides, transmission, and waiting at the server, by the default model. "
             "The stronger the colour, the longer; a lower bound has none. Ranges and all rates: in the CSV."
         )
-        if legend(row["basis"] for row in shown):
-            caption += f" {legend(row['basis'] for row in shown)}."
+        caption += _legend(shown)
         caption += "".join(f" {one}." for one in key_shares(quiet))
         if left_out:
             caption += f" {left_out:,} more pairs of device and bearer are in the CSV."
@@ -111,6 +110,12 @@ def predictions_section(results: Results) -> Iterator[Section]:
             )
         )
     yield Section("predictions", "On other devices, over other networks", lead, blocks)
+
+
+def _legend(rows: Sequence[Row]) -> str:
+    """What the marks of a map's cells say, for a caption."""
+    said = legend(row["basis"] for row in rows)
+    return f" {said}." if said else ""
 
 
 def _that_fit(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
@@ -202,7 +207,7 @@ def _figures(rows: Sequence[Row]) -> Table:
         "the radio and for its tail."
     )
     caption += "".join(f" Wake and tail {one}." for one in list(terms)[:MAX_TERMS])
-    bases = ("basis", "energy_basis", "wake_tail_basis")
+    bases = ("basis", *(f"{name.replace('-', '_')}_basis" for name in queries.MARKED))
     caption += f" {legend(row[key] for row in rows for key in bases)}."
     shown = [saved_prediction(row) for row in rows]
     return html_table(PREDICTIONS, shown, caption.replace(" .", ""), "modelled", MAX_ROWS, WIDE)
@@ -308,6 +313,8 @@ def queue_section(results: Results) -> Iterator[Section]:
         "The dot is the knee, where rate over response time is highest; the stroke is the saturation rate, "
         "where the queue becomes unstable."
     )
+    if said := legend((queue["basis"] for queue in queues), of_rates=True):
+        caption += f" {said}."
     if asked:
         caption += f" Dotted lines: {', '.join(f'{one:,g}' for one in asked)} a second."
     limited = {queue["suite"] for queue in queues}
@@ -327,12 +334,15 @@ def queue_section(results: Results) -> Iterator[Section]:
     slow = min(queues, key=lambda queue: float(queue["saturation_per_s"]))
     fast = max(queues, key=lambda queue: float(queue["saturation_per_s"]))
     lead = (
-        f"{_workers_of(queues[0], capital=True)} of {server} {sustains} about "
-        f"{rough(slow['saturation_per_s'])} handshakes a second of {slow['label']}, and about "
-        f"{rough(fast['saturation_per_s'])} of {fast['label']}; "
+        f"{_workers_of(queues[0], capital=True)} of {server} {sustains} {_saturates(slow)} "
+        f"handshakes a second of {slow['label']}, and {_saturates(fast)} of {fast['label']}; "
         "waiting times increase quickly above the knee."
     )
     yield Section("queue", "Capacity of the server", lead, [Block(figure=figure)])
+
+
+def _saturates(queue: Row) -> str:
+    return marked_rate(queue["saturation_per_s"], queue["basis"])
 
 
 def _workers_of(queue: Row, *, capital: bool = False) -> str:
@@ -347,7 +357,7 @@ def _point(queue: Row, rate_per_s: float, wait_s: float) -> dict[str, Any]:
         "server_device": queue["server_device"],
         "rate_per_s": rate_per_s,
         "wait_s": wait_s,
-        **{key: queue[key] for key in ("service_s", "knee_per_s", "saturation_per_s")},
+        **{key: queue[key] for key in ("service_s", "knee_per_s", "saturation_per_s", "basis")},
         "kind": "modelled",
     }
 
@@ -403,7 +413,7 @@ def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
                 "The messages and bytes are the capture's, the public-key operations those of its suite; "
                 "symmetric work and the import of keys, which a capture does not show, are those of a "
                 "measured handshake of that suite. Of each "
-                "suite the first connection that shows all of it is estimated."
+                f"suite the first connection that shows all of it is estimated.{_legend(shown)}"
             ),
         )
         yield Block(figure=figure)

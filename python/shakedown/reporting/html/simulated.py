@@ -12,8 +12,15 @@ from shakedown.reporting.charts.map import RECOVERY_STEPS_S, time_map
 from shakedown.reporting.charts.storm import loads
 from shakedown.reporting.charts.theme import FILLS, INK
 from shakedown.reporting.columns import MAX_ROWS, Row
-from shakedown.reporting.columns.simulated import recovery, saved_fleet, shown, utilisation
-from shakedown.reporting.figures import count, share, time, whole
+from shakedown.reporting.columns.simulated import failed as gave_up
+from shakedown.reporting.columns.simulated import (
+    recovery,
+    saved_fleet,
+    shown,
+    time_at_least,
+    utilisation,
+)
+from shakedown.reporting.figures import count, time, whole
 from shakedown.reporting.html.bounds import lacking
 from shakedown.reporting.html.fleet_series import arrival_window_s, drawing, last_s, loads_of, points
 from shakedown.reporting.html.mixture import mixture_section
@@ -112,7 +119,7 @@ def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
                 "bearer": count(int(row["cells"]), "cell") if row["cells"] else "own links",
                 "ready_mean_s": None if row["failed"] else row["recovery_s"] or row["recovery_low_s"],
                 "basis": "unknown" if row["missing"] else None,
-                "lacking": f"{share(row['failed'] / row['clients'], 1)} fail",
+                "lacking": f"{_share_failed(row)} fail",
                 "missing": row["missing"],
             }
             for row in found
@@ -127,7 +134,7 @@ def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
             alternative="A map for each suite and backoff: recovery time by clients and cells",
             define=partial(time_map, shown[:MAX_MAP], steps_s=RECOVERY_STEPS_S, word="recovery"),
             data=[{**one, "kind": "simulated"} for one in shown],
-            caption="If clients give up, their share is shown instead.",
+            caption="If clients give up, their share is shown instead." + lacking(found),
         )
 
 
@@ -173,7 +180,7 @@ def _share_of_failed(row: Row) -> float:
 
 
 def _share_failed(row: Row) -> str:
-    return share(_share_of_failed(row), 1)
+    return gave_up(saved_fleet(row))
 
 
 def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
@@ -232,6 +239,10 @@ def _steady_table(rows: Sequence[Row]) -> Table:
     return html_table(shown(found), found, caption, "simulated", MAX_ROWS)
 
 
+def _wait(row: Row) -> str:
+    return time_at_least(saved_fleet(row), "queue_wait", "queue_wait_mean_s", 2)
+
+
 def _saturated(rows: Sequence[Row]) -> list[str]:
     """Which cells are saturated."""
     return list(dict.fromkeys(row["saturated"] for row in rows if row["saturated"]))
@@ -248,7 +259,7 @@ def _steady_lead(rows: Sequence[Row]) -> str:
     if known:
         far = max(known, key=lambda row: float(row["wait_mean_s"] / row["modelled_wait_s"]))
         said.append(
-            f"At {far['arrivals']} {far['label']} waits {time(far['wait_mean_s'], 2)} for workers, where the "
+            f"At {far['arrivals']} {far['label']} waits {_wait(far)} for workers, where the "
             f"usual formula gives {time(far['modelled_wait_s'], 2)}."
         )
     if unstable:
@@ -297,6 +308,11 @@ def _most_outside(results: Results, row: Row) -> float:
     return max((point["outside"] for point in points(results, row)), default=0.0)
 
 
+def _clients(many: float, row: Row) -> str:
+    """A number of clients; with work that has no figure more may wait."""
+    return f"≥ {whole(many)}" if row["missing"] else whole(many)
+
+
 def _extremes(rows: Sequence[Row], outside: Mapping[str, float]) -> Sentence:
     """The fleets with the most and the fewest clients waiting at once, and the server's utilisation where it
     differs.
@@ -311,8 +327,8 @@ def _extremes(rows: Sequence[Row], outside: Mapping[str, float]) -> Sentence:
         template += "; the server's utilisation is {!high} and {!low}"
     return sentence(
         f"{template}.",
-        many=whole(outside[most]),
-        few=whole(outside[least]),
+        many=_clients(outside[most], named[most]),
+        few=_clients(outside[least], named[least]),
         most=most,
         least=least,
         high=utilisation(named[most]),
