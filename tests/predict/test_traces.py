@@ -305,3 +305,26 @@ def test_a_bare_psk_needs_no_key_share():
     used = parse_trace(handmade.entry("tls1.3/psk_dhe+x25519", hello, share), "x")
     assert len(used.operations) == 1
     assert used.unused == ()
+
+
+@pytest.mark.parametrize(
+    ("suite", "offered"),
+    [
+        ("tls1.2/rsa/rsa2048/server", True),
+        ("tls1.2/ecdhe_ecdsa+x25519/p256/server", True),
+        ("tls1.3/x25519mlkem768/p256/server", True),
+        ("tls1.2/dhe_rsa+dh2048/rsa2048/server", False),
+        ("tls1.2/psk", False),
+        ("tls1.2/psk/resumed", False),
+        ("tls1.3/psk_dhe+x25519", False),
+        ("tls1.3/x25519/mldsa44/server", False),
+        ("wtls/rsa/rsa1024/server", False),
+    ],
+)
+def test_suites_that_a_servers_software_does_not_offer_are_named(suite, offered):
+    said: list[str] = []
+    library = TraceLibrary(
+        software=load_software("go"), record=lambda name: handmade.entry(name, TICKETS, []), say=said.append
+    )
+    assert library[suite].suite == suite
+    assert any("go does not offer it" in line for line in said) == (not offered)

@@ -235,3 +235,40 @@ def test_what_does_not_go_together_is_refused(shakedown, arguments, said):
     done = shakedown("simulate", SUITE, *arguments)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+LEAST = " (with the least work: a part of it has no figure)"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--admission", "rate=20/s,burst=5,refuse=reset"), ("servers refused", "failed: ")),
+        (("--admission", "rate=20/s,burst=5,refuse=reset", "--retries", "2"), ("clients tried again",)),
+        (("--autoscale", "max=3,interval=1s,startup=1s"), ("servers in service",)),
+        (("--records", "rate=1B/s,for=10s,size=1B"), ("connections were open",)),
+    ],
+)
+def test_counts_of_the_least_work_say_so(shakedown, options, said):
+    arrivals = "poisson:1/s" if options[0] == "--records" else "storm:1s"
+    common = ("--bearer", "ethernet", "--arrivals", arrivals, "--clients", "1000", "--seed", "1")
+    for server, remark in (("palm-v", LEAST), ("server", "")):
+        lines = shakedown("simulate", "tls1.2/psk", "--server-device", server, *common, *options).stdout
+        for words in said:
+            [line] = [one for one in lines.splitlines() if words in one and not one.startswith("–")]
+            assert line.endswith(LEAST) == bool(remark), line
+
+
+def test_failures_are_unknown_where_work_is(shakedown):
+    command = ("simulate", "tls1.2/psk", "--bearer", "ethernet", "--arrivals", "storm:1s", "--clients", "200")
+    failed = {}
+    for server in ("palm-v", "server"):
+        for limit in ((), ("--admission", "rate=20/s,burst=5,refuse=reset")):
+            done = shakedown(*command, "--server-device", server, *limit, "--columns", "suite,failed")
+            [line] = [one for one in done.stdout.splitlines() if one.startswith("tls1.2/psk ")]
+            failed[server, bool(limit)] = line.removeprefix("tls1.2/psk").strip()
+    assert failed["server", False] == "none"
+    assert failed["palm-v", False] == "unknown"
+    assert failed["palm-v", True].startswith("≥ ")
+    assert failed["server", True].endswith("%")
+    assert not failed["server", True].startswith("≥")

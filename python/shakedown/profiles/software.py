@@ -6,6 +6,7 @@ issues one where the client asks, which only clients of suites in mode ``ticket`
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta
@@ -57,7 +58,8 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     of a flight that is handed to TCP at once, 0: all of it; `connection`: what a TCP connection takes the
     server, and `work` the handshake beside public-key operations, next to a server of ours on the same
     processor; `symmetric_work`: the same for a handshake that has no public-key operation, None where it is
-    `work`; `library`: None where it is OpenSSL; `source`: where these figures stand.
+    `work`; `library`: None where it is OpenSSL; `not_offered`: patterns of suites that it cannot negotiate,
+    whose figures are those of a server that could; `source`: where these figures stand.
     """
 
     schema: Literal[1]
@@ -71,6 +73,7 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     work: Factor = AS_OURS
     symmetric_work: Factor | None = None
     library: Library | None = None
+    not_offered: tuple[Text, ...] = ()
     source: Annotated[tuple[Text, ...], Meta(min_length=1)]
 
     def tickets_of(self, *, resumption: bool) -> int:
@@ -83,6 +86,8 @@ class ServerSoftware(Object, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def note(self, suite: str) -> str | None:
         """A note for the user on a suite with this server, or None."""
+        if any(fnmatchcase(suite, one) for one in self.not_offered):
+            return f"{suite}: {self.name} does not offer it; figures are those of a server that would"
         if "/resumed" not in suite:
             return None
         if suite.startswith("tls1.3/"):
