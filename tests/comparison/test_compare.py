@@ -16,7 +16,7 @@ from shakedown.cli import exit_status
 from shakedown.comparison.folders import MIN_RUNS, Runs, compare_folders, load_runs
 from shakedown.comparison.gates import failures, gate
 from shakedown.comparison.pairs import paired
-from shakedown.comparison.text import lacking, markdown
+from shakedown.comparison.text import lacking, markdown, summary
 from shakedown.comparison.verdicts import Rules
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
@@ -64,6 +64,11 @@ def test_single_runs_compare_counts_and_times_by_the_floor_that_is_given(measure
     }
     floored = [row for row in compare_folders(both, both, rules=FLOOR).rows if row.quantity == "time"]
     assert {row.verdict for row in floored} == {"undecided"}
+    few = msgspec.structs.replace(floored[0], reason="needs 10 blocks")
+    (other, *_) = (row for row in found.rows if row.verdict == "not comparable")
+    assert summary(msgspec.structs.replace(found, rows=(other, few))) == (
+        "2 figures: 1 undecided (needs 10 blocks), 1 not comparable (fewer than 10 runs)"
+    )
     assert {round(row.upper, 6) for row in floored} == {0.03}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from shakedown.files.text import visible
@@ -36,11 +35,13 @@ def lacking(comparison: Comparison) -> list[str]:
 
 
 def summary(comparison: Comparison) -> str:
-    """How many figures have which verdict."""
-    counted = Counter(row.verdict for row in comparison.rows)
-    words = ", ".join(f"{counted[one]} {one}" for one in VERDICTS if counted[one])
-    reasons = ", ".join(dict.fromkeys(row.reason for row in comparison.rows if row.reason))
-    return f"{len(comparison.rows)} figures: {words}{reasons and f' ({reasons})'}"
+    """How many figures have which verdict, and why."""
+    words = []
+    for verdict in VERDICTS:
+        rows = [row for row in comparison.rows if row.verdict == verdict]
+        reasons = ", ".join(dict.fromkeys(row.reason for row in rows if row.reason))
+        words += [f"{len(rows)} {verdict}{reasons and f' ({reasons})'}"] if rows else []
+    return f"{len(comparison.rows)} figures: {', '.join(words)}"
 
 
 def method(comparison: Comparison) -> str:
