@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from xml.etree import ElementTree
 
@@ -34,7 +35,9 @@ def measured():
     return in_memory.measure(SUITE, 5, options=MeasureOptions(counter="instructions"))
 
 
-def test_counts_are_the_same_in_every_run(measured):
+def test_counts_are_the_same_in_every_run(measured, monkeypatch):
+    """Also from another shell, whose PATH has another length."""
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/{'a' * 1001}")
     again = counted.count_instructions(SUITE, {"tickets": 2})
     assert again == measured.instructions
     assert again.seed == counted.DEFAULT_SEED

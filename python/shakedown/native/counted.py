@@ -26,7 +26,6 @@ COUNTED_REPEAT = 9
 DEFAULT_SEED = 1
 MAX_SECONDS = 600
 ENVIRONMENT = (
-    "PATH",
     "HOME",
     "PYTHONPATH",
     "PYTHONHOME",
@@ -34,7 +33,9 @@ ENVIRONMENT = (
     "SHAKEDOWN_CACHE",
     "XDG_CACHE_HOME",
 )
-"""Variables that the process inherits: its stack, and with it alignment, depends on the size of all."""
+"""Variables that the process inherits: its stack, and with it alignment, depends on the size of all. A longer
+PATH changes counts by 0.05 %; the process starts no other.
+"""
 
 
 def valgrind() -> str:
