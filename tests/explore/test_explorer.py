@@ -256,8 +256,10 @@ def test_without_the_token_nothing_is_answered(explorer):
 
 
 def test_another_host_name_gets_nothing(explorer):
-    """A page elsewhere whose name leads to this address."""
+    """A page elsewhere whose name leads to this address, or that has this one in a frame."""
     assert get(explorer, "/choices", Host="example.org")[0] == 403
+    with urllib.request.urlopen(explorer.url, timeout=300) as page:
+        assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
 
 
 def test_no_other_file_is_served(explorer):

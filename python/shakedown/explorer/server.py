@@ -39,7 +39,7 @@ PAGE = {"/": ("index.html", "text/html"), "/explorer.css": ("explorer.css", "tex
 SCRIPTS = "text/javascript"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-    "connect-src 'self'"
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 REPORT_POLICY = "sandbox allow-scripts allow-downloads"
 """A results folder may be anybody's: its report gets an origin of its own, not the explorer's."""
