@@ -20,6 +20,7 @@ def completed(words: str, shell: str = "bash") -> list[str]:
         },
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
+    assert done.stderr == ""
     return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
 
@@ -41,3 +42,11 @@ def test_the_shells_get_their_scripts(shell):
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert f"_SHAKEDOWN_COMPLETE={shell}_complete" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", ["shakedown predct tls1.3/", "shakedown $(x) ", "shakedown devices nosuch "]
+)
+def test_what_no_command_has_completes_to_nothing_quietly(words):
+    """The shells show what a completion prints on standard error, in the midst of the line."""
+    assert [one for one in completed(words) if one.startswith("tls")] == []

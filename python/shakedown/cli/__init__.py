@@ -64,7 +64,7 @@ class Commands(click.Group):
             # numpy's linear algebra would start a thread for each other core, which no model uses.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         known = self.list_commands(ctx)
-        if name not in known and not name.startswith("-"):
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             accepted = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
             raise click.UsageError(f'unknown command "{name[:60]}"{accepted}', ctx)
         return super().resolve_command(ctx, args)
