@@ -8,6 +8,7 @@ import pytest
 
 import runs
 import shakedown
+from shakedown.reporting.html.simulated import sections as html_sections
 from shakedown.reporting.terminal.fleets import fleet_tables as simulated_tables
 from shakedown.reporting.terminal.fleets import mixture_tables
 from shakedown.results.folder import Results
@@ -67,3 +68,11 @@ def test_the_report_says_what_energies_and_times_lack(results, tmp_path):
     assert re.search(
         "Energy of .*dsa1024/server on esp32 over nb-iot is not estimated: no figure for a part of", text
     )
+
+
+def test_counts_of_the_least_work_are_named_below_their_figures(results):
+    [storms] = [section for section in html_sections(results) if section.anchor == "storms"]
+    captions = [block.figure.caption for block in storms.blocks if block.figure]
+    said = "Counts of tls1.0/dhe_dss+dh1024/dsa1024/server are those of the least work"
+    assert sum(said in caption for caption in captions) == 2
+    assert not any("psk are those" in caption for caption in captions)

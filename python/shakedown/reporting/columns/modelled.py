@@ -10,7 +10,7 @@ from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, 
 from shakedown.reporting.columns.flat import figure, flat, interval, parted, rounded
 from shakedown.reporting.columns.notes import assumptions, no_energies, no_figures, subjects
 from shakedown.reporting.columns.place import PLACE, place_title
-from shakedown.reporting.columns.simulated import sent, time_at_least
+from shakedown.reporting.columns.simulated import of_least, sent, time_at_least
 from shakedown.reporting.figures import (
     NOTHING,
     as_given,
@@ -395,7 +395,8 @@ def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
             from shakedown.schema.base import convert
             from shakedown.schema.simulated import Records
 
-            yield f"{name}: {sent(convert(row['records'], Records), row['utilisation'])}"
+            said = sent(convert(row["records"], Records), row["utilisation"])
+            yield f"{name}: {said}{of_least(row['without_cost'])}"
     yield from no_figures(rows)
     yield from assumptions(rows)
     yield from _other_builds(rows)

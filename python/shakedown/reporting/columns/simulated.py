@@ -285,21 +285,21 @@ def few_clients(rows: Iterable[Row], columns: Set[str]) -> Iterator[str]:
     yield from too_few(rows, columns, "clients", "ready_{}_s")
 
 
-def of_least(one: Simulated | SimulatedMix) -> str:
-    """The remark on counts that unknown work would change: they are those of the least work."""
-    return " (with the least work: a part of it has no figure)" if one.missing else ""
+def of_least(missing: Sequence[object]) -> str:
+    """The remark on counts that work without a figure would change: they are those of the least work."""
+    return " (with the least work: a part of it has no figure)" if missing else ""
 
 
 def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
     """Connections that servers refused, and servers that started and stopped."""
     if (found := one.admission) is not None:
         asked = count(found.admitted + found.refused, "connection")
-        yield f"servers refused {found.refused:,} of {asked} by {found.refuse}{of_least(one)}"
+        yield f"servers refused {found.refused:,} of {asked} by {found.refuse}{of_least(one.missing)}"
     if (scaled := one.autoscaling) is not None:
         yield (
             f"up to {scaled.peak} servers in service; {scaled.started} started, {scaled.stopped} stopped; "
             f"in total {time(scaled.server_s)} in service and {time(scaled.starting_s)} starting"
-            f"{of_least(one)}"
+            f"{of_least(one.missing)}"
         )
 
 
@@ -321,7 +321,7 @@ def record_note(one: Simulated | SimulatedMix) -> Iterator[str]:
     if (offered := _offered_at_most(one)) is not None and offered >= 1.0 and not one.unstable:
         saturates = f" (at {_two_digits(found.work_s.upper)} each, the server would saturate)"
     utilisation = one.utilisation.estimate or one.utilisation.lower or 0.0
-    yield sent(found, utilisation, saturates) + of_least(one)
+    yield sent(found, utilisation, saturates) + of_least(one.missing)
 
 
 def _two_digits(seconds: float | None) -> str:
@@ -356,7 +356,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     again = [row.attempts - row.clients - row.warmup_clients * row.replications for row in rows]
     for name, row in zip(names, rows, strict=True):
         if row.failed:
-            yield f"{name}: failed: {failures(row.failed)}{_others(row)}{of_least(row)}"
+            yield f"{name}: failed: {failures(row.failed)}{_others(row)}{of_least(row.missing)}"
         yield from (f"{name}: {said}" for said in (*server_notes(row), *record_note(row)))
         if row.endpoints is not UNSET:
             yield f"{name}: {_agreement(row.endpoints)}"
@@ -384,7 +384,7 @@ _JITTER = {0.0: "none", 0.5: "half", 1.0: "full"}
 
 def tried_again(row: Simulated | SimulatedMix, again: int) -> str:
     """How often clients tried again, and the options that decided when."""
-    return f"clients tried again {again:,} times ({_retry_options(row)}){of_least(row)}"
+    return f"clients tried again {again:,} times ({_retry_options(row)}){of_least(row.missing)}"
 
 
 def _retries(repeated: Iterable[tuple[str, Simulated, int]]) -> Iterator[str]:
@@ -397,7 +397,9 @@ def _retries(repeated: Iterable[tuple[str, Simulated, int]]) -> Iterator[str]:
             [(name, row, again)] = same
             yield f"{name}: {tried_again(row, again)}"
         else:
-            times = ", ".join(f"{name} {count(again, 'time')}{of_least(row)}" for name, row, again in same)
+            times = ", ".join(
+                f"{name} {count(again, 'time')}{of_least(row.missing)}" for name, row, again in same
+            )
             yield f"clients tried again ({options}): {times}"
 
 
@@ -528,7 +530,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
         yield UNSTABLE
     yield from steady_notes([(row.mix, row)])
     if row.failed:
-        yield f"failed: {failures(row.failed)}{_others(row)}{of_least(row)}"
+        yield f"failed: {failures(row.failed)}{_others(row)}{of_least(row.missing)}"
     again = row.attempts - row.clients - row.warmup_clients * row.replications
     if row.retries and again > 0:
         yield tried_again(row, again)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.columns.notes import key_shares, no_energies
+from shakedown.reporting.columns.notes import key_shares, no_energies, some
 from shakedown.reporting.columns.simulated import bases, saved_fleet
 from shakedown.reporting.figures import rounded_down, time
 
@@ -15,6 +15,14 @@ def least_time(row: Row, key: str) -> str:
     if not row["missing"] or row[key] is None:
         return time(row[key])
     return f"≥ {time(rounded_down(row[key], 3))}"
+
+
+def least_counts(rows: Sequence[Row]) -> str:
+    """Which fleets' counts are those of the least work, for a caption."""
+    names = list(dict.fromkeys(row["label"] for row in rows if row["missing"]))
+    return (
+        f" Counts of {some(names)} are those of the least work: a part of it has no figure." if names else ""
+    )
 
 
 def lacking(rows: Sequence[Row]) -> str:

@@ -21,7 +21,7 @@ from shakedown.reporting.columns.simulated import (
     utilisation,
 )
 from shakedown.reporting.figures import count, time, whole
-from shakedown.reporting.html.bounds import lacking
+from shakedown.reporting.html.bounds import lacking, least_counts
 from shakedown.reporting.html.fleet_series import arrival_window_s, drawing, last_s, loads_of, points
 from shakedown.reporting.html.mixture import mixture_section
 from shakedown.reporting.html.section import Block, Section, Table
@@ -94,7 +94,7 @@ def storm_section(results: Results, rows: Sequence[Row]) -> Iterator[Section]:
             caption=(
                 f"The device is {device}. Clients arrive during the shaded time. The area is the number of "
                 "clients that are not yet ready, by what they wait for; at the line the last one is ready. "
-                "All rows have the same scales."
+                f"All rows have the same scales.{least_counts(fleet)}"
             ),
         )
         blocks.append(Block(figure=figure, table=_storm_table(fleet), folded_table="In figures"))
@@ -160,7 +160,7 @@ def _loads_figure(results: Results, rows: Sequence[Row], position: int, title: s
         ],
         caption=(
             "Lanes of one name have the same scale. The orange part of attempts collided. A packet counts "
-            "when it begins, so that a cell's time may pass 100 % for a moment."
+            f"when it begins, so that a cell's time may pass 100 % for a moment.{least_counts(rows)}"
         ),
     )
 
