@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shakedown.doctor import program_version
+from shakedown.doctor import _key_store, program_version
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,24 @@ from shakedown.doctor import program_version
 )
 def test_a_program_is_its_name_and_version(text, version):
     assert program_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("variable", "folder"),
+    [
+        ("SHAKEDOWN_CACHE", "file"),
+        ("XDG_CACHE_HOME", "file"),
+        ("HOME", "home"),
+        ("SHAKEDOWN_CACHE", "file/x"),
+    ],
+)
+def test_a_key_store_that_cannot_be_made_is_missing(variable, folder, tmp_path, monkeypatch):
+    for name in ("SHAKEDOWN_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "file").touch()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".cache").touch()
+    monkeypatch.setenv(variable, str(tmp_path / folder))
+    assert _key_store() == ("missing", f"{variable}={tmp_path / folder}: cannot be written")
+    monkeypatch.setenv(variable, str(tmp_path / "new"))
+    assert _key_store() == ("ok", f"{variable}={tmp_path / 'new'}")

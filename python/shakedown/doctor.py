@@ -63,13 +63,17 @@ def _core() -> Finding:
 
 
 def _key_store() -> Finding:
-    for name in ("SHAKEDOWN_CACHE", "XDG_CACHE_HOME", "HOME"):
+    for name, inside in (
+        ("SHAKEDOWN_CACHE", ""),
+        ("XDG_CACHE_HOME", "shakedown"),
+        ("HOME", ".cache/shakedown"),
+    ):
         folder = os.environ.get(name)
         if folder:
-            there = Path(folder)
-            while not there.exists() and there != there.parent:
+            there = Path(folder) / inside
+            while not os.path.exists(there) and there != there.parent:  # noqa: PTH110 - False where it is refused
                 there = there.parent
-            if os.access(there, os.W_OK):
+            if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
                 return "ok", f"{name}={folder}"
             return "missing", f"{name}={folder}: cannot be written"
     return "missing", "none of SHAKEDOWN_CACHE, XDG_CACHE_HOME, HOME is set"
