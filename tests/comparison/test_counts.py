@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 import msgspec
@@ -41,6 +44,31 @@ def test_counts_are_the_same_in_every_run(measured, monkeypatch):
     again = counted.count_instructions(SUITE, {"tickets": 2})
     assert again == measured.instructions
     assert again.seed == counted.DEFAULT_SEED
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("measure", SUITE, "--repeat", "2", "--counter", "instructions"), ("check", "--record", SUITE)],
+)
+def test_what_ends_the_command_ends_valgrind(arguments, tmp_path):
+    """CI systems cancel a job by SIGTERM; what is left would count on, and leave its folder."""
+    begun, folder = tmp_path / "begun", tmp_path / "temporary"
+    folder.mkdir()
+    os.mkfifo(begun)
+    program = tmp_path / "valgrind"
+    program.write_text(f"#!/bin/sh\necho $$ > {begun}\nexec sleep 3000\n")
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "TMPDIR": str(folder)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "shakedown", *arguments], stderr=subprocess.PIPE, env=environment
+    ) as process:
+        counting = int(begun.read_text())
+        process.send_signal(signal.SIGTERM)
+        assert b"interrupted" in process.communicate()[1]
+    assert process.returncode == 130
+    assert list(folder.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(counting, 0)
 
 
 def test_counts_add_up_to_what_the_thread_executed(measured):

@@ -17,6 +17,7 @@ from shakedown.cli._output import (
     print_objects,
     progress_bar,
     rows_options,
+    stopped_like_interrupted,
 )
 from shakedown.cli._types import FILE
 
@@ -59,7 +60,8 @@ def command(
             raise click.UsageError("--record prints a budget; accepted: --record with suites alone")
         from shakedown.comparison.budgets import recorded
 
-        echo_lines(recorded(budget))
+        with stopped_like_interrupted():
+            echo_lines(recorded(budget))
         return
     if len(budget) != 1:
         raise click.UsageError(f"{len(budget)} files; accepted: one budget")
@@ -71,7 +73,7 @@ def command(
         check_free(summary, replace=True)
     check_distinct([junit, summary], [Path(budget[0])])
     budgets = functions.read_budgets(budget[0])
-    with progress_bar(len(budgets), "checking") as update:
+    with stopped_like_interrupted(), progress_bar(len(budgets), "checking") as update:
         checked = functions.check_budgets(budgets, times=times, progress=update)
     if as_json:
         print_json(checked)

@@ -20,6 +20,7 @@ from shakedown.cli._output import (
     print_table,
     progress_bar,
     rows_options,
+    stopped_like_interrupted,
 )
 from shakedown.cli._types import FILE, Whole
 
@@ -166,7 +167,7 @@ def command(
 
     repeat = chosen.repeat
     try:
-        with progress_bar(repeat * len(handshakes), "measuring") as update:
+        with stopped_like_interrupted(), progress_bar(repeat * len(handshakes), "measuring") as update:
             for position, one in enumerate(handshakes):
 
                 def tell(done: int, position: int = position, one: HandshakeId = one) -> None:
