@@ -70,7 +70,10 @@ FOLDER = click.Path(path_type=Path)
     "'server.instructions > 0.2%'; may be repeated.",
 )
 @click.option(
-    "--all", "every", is_flag=True, help="Print all figures.  [default: totals, and figures that differ]"
+    "--all",
+    "every",
+    is_flag=True,
+    help="Print all figures.  [default: figures that differ, and the times of each side]",
 )
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
 @json_option

@@ -16,12 +16,12 @@ from shakedown.schema.comparison import VERDICTS, Compared, Comparison
 
 
 def decisive(rows: Sequence[Compared]) -> list[Compared]:
-    """What is shown unless all is asked for: whole handshakes that both have, and whatever differs."""
-    return [
-        row
-        for row in rows
-        if row.verdict == "different" or (row.level == "handshake" and None not in (row.before, row.after))
-    ]
+    """What is shown unless all is asked for: whatever differs, and the times of handshakes that both have."""
+
+    def is_total_time(row: Compared) -> bool:
+        return row.level == "handshake" and row.quantity == "time" and None not in (row.before, row.after)
+
+    return [row for row in rows if row.verdict == "different" or is_total_time(row)]
 
 
 def lacking(comparison: Comparison) -> list[str]:
