@@ -100,6 +100,12 @@ BEARERS = (
 )  # fmt: skip
 
 
+def bearer_notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
+    """Where the titles are, if a table of several has no room for them beside its figures."""
+    if len(rows) > 1 and "up_bits_per_s" in shown and "title" not in shown:
+        yield "titles: --columns name,title; sources: shakedown bearers NAME"
+
+
 def bearer_row(profile: Bearer) -> dict[str, Any]:
     up, down = profile.up.delay, profile.down.delay
     return {

@@ -113,9 +113,10 @@ def _devices(objects: Sequence[Any]) -> ObjectTable:
 
 
 def _bearers(objects: Sequence[Any]) -> ObjectTable:
-    from shakedown.reporting.columns.catalogue import BEARERS, bearer_row
+    from shakedown.reporting.columns.catalogue import BEARERS, bearer_notes, bearer_row
 
-    return ObjectTable(BEARERS, [bearer_row(one) for one in objects])
+    rows = [bearer_row(one) for one in objects]
+    return ObjectTable(BEARERS, rows, notes=lambda shown: bearer_notes(rows, shown))
 
 
 def _suites(objects: Sequence[Any]) -> ObjectTable:
