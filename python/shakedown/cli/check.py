@@ -75,12 +75,7 @@ def command(
     budgets = functions.read_budgets(budget[0])
     with stopped_like_interrupted(), progress_bar(len(budgets), "checking") as update:
         checked = functions.check_budgets(budgets, times=times, progress=update)
-    if as_json:
-        print_json(checked)
-    elif as_markdown:
-        echo_lines(reports.markdown(checked))
-    else:
-        print_objects(checked, selection, "CheckedLimit")
+    # Files first: printing ends at a closed pipe.
     if junit is not None:
         write(junit, reports.junit(checked), replace=force)
     if summary is not None:
@@ -89,6 +84,12 @@ def command(
                 file.write(reports.markdown(checked))
         except OSError as error:
             raise os_failure(f"{summary}: cannot be written: {os_reason(error)}", error) from error
+    if as_json:
+        print_json(checked)
+    elif as_markdown:
+        echo_lines(reports.markdown(checked))
+    else:
+        print_objects(checked, selection, "CheckedLimit")
     failed = sum(one.fails for one in checked)
     if failed:
         note(f"{failed} of {len(checked)} limits exceeded")
