@@ -315,8 +315,9 @@ def test_lists_of_profiles_cut_nothing_at_eighty_columns(monkeypatch, capsys):
         firsts = [line.split()[0] for line in out.splitlines() if line[:1].strip()]
         assert set(names) - {"this-machine"} <= set(firsts)
         if command == "bearers":
-            assert firsts == ["bearer", *sorted(names)]  # below its head, which may fold, a line each
-            assert len(out.splitlines()) <= 3 + len(names)
+            # Below its head, which may fold, a line each, and where the titles are.
+            assert firsts == ["bearer", *sorted(names), "titles:"]
+            assert len(out.splitlines()) <= 4 + len(names)
 
 
 def test_a_battery_lasts_for_so_many_handshakes(capsys, monkeypatch):
