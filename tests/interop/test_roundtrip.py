@@ -9,7 +9,6 @@ import pytest
 
 from shakedown.api import in_memory
 from shakedown.native import captures
-from shakedown.native.scenario import MeasureOptions
 from shakedown.schema.captured import Connection
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.toml"
@@ -36,10 +35,7 @@ def read_back(tmp_path_factory: pytest.TempPathFactory) -> list[Connection]:
 
 @pytest.mark.parametrize("place", range(len(SUITES)), ids=SUITES)
 def test_inspect_reads_what_measure_saw(place: int, read_back: list[Connection]) -> None:
-    connection, measured = (
-        read_back[place],
-        in_memory.measure(SUITES[place], 1, options=MeasureOptions(tickets=0)),
-    )
+    connection, measured = read_back[place], in_memory.measure(SUITES[place], 1)
     assert connection.flights == measured.flights
     pairs = zip(connection.messages, measured.messages, strict=True)
     for theirs, ours in pairs:
