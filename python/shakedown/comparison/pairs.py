@@ -1,9 +1,13 @@
 """Two conditions measured in interleaved pairs.
 
-A block has one process for each condition, which measure alternately. The rounds have the orders ABBA and
-BAAB, so a linear drift of the machine cancels out. A block's figure is the median of its rounds, so one
-disturbed round has no effect. Each block has new processes, because the memory layout of a process affects
-its times.
+A block has one process for each condition, which measure alternately on one processor. The rounds have the
+orders ABBA and BAAB, so a linear drift of the machine cancels out. A block's figure is the median of its
+rounds, so one disturbed round has no effect. Each block has new processes, because the memory layout of a
+process affects its times.
+
+Rounds count that were measured at the processor's full speed, by the rule of `processor_speed`: a fixed loop
+runs between the readings, and the choice depends on the loop alone. A block measures more rounds until enough
+count; at a limit those with the fastest loops do.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -24,13 +29,15 @@ import polars as pl
 from shakedown.comparison.figures import Figure, Figures, Handshake, handshakes
 from shakedown.comparison.verdicts import Pair, Rules, comparison, logarithms, pairs_of
 from shakedown.errors import InputError, ShakedownError
+from shakedown.native.processors import placed, processors
+from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.schema.base import decode
 from shakedown.schema.comparison import Comparison
 from shakedown.schema.measured import Measurement
 
 DEFAULT_BLOCKS = 24
-ROUNDS = 5
-"""Of two readings of each condition."""
+ROUNDS, MAX_ROUNDS = 5, 15
+"""Of two readings of each condition: those that count in a block, and the limit of those measured for it."""
 ORDERS = ("ABBA", "BAAB")
 REPEAT = 50
 """Handshakes of a reading, unless the condition says otherwise. The first few are slower: between two
@@ -157,23 +164,47 @@ def measured_blocks(
     """Blocks of both conditions, and why their times cannot be compared. Raises `ShakedownError`."""
     found: list[Block] = []
     clocks: set[tuple[str, str]] = set()
-    for number in range(blocks):
-        block = Block()
-        progress(number, f"block {number + 1} of {blocks}")
-        with ExitStack() as stack:
-            # In turn, too: what is started second may lie elsewhere.
-            order = (before, after) if number % 2 == 0 else (after, before)
-            # Counts, which do not vary, are those of the first block.
-            request = TIMES if number else ""
-            workers = {id(one): stack.enter_context(one.worker(request)) for one in order}
-            for turn in range(ROUNDS):
-                for letter in ORDERS[(number + turn) % 2]:
-                    measured = workers[id(before if letter == "A" else after)]()
-                    clocks |= {(one.machine.cpu, one.clock) for one in measured}
-                    (block.before if letter == "A" else block.after).append(handshakes(_table(measured)))
-        found.append(block)
+
+    def read(worker: Callable[[], list[Measurement]]) -> Reading:
+        measured = worker()
+        clocks.update((one.machine.cpu, one.clock) for one in measured)
+        return handshakes(_table(measured))
+
+    conditions = {"A": before, "B": after}
+    with placed(processors()[-1:]):
+        speed = Speed.warmed_up()
+        for number in range(blocks):
+            progress(number, f"block {number + 1} of {blocks}")
+            with ExitStack() as stack:
+                # Counts, which do not vary, are those of the first block.
+                request = TIMES if number else ""
+                # In turn, too: what is started second may lie elsewhere.
+                readers = {
+                    letter: partial(read, stack.enter_context(conditions[letter].worker(request)))
+                    for letter in ("AB" if number % 2 == 0 else "BA")
+                }
+                rounds: list[Timed[Block]] = []
+                while len(rounds) < ROUNDS or (len(rounds) < MAX_ROUNDS and not speed.has(ROUNDS, rounds)):
+                    letters = ORDERS[(number + len(rounds)) % 2]
+                    rounds.append(_round(speed, letters, readers))
+            counted = speed.counted(rounds, ROUNDS)
+            found.append(
+                Block(
+                    [one for each in counted for one in each.before],
+                    [one for each in counted for one in each.after],
+                )
+            )
     progress(blocks, "")
     return found, None if len(clocks) == 1 else "processors or clocks differ"
+
+
+def _round(speed: Speed, letters: str, readers: Mapping[str, Callable[[], Reading]]) -> Timed[Block]:
+    """Readings of both conditions in an order, and the slowest loop between them."""
+    found, loops_s = Block(), [speed.sample()]
+    for letter in letters:
+        (found.before if letter == "A" else found.after).append(readers[letter]())
+        loops_s.append(speed.sample())
+    return Timed(found, max(loops_s))
 
 
 def _table(measured: Sequence[Measurement]) -> pl.DataFrame:
