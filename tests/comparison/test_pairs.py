@@ -1,0 +1,68 @@
+"""Which rounds of a block count: those at the processor's full speed, as a scripted loop shows it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from itertools import count
+from types import SimpleNamespace
+
+import pytest
+
+from shakedown.comparison import pairs
+from shakedown.comparison.pairs import MAX_ROUNDS, ROUNDS, measured_blocks
+from shakedown.prediction.processor_speed import Speed
+
+ROUND = 4
+"""Readings."""
+SAMPLES = ROUND + 1
+FULL_S, SLOW_S = 1.0, 1.5
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """Conditions whose readings are numbered, by the worker that made them; and the loop's next times."""
+    numbers, workers = count(), count()
+    loops_s: list[float] = []
+
+    class Scripted(Speed):
+        @classmethod
+        def warmed_up(cls):
+            return cls([FULL_S] * 100)
+
+        def sample(self):
+            return self.note(loops_s.pop(0) if loops_s else FULL_S)
+
+    class Condition:
+        @contextmanager
+        def worker(self, _request):
+            worker, machine = next(workers), SimpleNamespace(cpu="cpu")
+            yield lambda: [SimpleNamespace(machine=machine, clock="clock", read=(worker, next(numbers)))]
+
+    monkeypatch.setattr(pairs, "Speed", Scripted)
+    monkeypatch.setattr(pairs, "_table", lambda measured: measured[0].read)
+    monkeypatch.setattr(pairs, "handshakes", lambda read: read)
+    return Condition(), loops_s
+
+
+def read_in(blocks):
+    (block,) = blocks
+    return sorted(number for side in (block.before, block.after) for _, number in side)
+
+
+def test_rounds_are_measured_until_enough_are_at_full_speed(readings):
+    condition, loops_s = readings
+    # One slow loop of the first and third round, at their beginning and their end.
+    loops_s += [SLOW_S, *[FULL_S] * ROUND, *[FULL_S] * SAMPLES, *[FULL_S] * ROUND, SLOW_S]
+    blocks, reason = measured_blocks(condition, condition, 1, lambda done, label: None)
+    assert reason is None
+    assert read_in(blocks) == [n for n in range((ROUNDS + 2) * ROUND) if n // ROUND not in (0, 2)]
+    # One build as both conditions has a process for each.
+    assert [{worker for worker, _ in side} for side in (blocks[0].before, blocks[0].after)] == [{0}, {1}]
+
+
+def test_at_the_limit_those_with_the_fastest_loops_count(readings):
+    condition, loops_s = readings
+    slow_s = [SLOW_S + 0.1 * (number % 3) for number in range(MAX_ROUNDS)]
+    loops_s += [one for one in slow_s for _ in range(SAMPLES)]
+    blocks, _ = measured_blocks(condition, condition, 1, lambda done, label: None)
+    assert read_in(blocks) == [n for n in range(MAX_ROUNDS * ROUND) if n // ROUND % 3 == 0]
