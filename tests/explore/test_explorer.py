@@ -286,7 +286,7 @@ def test_a_peer_that_says_nothing_keeps_nobody_waiting(explorer):
         one.close()
 
 
-def test_what_nobody_waits_for_is_not_computed(explorer, monkeypatch):
+def test_answers_of_closed_connections_are_not_computed(explorer, monkeypatch):
     """A page whose control is moved asks again, and closes the connection of what it asked before."""
     asked_for, entered, may, left = [], threading.Event(), threading.Event(), threading.Event()
 

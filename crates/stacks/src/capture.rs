@@ -66,7 +66,7 @@ fn server_port(transport: Transport) -> u16 {
 }
 
 /// Runs each suite once, with so many tickets, and writes all connections into one capture, their secrets into a key log.
-/// `progress` is told how many are done, and may stop the work.
+/// `progress` receives the number of those done, and may stop the work.
 ///
 /// # Errors
 /// [`CapturingError`]; neither file appears unless all of it could be written.

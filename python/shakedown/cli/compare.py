@@ -48,7 +48,7 @@ FOLDER = click.Path(path_type=Path)
     type=Whole(4, 1000),
     default=24,
     show_default=True,
-    help="With --pair: number of blocks. In a block one process per condition measures ten times.",
+    help="With --pair: number of blocks. In a block one process per condition measures at least ten times.",
 )
 @click.option(
     "--margin",

@@ -211,7 +211,7 @@ fn loaded(suite_name: &str, sessions: usize, cases: &[Case]) -> Loaded {
     }
 }
 
-/// The datagrams of a handshake that nobody disturbs.
+/// The datagrams of a handshake without a stranger.
 fn honest(suite_name: &str) -> Vec<(Side, Vec<u8>)> {
     let datagrams = loaded(suite_name, 1, &[]).datagrams;
     datagrams.into_iter().take_while(|(_, datagram)| !holds(datagram, DATA)).collect()
