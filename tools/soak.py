@@ -27,6 +27,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 SUITE = "tls1.3/x25519/p256/server/resumed"
 DEFAULT_S = 600.0
@@ -38,8 +39,8 @@ FLOOD_EVERY_S = 20.0
 GENTLE_FLOOD_EVERY_S = 120.0
 HOSTILE_GAP_S = 0.002
 GROWTH_KIB = 4096
-"""What an allocator may keep more at the end than after the first tenth: a leak of one connection in a
-hundred is more."""
+"""How much more memory may be in use in the last third of the readings than in the first, by medians: single
+readings go up and down by twice that with the floods; a leak of one connection in a hundred is more."""
 WTLS_SUITE = "wtls/rsa/rsa1024/server"
 WTLS_RUN_S = 5.0
 GENTLE_WTLS_RUN_S = 60.0
@@ -237,16 +238,16 @@ class Soaked:
         found = re.search(r"listening on [\d.]+:(\d+)", self.server.stderr.readline())
         assert found is not None, "the server did not start"
         self.clients = kind(int(found[1]), gap_s)
-        self.settled_kib = 0
+        self.readings_kib: list[int] = []
         self.name = kind.suite.partition("/")[0]
 
     def look(self, elapsed_s: float, seconds: float) -> None:
         """Prints a line."""
         now_kib = resident_kib(self.server.pid)
         descriptors = len(list(Path(f"/proc/{self.server.pid}/fd").iterdir()))
-        if elapsed_s >= seconds / 10 and (not self.settled_kib or self.clients.flooded < 2 * FLOOD):
-            # A table is as large as its first floods made it.
-            self.settled_kib = now_kib
+        # A table is as large as its first floods made it.
+        if elapsed_s >= seconds / 10 and self.clients.flooded >= 2 * FLOOD:
+            self.readings_kib.append(now_kib)
         one = self.clients
         print(
             f"{elapsed_s:6.0f} s  {self.name:7}{now_kib:8} KiB  {descriptors:5} descriptors  "
@@ -258,7 +259,6 @@ class Soaked:
         """Stops it; what went wrong."""
         for thread in self.clients.threads:
             thread.join()
-        last_kib = resident_kib(self.server.pid)
         self.server.send_signal(signal.SIGTERM)
         output, errors = self.server.communicate(timeout=60)
         problems = []
@@ -268,9 +268,18 @@ class Soaked:
             print(json.dumps(json.loads(output)[0]["handshakes"]))
         if self.clients.refused:
             problems.append(f"{self.name}: {self.clients.refused} honest clients were turned away")
-        if self.settled_kib and last_kib - self.settled_kib > GROWTH_KIB:
-            problems.append(f"{self.name}: memory grew from {self.settled_kib} to {last_kib} KiB")
+        grown = growth_kib(self.readings_kib)
+        if grown is None:
+            problems.append(f"{self.name}: {len(self.readings_kib)} readings are too few to see memory grow")
+        elif grown > GROWTH_KIB:
+            problems.append(f"{self.name}: memory grew by {grown:.0f} KiB")
         return problems
+
+
+def growth_kib(readings_kib: list[int]) -> float | None:
+    """How much more the last third of the readings has than the first; None where there are too few."""
+    third = len(readings_kib) // 3
+    return median(readings_kib[-third:]) - median(readings_kib[:third]) if third else None
 
 
 def main(seconds: float, gap_s: float) -> int:
