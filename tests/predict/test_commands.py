@@ -380,3 +380,17 @@ def test_a_bearer_says_what_its_radio_draws_and_from_where(capsys):
     )
     assert "gprs: radio: 1.18 W sending, 790 mW receiving, 250 mW connected, tail of 6 s at 250 mW" in out
     assert "gprs: energy: SIM800H and SIM800L hardware design" in out
+
+
+def test_a_bearer_says_what_clients_of_a_cell_share_and_how_they_get_access(capsys):
+    assert exit_status(["bearers", "nb-iot", "802154", "gsm-csd", "ethernet"]) == 0
+    out = capsys.readouterr().out
+    assert "nb-iot: cell: 216 kbit/s up, 85 kbit/s down, scheduler: proportional\n" in out
+    assert (
+        "nb-iot: access: random-access: opportunity_ms 320, preambles 12, attempts 10, response_ms 100, "
+        "backoff_ms 256, detection certain, transmissions 1\n"
+    ) in out
+    assert "802154: cell: rates of one client\n" in out
+    assert "802154: access: aloha: channels 1, attempts 4, sense: unit_ms 0.32, min_exponent 3, " in out
+    assert "gsm-csd: access: circuits: channels 14\n" in out
+    assert "ethernet: cell" not in out

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shakedown.cli._output import echo, json_option, print_json, print_objects, rows_options
 
 if TYPE_CHECKING:
+    from shakedown.profiles.cell import Cell
     from shakedown.reporting.columns import Selection
     from shakedown.schema.profiles import BearerEnergy
 
@@ -37,6 +40,8 @@ def command(names: tuple[str, ...], as_json: bool, selection: Selection) -> None
             echo(f"{profile.name}: {profile.note}")
         if profile.energy.send_w is not None or profile.energy.send_j_per_byte is not None:
             echo(f"{profile.name}: radio: {_power(profile.energy)}")
+        for line in () if profile.cell is None else _shared(profile.cell):
+            echo(f"{profile.name}: {line}")
         for aspect, texts in profile.source.items():
             for text in texts:
                 echo(f"{profile.name}: {aspect}{': ' if aspect else ''}{text}")
@@ -65,3 +70,32 @@ def _power(energy: BearerEnergy) -> str:
     if energy.tail_w is not None and energy.tail_s is not None:
         said.append(f"tail of {energy.tail_s:g} s at {power(energy.tail_w)}" if energy.tail_s else "no tail")
     return ", ".join(said) + f"; ×/÷ {energy.spread:g}"
+
+
+def _shared(cell: Cell) -> Iterator[str]:
+    """What the clients of a cell share, and how they get access to it."""
+    from shakedown.reporting.columns.catalogue import bit_rate
+
+    up, down = cell.up_bits_per_s, cell.down_bits_per_s
+    rates = (
+        "rates of one client" if up is None or down is None else f"{bit_rate(up)} up, {bit_rate(down)} down"
+    )
+    scheduled = up is not None and cell.contention is None
+    duplex = ", half duplex" if cell.half_duplex else ""
+    yield f"cell: {rates}{duplex}{f', scheduler: {cell.scheduler}' if scheduled else ''}"
+    for access in (cell.entry, cell.contention):
+        if access is not None:
+            yield f"access: {access.kind}: {_settings(asdict(access))}"
+
+
+def _settings(table: Mapping[str, Any]) -> str:
+    """The keys of a table of `[cell]` that have a value, as in the profile."""
+    said = []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            said.append(f"{key}: {_settings(value)}")
+        elif value and key.endswith("_s"):
+            said.append(f"{key.removesuffix('_s')}_ms {value * 1e3:g}")
+        elif value:
+            said.append(f"{key} {value}")
+    return ", ".join(said)

@@ -267,7 +267,7 @@ def in_cells(one: Simulated | SimulatedMix) -> str:
 
 def at_servers(one: Simulated | SimulatedMix) -> str:
     """How many servers there are, where there are several."""
-    return "" if one.servers == 1 else f" at {one.servers} servers ({one.balance})"
+    return "" if one.servers == 1 else f", {one.servers} servers ({one.balance})"
 
 
 def bases(rows: Iterable[tuple[str, Row]]) -> Iterator[str]:
@@ -297,7 +297,7 @@ def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
         yield f"servers refused {found.refused:,} of {asked} by {found.refuse}{of_least(one.missing)}"
     if (scaled := one.autoscaling) is not None:
         yield (
-            f"up to {scaled.peak} servers in service; {scaled.started} started, {scaled.stopped} stopped; "
+            f"up to {count(scaled.peak, 'server')} in service; {scaled.started} started, {scaled.stopped} stopped; "
             f"in total {time(scaled.server_s)} in service and {time(scaled.starting_s)} starting"
             f"{of_least(one.missing)}"
         )
