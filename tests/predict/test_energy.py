@@ -105,6 +105,16 @@ def test_waking_takes_time_and_energy_or_a_note_says_that_it_does_not(capsys):
             assert ("--from-idle changes nothing over ethernet: the line is up" in note) == noted
 
 
+def test_a_note_says_that_clients_in_cells_do_without_random_access(capsys):
+    storm = ("simulate", PSK, "--arrivals", "storm:1s", "--clients", "20", "--clients-per-cell", "10")
+    for bearer, more, noted in (
+        ("nb-iot", (), True), ("nb-iot", ("--from-idle",), False), ("wifi", (), False),
+    ):  # fmt: skip
+        assert exit_status([*storm, "--bearer", bearer, *more]) == 0
+        note = capsys.readouterr().err
+        assert ("without --from-idle clients over nb-iot are connected at first: no random" in note) == noted
+
+
 @pytest.mark.parametrize("bearer", ["lte", "wifi-preset", "ble"])
 def test_waking_is_no_part_of_the_handshake_itself(bearer):
     """Over bearers without loss; where packets get lost, a SYN that was sent again makes timers longer."""

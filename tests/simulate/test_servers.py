@@ -245,7 +245,7 @@ LEAST = " (with the least work: a part of it has no figure)"
     [
         (("--admission", "rate=20/s,burst=5,refuse=reset"), ("servers refused", "failed: ")),
         (("--admission", "rate=20/s,burst=5,refuse=reset", "--retries", "2"), ("clients tried again",)),
-        (("--autoscale", "max=3,interval=1s,startup=1s"), ("servers in service",)),
+        (("--autoscale", "max=3,interval=1s,startup=1s"), (" in service; ",)),
         (("--records", "rate=1B/s,for=10s,size=1B"), ("connections were open",)),
     ],
 )
@@ -257,6 +257,7 @@ def test_counts_of_the_least_work_say_so(shakedown, options, said):
         for words in said:
             [line] = [one for one in lines.splitlines() if words in one and not one.startswith("–")]
             assert line.endswith(LEAST) == bool(remark), line
+            assert " 1 servers" not in line
 
 
 def test_failures_are_unknown_where_work_is(shakedown):

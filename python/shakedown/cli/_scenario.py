@@ -89,12 +89,16 @@ def scenario_options(command: F) -> F:
     return cast(F, call)
 
 
-def note_without_setup(bearers: Iterable[str]) -> None:
-    """Prints a note if `--from-idle` has no effect, because the bearer has no set-up."""
+def note_radios(bearers: Iterable[str], *, from_idle: bool, in_cells: bool = False) -> None:
+    """Prints a note if `--from-idle` has no effect, because the bearer has no set-up, or if clients in cells
+    do without random access, because it is missing.
+    """
     from shakedown.profiles import load_bearer
+    from shakedown.profiles.cell import RandomAccess
 
-    for bearer in dict.fromkeys(bearers):
-        profile = load_bearer(bearer)
-        if profile.setup is None:
+    for profile in map(load_bearer, dict.fromkeys(bearers)):
+        if from_idle and profile.setup is None:
             why = profile.assumed.get("setup", "its profile has no setup_ms")
             note(f"--from-idle changes nothing over {profile.name}: {why}")
+        if in_cells and not from_idle and profile.cell and isinstance(profile.cell.entry, RandomAccess):
+            note(f"without --from-idle clients over {profile.name} are connected at first: no random access")

@@ -18,7 +18,7 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
-from shakedown.cli._scenario import note_without_setup, scenario_options
+from shakedown.cli._scenario import note_radios, scenario_options
 from shakedown.cli._types import Duration, Rate
 from shakedown.errors import InputError
 
@@ -129,8 +129,7 @@ def command(
             cells=cells,
             from_idle=from_idle,
         )
-        if from_idle:
-            note_without_setup(site.bearer for site in sites)
+        note_radios([site.bearer for site in sites], from_idle=from_idle, in_cells=cells is not None)
     else:
         from shakedown.prediction.capacity import capacity_rows
         from shakedown.prediction.inputs import Costs, ServerModel

@@ -9,7 +9,7 @@ import click
 
 from shakedown.cli._options import command_of, suites_argument
 from shakedown.cli._output import json_option, note, print_estimates, rows_options
-from shakedown.cli._scenario import note_without_setup, scenario_options
+from shakedown.cli._scenario import note_radios, scenario_options
 from shakedown.cli._types import Rate
 
 if TYPE_CHECKING:
@@ -70,6 +70,6 @@ def command(
         costs=Costs(library, scale_from),
         options=options,
     )
-    if options.from_idle:
-        note_without_setup(network for *_, network in places([device], [server_device], [bearer]))
+    networks = [network for *_, network in places([device], [server_device], [bearer])]
+    note_radios(networks, from_idle=options.from_idle)
     print_estimates(rows, selection, "Prediction", as_json=as_json)

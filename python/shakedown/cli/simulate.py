@@ -19,7 +19,7 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
-from shakedown.cli._scenario import note_without_setup, scenario_options
+from shakedown.cli._scenario import note_radios, scenario_options
 from shakedown.cli._types import FILE
 from shakedown.errors import InputError
 
@@ -138,6 +138,10 @@ def command(
             _simulate_suites(suites, fleet, engines, sites, selection, pool, as_json=as_json)
 
 
+def _in_cells(fleet: Fleet) -> bool:
+    return fleet.cells is not None or fleet.clients_per_cell is not None
+
+
 def _simulate_suites(
     suites: tuple[str, ...],
     fleet: Fleet,
@@ -162,8 +166,7 @@ def _simulate_suites(
                 update(1000 * number + 1000 * done // max(total, 1), label)
 
             rows += simulate(suites, fleet, site, endpoints=engines, pool=pool, progress=advance)
-    if fleet.from_idle:
-        note_without_setup(site.bearer for site in sites)
+    note_radios([site.bearer for site in sites], from_idle=fleet.from_idle, in_cells=_in_cells(fleet))
     if as_json:
         print_json(rows)
         return
@@ -188,8 +191,8 @@ def _simulate_mix(
             update(1000 * done // max(total, 1), path.stem)
 
         row = simulate_mix(kinds, fleet, site, name=path.stem, pool=pool, progress=advance)
-    if fleet.from_idle:
-        note_without_setup(kind.bearer or site.bearer for kind in kinds)
+    bearers = [kind.bearer or site.bearer for kind in kinds]
+    note_radios(bearers, from_idle=fleet.from_idle, in_cells=_in_cells(fleet))
     if as_json:
         print_json([row])
         return

@@ -297,7 +297,8 @@ def server_notes(one: Simulated | SimulatedMix) -> Iterator[str]:
         yield f"servers refused {found.refused:,} of {asked} by {found.refuse}{of_least(one.missing)}"
     if (scaled := one.autoscaling) is not None:
         yield (
-            f"up to {count(scaled.peak, 'server')} in service; {scaled.started} started, {scaled.stopped} stopped; "
+            f"up to {count(scaled.peak, 'server')} in service; "
+            f"{scaled.started} started, {scaled.stopped} stopped; "
             f"in total {time(scaled.server_s)} in service and {time(scaled.starting_s)} starting"
             f"{of_least(one.missing)}"
         )
