@@ -115,6 +115,20 @@ def test_a_note_says_that_clients_in_cells_do_without_random_access(capsys):
         assert ("without --from-idle clients over nb-iot are connected at first: no random" in note) == noted
 
 
+def test_random_access_is_a_part_of_waking_where_clients_share_cells(tmp_path, capsys):
+    """Without a set-up of its radio too; without cells there is no random access."""
+    (tmp_path / "own.toml").write_text(
+        'schema = 2\nname = "own"\ntitle = "t"\ndate = "2024"\nsource = ["s"]\nup_bps = 9600\n'
+        'down_bps = 9600\ntraversal_ms = 10\n[cell]\nmedium = "m"\nup_bps = 1e5\ndown_bps = 1e5\n[cell.random_access]\n'
+        "opportunity_ms = 10\npreambles = 54\nattempts = 9\nresponse_ms = 5\n"
+        "connect_ms = 9\nbackoff_ms = 20\n"
+    )
+    storm = ("--arrivals", "storm:1s", "--clients", "20", "--bearer", str(tmp_path / "own.toml"))
+    for cells, noted in ((("--cells", "2"), False), (("--clients-per-cell", "9"), False), ((), True)):
+        assert exit_status(["simulate", PSK, *storm, "--from-idle", *cells]) == 0
+        assert ("--from-idle changes nothing over own" in capsys.readouterr().err) == noted
+
+
 @pytest.mark.parametrize("bearer", ["lte", "wifi-preset", "ble"])
 def test_waking_is_no_part_of_the_handshake_itself(bearer):
     """Over bearers without loss; where packets get lost, a SYN that was sent again makes timers longer."""

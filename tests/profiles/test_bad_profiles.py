@@ -40,6 +40,30 @@ def bearer(**changes: object) -> dict[str, object]:
     return {key: value for key, value in {**LINK, **changes}.items() if value is not ...}
 
 
+def cell(**tables: object) -> dict[str, object]:
+    return bearer(cell={"medium": "m", "up_bps": 1e5, "down_bps": 1e5, **tables})
+
+
+ACCESS = {
+    "opportunity_ms": 10,
+    "preambles": 54,
+    "attempts": 10,
+    "response_ms": 5,
+    "connect_ms": 10,
+    "backoff_ms": 20,
+}
+CSMA = {
+    "slot_ms": 0.01,
+    "window": 16,
+    "max_window": 1024,
+    "attempts": 7,
+    "frame_ms": 0.1,
+    "acknowledgement_ms": 0.1,
+    "idle_ms": 0.03,
+}
+SENSE = {"unit_ms": 0.32, "min_exponent": 3, "max_exponent": 5, "busy": 4, "turnaround_ms": 0.2}
+
+
 @pytest.mark.parametrize(
     ("document", "words"),
     [
@@ -119,11 +143,32 @@ def test_a_bad_device_profile(document, words):
         (bearer(energy={"tail_w": 1.0}), ["[energy]: tail_w stands alone", "both tail_w and tail_s"]),
         (bearer(energy={"send_w": 1.0}), ["[energy]: send_w stands alone", "both send_w and receive_w"]),
         (bearer(energy={"spread": 0.5}), ["[energy]: spread is 0.5", "at least 1"]),
+        (bearer(energy={"tail_w": 1.0, "tail_s": 1e18}), ["[energy]: tail_s is 1e+18", "at most 1e+09"]),
+        (bearer(mtu_bytes=10**12), ["mtu_bytes is 1000000000000", "at most 1e+06"]),
+        (bearer(packet_overhead_bytes=10**9), ["packet_overhead_bytes is 1000000000", "at most 65535"]),
+        (bearer(delay_holds_ms=1e15), ["delay_holds_ms is 1000000000000000.0", "at most 1e+12"]),
+        (bearer(up_bps=1e-17), ["up_bps is 1e-17", "above 0.001"]),
+        (bearer(setup_ms=1e18), ["setup_ms is 1e+18", "at most 1e+12"]),
+        (bearer(setup_ms={"minimum": 0, "median": 1e-9, "p95": 9}), ["setup_ms", "a median further above"]),
+        (bearer(setup_ms={"quantiles": [[0, 1], [1, 1e15]]}), ["quantiles"]),
         (bearer(mtu_bytes=5), ["mtu_bytes is 5", "at least 8"]),
         (bearer(mtu_bytes=28), ["mtu_bytes is 28", "more than the headers' 28"]),
         (bearer(up={"rate_bps": 1}), ["up_bps and [up] at once"]),
         (bearer(setup_ms={"minimum": 5, "median": 4, "p95": 9}), ["setup_ms", "minimum < median < p95"]),
         (bearer(setup_ms={"quantiles": [[0, 1], [0.5, 9]]}), ["quantiles", "the last 1"]),
+        (cell(random_access={**ACCESS, "preambles": 0}), ["[cell]: [random_access]: preambles is 0", "1"]),
+        (cell(random_access={**ACCESS, "attempts": 10**12}), ["attempts is 1000000000000", "10000"]),
+        (cell(random_access={**ACCESS, "grants": 0}), ["grants is 0", "at least 1"]),
+        (cell(random_access={**ACCESS, "opportunity_ms": 0}), ["opportunity_ms is 0", "at least 0.001"]),
+        (cell(random_access={**ACCESS, "backoff_ms": 1e15}), ["backoff_ms is 1000000000000000.0", "1e+12"]),
+        (cell(circuits={"channels": 0}), ["[circuits]: channels is 0", "at least 1"]),
+        (cell(csma={**CSMA, "slot_ms": 0}), ["[csma]: slot_ms is 0", "at least 1e-06"]),
+        (cell(csma={**CSMA, "max_window": 8}), ["max_window is 8", "window or more"]),
+        (cell(csma={**CSMA, "window": 10**12}), ["window is 1000000000000", "at most 1e+06"]),
+        (cell(aloha={"channels": 0}), ["[aloha]: channels is 0", "at least 1"]),
+        (cell(aloha={"sense": {**SENSE, "max_exponent": 21}}), ["max_exponent is 21", "at most 20"]),
+        (cell(aloha={"sense": {**SENSE, "max_exponent": 2}}), ["max_exponent is 2", "min_exponent or more"]),
+        (cell(up_bps=1e18), ["[cell]: up_bps is 1e+18", "at most 1e+15"]),
         (bearer(half_duplex=1), ["half_duplex is 1", "true or false"]),
         (bearer(mtu_bytes=1500.5), ["mtu_bytes", "a whole number"]),
         (bearer(traversal_sd=1), ["traversal_sd lacks a unit", "traversal_sd_ms"]),

@@ -140,6 +140,32 @@ def test_a_file_that_is_too_long_is_refused(tmp_path, monkeypatch):
         parse_arrivals(f"file:{path}")
 
 
+@pytest.mark.parametrize("kind", ["file", "rates", "log"])
+def test_a_file_without_an_end_is_refused_by_its_first_line(kind):
+    with pytest.raises(InputError, match="/dev/zero: a line is longer than 1 MiB"):
+        parse_arrivals(f"{kind}:/dev/zero")
+
+
+def test_a_log_may_hold_anything_that_is_no_time(tmp_path):
+    """Bytes of another encoding, separators of other systems, brackets in a name."""
+    line = "192.0.2.{} - {} [10/Oct/2026:13:55:{} +0200] {}\n"
+    (tmp_path / "access.log").write_bytes(
+        line.format(1, "-", 36, '"GET /\u2028\x0b\x85"').encode()
+        + line.format(2, "bob[x]", 37, '"GET /caf\xe9"').encode("latin-1")
+    )
+    assert list(parse_arrivals("log:access.log", tmp_path).at_s) == [0.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "brings"),
+    [("diurnal:1e-6/s", "0.0864"), ("diurnal:1e9/s", r"8\.64e\+13"), ("rates:curve.csv", r"5e\+15")],
+)
+def test_a_curve_brings_some_clients_and_not_too_many(tmp_path, arrivals, brings):
+    (tmp_path / "curve.csv").write_text("0,0\n1e7,1e9\n")
+    with pytest.raises(InputError, match=rf"brings {brings} clients on average; accepted: 1 to"):
+        settle(Fleet(arrivals=arrivals), tmp_path)
+
+
 def test_the_core_reads_times_as_they_are_written(tmp_path):
     """Written some at a time or at once: the same fleet."""
     (tmp_path / "times.txt").write_text("0\n1e-1\n0.125\n")
@@ -182,6 +208,9 @@ def test_a_files_line_is_named(tmp_path, text, says):
         ({"replications": True}, "replications is True"),
         ({"max_handshakes": "many"}, "max_handshakes is 'many'"),
         ({"timeout_s": 0.0}, "timeout is 0"),
+        ({"timeout_s": 1e12}, "timeout is 1e+12 s; accepted: 1e-09 to 1e+09 s"),
+        ({"retry": ""}, 'retry ""'),
+        ({"admission": "rate=1e-9/s"}, "a rate of 1e-9/s; accepted: 1e-06/s to 1,000,000,000/s"),
         ({"timeout_s": float("inf")}, "timeout is inf"),
         ({"retries": -1}, "retries is -1"),
         ({"resumption": 1.5}, "resumption is 1.5"),

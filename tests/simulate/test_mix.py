@@ -86,6 +86,16 @@ def test_the_table_has_a_line_a_kind_and_one_for_all(shakedown, tmp_path, monkey
     assert any("recovery time" in line for line in lines)
 
 
+def test_a_kind_without_clients_has_none_that_failed(shakedown, tmp_path):
+    (tmp_path / "rare.toml").write_text(
+        f'[[clients]]\nsuite = "{SUITE}"\nweight = 0\n[[clients]]\nsuite = "tls1.2/psk"\n'
+    )
+    storm = ("--arrivals", "storm:1s", "--clients", "20")
+    done = shakedown("simulate", "--mix", "rare.toml", *storm, "--columns", "suite,failed", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [line.split() for line in done.stdout.splitlines()[2:4]] == [[SUITE, "–"], ["tls1.2/psk", "none"]]
+
+
 def test_from_python(tmp_path):
     from shakedown.simulation.mix import Kind
 

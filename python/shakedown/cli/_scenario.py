@@ -97,8 +97,9 @@ def note_radios(bearers: Iterable[str], *, from_idle: bool, in_cells: bool = Fal
     from shakedown.profiles.cell import RandomAccess
 
     for profile in map(load_bearer, dict.fromkeys(bearers)):
-        if from_idle and profile.setup is None:
+        has_access = in_cells and profile.cell is not None and isinstance(profile.cell.entry, RandomAccess)
+        if from_idle and profile.setup is None and not has_access:
             why = profile.assumed.get("setup", "its profile has no setup_ms")
             note(f"--from-idle changes nothing over {profile.name}: {why}")
-        if in_cells and not from_idle and profile.cell and isinstance(profile.cell.entry, RandomAccess):
+        if has_access and not from_idle:
             note(f"without --from-idle clients over {profile.name} are connected at first: no random access")

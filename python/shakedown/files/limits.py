@@ -49,8 +49,13 @@ def read_bytes(path: Path, max_bytes: int, what: str = "file") -> bytes:
     return b"".join(read_lines(path, max_bytes, what))
 
 
-def read_lines(path: Path, max_bytes: int, what: str = "file") -> Iterator[bytes]:
-    """A file that is no longer than it may be, some whole lines at a time. Raises `InputError`."""
+def read_lines(
+    path: Path, max_bytes: int, what: str = "file", *, max_line_bytes: int | None = None
+) -> Iterator[bytes]:
+    """A file that is no longer than it may be, some whole lines at a time. Raises `InputError`.
+
+    `max_line_bytes` is for readers that keep no more of the file than a line; None: any length.
+    """
     left, begun = max_bytes, list[bytes]()
     try:
         with path.open("rb") as file:
@@ -65,6 +70,10 @@ def read_lines(path: Path, max_bytes: int, what: str = "file") -> Iterator[bytes
                     yield b"".join((*begun, block[:end]))
                     begun.clear()
                 begun.append(block[end:])
+                if max_line_bytes is not None and sum(map(len, begun)) > max_line_bytes:
+                    raise InputError(
+                        f"{path}: a line is longer than {max_line_bytes // MIB} MiB; accepted: a {what}"
+                    )
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {os_reason(error)}") from error
     except ValueError as error:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from shakedown.profiles.cell import Cell, parse_cell
+from shakedown.profiles.cell import RATE_LIMITS, Cell, parse_cell
 from shakedown.profiles.delay import DelayProfile, parse_delay
 from shakedown.profiles.tables import Table, plain_fields
 from shakedown.schema.profiles import BearerEnergy, HostTcp, ThesisBearer
@@ -46,6 +46,9 @@ RADIO_SPREAD = 1.5
 
 MAX_LOSS = 0.9
 """The largest share of lost packets of a profile: beyond it hardly a handshake gets through."""
+
+MAX_MTU_BYTES, MAX_OVERHEAD_BYTES, MAX_HEADER_BYTES = 1_000_000, 65_535, 60
+MAX_TAIL_S = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +216,13 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
         up=up,
         down=down,
         setup=parse_delay(top, "setup_ms") if "setup_ms" in top else None,
-        delay_holds_s=top.number("delay_holds_ms", 0.0) * 1e-3,
+        delay_holds_s=top.seconds("delay_holds_ms", 0.0),
         half_duplex=top.flag("half_duplex", default=False),
         super_packets=top.text("super_packets", "none", SUPER_PACKETS),
-        mtu_bytes=top.whole("mtu_bytes", 1500, minimum=8),
-        ip_bytes=top.whole("ip_bytes", 20),
-        udp_bytes=top.whole("udp_bytes", 8),
-        packet_overhead_bytes=top.whole("packet_overhead_bytes", 0),
+        mtu_bytes=top.whole("mtu_bytes", 1500, minimum=8, maximum=MAX_MTU_BYTES),
+        ip_bytes=top.whole("ip_bytes", 20, maximum=MAX_HEADER_BYTES),
+        udp_bytes=top.whole("udp_bytes", 8, maximum=MAX_HEADER_BYTES),
+        packet_overhead_bytes=top.whole("packet_overhead_bytes", 0, maximum=MAX_OVERHEAD_BYTES),
         link_encryption=top.text("link_encryption", "none", LINK_ENCRYPTION_BYTES),
         applicable_messages=top.maybe_whole("applicable_messages", minimum=1),
         thesis=_thesis(top),
@@ -255,9 +258,8 @@ def _directions(top: Table) -> tuple[BearerDirection, BearerDirection]:
         raise top.fail(f"{short[0]} and [{tables[0]}] at once; accepted: one of the two forms")
     if tables:
         return _direction(top.table("up")), _direction(top.table("down"))
-    up, down = top.number("up_bps", above=0), top.number("down_bps", above=0)
-    mean_s = top.number("traversal_ms") * 1e-3
-    delay = DelayProfile.of_moments(mean_s, top.number("traversal_sd_ms", 0.0) * 1e-3)
+    up, down = (top.number(key, **RATE_LIMITS) for key in ("up_bps", "down_bps"))
+    delay = DelayProfile.of_moments(top.seconds("traversal_ms"), top.seconds("traversal_sd_ms", 0.0))
     loss, queue = top.number("loss", 0.0, maximum=MAX_LOSS), top.maybe_whole("queue_bytes")
     return BearerDirection(up, delay, loss, 0.0, queue), BearerDirection(down, delay, loss, 0.0, queue)
 
@@ -265,14 +267,17 @@ def _directions(top: Table) -> tuple[BearerDirection, BearerDirection]:
 def _direction(table: Table) -> BearerDirection:
     if "rate" in table:
         raise table.fail("rate lacks a unit; accepted: rate_bps")
+    burst = table.number("loss_burst_packets", 0.0)
+    if 0.0 < burst < 1.0:
+        raise table.fail(f"loss_burst_packets is {burst:g}; accepted: 0, or 1 or more")
     direction = BearerDirection(
-        rate_bits_per_s=table.number("rate_bps", above=0),
+        rate_bits_per_s=table.number("rate_bps", **RATE_LIMITS),
         delay=parse_delay(table, "delay_ms"),
         loss=table.number("loss", 0.0, maximum=MAX_LOSS),
-        loss_burst_packets=table.number("loss_burst_packets", 0.0),
+        loss_burst_packets=burst,
         queue_bytes=table.maybe_whole("queue_bytes"),
         duty_cycle=table.number("duty_cycle", 1.0, above=0, maximum=1),
-        pause_s=table.number("pause_ms", 0.0) * 1e-3,
+        pause_s=table.seconds("pause_ms", 0.0),
     )
     table.finish()
     return direction
@@ -283,8 +288,8 @@ def _thesis(top: Table) -> ThesisBearer | None:
     if table is None:
         return None
     model = ThesisBearer(
-        table.number("traversal_ms") * 1e-3,
-        table.number("traversal_sd_ms", 0.0) * 1e-3,
+        table.seconds("traversal_ms"),
+        table.seconds("traversal_sd_ms", 0.0),
         table.whole("overhead_bytes", 0),
     )
     table.finish()
@@ -314,7 +319,9 @@ _TOGETHER = (
 
 def _energy(table: Table) -> BearerEnergy:
     numbers = (name for name in BearerEnergy.__struct_fields__ if name != "spread")
-    values = {name: table.maybe(name) for name in numbers}
+    values = {
+        name: table.maybe(name, **({"maximum": MAX_TAIL_S} if name == "tail_s" else {})) for name in numbers
+    }
     for one, other in _TOGETHER:
         if (values[one] is None) != (values[other] is None):
             alone = other if values[one] is None else one

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar
 
-from shakedown.profiles.tables import Table
+from shakedown.profiles.tables import MAX_MS, Table
 
 SCHEDULERS = ("first-come", "round-robin", "proportional")
 """Which packet a base station serves next."""
+
+RATE_LIMITS = {"above": 1e-3, "maximum": 1e15}
+"""Of rates in bit/s."""
+
+
+def _within(minimum: float, maximum: float = MAX_MS) -> dict[str, float]:
+    """Limits of a key; without them, times are from 0 and counts from 1 to 10,000."""
+    return {"minimum": minimum, "maximum": maximum}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class RandomAccess:
 
     kind: ClassVar[str] = "random-access"
 
-    opportunity_s: float
+    opportunity_s: float = field(metadata=_within(1e-3))
     preambles: int
     attempts: int
     response_s: float
@@ -39,7 +47,7 @@ class RandomAccess:
     backoff_s: float
     grants: int | None = None
     detection: str = "certain"
-    repetition: float = 0.0
+    repetition: float = field(default=0.0, metadata=_within(0, 1))
     repetition_s: float = 0.0
     transmissions: int = 1
 
@@ -68,9 +76,9 @@ class Csma:
 
     kind: ClassVar[str] = "csma"
 
-    slot_s: float
-    window: int
-    max_window: int
+    slot_s: float = field(metadata=_within(1e-6))
+    window: int = field(metadata=_within(1, 1_000_000))
+    max_window: int = field(metadata=_within(1, 1_000_000))
     attempts: int
     frame_s: float
     acknowledgement_s: float
@@ -84,8 +92,8 @@ class Sense:
     """
 
     unit_s: float
-    min_exponent: int
-    max_exponent: int
+    min_exponent: int = field(metadata=_within(0, 20))
+    max_exponent: int = field(metadata=_within(0, 20))
     busy: int
     turnaround_s: float
 
@@ -145,8 +153,8 @@ def parse_cell(table: Table) -> Cell:
     rate = table.number if shared else table.maybe
     cell = Cell(
         medium=table.text("medium"),
-        up_bits_per_s=rate("up_bps", above=0),
-        down_bits_per_s=rate("down_bps", above=0),
+        up_bits_per_s=rate("up_bps", **RATE_LIMITS),
+        down_bits_per_s=rate("down_bps", **RATE_LIMITS),
         half_duplex=table.flag("half_duplex", default=False),
         scheduler=table.text("scheduler", "round-robin", SCHEDULERS),
         entry=entry,
@@ -174,19 +182,25 @@ def _read(cls: type[Any], table: Table) -> Any:  # noqa: ANN401 - an instance of
     for one in fields(cls):
         in_seconds = one.name.endswith("_s")
         key = f"{one.name[:-2]}_ms" if in_seconds else one.name
+        default = None if one.default is MISSING else one.default
+        counts = {"minimum": 1, "maximum": 10_000, **one.metadata}
         value: object
         if one.name == "sense":
             inner = table.maybe_table(key)
             value = None if inner is None else _read(Sense, inner)
         elif one.name == "detection":
-            value = table.text(key, str(one.default), ("certain", "ramping"))
-        elif in_seconds or one.name == "repetition":
-            number = table.maybe(key) if in_seconds else table.maybe(key, maximum=1)
-            value = number * 1e-3 if in_seconds and number is not None else number
+            value = table.text(key, default, ("certain", "ramping"))
+        elif one.name == "repetition":
+            value = table.number(key, default, **one.metadata)
+        elif in_seconds:
+            value = table.seconds(key, default, **one.metadata)
+        elif one.name == "grants":
+            value = table.maybe_whole(key, **counts)
         else:
-            value = table.maybe_whole(key)
-        if value is None and one.default is MISSING:
-            raise table.fail(f"{key} is missing")
-        found[one.name] = one.default if value is None else value
+            value = table.whole(key, default, **counts)
+        found[one.name] = value
+    for least, most in (("window", "max_window"), ("min_exponent", "max_exponent")):
+        if least in found and found[most] < found[least]:
+            raise table.fail(f"{most} is {found[most]}; accepted: {least} or more")
     table.finish()
     return cls(**found)

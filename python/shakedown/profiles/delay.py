@@ -9,12 +9,14 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from shakedown.profiles.tables import Table
+from shakedown.profiles.tables import MAX_MS, Table
 
 if TYPE_CHECKING:
     from shakedown.models.distribution import Distribution
 
 _Z95 = 1.6448536269514722  # of the standard normal distribution
+MAX_SIGMA = 10.0
+"""Of the core's lognormal: the p95 is then 14 million times as far above the minimum as the median."""
 _ACCEPTED = (
     "{ fixed = 35 }, { minimum = 30, median = 35, p95 = 60 }, { minimum = 0, maximum = 75 } "
     "or { quantiles = [[0, 30], [0.5, 35], [1, 400]] }"
@@ -100,23 +102,25 @@ def parse_delay(table: Table, key: str) -> DelayProfile:
     """Read a delay in milliseconds: a table of one of the shapes, or a bare number (fixed)."""
     value = table.peek(key)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return DelayProfile.constant(table.number(key) * 1e-3)
+        return DelayProfile.constant(table.seconds(key))
     if value is None or not isinstance(value, dict):
         raise table.fail(f"{key} is {'missing' if value is None else repr(value)}; accepted: {_ACCEPTED}")
     inner = table.table(key)
     keys = set(value)
     if keys == {"fixed"}:
-        return DelayProfile.constant(inner.number("fixed") * 1e-3)
+        return DelayProfile.constant(inner.seconds("fixed"))
     if keys == {"minimum", "maximum"}:
-        low, high = inner.number("minimum"), inner.number("maximum")
+        low, high = (inner.number(key, maximum=MAX_MS) for key in ("minimum", "maximum"))
         if high <= low:
             raise inner.fail(f"maximum is {high:g}; accepted: more than the minimum's {low:g}")
         return DelayProfile("uniform", low * 1e-3, points=((0.0, low * 1e-3), (1.0, high * 1e-3)))
     if keys == {"minimum", "median", "p95"}:
-        low, median, high = inner.number("minimum"), inner.number("median"), inner.number("p95")
+        low, median, high = (inner.number(key, maximum=MAX_MS) for key in ("minimum", "median", "p95"))
         if not low < median < high:
             raise inner.fail(f"{low:g}, {median:g}, {high:g}; accepted: minimum < median < p95")
         sigma = math.log((high - low) / (median - low)) / _Z95
+        if sigma > MAX_SIGMA:
+            raise inner.fail(f"{low:g}, {median:g}, {high:g}; accepted: a median further above the minimum")
         return DelayProfile("lognormal", low * 1e-3, median * 1e-3, sigma)
     if keys == {"quantiles"}:
         return DelayProfile("quantiles", *_quantiles(inner, value["quantiles"]))
@@ -133,7 +137,8 @@ def _quantiles(inner: Table, value: object) -> tuple[float, float, float, tuple[
         if not numbers or len(pair) != 2:
             raise inner.fail(f"quantiles has {pair!r}; accepted: {accepted}")
         points.append((float(pair[0]), float(pair[1]) * 1e-3))
-    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(points))
-    if len(points) < 2 or points[0][0] != 0.0 or points[-1][0] != 1.0 or not rising or points[0][1] < 0.0:
+    in_range = points and points[0][1] >= 0.0 and points[-1][1] <= MAX_MS * 1e-3
+    rising = in_range and all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(points))
+    if len(points) < 2 or points[0][0] != 0.0 or points[-1][0] != 1.0 or not rising:
         raise inner.fail(f"quantiles is {value!r}; accepted: {accepted}")
     return points[0][1], 0.0, 0.0, tuple(points)

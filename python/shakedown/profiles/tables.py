@@ -14,6 +14,9 @@ from shakedown.schema.base import Object, builtins
 LARGEST, LEAST = 1e18, 1e-18
 """Limits of a profile's figures, so that their sums and squares are finite."""
 
+MAX_MS = 1e12
+"""Thirty years: the core's longest time."""
+
 
 class Table:
     """A TOML table being read; ``where`` names file and table in every complaint.
@@ -77,6 +80,12 @@ class Table:
         self._asked[key] = None
         return self.number(key, None, **limits) if key in self._values else None
 
+    def seconds(
+        self, key: str, default: float | None = None, *, minimum: float = 0.0, maximum: float = MAX_MS
+    ) -> float:
+        """Read milliseconds, as seconds."""
+        return self.number(key, default, minimum=minimum, maximum=maximum) * 1e-3
+
     def whole(
         self, key: str, default: int | None = None, *, minimum: float = 0.0, maximum: float | None = None
     ) -> int:
@@ -86,10 +95,10 @@ class Table:
             raise self.fail(f"{key} is {value!r}; accepted: a whole number")
         return int(value)
 
-    def maybe_whole(self, key: str, minimum: float = 0.0) -> int | None:
+    def maybe_whole(self, key: str, **limits: float) -> int | None:
         """Read a whole number, None where it is not given."""
         self._asked[key] = None
-        return self.whole(key, minimum=minimum) if key in self._values else None
+        return self.whole(key, None, **limits) if key in self._values else None
 
     def flag(self, key: str, *, default: bool) -> bool:
         """Read a truth value."""

@@ -9,7 +9,7 @@ from shakedown.errors import InputError
 from shakedown.simulation.keyed import rate, read_keyed, whole, word
 
 ACCEPTED = "accepted: rate=100/s,burst=20,refuse=reset; refuse is reset, alert or silence"
-MAX_PER_S = 1e9
+MIN_PER_S, MAX_PER_S = 1e-6, 1e9
 MAX_BURST = 1_000_000_000
 
 
@@ -35,7 +35,7 @@ def parse_admission(text: str) -> Admission:
 
 
 _READERS = {
-    "rate": rate(MAX_PER_S),
+    "rate": rate(MIN_PER_S, MAX_PER_S),
     "burst": whole(1, MAX_BURST),
     "refuse": word("reset", "alert", "silence"),
 }

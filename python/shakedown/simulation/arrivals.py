@@ -15,7 +15,14 @@ from typing import Any, Literal
 from shakedown.errors import InputError, did_you_mean
 from shakedown.files.limits import MIB, read_lines
 from shakedown.schema.units import parse_duration_s, parse_rate_per_s
-from shakedown.simulation.rate_curves import Points, diurnal, read_log, read_rates
+from shakedown.simulation.rate_curves import (
+    MAX_LINE_BYTES,
+    Points,
+    before_comment,
+    diurnal,
+    read_log,
+    read_rates,
+)
 
 ArrivalKind = Literal["poisson", "deterministic", "bursts", "storm", "curve", "file"]
 KINDS = ("poisson", "deterministic", "bursts", "storm", "diurnal", "rates", "file", "log")
@@ -161,8 +168,9 @@ def _file(written: str, path: Path) -> Arrivals:
     """One time a line, in seconds, rising; empty lines and what follows a # are nothing."""
     times = array("d")
     lines = 0
+    blocks = read_lines(path, MAX_TIMES_BYTES, "file of times", max_line_bytes=MAX_LINE_BYTES)
     # A mebibyte at a time: millions of lines as objects would take many times the file.
-    for begin, block in enumerate(read_lines(path, MAX_TIMES_BYTES, "file of times")):
+    for begin, block in enumerate(blocks):
         text = block if begin else block.removeprefix(codecs.BOM_UTF8)
         before_s = times[-1] if times else 0.0
         found = _plain(text, before_s)
@@ -195,10 +203,7 @@ def _checked(path: Path, text: bytes, before: int, before_s: float) -> array[flo
     """Times of lines of any kind, with `before` lines before them. Raises `InputError`."""
     times = array("d")
     for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), start=before + 1):
-        try:
-            word = line.decode("utf-8").partition("#")[0].strip()
-        except UnicodeDecodeError:
-            raise InputError(f"{path}, line {number}: not a text file in UTF-8") from None
+        word = before_comment(path, number, line)
         if not word:
             continue
         try:

@@ -50,6 +50,7 @@ MAX_EVENTS = 100_000_000
 """What all runs of a steady load together take at most: about twenty seconds of one processor."""
 
 BACKOFF_RETRIES, BACKOFF_TIMEOUT_S = 10, 30.0
+MIN_TIMEOUT_S, MAX_TIMEOUT_S = 1e-9, 1e9
 
 SERIES_INTERVALS = 120
 """About how many intervals a storm's time series has."""
@@ -126,12 +127,12 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
     fleet = _with_cells(fleet, arrivals, clients // replications)
     fleet, steps = _with_resumption(fleet, arrivals)
     backoff = arrivals.backoff or fleet.retry is not None
-    pauses = CONSTANT if not backoff else parse_backoff(fleet.retry) if fleet.retry else Backoff()
+    pauses = CONSTANT if not backoff else Backoff() if fleet.retry is None else parse_backoff(fleet.retry)
     timeout_s = fleet.timeout_s
     if timeout_s is None and (backoff or fleet.retries):
         timeout_s = BACKOFF_TIMEOUT_S
-    if timeout_s is not None and not (math.isfinite(timeout_s) and timeout_s > 0.0):
-        raise InputError(f"timeout is {timeout_s:g}; accepted: a time above 0")
+    if timeout_s is not None and not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
+        raise InputError(f"timeout is {timeout_s:g} s; accepted: {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} s")
     retries = fleet.retries if fleet.retries is not None else BACKOFF_RETRIES if backoff else 0
     for name, value, least, most in (
         ("retries", retries, 0, MAX_RETRIES),
@@ -250,7 +251,12 @@ def _clients(fleet: Fleet, arrivals: Arrivals, records: Records | None) -> int:
             raise InputError(
                 f'clients is {given} and "{arrivals.text}" determines their number; accepted: no number'
             )
-        return max(1, min(MAX_CLIENTS, round(mean_clients(arrivals.points))))
+        mean = mean_clients(arrivals.points)
+        if not 1.0 <= mean <= MAX_CLIENTS:
+            raise InputError(
+                f'"{arrivals.text}" brings {mean:,.3g} clients on average; accepted: 1 to {MAX_CLIENTS:,}'
+            )
+        return round(mean)
     if arrivals.kind != "file":
         if arrivals.steady and given is None and records is not None:
             # The first run is simulated however many events it has: each record is two.

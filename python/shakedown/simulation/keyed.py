@@ -41,13 +41,13 @@ def duration(least_s: float, most_s: float) -> Reader:
     return read
 
 
-def rate(most_per_s: float) -> Reader:
-    """A rate above 0."""
+def rate(least_per_s: float, most_per_s: float) -> Reader:
+    """A rate within bounds."""
 
     def read(value: str) -> float:
         found = parse_rate_per_s(value)
-        if not 0.0 < found <= most_per_s:
-            raise InputError(f"a rate of {value:.20}; accepted: above 0, {most_per_s:,.0f}/s at most")
+        if not least_per_s <= found <= most_per_s:
+            raise InputError(f"a rate of {value:.20}; accepted: {least_per_s:g}/s to {most_per_s:,.0f}/s")
         return found
 
     return read

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from array import array
-from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +21,7 @@ DIURNAL_POINTS = 96
 """Quarters of an hour: between them the rate is a straight line."""
 
 MAX_RATES_BYTES, MAX_LOG_BYTES = 16 * MIB, 1024 * MIB
+MAX_LINE_BYTES = MIB
 MAX_POINTS = 1_000_000
 MAX_PER_S = 1e9
 MAX_CURVE_S = 1e7
@@ -72,7 +74,7 @@ def read_rates(path: Path) -> Points:
     accepted = "accepted: seconds, clients per second, one pair per line, the seconds rising from 0"
     points: list[tuple[float, float]] = []
     for number, line in _lines(path, MAX_RATES_BYTES, "file of rates"):
-        text = line.partition("#")[0].strip()
+        text = before_comment(path, number, line)
         if not text:
             continue
         try:
@@ -114,48 +116,61 @@ def read_log(text: str, folder: Path | None = None) -> tuple[array[float], array
     open_s = parse_duration_s(duration) if kept else None
     path = Path(name if kept else text) if folder is None else folder / (name if kept else text)
     accepted = 'accepted: an access log with lines such as 192.0.2.1 - - [10/Oct/2026:13:55:36 +0200] "GET …"'
-    opened: dict[str, int] = {}
-    last: dict[str, int] = {}
-    found: list[tuple[int, float]] = []
-    for number, line in _lines(path, MAX_LOG_BYTES, "access log"):
+    opened: dict[bytes, int] = {}
+    last: dict[bytes, int] = {}
+    seconds, since_s = array("q"), array("d")
+    for number, line in _lines(path, MAX_LOG_BYTES, "log"):
         if not line.strip():
             continue
         try:
-            second = _second(line.split("[", 1)[1].split("]", 1)[0])
+            second = _second(line.split(b" [", 1)[1].split(b"]", 1)[0])
         except (IndexError, ValueError):
             raise InputError(f"{path}, line {number}: no time; {accepted}") from None
         host = line.split(None, 1)[0]
-        before = last.get(host)
-        last[host] = second if before is None else max(before, second)
-        if open_s is not None and before is not None and second - before <= open_s:
-            continue
+        if open_s is not None:
+            before = last.get(host)
+            last[host] = second if before is None else max(before, second)
+            if before is not None and second - before <= open_s:
+                continue
         # Servers write lines when a request ends, so a line may be earlier than the one before it.
-        found.append((second, math.inf if before is None else float(max(0, second - opened[host]))))
+        seconds.append(second)
+        since_s.append(max(0, second - opened[host]) if host in opened else math.inf)
         opened[host] = second
-    if not found:
+    if not seconds:
         raise InputError(f"{path}: holds no lines; accepted: an access log")
-    found.sort(key=lambda one: one[0])
-    first = found[0][0]
-    if found[-1][0] - first > MAX_CURVE_S:
-        raise InputError(f"{path}: {found[-1][0] - first:,} s; accepted: {MAX_CURVE_S:,.0f} s at most")
-    seconds = Counter(second for second, _ in found)
-    times = array("d")
-    for second, many in seconds.items():
-        times.extend(second - first + (place + 0.5) / many for place in range(many))
-    return times, array("d", (since_s for _, since_s in found))
+    return _spread(path, seconds, since_s)
+
+
+def _spread(path: Path, seconds: array[int], since_s: array[float]) -> tuple[array[float], array[float]]:
+    """Times in rising order from the first whole second, those of each second spread evenly over it."""
+    import numpy as np
+
+    order = np.argsort(seconds, kind="stable")
+    whole, counts = np.unique(seconds, return_counts=True)
+    if whole[-1] - whole[0] > MAX_CURVE_S:
+        raise InputError(f"{path}: {whole[-1] - whole[0]:,} s; accepted: {MAX_CURVE_S:,.0f} s at most")
+    places = np.arange(len(seconds)) - np.repeat(np.cumsum(counts) - counts, counts)
+    at_s = np.repeat(whole - whole[0], counts) + (places + 0.5) / np.repeat(counts, counts)
+    return array("d", at_s.tobytes()), array("d", np.asarray(since_s)[order].tobytes())
 
 
 @lru_cache(maxsize=1024)
-def _second(text: str) -> int:
-    return int(datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z").timestamp())
+def _second(text: bytes) -> int:
+    return int(datetime.strptime(text.decode("ascii"), "%d/%b/%Y:%H:%M:%S %z").timestamp())
 
 
-def _lines(path: Path, most: int, what: str) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
-    for block in read_lines(path, most, what):
-        try:
-            text = block.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError(f"{path}: not a text file in UTF-8") from None
-        found += [(len(found) + place, line) for place, line in enumerate(text.splitlines(), start=1)]
-    return found
+def _lines(path: Path, most: int, what: str) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers, one at a time: millions of them would take many times the file."""
+    number = 0
+    for block in read_lines(path, most, what, max_line_bytes=MAX_LINE_BYTES):
+        for line in block.splitlines():
+            number += 1
+            yield number, line if number > 1 else line.removeprefix(codecs.BOM_UTF8)
+
+
+def before_comment(path: Path, number: int, line: bytes) -> str:
+    """What a line of a text file says, without a comment. Raises `InputError`."""
+    try:
+        return line.decode("utf-8").partition("#")[0].strip()
+    except UnicodeDecodeError:
+        raise InputError(f"{path}, line {number}: not a text file in UTF-8") from None

@@ -139,6 +139,8 @@ def recovery(row: Row) -> str:
 
 def failed(row: Row) -> str:
     """The share of clients that gave up; more work makes more give up."""
+    if not row["clients"]:
+        return NOTHING
     part = row["failed"] / row["clients"]
     if row.get("ready_missing"):
         return bounded(lambda found: share(found, 1), None, part, None)

@@ -176,7 +176,7 @@ def _failed(row: Row) -> float:
 
 
 def _share_of_failed(row: Row) -> float:
-    return _failed(row) / float(row["clients"])
+    return _failed(row) / float(row["clients"] or 1)
 
 
 def _share_failed(row: Row) -> str:
