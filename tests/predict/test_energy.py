@@ -119,7 +119,8 @@ def test_random_access_is_a_part_of_waking_where_clients_share_cells(tmp_path, c
     """Without a set-up of its radio too; without cells there is no random access."""
     (tmp_path / "own.toml").write_text(
         'schema = 2\nname = "own"\ntitle = "t"\ndate = "2024"\nsource = ["s"]\nup_bps = 9600\n'
-        'down_bps = 9600\ntraversal_ms = 10\n[cell]\nmedium = "m"\nup_bps = 1e5\ndown_bps = 1e5\n[cell.random_access]\n'
+        'down_bps = 9600\ntraversal_ms = 10\n[cell]\nmedium = "m"\n'
+        "up_bps = 1e5\ndown_bps = 1e5\n[cell.random_access]\n"
         "opportunity_ms = 10\npreambles = 54\nattempts = 9\nresponse_ms = 5\n"
         "connect_ms = 9\nbackoff_ms = 20\n"
     )
