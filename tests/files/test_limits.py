@@ -137,6 +137,12 @@ def test_depth():
     assert [depth(one) for one in (1, [], {"a": 1}, [[{"a": []}]])] == [0, 1, 1, 4]
 
 
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_bytes(b"\xef\xbb\xbfkey = 1\n")
+    assert load_toml(path, 100, "TOML file") == ({"key": 1}, "key = 1\n")
+
+
 def test_what_is_no_text_or_no_file(tmp_path):
     path = tmp_path / "x.toml"
     path.write_bytes(b"\xff")

@@ -277,6 +277,13 @@ def test_a_narrow_interval_of_a_short_run_is_explained(
     assert bool(reason) == bool(why)
 
 
+def test_a_target_below_one_per_cent_is_printed_as_it_was_asked():
+    found = Precision(
+        asked=0.001, reached=0.0053, widest="p99", is_settled=True, is_long_enough=True, is_met=False
+    )
+    assert imprecise(found) == "p99 ± 0.5%, target ± 0.1%"
+
+
 def test_the_interval_of_few_repetitions_is_student_s():
     """With the normal distribution's 1.96, those of five would miss the mean in 12 % of all cases."""
     for degrees in (*range(1, 60), 1000):

@@ -16,7 +16,7 @@ MAX_TOLD = 80
 
 def load_toml(path: Path, max_bytes: int, what: str) -> tuple[dict[str, Any], str]:
     """A TOML file's tables, and its text. Raises `InputError` in one line with the number of the line."""
-    text = read_text(path, max_bytes, what)
+    text = read_text(path, max_bytes, what).removeprefix("\ufeff")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

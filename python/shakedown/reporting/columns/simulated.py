@@ -96,7 +96,8 @@ def imprecise(found: Precision, access: Access | None = None) -> str:
     """What was reached where that is less than was asked, and why."""
     if found.reached is None:
         return "from one replication; precision unknown"
-    wide = f"{found.widest} ± {share(found.reached)}, target ± {share(found.asked)}"
+    digits = 0 if found.asked >= 0.01 else 1
+    wide = f"{found.widest} ± {share(found.reached, digits)}, target ± {share(found.asked, digits)}"
     if not found.is_settled:
         short = "the run is short compared with the correlation time of the queues"
         return f"{wide}; {saturation(access) or short}"
