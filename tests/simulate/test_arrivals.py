@@ -151,7 +151,7 @@ def test_a_log_may_hold_anything_that_is_no_time(tmp_path):
     line = "192.0.2.{} - {} [10/Oct/2026:13:55:{} +0200] {}\n"
     (tmp_path / "access.log").write_bytes(
         line.format(1, "-", 36, '"GET /\u2028\x0b\x85"').encode()
-        + line.format(2, "bob[x]", 37, '"GET /caf\xe9"').encode("latin-1")
+        + line.format(2, "bob[x]", 37, '"GET /na\xefve"').encode("latin-1")
     )
     assert list(parse_arrivals("log:access.log", tmp_path).at_s) == [0.5, 1.5]
 
