@@ -25,13 +25,35 @@ def completed(words: str, shell: str = "bash") -> list[str]:
 
 
 def test_suites_complete_part_by_part():
+    assert completed("shakedown measure tls1.3") == ["tls1.3/"]
     assert "tls1.3/x25519mlkem768/" in completed("shakedown measure tls1.3/x25")
     assert "tls1.3/x25519/mldsa65/" in completed("shakedown measure tls1.3/x25519/mld")
+    # Not in the list of suites, which holds one of each kind.
+    assert completed("shakedown measure tls1.3/x448/mldsa6") == ["tls1.3/x448/mldsa65/"]
+    assert "tls1.3/x448/mldsa65/mutual" in completed("shakedown measure tls1.3/x448/mldsa65/m")
 
 
 def test_devices_and_bearers_complete():
     assert completed("shakedown predict tls1.2/psk --device cortex-m") == ["cortex-m33", "cortex-m4"]
     assert completed("shakedown simulate tls1.2/psk --bearer leo") == ["leo"]
+    assert completed("shakedown devices cortex-m4 esp32-") == ["esp32-c3"]
+    assert completed("shakedown devices cortex-m3") == ["cortex-m33"]
+    assert completed("shakedown bearers geo") == ["geo"]
+    assert completed("shakedown bearer run geo") == ["geo"]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("predict tls1.2/psk --columns suite,ready_p9", ["suite,ready_p99_s", "suite,ready_p95_s"]),
+        ("compare a b --sort ch", ["change"]),
+        ("measure tls1.2/psk --columns oper", ["operations"]),
+        ("simulate --mix m.toml --columns sh", ["share"]),
+        ("devices --columns clock", ["clock_hz"]),
+    ],
+)
+def test_names_of_columns_complete(words, found):
+    assert completed(f"shakedown {words}") == found
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -42,6 +64,8 @@ def test_the_shells_get_their_scripts(shell):
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert f"_SHAKEDOWN_COMPLETE={shell}_complete" in done.stdout
+    # Fish would end a list of columns at its first comma.
+    assert ('split --max 1 ","' in done.stdout) == (shell == "fish")
 
 
 @pytest.mark.parametrize(

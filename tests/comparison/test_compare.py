@@ -16,7 +16,7 @@ from shakedown.cli import exit_status
 from shakedown.comparison.folders import MIN_RUNS, Runs, compare_folders, load_runs
 from shakedown.comparison.gates import failures, gate
 from shakedown.comparison.pairs import paired
-from shakedown.comparison.text import lacking, markdown, summary
+from shakedown.comparison.text import decisive, lacking, markdown, summary
 from shakedown.comparison.verdicts import Rules
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
@@ -143,6 +143,21 @@ def test_suites_are_matched_by_name_and_those_of_one_side_are_listed(measured):
     ]
 
 
+def test_of_many_suites_the_times_of_each_side_are_shown_and_whatever_differs(measured):
+    names = [f"tls1.2/ecdhe_rsa+x25519/rsa{bits}/server" for bits in (1024, 2048, 3072)]
+    before = folder(*(named(measured, name) for name in names))
+    changed = named(slower(measured, "sign", 1.3), names[1])
+    after = folder(named(measured, names[0]), changed, named(measured, "tls1.2/psk"))
+    rows = decisive(compare_folders(before, after, rules=FLOOR).rows)
+    assert [(row.suite, row.side, row.operation, row.verdict) for row in rows] == [
+        (names[0], "client", None, "undecided"),
+        (names[0], "server", None, "undecided"),
+        (names[1], "client", None, "undecided"),
+        (names[1], "server", None, "undecided"),
+        (names[1], "server", "sign rsa rsa2048", "different"),
+    ]
+
+
 def test_folders_without_a_common_suite_are_refused(measured):
     with pytest.raises(
         InputError, match=r"the folders have no handshake in common: .*tls1.2/psk.*; accepted: "
@@ -253,7 +268,9 @@ def test_csv_and_gates_of_the_command(tmp_path, capsys):
         (["compare", "--pair", "A=1", "tls1.2/psk"], "names no suite"),
         (["compare", "--pair", '"', "tls1.2/psk"], "as in a shell"),
         (["compare", "--pair", "tls1.2/psk", "tls1.2/psk", "--program", "no-program"], "is not a program"),
-        (["compare", "a", "b", "--program", "x"], "requires --pair"),
+        (["compare", "a", "b", "--program", "x"], "--program requires --pair"),
+        (["compare", "a", "b", "--blocks", "24"], "--blocks requires --pair"),
+        (["compare", "--pair", "tls1.2/psk", "tls1.3/psk", "--across"], "accepted: one of them"),
     ],
 )
 def test_wrong_input_is_one_line(arguments, line, capsys):

@@ -293,6 +293,13 @@ def test_how_many_workers_a_rate_needs(capsys, library_path):
     assert "workers for 20,000/s" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("percentile", "name"), [("50", "median"), ("95", "p95"), ("99", "p99")])
+def test_the_percentile_that_must_meet_the_limit_is_printed(percentile, name, capsys, library_path):
+    options = ("--traces", str(library_path), "--within", "1s", "--percentile", percentile)
+    assert exit_status(["capacity", P256, *options, "--bearer", "ethernet", "--rate", "20000/s"]) == 0
+    assert name in capsys.readouterr().out.split()
+
+
 def test_another_build_of_a_board_is_named_with_a_colon(capsys, library_path):
     usual, plain = (
         asked(capsys, "predict", "tls1.2/rsa/rsa2048/server", "--traces", library_path, "--device", name)[0]

@@ -56,6 +56,13 @@ def rows_options(
         found: Sequence[Column] = getattr(import_module(f"shakedown.reporting.columns.{module}"), name)
         return found
 
+    def completed(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        from shakedown.reporting.columns import Selection
+
+        typed = incomplete[: incomplete.rfind(",") + 1]
+        keys = dict.fromkeys(one.key for one in known({**ctx.params, "selection": Selection()}))
+        return [one for one in (typed + key for key in keys) if one.startswith(incomplete)]
+
     def decorated(command: Command) -> Command:
         from functools import wraps
 
@@ -84,9 +91,18 @@ def rows_options(
 
         for option in (
             click.option("--csv", "as_csv", is_flag=True, help="Print CSV: all columns, exact values."),
-            click.option("--sort", metavar="COLUMN", help="Sort the rows by COLUMN; -COLUMN: descending."),
             click.option(
-                "--columns", "shown", metavar="A,B,…", help="Print only these columns, in this order."
+                "--sort",
+                metavar="COLUMN",
+                help="Sort the rows by COLUMN; -COLUMN: descending.",
+                shell_complete=completed,
+            ),
+            click.option(
+                "--columns",
+                "shown",
+                metavar="A,B,…",
+                help="Print only these columns, in this order.",
+                shell_complete=completed,
             ),
             click.option("--wide", is_flag=True, help="Print all columns, however wide the table gets."),
         ):

@@ -27,9 +27,10 @@ class Suites(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:
         """Completions of a suite's name, up to the next slash."""
-        from shakedown import native
+        from shakedown.native.suite_names import matching
 
-        names = [one.suite for one in native.suites() if one.suite.startswith(incomplete)]
+        found = (*matching(f"{incomplete}*"), *matching(f"{incomplete}*/*"))
+        names = [name for name in found if name.startswith(incomplete)]
         begin = len(incomplete)
         ends = (name.find("/", begin) for name in names)
         stems = dict.fromkeys(
@@ -47,6 +48,10 @@ class Profiles(click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:
+        return self.items(incomplete)
+
+    def items(self, incomplete: str) -> list[click.shell_completion.CompletionItem]:
+        """The completions of a name."""
         from shakedown.profiles import bearer_names, existing_device_names
 
         names = bearer_names() if self.name == "bearer" else existing_device_names()

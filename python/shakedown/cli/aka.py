@@ -20,7 +20,7 @@ from shakedown.cli._output import (
     until_stopped,
 )
 from shakedown.cli._scenario import bearer_option, scale_from_option, traces_option
-from shakedown.cli._types import FILE, Duration, Whole
+from shakedown.cli._types import DEVICE, FILE, Duration, Whole
 from shakedown.errors import InputError, ShakedownError
 from shakedown.reporting.figures import no_figure
 
@@ -60,8 +60,10 @@ _suite = click.option(
 )
 @_suite
 @bearer_option
-@click.option("--device", default="phone", show_default=True, help="Device of the mobiles.")
-@click.option("--server-device", default="server", show_default=True, help="Device of the SGSNs.")
+@click.option("--device", type=DEVICE, default="phone", show_default=True, help="Device of the mobiles.")
+@click.option(
+    "--server-device", type=DEVICE, default="server", show_default=True, help="Device of the SGSNs."
+)
 @traces_option
 @scale_from_option
 @click.option("--samples", is_flag=True, help="With --json: print the times of each attach.")

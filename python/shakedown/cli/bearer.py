@@ -19,7 +19,7 @@ from shakedown.cli._output import (
     print_rows,
     rows_options,
 )
-from shakedown.cli._types import FILE, Duration, Whole
+from shakedown.cli._types import BEARER, FILE, Duration, Whole
 
 if TYPE_CHECKING:
     from shakedown.reporting.columns import Column, Selection
@@ -63,7 +63,7 @@ def command() -> None:
     short_help="Run COMMAND behind an emulated bearer.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.argument("name", metavar="BEARER")
+@click.argument("name", metavar="BEARER", type=BEARER)
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND…", type=click.UNPROCESSED)
 @seed_option
 @click.option(
@@ -155,7 +155,7 @@ def _late(late: Lateness) -> str:
 )
 @json_option
 @rows_options(_check_columns)
-@click.argument("names", nargs=-1, required=True, metavar="BEARER…")
+@click.argument("names", nargs=-1, required=True, metavar="BEARER…", type=BEARER)
 @seed_option
 @click.option(
     "--seconds",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shakedown.cli._output import echo, json_option, print_json, print_objects, rows_options
+from shakedown.cli._types import BEARER
 
 if TYPE_CHECKING:
     from shakedown.profiles.cell import Cell
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("bearers", epilog="Example: shakedown bearers 'gprs-*'")
 @json_option
 @rows_options("catalogue.BEARERS")
-@click.argument("names", nargs=-1, metavar="[NAME]…")
+@click.argument("names", nargs=-1, metavar="[NAME]…", type=BEARER)
 def command(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
     """List the bearer profiles; with NAME…, only those, with their sources.
 

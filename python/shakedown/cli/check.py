@@ -91,6 +91,7 @@ def command(
     else:
         print_objects(checked, selection, "CheckedLimit")
     failed = sum(one.fails for one in checked)
-    if failed:
+    if failed and not as_markdown:
         note(f"{failed} of {len(checked)} limits exceeded")
+    if failed:
         raise Exit(1)

@@ -46,9 +46,8 @@ FOLDER = click.Path(path_type=Path)
     "--blocks",
     metavar="N",
     type=Whole(4, 1000),
-    default=24,
-    show_default=True,
-    help="With --pair: number of blocks. In a block one process per condition measures at least ten times.",
+    help="With --pair: number of blocks. In a block one process per condition measures at least ten times.  "
+    "[default: 24]",
 )
 @click.option(
     "--margin",
@@ -82,7 +81,7 @@ def command(
     folders: tuple[Path, ...],
     pair: tuple[str, str] | None,
     program: Path | None,
-    blocks: int,
+    blocks: int | None,
     margin: float | None,
     floor: float | None,
     across: bool,
@@ -102,24 +101,29 @@ def command(
 
     from shakedown.comparison import functions
     from shakedown.comparison.gates import failures, gate
+    from shakedown.comparison.pairs import DEFAULT_BLOCKS
 
     if (len(folders) == 2) == (pair is not None) or len(folders) not in (0, 2):
         raise click.UsageError("compare takes two results folders, or --pair and two conditions")
     if as_markdown and (selection.csv or as_json):
         raise click.UsageError("--markdown is given with --csv or --json; accepted: one of them")
-    if program is not None and pair is None:
-        raise click.UsageError("--program requires --pair")
+    for name, given in (("--program", program), ("--blocks", blocks)):
+        if given is not None and pair is None:
+            raise click.UsageError(f"{name} requires --pair")
+    if across and pair is not None:
+        raise click.UsageError("--across and --pair are both given; accepted: one of them")
     gates = [gate(text) for text in fail_if]
     if pair is None:
         found = functions.compare(*folders, across=across, margin=margin, floor=floor)
     else:
+        blocks = blocks or DEFAULT_BLOCKS
         with progress_bar(blocks, "measuring") as update:
             found = functions.compare_pair(
                 *pair, program=program, blocks=blocks, margin=margin, floor=floor, progress=update
             )
     found = msgspec.structs.replace(found, failed=tuple(failures(gates, found.rows)))
     _show(found, every, selection, as_markdown=as_markdown, as_json=as_json)
-    for line in found.failed:
+    for line in () if as_markdown else found.failed:
         note(f"failed: {line}")
     if found.failed:
         raise Exit(1)

@@ -20,7 +20,7 @@ from shakedown.cli._output import (
     print_rows,
     rows_options,
 )
-from shakedown.cli._types import FILE, Duration, FiniteRange, Whole
+from shakedown.cli._types import DEVICE, FILE, Duration, FiniteRange, Whole
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ class Listing(Group):
         if args[0] not in self.commands:
             return "show", self.commands["show"], args
         return super().resolve_command(ctx, args)
+
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        return [*super().shell_complete(ctx, incomplete), *DEVICE.items(incomplete)]
 
 
 @click.group(
@@ -86,7 +91,7 @@ def _list(profiles: Sequence[Device], selection: Selection, *, as_json: bool) ->
 @command.command("show", hidden=True)
 @json_option
 @rows_options(_columns)
-@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.argument("names", nargs=-1, required=True, metavar="NAME…", type=DEVICE)
 def show(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
     """Show device profiles; patterns and parts of names or titles list those that match."""
     from shakedown.profiles import existing_device_names, load_device

@@ -35,7 +35,9 @@ WTLS_ONLY = ("certificate_form", "private_curves")
 def _columns(given: dict[str, Any]) -> Sequence[Column]:
     from shakedown.reporting.columns.measured import HANDSHAKES, MESSAGES
 
-    return MESSAGES if _by_message(given["messages"], given["selection"]) else HANDSHAKES
+    if _by_message(given["messages"], given["selection"]):
+        return MESSAGES
+    return HANDSHAKES if given["messages"] is not None else (*HANDSHAKES, *MESSAGES)
 
 
 def _by_message(messages: bool | None, selection: Selection) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 from shakedown.errors import InputError
@@ -322,6 +323,12 @@ def _at_least(few: float | None) -> str:
     return "unknown" if few is None else f"≥ {few if few <= 100 else rounded_down(few):,.0f}"
 
 
+def _at_capacity(statistic: str, heading: str, rank: int) -> Column:
+    key = f"ready_{statistic}_s"
+    return Column(key=key, name=heading, unit="s", rank=rank, meaning="of ready at that rate",
+                  text=lambda row: time_at_least(row, "ready", key))  # fmt: skip
+
+
 CAPACITIES = (
     label("suite", "suite", path=True, text=lambda row: row["label"]),
     *PLACE,
@@ -338,8 +345,9 @@ CAPACITIES = (
            text=_by_formula),
     Column(key="ready_mean_s", name="ready", unit="s", rank=ROOM, meaning="mean at that rate",
            text=lambda row: time_at_least(row, "ready", "ready_mean_s")),
-    Column(key="ready_p99_s", name="p99", unit="s", rank=ROOM, meaning="of ready at that rate",
-           text=lambda row: time_at_least(row, "ready", "ready_p99_s")),
+    _at_capacity("p50", "median", WIDE),
+    _at_capacity("p95", "p95", WIDE),
+    _at_capacity("p99", "p99", ROOM),
     Column(key="unloaded_s", name="unloaded", unit="s", rank=WIDE, text=lambda row: figure(row, "unloaded_s"),
            meaning="ready without load"),
     Column(key="limit_per_s", name="saturation", unit="1/s", rank=WIDE,
@@ -354,6 +362,12 @@ CAPACITIES = (
     *(_data(key, "1") for key in ("workers_needed_low", "workers_needed_high")),
     *(_data(key) for key in ("unloaded_low_s", "unloaded_high_s", "done_mean_s", "done_p99_s")),
 )  # fmt: skip
+
+
+def capacities_shown(rows: Sequence[Row]) -> list[Column]:
+    """The columns for these capacities: the percentile that must meet the limit goes before others."""
+    deciding = {f"ready_p{row['percentile']:g}_s" for row in rows if row["percentile"] is not None}
+    return [replace(one, rank=OFTEN) if one.key in deciding else one for one in CAPACITIES]
 
 
 def capacity_row(row: Mapping[str, Any]) -> dict[str, Any]:

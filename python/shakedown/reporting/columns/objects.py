@@ -64,11 +64,16 @@ def _predictions(objects: Sequence[Any]) -> ObjectTable:
 
 
 def _capacities(objects: Sequence[Any]) -> ObjectTable:
-    from shakedown.reporting.columns.modelled import CAPACITIES, capacity_notes, capacity_row, capacity_title
+    from shakedown.reporting.columns import modelled
 
     found = builtins(objects)
-    rows = [capacity_row(one) for one in found]
-    return ObjectTable(CAPACITIES, rows, capacity_title(found), lambda shown: capacity_notes(found))
+    return ObjectTable(
+        modelled.CAPACITIES,
+        [modelled.capacity_row(one) for one in found],
+        modelled.capacity_title(found),
+        lambda shown: modelled.capacity_notes(found),
+        modelled.capacities_shown(found),
+    )
 
 
 def _fleets(objects: Sequence[Any]) -> ObjectTable:
