@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -16,6 +16,11 @@ from shakedown.files.limits import MAX_UNIX_S
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 """A file's path; a folder is refused."""
+
+
+def _stems(names: Sequence[str], begin: int) -> list[str]:
+    """The names up to their next slash, itself included."""
+    return list(dict.fromkeys(name[: name.find("/", begin) + 1] or name for name in names))
 
 
 class Suites(click.ParamType[str]):
@@ -31,11 +36,10 @@ class Suites(click.ParamType[str]):
 
         found = (*matching(f"{incomplete}*"), *matching(f"{incomplete}*/*"))
         names = [name for name in found if name.startswith(incomplete)]
-        begin = len(incomplete)
-        ends = (name.find("/", begin) for name in names)
-        stems = dict.fromkeys(
-            name if end < 0 else name[: end + 1] for name, end in zip(names, ends, strict=True)
-        )
+        stems = _stems(names, len(incomplete))
+        # A shell ends a word after its only completion: a part of a name is none.
+        while len(stems) == 1 and stems[0].endswith("/"):
+            stems = _stems(names, len(stems[0]))
         return [click.shell_completion.CompletionItem(one) for one in stems]
 
 
