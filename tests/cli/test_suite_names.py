@@ -60,6 +60,7 @@ def test_the_list_finds_what_measure_runs(words):
         ("tls1.3/x25519/dilithium3", "tls1.3/x25519/mldsa65/server"),
         ("tls1.3/x25519/rsa", "tls1.3/x25519/rsa2048/server"),
         ("tls1.3/x25519/ecdsa-p256", "tls1.3/x25519/p256/server"),
+        ("tls1.3/x25519/ecdsa", "tls1.3/x25519/p256/server"),
         ("tls1.2/ecdhe_rsa+secp256r1/rsa", "tls1.2/ecdhe_rsa+p256/rsa2048/server"),
         ("tls1.3/x2551/p256/sever", "tls1.3/x25519/p256/server"),
         ("mldsa65", "tls1.3/x25519/mldsa65/server"),

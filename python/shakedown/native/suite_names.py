@@ -240,8 +240,8 @@ def _renamed(name: str) -> str:
     known = {piece for words in places for word in words for piece in (word, *re.split("[+@]", word))}
     found = [protocol]
     for place, part in enumerate(parts):
-        if part == "rsa" and place:
-            part = "rsa2048"  # a key: the key exchange is named already
+        if place:  # a key: the key exchange is named already
+            part = {"rsa": "rsa2048", "ecdsa": "p256"}.get(part, part)
         pieces = [_nearest(_part(piece), known) for piece in re.split("([+@])", part)]
         found.append("".join(pieces))
     return "/".join(found)
