@@ -377,6 +377,13 @@ def test_in_a_browser(explorer, peer):
         until(f"document.querySelector('#rows').textContent !== {json.dumps(before)}")
         assert "loss=0.2" in browser.evaluate("location.search")
         until("document.getElementById('command').textContent.includes('nb-iot:loss=0.2')")
+        assert browser.evaluate("document.getElementById('cells').offsetHeight") == 0
+        browser.evaluate(
+            "f.elements.cells.value = 2; f.elements.from_idle.checked = true;"
+            "f.dispatchEvent(new Event('input', {bubbles: true}))"
+        )
+        until("document.querySelectorAll('#cells svg.marks').length === 2")
+        assert browser.evaluate("document.getElementById('cells').offsetHeight") > 0
         browser.evaluate(
             "f.elements.suites.value = 'nonsense'; f.dispatchEvent(new Event('input', {bubbles: true}))"
         )

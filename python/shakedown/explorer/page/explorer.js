@@ -161,9 +161,18 @@ function showFleet(rows) {
   by("links").hidden = !rows.some((row) => row.own_links);
   const series = notIn(rows).flatMap((row) => (row.series ?? []).map((one) => ({ suite: row.suite, ...one, "busy workers": one.busy_workers })));
   draw("storm", { data: { values: series }, mark: { type: "line", tooltip: true }, encoding: { x: { field: "start_s", ...duration("time (s)") }, y: { field: "in_flight", type: "quantitative", title: "clients" }, ...lines } });
-  draw("server", { data: { values: series }, transform: [{ fold: ["busy workers", "waiting"], as: ["what", "count"] }], mark: { type: "line", tooltip: true }, encoding: {
-    x: { field: "start_s", ...duration("time (s)") }, y: { field: "count", type: "quantitative", title: "workers, messages" }, color: suite, strokeDash: { field: "what", type: "nominal", title: null },
+  const over = (id, names, title, values) => draw(id, { data: { values }, transform: [{ fold: names, as: ["what", "count"] }], mark: { type: "line", tooltip: true }, encoding: {
+    x: { field: "start_s", ...duration("time (s)") }, y: { field: "count", type: "quantitative", title }, color: suite, strokeDash: { field: "what", type: "nominal", title: null },
   } });
+  over("server", ["busy workers", "waiting"], "workers, messages", series);
+  const cells = notIn(rows).flatMap((row) => (row.access?.series ?? []).map(({ transmissions, collided, utilisation }, number) => {
+    const per_s = (count) => count / row.series_s / row.replications;
+    return { suite: row.suite, start_s: number * row.series_s, attempts: per_s(transmissions), collisions: per_s(collided), "from clients": utilisation[0], "to clients": utilisation[1] };
+  }));
+  by("cells").hidden = cells.length === 0;
+  if (cells.length === 0) return;
+  over("access", ["attempts", "collisions"], "attempts per second", cells);
+  over("airtime", ["from clients", "to clients"], "share of a cell's time", cells);
 }
 
 async function answer() {
