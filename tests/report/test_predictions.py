@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import polars as pl
 import pytest
@@ -22,15 +23,15 @@ from shakedown.reporting.figures import (
     as_given,
     energy_range,
     legend,
-    marked,
     marked_rate,
+    marked_time,
     rounded_down,
     share,
     time,
     time_range,
 )
 from shakedown.reporting.html.modelled import _workers, predictions_section, queue_section, sections
-from shakedown.reporting.terminal.modelled import predicted_tables, ready_time
+from shakedown.reporting.terminal.modelled import predicted_tables
 from shakedown.results import queries
 from shakedown.results.folder import Results
 from shakedown.schema.saved import AboutExperiment
@@ -58,6 +59,10 @@ def results() -> Results:
     ]
     plain = results_of(own)
     return Results(plain.manifest, pl.concat([plain.table, *rows]))
+
+
+def ready(row: dict) -> str:
+    return marked_time(row["ready_mean_s"], row["basis"])
 
 
 def lowest(results: Results) -> list[dict]:
@@ -93,7 +98,7 @@ def test_the_lead_names_the_quickest_and_the_widest_gap(results):
     place = max(quickest, key=gap)
     here = gaps[place]
     quick, slow = quickest[place], max(here, key=lambda suite: here[suite]["ready_mean_s"])
-    ends = [f"{marked(ready_time(here[one]), here[one]['basis'])} ({one})" for one in (quick, slow)]
+    ends = [f"{ready(here[one])} ({one})" for one in (quick, slow)]
     assert f"{place[0]} over {place[1]}: from {ends[0]} to {ends[1]}" in section.lead
 
 
@@ -103,8 +108,8 @@ def test_every_cell_that_is_not_the_devices_own_is_marked(results):
     cells = [text for layer in time_map(quiet, WIDE_PX)["layer"][1:] for text in layer["data"]["values"]]
     texts = [one["text"] for one in cells]
     for row in quiet:
-        mark = BASIS_MARKS[row["basis"]]
-        assert f"{mark} {ready_time(row)}".strip() in texts
+        assert ready(row).startswith(BASIS_MARKS[row["basis"]])
+        assert ready(row) in texts
     [section] = predictions_section(results)
     assert legend(row["basis"] for row in quiet) in section.blocks[0].figure.caption
 
@@ -144,7 +149,7 @@ def test_the_map_shows_every_prediction_at_the_lowest_rate(results, width):
     quiet = lowest(results)
     svg = draw(time_map(quiet, width))
     for row in quiet:
-        assert f">{marked(ready_time(row), row['basis'])}<" in svg
+        assert f">{ready(row)}<" in svg
         assert row["suite"] in svg
     assert svg.count(">gprs<") == 3
 
@@ -203,12 +208,19 @@ def test_what_saturates_and_what_was_extrapolated_is_said(results):
 def test_every_queue_has_its_knee_and_saturation_rate_marked(results):
     points = queries.queue_points(results.table)
     queues = [{**row, "points": points[row["scenario"]]} for row in queries.queues(results.table).to_dicts()]
-    svg = draw(queue_curves(queues, [10.0], WIDE_PX))
+    svg = draw(queue_curves(queues, [10.0, 1e3], WIDE_PX))
+    waits = [tip for tip in re.findall("<title>(.*?)</title>", svg) if tip.startswith("at 1000/s: wait ")]
+    assert waits
     for queue in queues:
+        work_s = queue["service_s"]
+        assert f"<title>work {marked_time(work_s, queue['basis'])}; knee" in svg
         assert f">knee {marked_rate(queue['knee_per_s'], queue['basis'])}/s<" in svg
         assert f"saturates at {marked_rate(queue['saturation_per_s'], queue['basis'])}/s" in svg
         assert queue["suite"] in svg
     assert {queue["basis"] for queue in queues} == {"scaled", "assumed"}
+    # A model's waits have two digits and a mark, as its rates have.
+    for tip in waits:
+        assert re.fullmatch(r"at 1000/s: wait [~≈] \d\.?\d0? .s, with the work [~≈] \d\.?\d0? .s", tip)
     # A handshake without public keys has a queue too: its stack and its connection take time.
     assert "tls1.2/psk" in {queue["suite"] for queue in queues}
     [section] = queue_section(results)
@@ -216,6 +228,12 @@ def test_every_queue_has_its_knee_and_saturation_rate_marked(results):
     assert "≈ in part assumed" in section.blocks[0].figure.caption
     unknown = [{**queue, "basis": "unknown"} for queue in queues]
     assert ">knee ≤ " in draw(queue_curves(unknown, [10.0], WIDE_PX))
+
+
+def test_a_marked_time_has_two_digits():
+    assert marked_time(0.2934, "assumed") == "≈ 290 ms"
+    assert marked_time(0.2994, "unknown") == "≥ 290 ms"
+    assert marked_time(1.06, None) == "1.1 s"
 
 
 def test_a_quick_handshake_is_not_shown_as_none():

@@ -57,14 +57,29 @@ def drop_rows(folder):
     return "part-0001.parquet: damaged: changed since it was written"
 
 
-def other_columns(folder):
+def replace_first_part(folder, change):
+    """With the digest of what stands there then, as a program of another version would write it."""
     part = folder / "part-0001.parquet"
     about = pl.read_parquet_metadata(part)[PART_KEY]
-    pl.read_parquet(part).drop("unit").write_parquet(part, metadata={PART_KEY: about})
+    change(pl.read_parquet(part)).write_parquet(part, metadata={PART_KEY: about})
     parts = listed(folder)
     parts[0]["sha256"] = digest(part.read_bytes())
     edit(folder, parts=parts)
+
+
+def other_columns(folder):
+    replace_first_part(folder, lambda table: table.drop("unit"))
     return "its columns are not those of schema"
+
+
+def other_quantity(folder):
+    replace_first_part(folder, lambda table: table.with_columns(quantity=pl.lit("handshake.colour")))
+    return "part-0001.parquet: damaged: unknown quantity: handshake.colour"
+
+
+def other_side(folder):
+    replace_first_part(folder, lambda table: table.with_columns(sender=pl.lit("proxy")))
+    return "part-0001.parquet: damaged: unknown sender: proxy"
 
 
 def part_of_another_run(folder):
@@ -163,6 +178,8 @@ def assert_told(folder: Path, expected: str) -> None:
         drop_last_part,
         drop_rows,
         other_columns,
+        other_quantity,
+        other_side,
         part_of_another_run,
         the_same_part_twice,
         a_part_listed_twice,

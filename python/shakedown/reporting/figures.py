@@ -135,9 +135,10 @@ def rounded_up(value: float, digits: int = 2) -> float:
 
 
 def marked_time(seconds: float, basis: str | None, digits: int = 2) -> str:
-    """A time with the mark of its basis; a lower bound is rounded down."""
+    """A time of so many digits with the mark of its basis; a lower bound is rounded down."""
     unknown = BASIS_MARKS.get(basis or "own") == BASIS_MARKS["unknown"]
-    return marked(time(rounded_down(seconds, digits) if unknown else seconds, digits), basis)
+    shown = rounded_down(seconds, digits) if unknown else float(f"{seconds:.{digits}g}")
+    return marked(time(shown, digits), basis)
 
 
 def marked_rate(per_s: float, basis: str | None) -> str:

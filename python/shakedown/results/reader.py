@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,8 +16,9 @@ from shakedown.files.limits import MAX_MANIFEST_BYTES, MAX_PART_BYTES, parse_jso
 from shakedown.files.write import digest
 from shakedown.results.names import JOURNAL, MANIFEST, PART_NAME, line_digest, manifest_digest
 from shakedown.results.parts import Parts
+from shakedown.results.quantities import UNITS
 from shakedown.results.table import SCHEMA
-from shakedown.schema.base import convert, decode
+from shakedown.schema.base import CLASSES, SIDES, convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
 
 ACCEPTED = 'accepted: a folder that "run" wrote'
@@ -27,6 +28,14 @@ MAX_PART_NOTE = 200
 
 # The beginning of the metadata in a part's footer, see `ResultsWriter.add`.
 PART_NOTE = b'{"schema": '
+
+WORDS: dict[str, Container[str | None]] = {
+    "quantity": UNITS,
+    "side": (*SIDES, None),
+    "sender": (*SIDES, None),
+    "class": (*CLASSES, None),
+}
+"""What columns hold, which no type says."""
 
 # Polars panics on some damaged files, and its panics are not of class `Exception`.
 POLARS_ERRORS = pl.exceptions.PolarsError, pl.exceptions.PanicException
@@ -153,6 +162,10 @@ def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, int]:
             raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
         if table["kind"].unique().to_list() not in ([], [part.kind]):
             raise ValueError(f'its figures are not of the kind "{part.kind}", as the manifest says')
+        for name, known in WORDS.items():
+            other = [word for word in table[name].unique() if word not in known]
+            if other:
+                raise ValueError(f"unknown {name}: {other[0]}")
         return content, table.height
 
 

@@ -16,12 +16,11 @@ from shakedown.reporting.charts.canvas import (
     haloed,
     lanes,
     marks,
-    texts,
     ticks,
 )
 from shakedown.reporting.charts.figure import SUITE, TIP, Definition, label
 from shakedown.reporting.charts.theme import INK, LANE, MUTED, PAPER, STEPS
-from shakedown.reporting.figures import marked_rate, marked_time, time
+from shakedown.reporting.figures import marked_rate, marked_time
 
 _ROW_PX, _CURVE_PX, _LINE_PX, _ABOVE_PX = 62, 40, 15, 8
 
@@ -52,8 +51,9 @@ def _scale(queues: Sequence[Row]) -> tuple[float, float]:
 
 def _tip(queue: Row) -> str:
     knee, saturation = (_rate(queue, key) for key in ("knee_per_s", "saturation_per_s"))
-    work = marked_time(queue["service_s"], queue["basis"], 4)
-    return f"work {work}; knee at {knee}; saturates at {saturation}"
+    return (
+        f"work {marked_time(queue['service_s'], queue['basis'])}; knee at {knee}; saturates at {saturation}"
+    )
 
 
 def _rate(queue: Row, key: str) -> str:
@@ -101,8 +101,10 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
         for at in drawn:
             wait_s = _wait_at(points, at)
             if wait_s is not None:
-                both_s = queue["service_s"] + wait_s
-                here = f"at {at:g}/s: wait {time(wait_s, 3)}, with the work {time(both_s, 3)}"
+                wait, both = (
+                    marked_time(one, queue["basis"]) for one in (wait_s, queue["service_s"] + wait_s)
+                )
+                here = f"at {at:g}/s: wait {wait}, with the work {both}"
                 at_asked.append({SUITE: queue["label"], TIP: here, "rate": at, "y": height(wait_s)})
         before = [pair for pair in points if pair[0] <= queue["knee_per_s"]]
         after = [pair for pair in points if pair[0] >= queue["knee_per_s"]]
@@ -161,12 +163,8 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
             marks(ends, "rule", {"x": at_rate, **between(y)}, color=INK, strokeWidth=1),
             marks(knees, "point", {"x": at_rate, "y": at_y}, color=INK, size=46, **dot),
             marks(at_asked, "point", {"x": at_rate, "y": at_y}, color=STEPS["step4"].light, size=30, **dot),
-            *(
-                []
-                if not wide
-                else [texts(knees, "text", at_rate, at_y, "right", dx=-8, dy=-7, baseline="alphabetic")]
-            ),
-            # The halo keeps a name legible where a dotted line passes behind it.
+            # The halo keeps words legible where a dotted line passes behind them.
+            *(haloed(knees, "text", at_rate, at_y, "right", dx=-8, dy=-11) if wide else []),
             *haloed(names, "text", {"value": 0}, at_y, fontWeight=600),
             *haloed(names, "end", end_x, {"field": "end_y", **y}, "right" if wide else "left"),
         ],

@@ -19,8 +19,8 @@ from shakedown.reporting.figures import (
     NOTHING,
     bounded,
     legend,
-    marked,
     marked_rate,
+    marked_time,
     share,
     time,
     whole,
@@ -28,7 +28,6 @@ from shakedown.reporting.figures import (
 from shakedown.reporting.html.section import Block, Section, Table
 from shakedown.reporting.html.tables import html_table
 from shakedown.reporting.html.text import Sentence, sentence
-from shakedown.reporting.terminal.modelled import ready_time
 from shakedown.results import queries
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ def _lead(rows: Sequence[Row]) -> str:
     _, quick, slow = widest
     if quick is slow:
         return ""
-    ends = [f"{marked(ready_time(row), row['basis'])} ({row['label']})" for row in (quick, slow)]
+    ends = [f"{marked_time(row['ready_mean_s'], row['basis'])} ({row['label']})" for row in (quick, slow)]
     if compared == 1:
         return f"On {quick['device']} over {quick['bearer']}, from {ends[0]} to {ends[1]}."
     return (
@@ -377,14 +376,14 @@ def outlook(results: Results) -> Sentence:
     here = [row for row in _lowest(view) if (row["capture"], row["connection"]) == first]
     longest = max(here, key=_ready_s)
     template = f"On {longest['device']} over {longest['bearer']} the captured {{suite}} would take {{!time}}"
-    pieces = {"suite": longest["suite"], "time": marked(ready_time(longest), longest["basis"])}
+    pieces = {"suite": longest["suite"], "time": marked_time(longest["ready_mean_s"], longest["basis"])}
     same = [pl.col(column) == longest[column] for column in ("device", "bearer", "rate_per_s")]
     known = pl.col("ready_mean_s").is_not_null() & (pl.col("suite") != longest["suite"])
     others = _priced(results, captured=False).filter(known, *same).to_dicts()
     if not others:
         return sentence(f"{template}.", **pieces)
     quickest = min(others, key=_ready_s)
-    pieces |= {"other": quickest["label"], "less": marked(ready_time(quickest), quickest["basis"])}
+    pieces |= {"other": quickest["label"], "less": marked_time(quickest["ready_mean_s"], quickest["basis"])}
     return sentence(f"{template}; the quickest of the others, {{other}}, {{!less}}.", **pieces)
 
 

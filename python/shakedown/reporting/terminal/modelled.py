@@ -10,7 +10,7 @@ import polars as pl
 from shakedown.reporting.columns import ALWAYS, Column, Row, Selection, label
 from shakedown.reporting.columns.modelled import energy_text
 from shakedown.reporting.columns.notes import key_shares, no_energies, not_estimated
-from shakedown.reporting.figures import NOTHING, bounded, marked, number, rounded_down, share, time
+from shakedown.reporting.figures import NOTHING, bounded, marked, number, rounded_down, share
 from shakedown.reporting.terminal.listing import layout, listing
 from shakedown.results import queries
 
@@ -102,11 +102,6 @@ def _spread(rates: Sequence[float], most: int) -> list[float]:
     if len(rates) <= most:
         return list(rates)
     return [rates[round(number * (len(rates) - 1) / (most - 1))] for number in range(most)]
-
-
-def ready_time(row: Row) -> str:
-    """The mean time until ready; where work has no figure, what it is at least."""
-    return time(rounded_down(row["ready_mean_s"]) if row["missing"] else row["ready_mean_s"], 2)
 
 
 def _seconds(value: float) -> str:
