@@ -6,6 +6,7 @@ import ast
 import html
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -73,19 +74,20 @@ def test_the_commands_print_what_the_page_shows(explorer, shakedown):
     status, text = get(explorer, "/predict", VIEW)
     assert status == 200
     found = json.loads(text)
-    for name, rows in (
-        ("predict", found["rows"]),
-        (
-            "simulate",
-            json.loads(get(explorer, "/simulate", VIEW | {"replications": found["replications"]})[1]),
-        ),
-    ):
+    fleets = json.loads(get(explorer, "/simulate", VIEW | {"replications": found["replications"]})[1])
+    for name, page in (("predict", found), ("simulate", fleets)):
         command = shlex.split(found["commands"][name])
         assert command[0] == "shakedown"
         printed = json.loads(shakedown(*command[1:], "--json").stdout)
-        for mine, theirs in zip(rows, printed, strict=True):
+        for mine, theirs in zip(page["rows"], printed, strict=True):
             assert mine["ready_s"] == theirs["ready_s"]
             assert mine["suite"] == theirs["suite"]
+        lines = shakedown(*command[1:], "--columns", ",".join(answers.COLUMNS[name])).stdout.splitlines()
+        for suite, *cells in page["table"]["cells"]:
+            (line,) = [one for one in lines if one.startswith(f"{suite} ")]
+            assert re.split("  +", line.strip())[1:] == cells
+        for note in filter(None, page["table"]["notes"]):
+            assert note in " ".join(lines)
 
 
 def test_the_python_text_returns_the_same(explorer):
@@ -362,6 +364,11 @@ def test_in_a_browser(explorer, peer):
             until("document.getElementById('state').textContent.startsWith('simulated 10 times')")
             until("document.querySelectorAll('figure svg.marks').length === 7")
             assert browser.evaluate("document.documentElement.scrollWidth") == width
+            # The answer is on the first screen; where there is no room beside it, its controls are folded.
+            assert browser.evaluate(
+                "document.getElementById('rows').getBoundingClientRect().bottom < innerHeight"
+            )
+            assert browser.evaluate("document.getElementById('scenario').open") == (width > 390)
             assert browser.evaluate("document.querySelectorAll('#rows tr').length") == 4
             until("document.querySelectorAll('figure summary[aria-label]').length === 7")
         assert browser.complaints == []

@@ -24,6 +24,10 @@ from shakedown.prediction.predict import resumption, suite_rows
 from shakedown.prediction.scenario import Scenario, scenario
 from shakedown.profiles.registry import load_software
 from shakedown.profiles.software import ServerSoftware
+from shakedown.reporting.columns import named
+from shakedown.reporting.columns.objects import object_table
+from shakedown.reporting.display import with_figures
+from shakedown.reporting.terminal.listing import marks_in
 from shakedown.schema.base import SIDES, opposite
 
 SHARES = np.concatenate([np.linspace(0.005, 0.985, 99), [0.99, 0.995, 0.999]])
@@ -32,6 +36,17 @@ SHARES = np.concatenate([np.linspace(0.005, 0.985, 99), [0.99, 0.995, 0.999]])
 BINS = 60
 """Of a density, from the least time until ready to the greatest 99th percentile."""
 
+COLUMNS = {
+    "predict": (
+        *("suite", "ready_mean_s", "ready_low_s", "ready_p99_s", "client_s", "server_s", "transmission_s"),
+        *("queue_s", "utilisation", "energy_j", "wake_tail_j"),
+    ),
+    "simulate": (
+        *("suite", "ready_p50_s", "ready_p95_s", "ready_p99_s", "ready_max_s", "queue_wait_mean_s"),
+        *("utilisation", "failed", "recovery_s", "energy_mean_j", "wake_tail_j"),
+    ),
+}
+"""Columns of the commands' tables: as many as are seen at once beside the controls."""
 
 _answered: deque[tuple[object, ...]] = deque(maxlen=1)
 """What decides on the replays of the last whole answer: they are kept, so the next whole answer takes no
@@ -56,7 +71,8 @@ def choices(*, report: bool) -> dict[str, Any]:
 
 
 def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
-    """The rows of `predict`, ready as a curve and as a density, and the handshake in time by message.
+    """The rows of `predict` and their table, ready as a curve and as a density, and the handshake in time by
+    message.
 
     A coarse answer comes from few replays and lacks what resuming a session saves, unless the whole one is as
     quick; it says which it is.
@@ -118,9 +134,11 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         ready = [None if one is None else _ready(one, question) for one, _ in found]
     if not coarse:
         _answered.append(what)
+    rows = [row for _, row in found]
     return {
         "coarse": coarse,
-        "rows": [row for _, row in found],
+        "table": _table([row for row in rows if "error" not in row], "Prediction", COLUMNS["predict"]),
+        "rows": rows,
         "curves": [one and [[one.quantile(float(share)), float(share)] for share in SHARES] for one in ready],
         "densities": _densities(ready),
         "messages": [one and _messages(one) for one, _ in found],
@@ -210,8 +228,10 @@ def _nothing_but_the_link(name: str, start_s: float, end_s: float) -> dict[str, 
     return row | {f"{side}{key}": 0.0 for side in SIDES for key in ("_s", "_start_s", "_end_s")}
 
 
-def simulated(question: Question, replications: int) -> list[dict[str, Any]]:
-    """The rows of `simulate` with clients over time; each replication has the question's clients."""
+def simulated(question: Question, replications: int) -> dict[str, Any]:
+    """The rows of `simulate` with clients over time, and their table; each replication has the question's
+    clients.
+    """
     from shakedown.api.simulations import simulate
 
     rows = simulate(
@@ -229,5 +249,19 @@ def simulated(question: Question, replications: int) -> list[dict[str, Any]]:
         server=ServerModel(question.server_device, question.server_workers, question.server_software),
         seed=question.seed,
     )
-    found: list[dict[str, Any]] = msgspec.to_builtins(rows)
-    return found
+    return {
+        "table": _table(with_figures(rows), "Simulated", COLUMNS["simulate"]),
+        "rows": msgspec.to_builtins(rows),
+    }
+
+
+def _table(objects: Sequence[Any], kind: str, keys: Sequence[str]) -> dict[str, Any]:
+    """Columns of a command's table as it prints them, and the lines below it."""
+    table = object_table(objects, kind)
+    assert table is not None
+    columns = [named(table.columns, key) for key in keys]
+    return {
+        "head": [one.name for one in columns],
+        "cells": [[one.cell(row) for one in columns] for row in table.rows],
+        "notes": [marks_in(columns, table.rows), *table.notes(set(keys))],
+    }

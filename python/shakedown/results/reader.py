@@ -18,7 +18,7 @@ from shakedown.results.names import JOURNAL, MANIFEST, PART_NAME, line_digest, m
 from shakedown.results.parts import Parts
 from shakedown.results.quantities import UNITS
 from shakedown.results.table import SCHEMA
-from shakedown.schema.base import CLASSES, SIDES, convert, decode
+from shakedown.schema.base import SIDES, convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
 
 ACCEPTED = 'accepted: a folder that "run" wrote'
@@ -31,9 +31,7 @@ PART_NOTE = b'{"schema": '
 
 WORDS: dict[str, Container[str | None]] = {
     "quantity": UNITS,
-    "side": (*SIDES, None),
-    "sender": (*SIDES, None),
-    "class": (*CLASSES, None),
+    **dict.fromkeys(("side", "sender"), (*SIDES, None)),
 }
 """What columns hold, which no type says."""
 

@@ -3,8 +3,13 @@
 const token = new URLSearchParams(location.search).get("token") ?? "";
 const form = document.getElementById("controls");
 const by = (id) => document.getElementById(id);
+const make = (name, ...children) => {
+  const element = document.createElement(name);
+  element.append(...children);
+  return element;
+};
 // Hues that colour-blind readers tell apart; lines have a dash as well.
-const COLOURS = ["#2563ac", "#d9731f", "#1d8f86", "#8a5fbf", "#7a8794", "#b3466b"];
+const COLOURS = ["--key", "--signature", "--hello", "--violet", "--muted", "--rose"];
 const PAUSE_MS = 120;
 let asked = 0, pending = new AbortController();
 
@@ -39,40 +44,20 @@ function fill(values) {
   }
 }
 
-// Figures with the unit that fits.
-function scaled(value, units, digits = 3) {
-  if (value === null || value === undefined) return "–";
-  if (value === 0) return `0 ${units[0][1]}`;
-  const rounded = Math.abs(+value.toPrecision(digits));
-  const [size, unit] = units.find(([size]) => rounded >= size) ?? units.at(-1);
-  const text = (value / size).toPrecision(digits);
-  return `${text.includes("e") ? +text : text} ${unit}`;
-}
-const time = (s, digits) => scaled(s, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]], digits);
-const joules = (j, digits) => scaled(j, [[1, "J"], [1e-3, "mJ"], [1e-6, "µJ"]], digits);
-const percent = (share, digits = 3) => (share === null || share === undefined ? "–" : `${+(share * 100).toPrecision(digits)} %`);
-
-function table(id, columns, rows) {
-  const cells = (tag, texts) => {
-    const line = document.createElement("tr");
-    for (const text of texts) {
-      const cell = document.createElement(tag);
-      if (tag === "th") cell.scope = "col";
-      // Suites may be broken at their slashes.
-      for (const part of String(text).split(/(?<=\/)/)) cell.append(part, document.createElement("wbr"));
-      line.append(cell);
-    }
-    return line;
-  };
-  const body = rows.map((row) => (row.error ? cells("td", [row.suite, row.error]) : cells("td", columns.map(([, show]) => show(row)))));
-  by(id).replaceChildren(cells("th", columns.map(([name]) => name)), ...body);
+// A table in the words that the command prints; suites may be broken at their slashes.
+function table(id, { table: { head, cells, notes }, rows }) {
+  const line = (tag, texts) => make("tr", ...texts.map((text) => make(tag, ...text.split(/(?<=\/)/).flatMap((part) => [part, make("wbr")]))));
+  by(id).replaceChildren(line("th", head), ...cells.map((texts) => line("td", texts)));
+  for (const cell of by(id).querySelectorAll("th")) cell.scope = "col";
+  const failed = rows.filter((row) => row.error).map((row) => `${row.suite}: ${row.error}`);
+  by(`${id}-notes`).replaceChildren(...[...failed, ...notes].filter(Boolean).map((note) => make("li", note)));
 }
 
 function draw(id, spec) {
   const style = getComputedStyle(document.documentElement);
-  const [ink, line] = ["--ink", "--line"].map((name) => style.getPropertyValue(name).trim());
+  const [ink, line, ...category] = ["--ink", "--line", ...COLOURS].map((name) => style.getPropertyValue(name).trim());
   const axis = { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line };
-  const config = { background: "transparent", view: { stroke: null }, axis, legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 1, labelLimit: 400, layout: { bottom: { direction: "vertical", anchor: "start" } } }, range: { category: COLOURS } };
+  const config = { background: "transparent", view: { stroke: null }, axis, legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 1, labelLimit: 400, layout: { bottom: { direction: "vertical", anchor: "start" } } }, range: { category } };
   const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container", height: 220, autosize: { type: "fit-x", contains: "padding" }, config, ...spec };
   const options = { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "svg", ast: true };
   return window.vegaEmbed(by(id), whole, options).then(() => {
@@ -88,38 +73,10 @@ const suite = { field: "suite", type: "nominal", title: null };
 const lines = { color: suite, strokeDash: suite };
 const notIn = (rows) => rows.filter((row) => !row.error);
 
-// The digits that a range supports, and the mark of a figure's basis: as the command prints them.
-const digitsOf = (value, { lower, upper }) => {
-  if (lower === null || upper === null || value === 0) return 2;
-  const relative = Math.max(upper - value, value - lower) / Math.abs(value);
-  return relative < 0.02 ? 3 : relative < 1 ? 2 : 1;
-};
-const MARKS = { scaled: "~ ", assumed: "≈ " };
-
-// A figure without an estimate has what bounds it; a statistic that lacks work is a lower bound.
-const bounded = (show, found) => {
-  if (!found) return "–";
-  const { estimate } = found;
-  if (estimate !== null) return estimate === 0 ? show(0) : (MARKS[found.basis] ?? "") + show(estimate, digitsOf(estimate, found));
-  if (!found.lower) return found.upper === null ? "unknown" : `≤ ${show(found.upper)}`;
-  return found.upper === null ? `≥ ${show(found.lower)}` : `${show(found.lower)} – ${show(found.upper)}`;
-};
 const value = (found) => found?.estimate ?? found?.lower ?? 0;
-const statistic = (show, found, name) => {
-  if (!found) return "–";
-  const digits = found.mean === undefined || found.upper === undefined ? 3 : digitsOf(found.mean, found);
-  return `${found.missing.length ? "≥ " : ""}${show(found[name], digits)}`;
-};
-const interval = (found) => (!found || found.lower === null || found.upper === null ? "–" : `${time(found.lower, 2)} – ${time(found.upper, 2)}`);
 
 function showPredictions(found) {
-  table("rows", [
-    ["suite", (row) => row.suite], ["ready", (row) => statistic(time, row.ready_s, "mean")], ["90 % interval", (row) => interval(row.ready_s)], ["p99", (row) => statistic(time, row.ready_s, "p99")],
-    ["client", (row) => bounded(time, row.client_s)], ["server", (row) => bounded(time, row.server_s)],
-    ["transmission", (row) => time(row.transmission_s, 2)], ["queue wait", (row) => bounded(time, row.queue_s)],
-    ["utilisation", (row) => bounded(percent, row.utilisation)], ["energy", (row) => bounded(joules, row.energy_j)],
-    ["wake and tail", (row) => bounded(joules, row.wake_tail_j)],
-  ], found.rows);
+  table("rows", found);
   const parts = notIn(found.rows).flatMap((row) => [["client", value(row.client_s)], ["server", value(row.server_s)], ["transmission", row.transmission_s], ["queue wait", value(row.queue_s)]]
     .map(([part, taken], order) => ({ suite: row.suite, part, value: taken, order })));
   draw("parts", { data: { values: parts }, height: 40 * found.rows.length, mark: { type: "bar", tooltip: true }, encoding: {
@@ -137,9 +94,9 @@ function showPredictions(found) {
   } });
   const work = found.rows.flatMap((row, number) => (found.messages[number] ?? []).flatMap((message, order) => ["client", "link", "server"]
     .filter((part) => message[`${part}_end_s`] > message[`${part}_start_s`])
-    .map((part) => ({ suite: row.suite, message: `${order + 1} ${message.message}`, bytes: message.bytes, part, from: message[`${part}_start_s`], to: message[`${part}_end_s`], takes: time(message[`${part}_end_s`] - message[`${part}_start_s`]) }))));
+    .map((part) => ({ suite: row.suite, message: `${order + 1} ${message.message}`, bytes: message.bytes, part, from: message[`${part}_start_s`], to: message[`${part}_end_s`] }))));
   draw("messages", { data: { values: work }, width: undefined, height: undefined, autosize: undefined, facet: { row: { ...suite, header: { labelOrient: "top", labelAnchor: "start", labelColor: getComputedStyle(document.documentElement).getPropertyValue("--ink").trim() } } }, resolve: { scale: { y: "independent" } },
-    spec: { width: Math.max(160, by("messages").clientWidth - 190), height: { step: 15 }, mark: { type: "bar", tooltip: { content: "data" }, minBandSize: 2 }, encoding: {
+    spec: { width: Math.max(160, by("messages").clientWidth - 190), height: { step: 15 }, transform: [{ calculate: "format(datum.to - datum.from, '.3s') + 's'", as: "takes" }], mark: { type: "bar", tooltip: { content: "data" }, minBandSize: 2 }, encoding: {
       y: { field: "message", type: "nominal", title: null, sort: null, axis: { labelLimit: 170 } }, x: { field: "from", ...duration("time since the client began (s)") }, x2: { field: "to" },
       color: { field: "part", type: "nominal", title: null, sort: ["client", "server", "link"] },
     } } });
@@ -151,13 +108,9 @@ function showPredictions(found) {
   by("python").textContent = found.python;
 }
 
-function showFleet(rows) {
-  table("fleet", [
-    ["suite", (row) => row.suite], ["median", (row) => statistic(time, row.ready_s, "p50")], ["p95", (row) => statistic(time, row.ready_s, "p95")], ["p99", (row) => statistic(time, row.ready_s, "p99")],
-    ["max", (row) => statistic(time, row.ready_s, "max")], ["queue wait", (row) => statistic(time, row.queue_wait_s, "mean")], ["utilisation", (row) => bounded(percent, row.utilisation)],
-    ["failed", (row) => Object.values(row.failed).reduce((sum, one) => sum + one, 0).toLocaleString("en")], ["recovery time", (row) => bounded(time, row.recovery_s)],
-    ["energy", (row) => (row.energy_j.mean === null ? "unknown" : joules(row.energy_j.mean))], ["wake and tail", (row) => bounded(joules, row.wake_tail_j)],
-  ], rows);
+function showFleet(found) {
+  const { rows } = found;
+  table("fleet", found);
   by("links").hidden = !rows.some((row) => row.own_links);
   const series = notIn(rows).flatMap((row) => (row.series ?? []).map((one) => ({ suite: row.suite, ...one, "busy workers": one.busy_workers })));
   draw("storm", { data: { values: series }, mark: { type: "line", tooltip: true }, encoding: { x: { field: "start_s", ...duration("time (s)") }, y: { field: "in_flight", type: "quantitative", title: "clients" }, ...lines } });
@@ -200,9 +153,9 @@ async function answer() {
     }
     for (const replications of new Set([1, refined])) {
       parameters.set("replications", replications);
-      const rows = await ask("/simulate", parameters, signal);
+      const found = await ask("/simulate", parameters, signal);
       if (!current()) return;
-      showFleet(rows);
+      showFleet(found);
       by("state").textContent = `simulated ${replications === 1 ? "once" : `${replications} times`} in ${took()}`;
     }
   } catch (error) {
@@ -245,6 +198,10 @@ async function start() {
     const what = event.target.dataset?.copy;
     if (what) navigator.clipboard.writeText(what === "address" ? location.href : by(what).textContent).then(() => { by("state").textContent = "copied"; }, () => { by("state").textContent = "the browser refuses to copy; select the text"; });
   });
+  const narrow = matchMedia("(max-width: 760px)");
+  const fold = () => { by("scenario").open = !narrow.matches; };
+  narrow.addEventListener("change", fold);
+  fold();
   if (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.dataset.theme = "dark";
   await answer();
 }
