@@ -93,7 +93,7 @@ def table() -> str:
         "congestion": "{}",
     }
     figures, off = ("mean_s", *SHARES), [apart(row) for row in GRID]
-    lines = ["| | cells | mean, % | p50, points | p90 | p95 | p99 |", "| --- |" + " ---: |" * 6]
+    lines = ["| factor | cells | mean, % | p50, points | p90 | p95 | p99 |", "| --- |" + " ---: |" * 6]
     for factor, title in factors.items():
         for level in sorted({row[factor] for row in GRID}):
             some = [one for one, row in zip(off, GRID, strict=True) if row[factor] == level]
