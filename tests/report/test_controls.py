@@ -108,6 +108,17 @@ def test_suites_are_chosen_once_for_the_whole_page(browser):
     assert browser.evaluate("document.querySelectorAll('.dim, .out').length") == 0
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_list_of_suites_opens_in_sight_wherever_the_page_is_scrolled(browser, written, width):
+    browser.show(written, width)
+    box = browser.evaluate(
+        "document.querySelector('#waterfalls').scrollIntoView(); document.getElementById('suites').open = true;"
+        "box = document.querySelector('.panel').getBoundingClientRect();"
+        "[box.left, box.right - innerWidth, box.top, box.bottom - innerHeight]"
+    )
+    assert [edge > 0 for edge in box] == [True, False, True, False]
+
+
 def test_a_mark_and_a_cell_say_their_exact_figures(browser):
     browser.point("#figure-time .wide path[data-suite='tls1.3/x25519/p256/server'][data-tip*='server sign']")
     tip = browser.evaluate("document.getElementById('tip').textContent")
