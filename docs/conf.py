@@ -29,6 +29,8 @@ html_title = "Shakedown"
 html_theme_options = {"navigation_with_keys": True}
 html_copy_source = False
 html_show_copyright = False
+# The search would fetch each page that it found, which a site that is opened as a file may not.
+html_show_search_summary = False
 html_static_path = ["_static"]
 html_css_files = ["narrow.css"]
 # Two dashes begin an option; as an en dash they could not be copied into a shell.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from browser import Browser
 from docs_examples import ROOT
 
 
@@ -63,6 +65,20 @@ def test_commands_functions_and_profiles_are_in_the_reference(site):
     profiles = (site / "reference" / "profiles.html").read_text()
     for one in [*shakedown.devices(), *shakedown.bearers()]:
         assert f">{one.name}<" in profiles
+
+
+@pytest.mark.browser
+def test_the_search_finds_pages_of_a_site_that_is_opened_as_a_file(site, peer):
+    peer("chromium")
+    with Browser() as browser:
+        browser.show(site / "search.html", 1280)
+        browser.ask("Page.navigate", url=f"{(site / 'search.html').as_uri()}?q=capacity")
+        deadline = time.monotonic() + 120
+        pages = "[...document.querySelectorAll('#search-results li a')].map(one => one.href)"
+        while not any("/guides/capacity.html" in one for one in browser.evaluate(pages) or ()):
+            assert time.monotonic() < deadline, browser.complaints
+            time.sleep(0.05)
+        assert browser.complaints == []
 
 
 def test_the_citation_names_the_version():

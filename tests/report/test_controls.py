@@ -112,7 +112,8 @@ def test_suites_are_chosen_once_for_the_whole_page(browser):
 def test_the_list_of_suites_opens_in_sight_wherever_the_page_is_scrolled(browser, written, width):
     browser.show(written, width)
     box = browser.evaluate(
-        "document.querySelector('#waterfalls').scrollIntoView(); document.getElementById('suites').open = true;"
+        "document.querySelector('#waterfalls').scrollIntoView();"
+        "document.getElementById('suites').open = true;"
         "box = document.querySelector('.panel').getBoundingClientRect();"
         "[box.left, box.right - innerWidth, box.top, box.bottom - innerHeight]"
     )
