@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 @click.command("check", epilog="Example: shakedown check --record tls1.2/psk")
-@click.argument("budget", nargs=-1, required=True, metavar="BUDGET.toml")
-@click.option("--record", is_flag=True, help="Print a budget with the present figures of the given suites.")
+@click.argument("budget", nargs=-1, required=True, metavar="BUDGET.toml|SUITE…")
+@click.option("--record", is_flag=True, help="Print a budget with the present figures of each SUITE.")
 @click.option("--times", is_flag=True, help="Limits of times count too: for a dedicated machine.")
 @click.option("--junit", type=FILE, help="Write the result as JUnit XML.")
 @click.option("--summary", type=FILE, help="Append the result as Markdown to FILE: $GITHUB_STEP_SUMMARY.")

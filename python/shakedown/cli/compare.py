@@ -94,8 +94,8 @@ def command(
     """Compare two results folders, or two conditions measured alternately, figure by figure.
 
     Each figure of each handshake is different, equivalent, undecided or not comparable. A folder may hold
-    several results folders, the runs of one experiment: ten of each show how much runs differ. Times of
-    fewer are compared with --floor alone.
+    several results folders, the runs of one experiment. Times of folders are compared if each holds ten
+    runs or more, or with --floor.
     """
     import msgspec
 
