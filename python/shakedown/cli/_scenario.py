@@ -96,10 +96,12 @@ def note_radios(bearers: Iterable[str], *, from_idle: bool, in_cells: bool = Fal
     from shakedown.profiles import load_bearer
     from shakedown.profiles.cell import RandomAccess
 
-    for profile in map(load_bearer, dict.fromkeys(bearers)):
-        has_access = in_cells and profile.cell is not None and isinstance(profile.cell.entry, RandomAccess)
-        if from_idle and profile.setup is None and not has_access:
+    profiles = [load_bearer(bearer) for bearer in dict.fromkeys(bearers)]
+    for profile in profiles if from_idle else ():
+        if profile.setup is None:
             why = profile.assumed.get("setup", "its profile has no setup_ms")
             note(f"--from-idle changes nothing over {profile.name}: {why}")
-        if has_access and not from_idle:
-            note(f"without --from-idle clients over {profile.name} are connected at first: no random access")
+    entered = [one.name for one in profiles if one.cell and isinstance(one.cell.entry, RandomAccess)]
+    if in_cells and not from_idle and entered:
+        over = ", ".join(entered)
+        note(f"without --from-idle clients over {over} are connected at first: no random access")
