@@ -154,10 +154,11 @@ def _check_room(trace: Trace, bearer: Bearer) -> None:
     headers_bytes = bearer.ip_bytes + bearer.udp_bytes if trace.datagrams else TCP_HEADERS_BYTES
     if bearer.mtu_bytes <= max(headers_bytes, MIN_MTU_BYTES - 1):
         headers_bytes, transport = max(headers_bytes, IP_BYTES), "UDP" if trace.datagrams else "TCP"
+        other = "" if trace.datagrams else ", or a suite over UDP, such as wtls/…"
         raise UnfitBearerError(
             f"bearer {bearer.name!r} carries packets of {bearer.mtu_bytes} bytes, too small for the "
             f"{headers_bytes} bytes of headers that {transport} needs there; accepted: a bearer with larger "
-            "packets"
+            f"packets{other}"
         )
 
 

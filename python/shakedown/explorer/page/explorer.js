@@ -114,8 +114,8 @@ function showFleet(found) {
   by("links").hidden = !rows.some((row) => row.own_links);
   const series = notIn(rows).flatMap((row) => (row.series ?? []).map((one) => ({ suite: row.suite, ...one, "busy workers": one.busy_workers })));
   draw("storm", { data: { values: series }, mark: { type: "line", tooltip: true }, encoding: { x: { field: "start_s", ...duration("time (s)") }, y: { field: "in_flight", type: "quantitative", title: "clients" }, ...lines } });
-  const over = (id, names, title, values) => draw(id, { data: { values }, transform: [{ fold: names, as: ["what", "count"] }], mark: { type: "line", tooltip: true }, encoding: {
-    x: { field: "start_s", ...duration("time (s)") }, y: { field: "count", type: "quantitative", title }, color: suite, strokeDash: { field: "what", type: "nominal", title: null },
+  const over = (id, names, title, values, x = {}, y = {}) => draw(id, { data: { values }, transform: [{ fold: names, as: ["what", "count"] }], mark: { type: "line", tooltip: true }, encoding: {
+    x: { field: "start_s", ...duration("time (s)"), ...x }, y: { field: "count", type: "quantitative", title, ...y }, color: suite, strokeDash: { field: "what", type: "nominal", title: null },
   } });
   over("server", ["busy workers", "waiting"], "workers, messages", series);
   const cells = notIn(rows).flatMap((row) => (row.access?.series ?? []).map(({ transmissions, collided, utilisation }, number) => {
@@ -124,8 +124,10 @@ function showFleet(found) {
   }));
   by("cells").hidden = cells.length === 0;
   if (cells.length === 0) return;
-  over("access", ["attempts", "collisions"], "attempts per second", cells);
-  over("airtime", ["from clients", "to clients"], "share of a cell's time", cells);
+  // Opportunities of random access may be rarer than the intervals of the series.
+  const averaged = [{ bin: { maxbins: 100 } }, { aggregate: "mean" }];
+  over("access", ["attempts", "collisions"], "attempts per second", cells, ...averaged);
+  over("airtime", ["from clients", "to clients"], "share of a cell's time", cells, ...averaged);
 }
 
 async function answer() {
