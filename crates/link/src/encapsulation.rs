@@ -1,11 +1,11 @@
-//! Frame encryption under a packet.
+//! What a link adds to each packet: its own bytes, and frame encryption.
 
 use crate::cipher::FrameCipher;
 use crate::{Drop, Fate, Link, Ns, Payload, Unit};
 use std::fmt;
 
-/// A link that encrypts each frame: the bytes that this adds are counted always, and a payload that is present is really
-/// encrypted here and decrypted at the far end, where a frame that does not verify vanishes, as at a station.
+/// A link that adds bytes to each packet, and takes them off at the far end. Where it encrypts, a payload that is present is
+/// really encrypted here and decrypted there, where a frame that does not verify vanishes, as at a station.
 pub struct Encapsulation<L> {
     /// What comes after.
     pub inner: L,

@@ -9,8 +9,7 @@
 //! | --- | --- |
 //! | [`Null`] | hands it over at once |
 //! | [`Mtu`] | cuts it into fragments and joins them at the far end |
-//! | [`Encapsulation`] | adds the bytes of WEP or CCMP, and really encrypts a payload that is present |
-//! | [`Overhead`] | adds the link's bytes per packet |
+//! | [`Encapsulation`] | adds the link's bytes per packet, those of WEP or CCMP among them, and really encrypts a payload that is present |
 //! | [`Rate`] | serialises it behind those before it; bounded queue, drop-tail |
 //! | [`Loss`] | loses it: independently or in bursts |
 //! | [`Duplication`] | sends it twice |
@@ -34,7 +33,6 @@ mod encapsulation;
 mod loss;
 mod mtu;
 mod one_way;
-mod overhead;
 mod path;
 mod random;
 mod rate;
@@ -51,7 +49,6 @@ pub use encapsulation::Encapsulation;
 pub use loss::{Loss, LossProcess};
 pub use mtu::Mtu;
 pub use one_way::OneWay;
-pub use overhead::Overhead;
 pub use path::{Direction, Path, Radio, RadioTimes};
 pub use random::{Probability, Purpose, Stream};
 pub use rate::{Bound, Rate, RateValue, Silence};

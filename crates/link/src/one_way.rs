@@ -1,21 +1,21 @@
 //! One direction of a bearer: the links that a unit crosses, in their order.
 
-use crate::{Delay, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Overhead, Rate, Stream};
+use crate::{Delay, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Rate, Stream};
 
 /// One direction of a bearer, whose links are all there, most of them without effect.
-pub type OneWay<P = Vec<u8>> = Mtu<Encapsulation<Overhead<Rate<Loss<Duplication<Delay<P>>>>>>, P>;
+pub type OneWay<P = Vec<u8>> = Mtu<Encapsulation<Rate<Loss<Duplication<Delay<P>>>>>, P>;
 
 impl<P> OneWay<P> {
     /// Where units are serialised.
     #[inline]
     pub fn sender(&self) -> &Rate<Loss<Duplication<Delay<P>>>> {
-        &self.inner.inner.inner
+        &self.inner.inner
     }
 
     /// Where units are serialised.
     #[inline]
     pub fn sender_mut(&mut self) -> &mut Rate<Loss<Duplication<Delay<P>>>> {
-        &mut self.inner.inner.inner
+        &mut self.inner.inner
     }
 
     /// When the next unit, or a part of it, is due; [`Ns::MAX`] where none is under way.
@@ -27,8 +27,11 @@ impl<P> OneWay<P> {
     /// Reads a little of all that the next unit needs.
     pub(crate) fn touch_links(&self) -> u64 {
         let rate = self.sender();
-        let outer = self.touch() ^ self.inner.touch() ^ u64::from(self.inner.inner.bytes);
-        outer ^ rate.touch() ^ u64::from(rate.inner.draws()) ^ rate.inner.inner.inner.touch()
+        self.touch()
+            ^ self.inner.touch()
+            ^ rate.touch()
+            ^ u64::from(rate.inner.draws())
+            ^ rate.inner.inner.inner.touch()
     }
 
     /// As before the first unit, with draws of other streams, in the memory that it has.

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use shakedown_link::{
     Bearer, BearerSpec, Bound, BurstSpec, Delay, Direction, Distribution, DistributionSpec, Drop,
-    Duplication, Fate, Link, Loss, LossProcess, Mtu, Ns, Null, Overhead, Path, Probability, Purpose, Rate,
-    RateValue, Stream, Unit,
+    Duplication, Encapsulation, Fate, Link, Loss, LossProcess, Mtu, Ns, Null, Path, Probability, Purpose,
+    Rate, RateValue, Stream, Unit,
 };
 
 fn rate(bits_per_s: f64) -> RateValue {
@@ -330,7 +330,6 @@ fn impossible_bearers_are_refused_with_the_key() {
 #[cfg(feature = "openssl")]
 #[test]
 fn payloads_are_really_encrypted_and_arrive_in_the_clear() {
-    use shakedown_link::Encapsulation;
     use shakedown_link::cipher::{Ccmp, FrameCipher, MacHeader, Wep};
     /// Sees what is on the air, and damages every third unit.
     struct Air {
@@ -391,7 +390,7 @@ proptest! {
             let process = LossProcess::Independent(probability(loss));
             let lossy = Loss::new(process, Stream::of(seed, 0, Purpose::LOSS_UP), copies);
             let bound = Bound { bytes: Some(queue_bytes), units: None };
-            let mut link = Overhead { inner: Rate::new(rate(bits_per_s), lossy).bounded(bound), bytes: 7 };
+            let mut link = Encapsulation::counted(7, Rate::new(rate(bits_per_s), lossy).bounded(bound));
             let (mut now, mut fates, mut taken) = (Ns::ZERO, Vec::new(), Vec::new());
             for (gap, bytes) in &units {
                 now += Ns(*gap);

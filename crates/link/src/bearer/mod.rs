@@ -7,8 +7,8 @@ pub use spec::{BearerError, BearerSpec, BurstSpec, EnergySpec, Layer, LinkEncryp
 use crate::one_way::{OneWay, Streams};
 use crate::path::Shared;
 use crate::{
-    Bound, Delay, Direction, Distribution, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Overhead,
-    Path, Payload, Probability, Purpose, Radio, Rate, RateValue, Silence, Stream,
+    Bound, Delay, Direction, Distribution, Duplication, Encapsulation, Loss, LossProcess, Mtu, Ns, Path,
+    Payload, Probability, Purpose, Radio, Rate, RateValue, Silence, Stream,
 };
 use spec::{probability, seconds};
 
@@ -18,8 +18,8 @@ pub struct Bearer {
     up: Way,
     down: Way,
     mtu_bytes: u32,
+    /// Of each packet, those of encryption among them.
     overhead_bytes: u32,
-    encryption_bytes: u32,
     duplication: Probability,
     reordering: Probability,
     reordering_s: Ns,
@@ -56,6 +56,7 @@ impl TryFrom<&BearerSpec> for Bearer {
         if spec.packet_overhead_bytes > 65_535 {
             return Err(BearerError::Overhead(spec.packet_overhead_bytes));
         }
+        let added_bytes = spec.packet_overhead_bytes + spec.link_encryption.overhead_bytes();
         spec.energy.check()?;
         let setup = spec.setup_time()?;
         let idle_after = spec.idle_after_s.map(|s| seconds("idle_after_s", s)).transpose()?;
@@ -69,8 +70,7 @@ impl TryFrom<&BearerSpec> for Bearer {
             up: spec.way(Direction::Up)?,
             down: spec.way(Direction::Down)?,
             mtu_bytes,
-            overhead_bytes: if counted { spec.packet_overhead_bytes } else { 0 },
-            encryption_bytes: if counted { spec.link_encryption.overhead_bytes() } else { 0 },
+            overhead_bytes: if counted { added_bytes } else { 0 },
             duplication: probability("duplication", spec.duplication)?,
             reordering: probability("reordering", spec.reordering)?,
             reordering_s: seconds("reordering_s", spec.reordering_s)?,
@@ -183,8 +183,7 @@ impl Bearer {
             None => Rate::unlimited(loss),
         };
         let rate = rate.silent(way.silence);
-        let overhead = Overhead { inner: rate, bytes: self.overhead_bytes };
-        let encapsulation = Encapsulation::counted(self.encryption_bytes, overhead);
+        let encapsulation = Encapsulation::counted(self.overhead_bytes, rate);
         Mtu::new(self.mtu_bytes, encapsulation)
     }
 }
