@@ -1,5 +1,6 @@
 //! Why connections fail, in few enough words to count them by.
 
+use serde::{Deserialize, Serialize};
 use shakedown_trace::endpoint::{CloseReason, Failure};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
@@ -8,7 +9,7 @@ use std::io::{Error, ErrorKind};
 const MAX_CAUSES: usize = 64;
 
 /// Failed connections by cause.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Causes(BTreeMap<String, u64>);
 
 impl Causes {
@@ -22,6 +23,10 @@ impl Causes {
         }
         let cause = if self.0.len() < MAX_CAUSES { cause } else { "other" };
         *self.0.entry(cause.to_owned()).or_default() += count;
+    }
+
+    pub fn has(&self, cause: &str) -> bool {
+        self.0.contains_key(cause)
     }
 
     pub fn total(&self) -> u64 {

@@ -6,7 +6,7 @@ use super::client::Clients;
 use super::config::Config;
 use super::connection::{Connection, End, Exchange};
 use super::error::LoadError;
-use super::outcome::{Finished, Part, Tally};
+use super::outcome::{Counts, Part, Tally};
 use super::pace::Pace;
 use super::sampling::Sampling;
 use super::schedule::{Arrivals, Schedule};
@@ -146,11 +146,11 @@ impl<'a> Engine<'a> {
     }
 
     /// One full handshake of each of some clients.
-    fn visit(&mut self, clients: std::ops::Range<usize>) -> Result<Tally, LoadError> {
+    fn visit(&mut self, clients: std::ops::Range<usize>) -> Result<Counts, LoadError> {
         let now = self.now();
         let mut starts = Starts::closed(clients, now, now + Duration::from_nanos(1));
         self.turn_until_done(&mut starts, &mut || false, None, &mut |_| {})?;
-        Ok(std::mem::take(&mut self.tally))
+        Ok(std::mem::take(&mut self.tally).counts)
     }
 
     /// Runs the load.
@@ -182,20 +182,21 @@ impl<'a> Engine<'a> {
         let cpu = thread_cpu().saturating_sub(cpu_before);
         let elapsed = self.now().saturating_sub(begun);
         // A schedule that came to its end was kept for all of its time, also behind its last start.
-        let limited = config.max_starts.is_some_and(|most| self.tally.planned >= most);
+        let limited = config.max_starts.is_some_and(|most| self.tally.counts.planned >= most);
         let scheduled = config.rate_per_s.filter(|_| !limited && !self.is_stopped());
         let elapsed = scheduled.map_or(elapsed, |_| elapsed.max(config.duration()));
-        let run = Finished {
+        let (elapsed_s, generator_cpu_s) = (elapsed.as_secs_f64(), cpu.as_secs_f64());
+        Ok(Part {
             rate_per_s: config.rate_per_s,
-            elapsed,
-            cpu,
+            elapsed_s,
+            generator_cpu_s,
+            saturated_by: self.tally.saturated_by(elapsed_s, generator_cpu_s),
             checked: self.clients.checked,
             interrupted: self.is_stopped(),
             slowdown: self.exchange.pace.factor(),
             traces: self.tally.lines(&self.clients.suites, &self.clients.stack),
-            tally: self.tally,
-        };
-        Ok(run.into())
+            counts: self.tally.counts,
+        })
     }
 
     /// Turns the loop until all starts are made and all connections over.
@@ -265,12 +266,12 @@ impl<'a> Engine<'a> {
                 self.tally.capped = true;
                 return Ok(false);
             }
-            if limit.is_some_and(|limit| self.tally.planned >= limit) {
+            if limit.is_some_and(|limit| self.tally.counts.planned >= limit) {
                 *starts = Starts::closed(0..0, now, now);
                 return Ok(false);
             }
             let Some(start) = starts.take(now) else { return Ok(false) };
-            self.tally.planned += 1;
+            self.tally.counts.planned += 1;
             let resume = resumes();
             self.start(start, resume, starts)?;
         }
@@ -279,19 +280,20 @@ impl<'a> Engine<'a> {
 
     fn start(&mut self, start: Start, resume: bool, starts: &mut Starts) -> Result<(), LoadError> {
         let begun = self.now();
-        self.tally.lateness.record_time(begun.saturating_sub(start.planned));
-        let traced = self.sampling.takes(self.tally.planned - 1, begun.saturating_sub(self.first_start));
+        self.tally.counts.lateness.record_time(begun.saturating_sub(start.planned));
+        let traced =
+            self.sampling.takes(self.tally.counts.planned - 1, begun.saturating_sub(self.first_start));
         let (endpoint, offered) = self.clients.connect(start.client, resume)?;
         let mut socket = match Socket::connect(self.target.transport, self.target.address) {
             Ok(socket) => socket,
             Err(error) => {
                 let cause = cause::of_io(&error, cause::Activity::Connecting);
-                self.tally.failed.add(&cause, 1);
+                self.tally.counts.failed.add(&cause, 1);
                 starts.ended(start.client, self.now(), true);
                 return Ok(());
             }
         };
-        self.tally.started += 1;
+        self.tally.counts.started += 1;
         let place = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() - 1
@@ -353,30 +355,30 @@ impl<'a> Engine<'a> {
     }
 
     fn count(&mut self, connection: &mut Connection, end: End) {
-        let tally = &mut self.tally;
+        let counts = &mut self.tally.counts;
         // Asked for where the server could hear it, whatever came of it: one that breaks off resumptions confirms none.
         if connection.resume && connection.connected.is_some() {
             let resumed = connection.negotiated.as_ref().is_some_and(|negotiated| negotiated.resumed);
-            tally.resumed.asked += 1;
-            tally.resumed.confirmed += u64::from(resumed);
-            tally.resumed.without_session += u64::from(!connection.offered);
+            counts.resumed.asked += 1;
+            counts.resumed.confirmed += u64::from(resumed);
+            counts.resumed.without_session += u64::from(!connection.offered);
         }
         if let End::Failed(cause) = end {
-            return tally.failed.add(&cause, 1);
+            return counts.failed.add(&cause, 1);
         }
-        tally.completed += 1;
+        counts.completed += 1;
         let since = |at: Time| at.saturating_sub(connection.planned);
         for (at, histogram) in [
-            (connection.connected, &mut tally.connect),
-            (connection.established, &mut tally.handshake),
-            (connection.first_byte, &mut tally.first_byte),
+            (connection.connected, &mut counts.connect),
+            (connection.established, &mut counts.handshake),
+            (connection.first_byte, &mut counts.first_byte),
         ] {
             if let Some(at) = at {
                 histogram.record_time(since(at));
             }
         }
         let Some(negotiated) = connection.negotiated.take() else { return };
-        tally.count(&negotiated);
+        counts.negotiate(&negotiated);
         if !negotiated.resumed {
             self.exchange.pace.learn(connection.client_work);
         }
@@ -385,7 +387,7 @@ impl<'a> Engine<'a> {
                 // Its times hold those of others.
                 self.sampling.replace();
             }
-            tally.samples.push((sample, negotiated));
+            self.tally.samples.push((sample, negotiated));
         }
     }
 
@@ -438,8 +440,8 @@ impl<'a> Engine<'a> {
                 unstarted += 1;
             }
         }
-        self.tally.planned += unstarted;
-        self.tally.failed.add(cause::NOT_STARTED, unstarted);
+        self.tally.counts.planned += unstarted;
+        self.tally.counts.failed.add(cause::NOT_STARTED, unstarted);
         self.close_all(&mut |connection| connection.timed_out());
     }
 
@@ -452,7 +454,7 @@ impl<'a> Engine<'a> {
         for slot in &mut self.slots {
             if let Some(connection) = slot.connection.take() {
                 slot.generation = slot.generation.wrapping_add(1);
-                self.tally.failed.add(&cause(&connection), 1);
+                self.tally.counts.failed.add(&cause(&connection), 1);
             }
         }
         self.open = 0;
@@ -462,12 +464,12 @@ impl<'a> Engine<'a> {
     fn progress(&self, begun: Time) -> Progress {
         Progress {
             elapsed_s: self.now().saturating_sub(begun).as_secs_f64(),
-            planned: self.tally.planned,
-            started: self.tally.started,
-            completed: self.tally.completed,
-            failed: self.tally.failed.total(),
+            planned: self.tally.counts.planned,
+            started: self.tally.counts.started,
+            completed: self.tally.counts.completed,
+            failed: self.tally.counts.failed.total(),
             open: self.open,
-            handshake_s: (&self.tally.handshake).into(),
+            handshake_s: (&self.tally.counts.handshake).into(),
         }
     }
 

@@ -9,16 +9,15 @@ use serde_json::Value;
 use shakedown_sim::histogram::Histogram;
 use shakedown_trace::{Negotiated, StackId};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The generator is no bottleneck while 99 per cent of starts are no later than this.
 const MAX_LATENESS_S: f64 = 0.010;
 /// Nor while its thread has a fifth of a core to spare.
 const MAX_CPU_SHARE: f64 = 0.8;
 
-/// What is counted while a run goes on.
-#[derive(Default)]
-pub struct Tally {
+/// What connections came to.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Counts {
     pub planned: u64,
     pub started: u64,
     pub completed: u64,
@@ -33,34 +32,75 @@ pub struct Tally {
     pub lateness: Histogram,
     /// Completed connections that asked for resumption, and what became of it.
     pub resumed: Resumed,
-    /// What was negotiated, and how often.
-    pub negotiated: Vec<(Kind, u64)>,
+    pub negotiated: Vec<NegotiatedCount>,
+}
+
+impl Counts {
+    pub fn negotiate(&mut self, negotiated: &Negotiated) {
+        let protocol = negotiated.protocol;
+        let group = negotiated.group.map(|group| group.name(protocol));
+        let kind = (protocol.as_str(), negotiated.cipher_suite, group);
+        match self.negotiated.iter_mut().find(|known| known.kind() == kind) {
+            Some(known) => known.count += 1,
+            None => self.negotiated.push(NegotiatedCount {
+                protocol: kind.0.into(),
+                cipher_suite: kind.1.into(),
+                group: group.map(Into::into),
+                count: 1,
+            }),
+        }
+    }
+
+    /// Adds another generator's.
+    fn add(&mut self, other: Self) {
+        self.planned += other.planned;
+        self.started += other.started;
+        self.completed += other.completed;
+        for (cause, count) in other.failed.into_map() {
+            self.failed.add(&cause, count);
+        }
+        for (own, others) in [
+            (&mut self.connect, &other.connect),
+            (&mut self.handshake, &other.handshake),
+            (&mut self.first_byte, &other.first_byte),
+            (&mut self.lateness, &other.lateness),
+        ] {
+            own.merge(others);
+        }
+        self.resumed.asked += other.resumed.asked;
+        self.resumed.confirmed += other.resumed.confirmed;
+        self.resumed.without_session += other.resumed.without_session;
+        for found in other.negotiated {
+            match self.negotiated.iter_mut().find(|known| known.kind() == found.kind()) {
+                Some(known) => known.count += found.count,
+                None => self.negotiated.push(found),
+            }
+        }
+    }
+}
+
+/// What is counted while a run goes on.
+#[derive(Default)]
+pub struct Tally {
+    pub counts: Counts,
     /// Starts waited because the most connections allowed were open.
     pub capped: bool,
     /// Sampled handshakes of completed connections.
     pub samples: Vec<(Box<Sample>, Box<Negotiated>)>,
 }
 
-/// What a handshake came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
-    pub protocol: &'static str,
-    pub cipher_suite: &'static str,
-    pub group: Option<&'static str>,
-}
-
 impl Tally {
-    pub fn count(&mut self, negotiated: &Negotiated) {
-        let protocol = negotiated.protocol;
-        let kind = Kind {
-            protocol: protocol.as_str(),
-            cipher_suite: negotiated.cipher_suite,
-            group: negotiated.group.map(|group| group.name(protocol)),
-        };
-        match self.negotiated.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, count)) => *count += 1,
-            None => self.negotiated.push((kind, 1)),
-        }
+    /// Why figures are the generator's own as much as the server's, if they are.
+    pub fn saturated_by(&self, elapsed_s: f64, cpu_s: f64) -> Vec<String> {
+        let late_ns = self.counts.lateness.quantile(0.99);
+        let ways = [
+            (late_ns.is_some_and(|late_ns| late_ns > MAX_LATENESS_S * 1e9), "start lateness"),
+            (cpu_s > MAX_CPU_SHARE * elapsed_s, "CPU"),
+            (self.capped, "open connections"),
+            (self.counts.failed.has(super::cause::NO_DESCRIPTOR), "file descriptors"),
+            (self.counts.failed.has(super::cause::NO_PORT), "local ports"),
+        ];
+        ways.into_iter().filter(|(is, _)| *is).map(|(_, way)| way.into()).collect()
     }
 
     /// Sampled handshakes as objects of JSON, and how many were left out because the client's thread lost its
@@ -112,33 +152,24 @@ pub struct NegotiatedCount {
 }
 
 impl NegotiatedCount {
-    fn is_like(&self, other: &Self) -> bool {
-        (&self.protocol, &self.cipher_suite, &self.group)
-            == (&other.protocol, &other.cipher_suite, &other.group)
+    fn kind(&self) -> (&str, &str, Option<&str>) {
+        (&self.protocol, &self.cipher_suite, self.group.as_deref())
     }
 }
 
 /// What one generator counted, to be added to what others did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
-    planned: u64,
-    started: u64,
-    completed: u64,
-    failed: BTreeMap<String, u64>,
-    rate_per_s: Option<f64>,
-    elapsed_s: f64,
-    connect: Histogram,
-    handshake: Histogram,
-    first_byte: Histogram,
-    lateness: Histogram,
-    resumed: Resumed,
-    negotiated: Vec<NegotiatedCount>,
-    generator_cpu_s: f64,
-    saturated_by: Vec<String>,
-    checked: Checked,
-    interrupted: bool,
-    slowdown: Option<f64>,
-    traces: Traces,
+    pub(super) counts: Counts,
+    pub(super) rate_per_s: Option<f64>,
+    pub(super) elapsed_s: f64,
+    pub(super) generator_cpu_s: f64,
+    pub(super) saturated_by: Vec<String>,
+    pub(super) checked: Checked,
+    pub(super) interrupted: bool,
+    /// How many times as long a slowed client's steps took, in the end.
+    pub(super) slowdown: Option<f64>,
+    pub(super) traces: Traces,
 }
 
 /// What a run's generators counted: that of the load, and that of the load beside it.
@@ -188,101 +219,15 @@ pub struct Outcome {
     pub background: Option<Box<Outcome>>,
 }
 
-/// A tally, and what only the whole run has.
-pub struct Finished {
-    pub tally: Tally,
-    pub rate_per_s: Option<f64>,
-    pub elapsed: Duration,
-    pub cpu: Duration,
-    pub checked: Checked,
-    pub interrupted: bool,
-    /// How many times as long a slowed client's steps took, in the end.
-    pub slowdown: Option<f64>,
-    pub traces: Traces,
-}
-
-impl From<Finished> for Part {
-    fn from(run: Finished) -> Self {
-        let Finished { tally, rate_per_s, elapsed, cpu, checked, interrupted, slowdown, traces } = run;
-        let elapsed_s = elapsed.as_secs_f64();
-        let failed = tally.failed.into_map();
-        let mut saturated_by = Vec::new();
-        if tally.lateness.quantile(0.99).is_some_and(|late_ns| late_ns > MAX_LATENESS_S * 1e9) {
-            saturated_by.push("start lateness");
-        }
-        if cpu.as_secs_f64() > MAX_CPU_SHARE * elapsed_s {
-            saturated_by.push("CPU");
-        }
-        if tally.capped {
-            saturated_by.push("open connections");
-        }
-        for (cause, short) in
-            [(super::cause::NO_DESCRIPTOR, "file descriptors"), (super::cause::NO_PORT, "local ports")]
-        {
-            if failed.contains_key(cause) {
-                saturated_by.push(short);
-            }
-        }
-        let negotiated = tally.negotiated.into_iter().map(|(kind, count)| NegotiatedCount {
-            protocol: kind.protocol.into(),
-            cipher_suite: kind.cipher_suite.into(),
-            group: kind.group.map(Into::into),
-            count,
-        });
-        Self {
-            planned: tally.planned,
-            started: tally.started,
-            completed: tally.completed,
-            failed,
-            rate_per_s,
-            elapsed_s,
-            connect: tally.connect,
-            handshake: tally.handshake,
-            first_byte: tally.first_byte,
-            lateness: tally.lateness,
-            resumed: tally.resumed,
-            negotiated: negotiated.collect(),
-            generator_cpu_s: cpu.as_secs_f64(),
-            saturated_by: saturated_by.into_iter().map(Into::into).collect(),
-            checked,
-            interrupted,
-            slowdown,
-            traces,
-        }
-    }
-}
-
 impl Part {
     /// Adds another generator's counts to these.
     fn add(&mut self, other: Self) {
-        self.planned += other.planned;
-        self.started += other.started;
-        self.completed += other.completed;
-        for (cause, count) in other.failed {
-            *self.failed.entry(cause).or_default() += count;
-        }
+        self.counts.add(other.counts);
         self.rate_per_s = match (self.rate_per_s, other.rate_per_s) {
             (Some(own), Some(others)) => Some(own + others),
             _ => None,
         };
         self.elapsed_s = self.elapsed_s.max(other.elapsed_s);
-        for (own, others) in [
-            (&mut self.connect, &other.connect),
-            (&mut self.handshake, &other.handshake),
-            (&mut self.first_byte, &other.first_byte),
-            (&mut self.lateness, &other.lateness),
-        ] {
-            own.merge(others);
-        }
-        self.resumed.asked += other.resumed.asked;
-        self.resumed.confirmed += other.resumed.confirmed;
-        self.resumed.without_session += other.resumed.without_session;
-        for found in other.negotiated {
-            match self.negotiated.iter_mut().find(|known| known.is_like(&found)) {
-                Some(known) => known.count += found.count,
-                None => self.negotiated.push(found),
-            }
-        }
         self.generator_cpu_s += other.generator_cpu_s;
         for way in other.saturated_by {
             if !self.saturated_by.contains(&way) {
@@ -299,20 +244,22 @@ impl Part {
     }
 
     fn outcome(self, generators: usize) -> Outcome {
+        let counts = self.counts;
+        let achieved = counts.completed as f64 / self.elapsed_s;
         Outcome {
             generators,
-            planned: self.planned,
-            started: self.started,
-            completed: self.completed,
-            failed: self.failed,
-            rate_per_s: Rates { planned: self.rate_per_s, achieved: self.completed as f64 / self.elapsed_s },
+            planned: counts.planned,
+            started: counts.started,
+            completed: counts.completed,
+            failed: counts.failed.into_map(),
+            rate_per_s: Rates { planned: self.rate_per_s, achieved },
             elapsed_s: self.elapsed_s,
-            connect_s: Figures::from(&self.connect),
-            handshake_s: Figures::from(&self.handshake),
-            first_byte_s: Figures::from(&self.first_byte),
-            resumed: self.resumed,
-            negotiated: self.negotiated,
-            start_lateness_s: Figures::from(&self.lateness),
+            connect_s: Figures::from(&counts.connect),
+            handshake_s: Figures::from(&counts.handshake),
+            first_byte_s: Figures::from(&counts.first_byte),
+            resumed: counts.resumed,
+            negotiated: counts.negotiated,
+            start_lateness_s: Figures::from(&counts.lateness),
             generator_cpu_s: self.generator_cpu_s,
             saturated: !self.saturated_by.is_empty(),
             saturated_by: self.saturated_by,
