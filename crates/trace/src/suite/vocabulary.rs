@@ -101,18 +101,9 @@ impl KeyExchange {
             KeyExchange::EcdhePsk,
             KeyExchange::EcdhAnon,
         ];
-        // SSL 3.0 has no extensions to agree on a curve with (RFC 4492 builds on TLS).
-        const SSL3: [KeyExchange; 7] = [
-            KeyExchange::Rsa,
-            KeyExchange::DheRsa,
-            KeyExchange::DheDss,
-            KeyExchange::DhAnon,
-            KeyExchange::Psk,
-            KeyExchange::DhePsk,
-            KeyExchange::RsaPsk,
-        ];
         match protocol {
-            Protocol::Ssl3 => &SSL3,
+            // SSL 3.0 has no extensions to agree on a curve with (RFC 4492 builds on TLS).
+            Protocol::Ssl3 => CLASSIC.split_at(7).0,
             Protocol::Tls10 | Protocol::Tls11 | Protocol::Tls12 | Protocol::Dtls12 => &CLASSIC,
             Protocol::Tls13 => &[Self::Ephemeral, Self::Psk, Self::PskDhe],
             Protocol::Wtls => {
