@@ -1,7 +1,7 @@
 //! Calendar dates as seconds since 1970, UTC.
 
-use crate::error::{Doing, PkiError};
 use openssl::asn1::{Asn1Time, Asn1TimeRef};
+use openssl::error::ErrorStack;
 
 /// Seconds of a day.
 pub const DAY_S: i64 = 86_400;
@@ -76,9 +76,8 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 }
 
 /// A certificate's time as seconds since 1970.
-pub(crate) fn unix_s(time: &Asn1TimeRef) -> Result<i64, PkiError> {
-    let epoch = Asn1Time::from_unix(0).doing("make a time")?;
-    let difference = epoch.diff(time).doing("read a time")?;
+pub(crate) fn unix_s(time: &Asn1TimeRef) -> Result<i64, ErrorStack> {
+    let difference = Asn1Time::from_unix(0)?.diff(time)?;
     Ok(i64::from(difference.days) * DAY_S + i64::from(difference.secs))
 }
 

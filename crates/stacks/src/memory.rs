@@ -5,7 +5,7 @@
 //! memory BIOs, which stand where a socket would. Contexts, certificates and what is cached for later
 //! connections are counted apart. Nothing is timed here, and nothing is instrumented.
 
-use crate::measure::MeasureError;
+use crate::measure::error::MeasureError;
 use crate::peers::{Peers, prepare};
 use crate::settings::Settings;
 use serde::Serialize;

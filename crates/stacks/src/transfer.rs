@@ -56,7 +56,7 @@ pub fn measure(
         return Err(MeasureError::Repetitions { suite: name(), repeat });
     }
     if let Some(&bytes) = sizes_bytes.iter().find(|bytes| !(1..=MAX_BYTES).contains(*bytes)) {
-        return Err(MeasureError::TransferSize { suite: name(), bytes });
+        return Err(MeasureError::TransferSize { suite: name(), bytes, max: MAX_BYTES });
     }
     let settings = Settings { instrumented: false, ..settings.clone() };
     let peers = prepare(suite, &settings)?;

@@ -1,9 +1,11 @@
 //! Measuring a suite: repetitions, set apart where they were preempted, kept and summarised.
 
+pub(crate) mod error;
 mod repetition;
 mod result;
 mod statistics;
 
+pub use error::{MAX_REPEAT, MeasureError};
 pub use result::{Accounting, Bytes, Measurement, MessageFigures, OperationFigures, PerSide, Unattributed};
 pub use statistics::{Sampled, Summary};
 
@@ -12,45 +14,14 @@ use crate::machine::Machine;
 use crate::peers::{Peers, prepare};
 use crate::processor::Pinned;
 use crate::settings::Settings;
-use crate::stack::SetupError;
 use repetition::{Buffers, Repetition, repeat_once};
-use shakedown_trace::driver::DriveError;
-use shakedown_trace::{AccountingError, Carrier, Samples, Suite};
+use shakedown_trace::{Carrier, Samples, Suite};
 use std::ops::ControlFlow;
 
 /// Handshakes that are run before the first that counts: they fill caches and blind private keys.
 const WARM_UP: usize = 5;
 /// Tries for each repetition asked for, before preempted ones are accepted as too many.
 const TRIES: usize = 10;
-/// The most repetitions that are taken: every one is kept, at some hundred figures each.
-pub const MAX_REPEAT: usize = 1_000_000;
-
-#[derive(Debug, thiserror::Error)]
-pub enum MeasureError {
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    #[error("{suite}: {error}")]
-    Handshake { suite: String, error: DriveError },
-    #[error("{suite} inside EAP: {reason}")]
-    Eap { suite: String, reason: String },
-    #[error("{suite}: not the requested handshake: {difference}")]
-    WrongKind { suite: String, difference: String },
-    #[error("{suite}: what was recorded of a repetition contradicts itself: {error}")]
-    Accounting { suite: String, error: AccountingError },
-    #[error("{suite}: messages hold {counted} bytes, but {transferred} were transferred")]
-    Bytes { suite: String, counted: u64, transferred: u64 },
-    #[error("{suite}: {repeat} repetitions; accepted: 1 to {MAX_REPEAT}")]
-    Repetitions { suite: String, repeat: usize },
-    #[error("{suite}: a transfer failed: {reason}")]
-    Transfer { suite: String, reason: String },
-    #[error("{suite}: a transfer of {bytes} bytes; accepted: 1 to {}", crate::transfer::MAX_BYTES)]
-    TransferSize { suite: String, bytes: usize },
-    #[error("the link under a transfer failed: {reason}")]
-    Link { reason: String },
-    #[error("interrupted")]
-    Interrupted,
-}
-
 /// The suites of a device's profile, and their tickets: together they have every kind of message of every protocol, and
 /// every key family.
 pub fn profile_suites() -> impl Iterator<Item = (&'static str, u32)> {

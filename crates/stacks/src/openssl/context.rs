@@ -17,7 +17,6 @@ use shakedown_ossl::{Library, LibraryError, ffi};
 use shakedown_pki::Identity;
 use shakedown_trace::suite::{Authentication, Group, GroupKind, KeyExchange, KeyType, Mode, Protocol};
 use shakedown_trace::{Carrier, Side, Suite};
-use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, PoisonError};
 
@@ -173,7 +172,7 @@ fn authenticate(
     Ok(())
 }
 
-fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
+pub fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
     move |stack| SetupError::OpenSsl { what, stack }
 }
 
@@ -226,7 +225,7 @@ fn default_context(library: Library) -> Result<SslContextBuilder, SetupError> {
 }
 
 /// A context of a library under a security policy, with no more to it.
-fn empty(library: Library, policy: Policy) -> Result<SslContextBuilder, SetupError> {
+pub fn empty(library: Library, policy: Policy) -> Result<SslContextBuilder, SetupError> {
     let mut builder = default_context(library)?;
     // SAFETY: the context is live.
     unsafe {
@@ -440,23 +439,4 @@ fn take_dh_parameters<T>(key: PKey<T>, builder: &mut SslContextBuilder) -> Resul
     }
     std::mem::forget(key);
     Ok(())
-}
-
-/// Every cipher suite that this build of libssl knows.
-pub fn cipher_suites() -> Result<BTreeSet<String>, SetupError> {
-    let mut builder = empty(library(false)?, Policy::Permissive)?;
-    builder
-        .set_min_proto_version(Some(SslVersion::SSL3))
-        .and_then(|()| builder.set_cipher_list("ALL:COMPLEMENTOFALL:eNULL"))
-        .map_err(refused("list its cipher suites"))?;
-    let context = builder.build();
-    let ssl = openssl::ssl::Ssl::new(&context).map_err(refused("list its cipher suites"))?;
-    let names = (0..).map_while(|place| {
-        // SAFETY: the connection is live; the text is static, and null beyond the end of the list.
-        unsafe {
-            let name = ffi::SSL_get_cipher_list(ssl.as_ptr(), place);
-            (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
-        }
-    });
-    Ok(names.collect())
 }

@@ -10,6 +10,7 @@ mod names;
 mod psk;
 mod security;
 mod stack;
+mod supported;
 mod together;
 
 pub use foreign::{ForeignClient, read_roots};

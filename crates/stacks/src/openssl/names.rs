@@ -1,10 +1,7 @@
-//! Suite names in OpenSSL's words, and what OpenSSL can't do.
+//! Suite names in OpenSSL's words.
 
-use crate::stack::Reason;
 use shakedown_trace::Suite;
-use shakedown_trace::suite::{Cipher, Curve, Group, GroupKind, KeyExchange, KeyType, Protocol, TlsCipher};
-use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use shakedown_trace::suite::{Cipher, Curve, Group, GroupKind, KeyExchange, Protocol, TlsCipher};
 
 /// The cipher suite as OpenSSL spells it: for `SSL_CTX_set_cipher_list` up to TLS 1.2, for
 /// `SSL_CTX_set_ciphersuites` in TLS 1.3.
@@ -86,47 +83,6 @@ pub fn group(group: Group) -> String {
         Group::X25519MlKem768 => "X25519MLKEM768".into(),
         Group::Secp256r1MlKem768 => "SecP256r1MLKEM768".into(),
     }
-}
-
-/// Everything that this build's libssl calls a cipher suite.
-fn known() -> &'static BTreeSet<String> {
-    static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
-    KNOWN.get_or_init(|| super::context::cipher_suites().unwrap_or_default())
-}
-
-/// The ciphers that this build has for the protocol and key exchange of a suite.
-fn ciphers_with(suite: &Suite) -> Vec<&'static str> {
-    let runs = |cipher: TlsCipher| {
-        let other = Suite { cipher: Cipher::Tls(cipher), ..suite.clone() };
-        other.to_string().parse::<Suite>().is_ok() && known().contains(&cipher_suite(&other))
-    };
-    TlsCipher::ALL.into_iter().filter(|(cipher, _)| runs(*cipher)).map(|(_, name)| name).collect()
-}
-
-/// Says whether this build of OpenSSL can run a suite.
-pub fn supports(suite: &Suite) -> Result<(), Reason> {
-    let refuse = |reason: String| Err(Reason(reason));
-    if matches!(suite.protocol, Protocol::Wtls | Protocol::Dtls12) {
-        return refuse(format!("the stack {} does not run {}", super::NAME, suite.protocol.as_str()));
-    }
-    let name = cipher_suite(suite);
-    if suite.protocol != Protocol::Tls13 && !known().contains(&name) {
-        let others = ciphers_with(suite).join(" ");
-        let version = shakedown_ossl::version();
-        return refuse(format!("OpenSSL {version} has no cipher suite {name}; accepted ciphers: {others}"));
-    }
-    let rsa_signer = match suite.key_exchange {
-        KeyExchange::DheRsa | KeyExchange::EcdheRsa | KeyExchange::Ephemeral => suite.keys.first(),
-        _ => None,
-    };
-    // The Finished of SSL 3.0 and of TLS 1.0 signs MD5 and SHA-1 together: 36 bytes and 11 of padding.
-    if let Some(KeyType::Rsa { bits, .. }) = rsa_signer
-        && suite.protocol == Protocol::Tls13
-        && *bits < 768
-    {
-        return refuse("an RSA key below 768 bits is too small for RSASSA-PSS with SHA-256".into());
-    }
-    Ok(())
 }
 
 /// What a connection of a suite is expected to report, in OpenSSL's words, so that the usual case is two comparisons.

@@ -2,9 +2,9 @@
 
 use super::endpoint::TlsEndpoint;
 use super::hello::Budget;
-use super::names::{self, Expected};
+use super::names::Expected;
 use super::together;
-use super::{context, security};
+use super::{context, security, supported};
 use crate::stack::{Acceptor, Connector, Exposure, Reason, Setup, SetupError, Stack};
 use openssl::ssl::{SslContext, SslSession};
 use shakedown_trace::suite::Protocol;
@@ -78,7 +78,7 @@ impl Stack for Openssl {
     }
 
     fn supports(&self, suite: &Suite, _: Side) -> Result<(), Reason> {
-        names::supports(suite)
+        supported::supports(suite)
     }
 
     fn client(&self, setup: &Setup) -> Result<Arc<dyn Connector>, SetupError> {

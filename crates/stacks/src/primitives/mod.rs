@@ -55,6 +55,13 @@ pub enum Failure {
     Interrupted,
 }
 
+/// Work that can be repeated.
+pub enum Workload {
+    /// Public-key calls; one round is one handshake's worth of them.
+    PublicKey(Box<dyn FnMut() -> Result<(), Failure>>),
+    Symmetric(Box<dyn FnMut(usize) -> Result<(), Failure>>),
+}
+
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Words, each of which must begin the operation, algorithm or parameters of a primitive; all where there are none.
@@ -176,7 +183,6 @@ fn private_key(key: KeyType, options: &Options) -> Result<Vec<u8>, Failure> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::workload::Workload;
     use super::*;
     use shakedown_trace::{Counter, Recording};
     use std::collections::HashSet;

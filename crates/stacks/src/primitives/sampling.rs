@@ -1,8 +1,7 @@
-//! Repeating an workload until its figures are good enough.
+//! Repeating a workload until its figures are good enough.
 
 use super::timing::{Spread, Timing, median_interval};
-use super::workload::Workload;
-use super::{CacheDisturbingHandshake, Failure};
+use super::{CacheDisturbingHandshake, Failure, Workload};
 use crate::processor::context_switches;
 use shakedown_trace::recorder::Event;
 use shakedown_trace::{Counter, Primitive, Recording};
@@ -118,7 +117,7 @@ pub fn record<T>(
 }
 
 impl Readings {
-    /// Repeats an workload for about `budget`.
+    /// Repeats a workload for about `budget`.
     pub fn take(
         workload: &mut Workload,
         primitives: Vec<Primitive>,

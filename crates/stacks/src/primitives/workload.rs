@@ -1,20 +1,13 @@
 //! The work that is timed: what both sides of a handshake do with one key, group or algorithm.
 
-use super::Failure;
 use super::evp::{Evp, Scheme};
 use super::symmetric;
 use super::target::Target;
+use super::{Failure, Workload};
 use crate::stack::SetupError;
 use openssl::pkey::{PKey, Params, Private, Public};
 use shakedown_trace::suite::{Group, KeyType, Protocol};
 use std::ffi::{CStr, CString};
-
-/// Work that can be repeated.
-pub enum Workload {
-    /// Public-key calls; one round is one handshake's worth of them.
-    PublicKey(Box<dyn FnMut() -> Result<(), Failure>>),
-    Symmetric(Box<dyn FnMut(usize) -> Result<(), Failure>>),
-}
 
 /// Length of what is signed: about a certificate's, or a transcript hash with its prefix.
 const MESSAGE_BYTES: usize = 256;

@@ -1,9 +1,8 @@
 //! The WTLS engine's primitives, by its own calls through the provider that records them.
 
-use super::Failure;
 use super::symmetric::MAX_BYTES;
 use super::target::Wtls;
-use super::workload::Workload;
+use super::{Failure, Workload};
 use crate::wtls::provider::Timed;
 use shakedown_wtls::crypto::{CryptoError, Group, Provider, PublicKeyRef};
 use shakedown_wtls::{BulkCipher, Curve, DhGroup, HashAlgorithm, PointForm};

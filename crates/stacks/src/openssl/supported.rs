@@ -1,0 +1,74 @@
+//! What this build of OpenSSL can't do.
+
+use super::context::{empty, library, refused};
+use super::names::cipher_suite;
+use super::security::Policy;
+use crate::stack::{Reason, SetupError};
+use foreign_types::ForeignType;
+use openssl::ssl::SslVersion;
+use shakedown_ossl::ffi;
+use shakedown_trace::Suite;
+use shakedown_trace::suite::{Cipher, KeyExchange, KeyType, Protocol, TlsCipher};
+use std::collections::BTreeSet;
+use std::ffi::CStr;
+use std::sync::OnceLock;
+
+/// Everything that this build's libssl calls a cipher suite.
+fn known() -> &'static BTreeSet<String> {
+    static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
+    KNOWN.get_or_init(|| cipher_suites().unwrap_or_default())
+}
+
+/// The ciphers that this build has for the protocol and key exchange of a suite.
+fn ciphers_with(suite: &Suite) -> Vec<&'static str> {
+    let runs = |cipher: TlsCipher| {
+        let other = Suite { cipher: Cipher::Tls(cipher), ..suite.clone() };
+        other.to_string().parse::<Suite>().is_ok() && known().contains(&cipher_suite(&other))
+    };
+    TlsCipher::ALL.into_iter().filter(|(cipher, _)| runs(*cipher)).map(|(_, name)| name).collect()
+}
+
+/// Says whether this build of OpenSSL can run a suite.
+pub fn supports(suite: &Suite) -> Result<(), Reason> {
+    let refuse = |reason: String| Err(Reason(reason));
+    if matches!(suite.protocol, Protocol::Wtls | Protocol::Dtls12) {
+        return refuse(format!("the stack {} does not run {}", super::NAME, suite.protocol.as_str()));
+    }
+    let name = cipher_suite(suite);
+    if suite.protocol != Protocol::Tls13 && !known().contains(&name) {
+        let others = ciphers_with(suite).join(" ");
+        let version = shakedown_ossl::version();
+        return refuse(format!("OpenSSL {version} has no cipher suite {name}; accepted ciphers: {others}"));
+    }
+    let rsa_signer = match suite.key_exchange {
+        KeyExchange::DheRsa | KeyExchange::EcdheRsa | KeyExchange::Ephemeral => suite.keys.first(),
+        _ => None,
+    };
+    // The Finished of SSL 3.0 and of TLS 1.0 signs MD5 and SHA-1 together: 36 bytes and 11 of padding.
+    if let Some(KeyType::Rsa { bits, .. }) = rsa_signer
+        && suite.protocol == Protocol::Tls13
+        && *bits < 768
+    {
+        return refuse("an RSA key below 768 bits is too small for RSASSA-PSS with SHA-256".into());
+    }
+    Ok(())
+}
+
+/// Every cipher suite that this build of libssl knows.
+fn cipher_suites() -> Result<BTreeSet<String>, SetupError> {
+    let mut builder = empty(library(false)?, Policy::Permissive)?;
+    builder
+        .set_min_proto_version(Some(SslVersion::SSL3))
+        .and_then(|()| builder.set_cipher_list("ALL:COMPLEMENTOFALL:eNULL"))
+        .map_err(refused("list its cipher suites"))?;
+    let context = builder.build();
+    let ssl = openssl::ssl::Ssl::new(&context).map_err(refused("list its cipher suites"))?;
+    let names = (0..).map_while(|place| {
+        // SAFETY: the connection is live; the text is static, and null beyond the end of the list.
+        unsafe {
+            let name = ffi::SSL_get_cipher_list(ssl.as_ptr(), place);
+            (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+        }
+    });
+    Ok(names.collect())
+}
