@@ -89,7 +89,7 @@ def test_there_are_as_many_cells_as_the_tables_hold(modelled):
 def test_rows_have_exactly_the_promised_fields_and_values(documented):
     for one in documented.values():
         for row in one.rows:
-            fields = row.as_object()
+            fields = row.__struct_fields__
             assert list(fields) == FIELDS
             assert row.verdict in VERDICTS
             assert row.kind in ("modelled", "measured")

@@ -84,7 +84,7 @@ def command(
     if out is not None:
         _write(done, out, replace=force)
     if as_json:
-        print_json([row.as_object() for one in done for row in one.rows])
+        print_json([row for one in done for row in one.rows])
         return
     from shakedown.papers.text import CLAIMS, SUMMARY, SUMMARY_TITLE, claim_rows, differences, summary_rows
     from shakedown.reporting.columns import Selection

@@ -11,8 +11,9 @@ from typing import Any
 
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.paper import Reproduction
-from shakedown.papers.rows import DIFFERS, RULE, UNDECIDED, UNTESTABLE, VERDICTS, Row
+from shakedown.papers.rows import DIFFERS, RULE, UNDECIDED, UNTESTABLE, VERDICTS
 from shakedown.papers.text import counts_text, figure_text, markdown_table
+from shakedown.schema.replication import Row
 
 PAGES = Path(__file__).parent / "pages"
 

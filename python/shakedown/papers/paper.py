@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from shakedown.papers import verdicts
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.load import PaperData
 from shakedown.papers.replication import Replication, Transfers
-from shakedown.papers.rows import MEASURED_HERE, Kind, Row
+from shakedown.papers.rows import MEASURED_HERE
 from shakedown.papers.verdicts import Check
+from shakedown.schema.replication import Kind, Row
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def reproduce(
     cells = [paper.measured_cells(data, one) for one in variants]
     rows += [
         verdicts.combined_row(
-            replace(row, kind="measured", depends_on=MEASURED_HERE), [one[number] for one in cells]
+            structs.replace(row, kind="measured", depends_on=MEASURED_HERE), [one[number] for one in cells]
         )
         for number, row in enumerate(paper.measured_cells(data, replication))
     ]
@@ -120,7 +123,9 @@ def reproduce(
         _rerun_row(paper.slug, data, replication, modern_rerun, [one[number] for one in modern])
         for number, modern_rerun in enumerate(paper.modern_rerun(data, replication))
     ]
-    return Reproduction(paper, data, replication, tuple(replace(row, paper=paper.slug) for row in rows))
+    return Reproduction(
+        paper, data, replication, tuple(structs.replace(row, paper=paper.slug) for row in rows)
+    )
 
 
 def _rerun_row(

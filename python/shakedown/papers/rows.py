@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
-
-Verdict = Literal["agrees", "differs", "undecided", "cannot be tested"]
-Kind = Literal["modelled", "measured"]
+from shakedown.schema.replication import Verdict
 
 AGREES: Verdict = "agrees"
 DIFFERS: Verdict = "differs"
@@ -14,8 +10,9 @@ UNDECIDED: Verdict = "undecided"
 UNTESTABLE: Verdict = "cannot be tested"
 VERDICTS: tuple[Verdict, ...] = (AGREES, DIFFERS, UNDECIDED, UNTESTABLE)
 
+PAPERS_OWN = "the paper's own figures"
 MEASURED_HERE = "handshakes of the modern rerun"
-"""What a verdict on something measured depends on."""
+"""What a verdict depends on."""
 
 PRIMITIVE_OFF = 0.05
 """By what share a public-key primitive's cost differs between runs, relative to the others'."""
@@ -44,52 +41,6 @@ A verdict compares one figure with one statement of a paper, in the unit of the 
   published figures of both. Times measured on the papers' devices, and shares of such times, have no verdict:
   the times of the same handshakes on a modern machine are printed next to them, with their intervals."""
 """How verdicts are reached, as the pages print it."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One comparison.
-
-    Attributes:
-        paper: the paper's short name.
-        item: the claim, table row or figure that is compared.
-        claim_id: the claim's id, or None for cells of tables and for what a modern rerun gives.
-        quantity: what is compared.
-        unit: unit of ``published``, ``replication`` and ``difference``.
-        published: the paper's figure, a number or as it is written.
-        replication: ours, a number or text; None if there is none.
-        difference: ``replication`` less ``published``; to the nearest end of a published range.
-        tolerance: what difference still counts as agreement, as written; None where nothing is compared.
-        kind: ``modelled`` (from the paper's own inputs) or ``measured`` (here, the modern rerun).
-        verdict: agrees, differs, undecided or cannot be tested (see ``RULE``).
-        interval: of a number that was measured: the least and the greatest of its variants.
-        depends_on: what the verdict depends on: the paper's own figures, or handshakes measured here.
-        reason: why.
-    """
-
-    paper: str
-    item: str
-    claim_id: str | None
-    quantity: str
-    unit: str
-    published: float | str | None
-    replication: float | str | None
-    difference: float | None
-    tolerance: str | None
-    kind: Kind
-    verdict: Verdict
-    reason: str
-    interval: tuple[float, float] | None = None
-    depends_on: str = ""
-
-    def __post_init__(self) -> None:
-        """Say what the verdict depends on where the row does not."""
-        if not self.depends_on:
-            words = MEASURED_HERE if self.kind == "measured" else "the paper's own figures"
-            object.__setattr__(self, "depends_on", words)
-
-    def as_object(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def tidy_number(value: float) -> float | int:

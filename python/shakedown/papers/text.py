@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from shakedown.papers.paper import Reproduction
-from shakedown.papers.rows import DIFFERS, UNTESTABLE, VERDICTS, Row
+from shakedown.papers.rows import DIFFERS, UNTESTABLE, VERDICTS
 from shakedown.reporting.columns import ALWAYS, USUAL, Column, label
+from shakedown.schema.replication import Row
 
 
 def figure_text(value: float | str | None) -> str:

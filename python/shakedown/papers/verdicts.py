@@ -11,8 +11,19 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from shakedown.papers.load import Claim
-from shakedown.papers.rows import AGREES, DIFFERS, UNDECIDED, UNTESTABLE, Kind, Row, Verdict, tidy_number
+from shakedown.papers.rows import (
+    AGREES,
+    DIFFERS,
+    MEASURED_HERE,
+    PAPERS_OWN,
+    UNDECIDED,
+    UNTESTABLE,
+    tidy_number,
+)
+from shakedown.schema.replication import Kind, Row, Verdict
 
 
 @dataclass(frozen=True)
@@ -46,8 +57,8 @@ def combined_row(whole: Row, others: Sequence[Row]) -> Row:
     every = [whole, *others]
     interval = _interval([one.replication for one in every])
     if whole.verdict == UNTESTABLE:
-        return replace(whole, interval=interval)
-    return replace(
+        return structs.replace(whole, interval=interval)
+    return structs.replace(
         whole, verdict=_decided([(one.verdict, one.difference) for one in every]), interval=interval
     )
 
@@ -216,12 +227,13 @@ def claim_row(slug: str, claim: Claim, finding: Finding) -> Row:
         verdict=finding.verdict,
         reason=finding.reason,
         interval=finding.interval,
+        depends_on=MEASURED_HERE if finding.kind == "measured" else PAPERS_OWN,
     )
 
 
 def rerun_row(slug: str, claim: Claim, quantity: str, finding: Finding) -> Row:
     """The further row of a claim: what a modern rerun gives."""
-    return replace(
+    return structs.replace(
         claim_row(slug, claim, finding),
         item=f"claim {claim.id} (modern rerun)",
         claim_id=None,
@@ -249,7 +261,7 @@ def cell_row(
     if replication is None or math.isnan(replication):
         return input_row(item, quantity, unit, printed, reason)
     agree = abs(replication - published) <= allowance(tolerance, published, printed) + 1e-12
-    return replace(
+    return structs.replace(
         input_row(item, quantity, unit, printed, reason),
         replication=tidy_number(replication),
         difference=tidy_number(replication - published),
@@ -273,6 +285,7 @@ def input_row(item: str, quantity: str, unit: str, printed: str, reason: str) ->
         kind="modelled",
         verdict=UNTESTABLE,
         reason=reason,
+        depends_on=PAPERS_OWN,
     )
 
 
@@ -280,7 +293,7 @@ def beside(row: Row) -> Row:
     """A cell's row without a verdict: the figures of the paper's machine and of another one."""
     if row.replication is None:
         return row
-    return replace(row, tolerance=None, verdict=UNTESTABLE, reason=f"{row.reason}; {OTHER_MACHINES}")
+    return structs.replace(row, tolerance=None, verdict=UNTESTABLE, reason=f"{row.reason}; {OTHER_MACHINES}")
 
 
 def _span(low: float, high: float) -> str:

@@ -16,6 +16,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from shakedown.files.write import check_free, made_folders
 from shakedown.files.write import write as write_file
 from shakedown.papers import replication as measuring
@@ -77,7 +79,7 @@ def write(
     if len(reproductions) > 1:
         contents[folder / "README.md"] = index(reproductions)
     if not pages_only:
-        rows = [row.as_object() for reproduction in reproductions for row in reproduction.rows]
+        rows = [structs.asdict(row) for reproduction in reproductions for row in reproduction.rows]
         contents[folder / "rows.json"] = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
         text = io.StringIO()
         writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")

@@ -20,8 +20,8 @@ from shakedown.papers.aka.inputs import (
 )
 from shakedown.papers.load import PaperData
 from shakedown.papers.replication import Replication
-from shakedown.papers.rows import Row
 from shakedown.papers.verdicts import cell_row, input_row
+from shakedown.schema.replication import Row
 
 
 def cells(data: PaperData) -> list[Row]:

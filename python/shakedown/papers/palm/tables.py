@@ -10,8 +10,8 @@ from shakedown.models import primitives
 from shakedown.papers.load import PaperData
 from shakedown.papers.palm.inputs import CLOCKS_MHZ, DEVICES, NEW, TLS_ECC, TLS_RSA, TLS_RSA3, times
 from shakedown.papers.replication import Replication
-from shakedown.papers.rows import Row
 from shakedown.papers.verdicts import beside, cell_row, input_row
+from shakedown.schema.replication import Row
 
 
 def cells(data: PaperData) -> list[Row]:

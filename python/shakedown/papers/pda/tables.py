@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shakedown.papers.load import PaperData
 from shakedown.papers.replication import Replication
-from shakedown.papers.rows import Row
 from shakedown.papers.verdicts import input_row
+from shakedown.schema.replication import Row
 
 
 def cells(data: PaperData) -> list[Row]:

@@ -9,8 +9,8 @@ from shakedown.models.transmission import (
 from shakedown.papers.load import PaperData
 from shakedown.papers.psk.inputs import CHANGING_VALUES, KEY_BITS, NAMES, TABLE, size_bytes, suite
 from shakedown.papers.replication import Replication
-from shakedown.papers.rows import Row
 from shakedown.papers.verdicts import cell_row
+from shakedown.schema.replication import Row
 
 
 def cells(data: PaperData) -> list[Row]:

@@ -8,7 +8,6 @@ from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
 from shakedown.papers.paper import ModernRerun
 from shakedown.papers.replication import Cost, Replication
-from shakedown.papers.rows import Row
 from shakedown.papers.thesis.inputs import (
     AUTHENTICATIONS,
     COLUMNS,
@@ -31,6 +30,7 @@ from shakedown.papers.thesis.processing_claims import (
 )
 from shakedown.papers.verdicts import Check, beside, cell_row
 from shakedown.schema.base import SIDES, Side
+from shakedown.schema.replication import Row
 
 
 def share_here(cost: Cost, side: Side, column: str) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shakedown.papers.load import PaperData
-from shakedown.papers.rows import Row
 from shakedown.papers.thesis import network
 from shakedown.papers.thesis.additive import Primitives, handshake_bytes
 from shakedown.papers.thesis.inputs import (
@@ -21,6 +20,7 @@ from shakedown.papers.thesis.inputs import (
 from shakedown.papers.thesis.queue import points
 from shakedown.papers.verdicts import cell_row, input_row
 from shakedown.schema.base import SIDES
+from shakedown.schema.replication import Row
 
 TIME_TOLERANCE, SHARE_TOLERANCE, DELAY_TOLERANCE = "5 %", "1", "10 %"
 """Of processing times; of shares, in percentage points; of transmission delays."""
