@@ -14,17 +14,18 @@ import itertools
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from scipy import optimize, stats
 
 from shakedown.native import virtual_time
 from shakedown.profiles import load_bearer
-from shakedown.profiles.cell import Csma, RandomAccess
 from shakedown.profiles.tables import plain
+from shakedown.schema.profiles import Csma, RandomAccess
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "access.md"
 BEGIN, END = "<!-- rows -->", "<!-- end -->"
@@ -247,7 +248,7 @@ def density() -> Iterator[Row]:
     assert isinstance(cell.entry, RandomAccess)
     assert cell.up_bits_per_s is not None
     per_s = 50_000 * 5 / 3600.0
-    more = replace(cell.entry, opportunity_s=0.16, preambles=48)
+    more = structs.replace(cell.entry, opportunity_s=0.16, preambles=48)
     report = simulated(
         {"entry": plain(more), "up_bits_per_s": cell.up_bits_per_s},
         {"kind": "poisson", "per_s": per_s},

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from msgspec import structs
 
 from runs import printed
 from shakedown.profiles import load_bearer
-from shakedown.profiles.cell import RandomAccess
+from shakedown.schema.profiles import RandomAccess
 from shakedown.simulation.cell_limit import admitted, cell_limit
 from shakedown.simulation.deployment import Site
 
@@ -28,7 +29,7 @@ def test_airtime_is_that_of_the_bytes_on_the_link():
     up_s, down_s = 8 * one.link_bytes.up / cell.up_bits_per_s, 8 * one.link_bytes.down / cell.down_bits_per_s
     assert most.rate_per_s == pytest.approx(40 / max(up_s, down_s))
     half = dataclasses.replace(
-        one, bearer=dataclasses.replace(one.bearer, cell=dataclasses.replace(cell, half_duplex=True))
+        one, bearer=dataclasses.replace(one.bearer, cell=structs.replace(cell, half_duplex=True))
     )
     assert cell_limit(half, 40).rate_per_s == pytest.approx(40 / (up_s + down_s))
 
@@ -52,7 +53,7 @@ def test_the_most_that_get_in_is_the_best_of_any_number(preambles):
     entry = RandomAccess(0.005, preambles, 10, 0.0, 0.0, 0.0)
     best = max(n * (1 - 1 / preambles) ** (n - 1) for n in range(1, 200))
     assert admitted(entry) == pytest.approx(best)
-    assert admitted(dataclasses.replace(entry, grants=1)) == 1.0
+    assert admitted(structs.replace(entry, grants=1)) == 1.0
 
 
 @pytest.mark.parametrize("bearer", ["wifi", "802154", "lorawan-sf7", "lte", "lte-m", "gprs"])

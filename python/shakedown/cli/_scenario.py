@@ -94,7 +94,7 @@ def note_radios(bearers: Iterable[str], *, from_idle: bool, in_cells: bool = Fal
     do without random access, because it is missing.
     """
     from shakedown.profiles import load_bearer
-    from shakedown.profiles.cell import RandomAccess
+    from shakedown.schema.profiles import RandomAccess
 
     profiles = [load_bearer(bearer) for bearer in dict.fromkeys(bearers)]
     for profile in profiles if from_idle else ():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,9 +11,8 @@ from shakedown.cli._output import echo, json_option, print_json, print_objects, 
 from shakedown.cli._types import BEARER
 
 if TYPE_CHECKING:
-    from shakedown.profiles.cell import Cell
     from shakedown.reporting.columns import Selection
-    from shakedown.schema.profiles import BearerEnergy
+    from shakedown.schema.profiles import BearerEnergy, Cell
 
 
 @click.command("bearers", epilog="Example: shakedown bearers 'gprs-*'")
@@ -76,6 +74,7 @@ def _power(energy: BearerEnergy) -> str:
 def _shared(cell: Cell) -> Iterator[str]:
     """What the clients of a cell share, and how they get access to it."""
     from shakedown.reporting.columns.catalogue import bit_rate
+    from shakedown.schema.base import builtins
 
     up, down = cell.up_bits_per_s, cell.down_bits_per_s
     rates = (
@@ -86,7 +85,8 @@ def _shared(cell: Cell) -> Iterator[str]:
     yield f"cell: {rates}{duplex}{f', scheduler: {cell.scheduler}' if scheduled else ''}"
     for access in (cell.entry, cell.contention):
         if access is not None:
-            yield f"access: {access.kind}: {_settings(asdict(access))}"
+            told = builtins(access)
+            yield f"access: {told.pop('kind')}: {_settings(told)}"
 
 
 def _settings(table: Mapping[str, Any]) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from shakedown.profiles.cell import RATE_LIMITS, Cell, parse_cell
+from shakedown.profiles.cell import RATE_LIMITS, parse_cell
 from shakedown.profiles.delay import DelayProfile, parse_delay
 from shakedown.profiles.tables import Table, plain_fields
-from shakedown.schema.profiles import BearerEnergy, HostTcp, ThesisBearer
+from shakedown.schema.profiles import BearerEnergy, Cell, HostTcp, ThesisBearer
 
 SCHEMA = 2
 SUPER_PACKETS = ("none", "cut", "whole")

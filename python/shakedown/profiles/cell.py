@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, cast, get_args
+
+from msgspec import NODEFAULT
+from msgspec.structs import fields
 
 from shakedown.profiles.tables import MAX_MS, Table
-
-SCHEDULERS = ("first-come", "round-robin", "proportional")
-"""Which packet a base station serves next."""
+from shakedown.schema.profiles import (
+    Aloha,
+    Cell,
+    Circuits,
+    Contention,
+    Csma,
+    Detection,
+    Entry,
+    RandomAccess,
+    Scheduler,
+    Sense,
+)
 
 RATE_LIMITS = {"above": 1e-3, "maximum": 1e15}
 """Of rates in bit/s."""
@@ -20,130 +31,15 @@ def _within(minimum: float, maximum: float = MAX_MS) -> dict[str, float]:
     return {"minimum": minimum, "maximum": maximum}
 
 
-@dataclass(frozen=True, slots=True)
-class RandomAccess:
-    """Preambles at opportunities, as in LTE, LTE-M and NB-IoT; each coverage class has its own.
-
-    Attributes:
-        opportunity_s: time from one opportunity to the next.
-        preambles: of an opportunity.
-        attempts: preambles that a client sends at most.
-        response_s, connect_s: from an opportunity until a client without a response knows so, and until one
-            with a response is connected.
-        backoff_s: the longest pause before another attempt.
-        grants: preambles that are answered at an opportunity; None: all.
-        detection: ``certain``, or ``ramping``: the i-th preamble is found with probability 1 - e^-i.
-        repetition, repetition_s, transmissions: probability and time of repeating one of the two messages
-            after the response, and how often each is sent at most.
-    """
-
-    kind: ClassVar[str] = "random-access"
-
-    opportunity_s: float = field(metadata=_within(1e-3))
-    preambles: int
-    attempts: int
-    response_s: float
-    connect_s: float
-    backoff_s: float
-    grants: int | None = None
-    detection: str = "certain"
-    repetition: float = field(default=0.0, metadata=_within(0, 1))
-    repetition_s: float = 0.0
-    transmissions: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Circuits:
-    """A channel for each client while it is there; without a free one it is refused."""
-
-    kind: ClassVar[str] = "circuits"
-
-    channels: int
-
-
-@dataclass(frozen=True, slots=True)
-class Csma:
-    """CSMA/CA as in IEEE 802.11.
-
-    Attributes:
-        slot_s: an idle slot.
-        window, max_window: slots that a first pause is drawn from, and any is at most.
-        attempts: how often a frame is sent at most.
-        frame_s: what a frame takes beside its bytes.
-        acknowledgement_s: what follows a frame that was received.
-        idle_s: how long the channel is idle before slots count.
-    """
-
-    kind: ClassVar[str] = "csma"
-
-    slot_s: float = field(metadata=_within(1e-6))
-    window: int = field(metadata=_within(1, 1_000_000))
-    max_window: int = field(metadata=_within(1, 1_000_000))
-    attempts: int
-    frame_s: float
-    acknowledgement_s: float
-    idle_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sense:
-    """Unslotted carrier sense as in IEEE 802.15.4: its unit of waiting, exponents, how often the channel may
-    be found busy, and the time from listening to sending.
-    """
-
-    unit_s: float
-    min_exponent: int = field(metadata=_within(0, 20))
-    max_exponent: int = field(metadata=_within(0, 20))
-    busy: int
-    turnaround_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Aloha:
-    """Frames whenever there are any, after listening where there is `sense`.
-
-    Attributes:
-        channels: one of which is drawn for each frame.
-        slot_s: frames begin at multiples of it; 0: at any time.
-        attempts: how often a frame is sent at most.
-        backoff_s: the longest pause before it is sent again.
-        frame_s: what a frame takes beside its bytes.
-    """
-
-    kind: ClassVar[str] = "aloha"
-
-    channels: int = 1
-    slot_s: float = 0.0
-    attempts: int = 1
-    backoff_s: float = 0.0
-    frame_s: float = 0.0
-    sense: Sense | None = None
-
-
-Entry = RandomAccess | Circuits
-Contention = Csma | Aloha
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of a bearer.
-
-    Attributes:
-        medium: what is shared; clients of bearers with the same one are in the same cells.
-        up_bits_per_s, down_bits_per_s: its rates for clients of this bearer; None: as one client's.
-        half_duplex: both directions share its time.
-        scheduler: one of `SCHEDULERS`, where there is no contention.
-        entry: how a client whose radio is idle gets in; None: at once.
-        contention: how packets share the air; None: as the scheduler says.
-    """
-
-    medium: str
-    up_bits_per_s: float | None
-    down_bits_per_s: float | None
-    half_duplex: bool
-    scheduler: str
-    entry: Entry | None
-    contention: Contention | None
+_LIMITS: dict[tuple[type[Any], str], dict[str, float]] = {
+    (RandomAccess, "opportunity_s"): _within(1e-3),
+    (RandomAccess, "repetition"): _within(0, 1),
+    (Csma, "slot_s"): _within(1e-6),
+    (Csma, "window"): _within(1, 1_000_000),
+    (Csma, "max_window"): _within(1, 1_000_000),
+    (Sense, "min_exponent"): _within(0, 20),
+    (Sense, "max_exponent"): _within(0, 20),
+}
 
 
 def parse_cell(table: Table) -> Cell:
@@ -156,7 +52,7 @@ def parse_cell(table: Table) -> Cell:
         up_bits_per_s=rate("up_bps", **RATE_LIMITS),
         down_bits_per_s=rate("down_bps", **RATE_LIMITS),
         half_duplex=table.flag("half_duplex", default=False),
-        scheduler=table.text("scheduler", "round-robin", SCHEDULERS),
+        scheduler=cast(Any, table.text("scheduler", "round-robin", get_args(Scheduler))),
         entry=entry,
         contention=contention,
     )
@@ -182,18 +78,19 @@ def _read(cls: type[Any], table: Table) -> Any:  # noqa: ANN401 - an instance of
     for one in fields(cls):
         in_seconds = one.name.endswith("_s")
         key = f"{one.name[:-2]}_ms" if in_seconds else one.name
-        default = None if one.default is MISSING else one.default
-        counts = {"minimum": 1, "maximum": 10_000, **one.metadata}
+        default = None if one.default is NODEFAULT else one.default
+        limits = _LIMITS.get((cls, one.name), {})
+        counts = {"minimum": 1, "maximum": 10_000, **limits}
         value: object
         if one.name == "sense":
             inner = table.maybe_table(key)
             value = None if inner is None else _read(Sense, inner)
         elif one.name == "detection":
-            value = table.text(key, default, ("certain", "ramping"))
+            value = table.text(key, default, get_args(Detection))
         elif one.name == "repetition":
-            value = table.number(key, default, **one.metadata)
+            value = table.number(key, default, **limits)
         elif in_seconds:
-            value = table.seconds(key, default, **one.metadata)
+            value = table.seconds(key, default, **limits)
         elif one.name == "grants":
             value = table.maybe_whole(key, **counts)
         else:

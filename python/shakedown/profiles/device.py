@@ -11,9 +11,15 @@ from typing import Any
 
 from shakedown.errors import did_you_mean
 from shakedown.profiles.costs import Cost, Triple, read_primitive
-from shakedown.profiles.overhead import Connection, MessageWork, Overhead, read_connection, read_overhead
+from shakedown.profiles.overhead import MessageWork, Overhead, read_connection, read_overhead
 from shakedown.profiles.tables import Table, plain, plain_fields
-from shakedown.schema.profiles import DeviceCore, DeviceEnergy, DeviceImplementation, DeviceTotal
+from shakedown.schema.profiles import (
+    DeviceConnection,
+    DeviceCore,
+    DeviceEnergy,
+    DeviceImplementation,
+    DeviceTotal,
+)
 
 __all__ = ["Cost", "Device", "Triple", "parse_device"]
 
@@ -76,7 +82,7 @@ class Device:
     implementation: DeviceImplementation
     assumed: Mapping[str, str] = field(default_factory=dict)
     variant: str = ""
-    connection: Connection = field(default_factory=Connection)
+    connection: DeviceConnection = field(default_factory=DeviceConnection)
     spread: float = DEFAULT_SPREAD
     reference: bool = True
     variants: tuple[Device, ...] = ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from shakedown.profiles.costs import Cost, Triple, read_primitive
 from shakedown.profiles.tables import Table
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+from shakedown.schema.profiles import Cooling, DeviceConnection
 
 EMPTY_BYTES = 64
 """A Certificate message of fewer bytes holds no certificate."""
@@ -58,33 +59,6 @@ def _kind_of_key(triple: Triple) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Cooling:
-    """How work grows with the public-key work of a handshake, which leaves caches and predictors cold.
-
-    A figure holds where a handshake's public-key operations, both sides', take ``at_s - from_s``; elsewhere
-    it is that much to the power of an exponent: ``((from_s + public) / at_s) ** exponent``.
-
-    Attributes:
-        messages: exponent of a stack's own work.
-        symmetric: exponent of symmetric work and of the reading of keys.
-        from_s, at_s: seconds.
-    """
-
-    messages: float = 0.0
-    symmetric: float = 0.0
-    from_s: float = 1.0
-    at_s: float = 1.0
-
-    def of_messages(self, public_s: float) -> float:
-        """Times what a stack's own work takes, next to its figure."""
-        return float(((self.from_s + public_s) / self.at_s) ** self.messages)
-
-    def of_symmetric(self, public_s: float) -> float:
-        """Times what symmetric work takes, next to its figure."""
-        return float(((self.from_s + public_s) / self.at_s) ** self.symmetric)
-
-
-@dataclass(frozen=True, slots=True)
 class MessageWork:
     """A stack's own work on a message of one kind: mean and deviation in seconds, and what each KiB adds."""
 
@@ -117,7 +91,7 @@ class Overhead:
     messages: Mapping[MessageKey, MessageWork] = field(default_factory=dict)
     handshakes: Mapping[tuple[str, str], MessageWork] = field(default_factory=dict)
     primitives: Mapping[PrimitiveKey, Cost] = field(default_factory=dict)
-    cooling: Cooling = Cooling()
+    cooling: Cooling = field(default_factory=Cooling)
     known: bool = False
 
     def of(
@@ -160,41 +134,6 @@ class Overhead:
         """The stack's work outside any message, or None where this profile has none."""
         kind = handshake_kind(protocol, public_keys=public_keys)
         return self.handshakes.get((kind, side), self.handshakes.get((protocol, side)))
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """What a TCP connection costs a side, kernel included: set-up to close, each KiB moved, and the handshake
-    itself taking longer among other connections than by itself.
-
-    Attributes:
-        server_s: a server's, in seconds; None where unknown.
-        client_s: a client's.
-        sd_s: standard deviation of the server's.
-        per_kib_s: seconds for each KiB moved.
-        server_cold: by what share the server's side of a handshake takes longer than in memory.
-        client_cold: the client's.
-    """
-
-    server_s: float | None = None
-    client_s: float | None = None
-    sd_s: float = 0.0
-    per_kib_s: float = 0.0
-    server_cold: float = 0.0
-    client_cold: float = 0.0
-
-    def of(self, side: str, kib: float, handshake_s: float) -> float | None:
-        """One side's mean, in seconds; None where unknown.
-
-        Args:
-            side: ``client`` or ``server``.
-            kib: moved, both ways.
-            handshake_s: what the handshake takes the side in memory.
-        """
-        fixed_s, cold = (
-            (self.server_s, self.server_cold) if side == "server" else (self.client_s, self.client_cold)
-        )
-        return None if fixed_s is None else fixed_s + self.per_kib_s * kib + cold * handshake_s
 
 
 def read_overhead(table: Table, clock_hz: float) -> Overhead:
@@ -240,11 +179,11 @@ def _work(table: Table) -> MessageWork:
     return MessageWork(mean_s, sd_s, per_kib_s)
 
 
-def read_connection(table: Table) -> Connection:
+def read_connection(table: Table) -> DeviceConnection:
     """Read ``[connection]``. Raises `InputError` naming the key and what is accepted."""
     server_us, client_us = (table.maybe(key) for key in ("server_us", "client_us"))
     server_s, client_s = (None if us is None else us * 1e-6 for us in (server_us, client_us))
     sd_s, per_kib_s = (table.number(key, 0.0) * 1e-6 for key in ("sd_us", "per_kib_us"))
     cold = [table.number(key, 0.0) for key in ("server_cold", "client_cold")]
     table.finish()
-    return Connection(server_s, client_s, sd_s, per_kib_s, *cold)
+    return DeviceConnection(server_s, client_s, sd_s, per_kib_s, *cold)

@@ -184,13 +184,13 @@ def _holds(values: Mapping[str, Any], key: str) -> bool:
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON has any type
-    """A part of a profile as JSON has it: by its own `as_json`, else field by field, with its `kind`."""
+    """A part of a profile as JSON has it: by its own `as_json`, else field by field."""
     if hasattr(value, "as_json"):
         return value.as_json()
     if isinstance(value, Object):
         return builtins(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {**_kind(value), **plain_fields(value)}
+        return plain_fields(value)
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
@@ -199,8 +199,3 @@ def plain(value: object) -> Any:  # noqa: ANN401 - JSON has any type
 def plain_fields(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass's instance
     """A part of a profile field by field."""
     return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
-
-
-def _kind(value: object) -> dict[str, str]:
-    """What a class of several that may stand in one place is called."""
-    return {"kind": value.kind} if isinstance(getattr(type(value), "kind", None), str) else {}  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ second, energies joules; null is unknown.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from shakedown.schema.base import Amount, Count, Object, Side, Text
 
@@ -62,13 +62,26 @@ class PlacedCost(Object, frozen=True, kw_only=True):
     per_kib_s: Amount
 
 
-class Cooling(Object, frozen=True, kw_only=True):
-    """How work grows with a handshake's public-key work: exponents, and from and at which times."""
+class Cooling(Object, frozen=True):
+    """How work grows with the public-key work of a handshake, which leaves caches and predictors cold.
 
-    messages: Amount
-    symmetric: Amount
-    from_s: Amount
-    at_s: Amount
+    A figure holds where a handshake's public-key operations, both sides', take `at_s` - `from_s`; elsewhere
+    it is that much to the power of an exponent: ((`from_s` + public) / `at_s`) ** exponent. `messages` is the
+    exponent of a stack's own work, `symmetric` that of symmetric work and of the reading of keys.
+    """
+
+    messages: Amount = 0.0
+    symmetric: Amount = 0.0
+    from_s: Amount = 1.0
+    at_s: Amount = 1.0
+
+    def of_messages(self, public_s: float) -> float:
+        """Times what a stack's own work takes, next to its figure."""
+        return float(((self.from_s + public_s) / self.at_s) ** self.messages)
+
+    def of_symmetric(self, public_s: float) -> float:
+        """Times what symmetric work takes, next to its figure."""
+        return float(((self.from_s + public_s) / self.at_s) ** self.symmetric)
 
 
 class DeviceOverhead(Object, frozen=True, kw_only=True):
@@ -86,17 +99,31 @@ class DeviceOverhead(Object, frozen=True, kw_only=True):
     cooling: Cooling
 
 
-class DeviceConnection(Object, frozen=True, kw_only=True):
-    """What a TCP connection costs each side beyond the handshake in memory, kernel included; `server_cold`
-    and `client_cold` are by what share a side's handshake takes longer in it.
+class DeviceConnection(Object, frozen=True):
+    """What a TCP connection costs each side beyond the handshake in memory, kernel included, from set-up to
+    close; `sd_s` is the deviation of the server's, `per_kib_s` for each KiB moved. `server_cold` and
+    `client_cold` are by what share a side's handshake takes longer in it, among other connections.
     """
 
-    server_s: Amount | None
-    client_s: Amount | None
-    sd_s: Amount
-    per_kib_s: Amount
-    server_cold: Amount
-    client_cold: Amount
+    server_s: Amount | None = None
+    client_s: Amount | None = None
+    sd_s: Amount = 0.0
+    per_kib_s: Amount = 0.0
+    server_cold: Amount = 0.0
+    client_cold: Amount = 0.0
+
+    def of(self, side: str, kib: float, handshake_s: float) -> float | None:
+        """One side's mean, in seconds; None where unknown.
+
+        Args:
+            side: ``client`` or ``server``.
+            kib: moved, both ways.
+            handshake_s: what the handshake takes the side in memory.
+        """
+        fixed_s, cold = (
+            (self.server_s, self.server_cold) if side == "server" else (self.client_s, self.client_cold)
+        )
+        return None if fixed_s is None else fixed_s + self.per_kib_s * kib + cold * handshake_s
 
 
 class DeviceCore(Object, frozen=True):
@@ -258,18 +285,106 @@ class ThesisBearer(Object, frozen=True):
     overhead_bytes: Count
 
 
+Detection = Literal["certain", "ramping"]
+
+
+class RandomAccess(Object, frozen=True, tag_field="kind", tag="random-access"):
+    """Preambles at opportunities, as in LTE, LTE-M and NB-IoT; each coverage class has its own.
+
+    `attempts`: preambles that a client sends at most. `response_s`, `connect_s`: from an opportunity until a
+    client without a response knows so, and until one with a response is connected. `backoff_s`: the longest
+    pause before another attempt. `grants`: preambles that are answered at an opportunity; null is all.
+    `detection`: ``certain``, or ``ramping``: the i-th preamble is found with probability 1 - e^-i.
+    `repetition`, `repetition_s`, `transmissions`: probability and time of repeating one of the two messages
+    after the response, and how often each is sent at most.
+    """
+
+    opportunity_s: Amount
+    preambles: Count
+    attempts: Count
+    response_s: Amount
+    connect_s: Amount
+    backoff_s: Amount
+    grants: Count | None = None
+    detection: Detection = "certain"
+    repetition: Amount = 0.0
+    repetition_s: Amount = 0.0
+    transmissions: Count = 1
+
+
+class Circuits(Object, frozen=True, tag_field="kind", tag="circuits"):
+    """A channel for each client while it is there; without a free one it is refused."""
+
+    channels: Count
+
+
+class Csma(Object, frozen=True, tag_field="kind", tag="csma"):
+    """CSMA/CA as in IEEE 802.11.
+
+    `slot_s`: an idle slot. `window`, `max_window`: slots that a first pause is drawn from, and any is at
+    most. `attempts`: how often a frame is sent at most. `frame_s`: what a frame takes beside its bytes.
+    `acknowledgement_s`: what follows a frame that was received. `idle_s`: how long the channel is idle before
+    slots count.
+    """
+
+    slot_s: Amount
+    window: Count
+    max_window: Count
+    attempts: Count
+    frame_s: Amount
+    acknowledgement_s: Amount
+    idle_s: Amount
+
+
+class Sense(Object, frozen=True):
+    """Unslotted carrier sense as in IEEE 802.15.4: its unit of waiting, exponents, how often the channel may
+    be found busy, and the time from listening to sending.
+    """
+
+    unit_s: Amount
+    min_exponent: Count
+    max_exponent: Count
+    busy: Count
+    turnaround_s: Amount
+
+
+class Aloha(Object, frozen=True, tag_field="kind", tag="aloha"):
+    """Frames whenever there are any, after listening where there is `sense`.
+
+    `channels`: one of which is drawn for each frame. `slot_s`: frames begin at multiples of it; 0 is at any
+    time. `attempts`: how often a frame is sent at most. `backoff_s`: the longest pause before it is sent
+    again. `frame_s`: what a frame takes beside its bytes.
+    """
+
+    channels: Count = 1
+    slot_s: Amount = 0.0
+    attempts: Count = 1
+    backoff_s: Amount = 0.0
+    frame_s: Amount = 0.0
+    sense: Sense | None = None
+
+
+Scheduler = Literal["first-come", "round-robin", "proportional"]
+Entry = RandomAccess | Circuits
+Contention = Csma | Aloha
+
+
 class Cell(Object, frozen=True, kw_only=True):
-    """What clients of a bearer share where they are in the same cell, and how they get in, by the keys of
-    the profile; rates that are null are a client's.
+    """What clients of a bearer share where they are in the same cell.
+
+    `medium`: clients of bearers with the same one are in the same cells. Rates that are null are a client's.
+    `half_duplex`: both directions share its time. `scheduler`: which packet a base station serves next, where
+    there is no contention. `entry`: how a client whose radio is idle gets in; null is at once. `contention`:
+    how packets share the air; null is as the scheduler says.
     """
 
     medium: Text
     up_bits_per_s: Amount | None
     down_bits_per_s: Amount | None
     half_duplex: bool
-    scheduler: Literal["first-come", "round-robin", "proportional"]
-    entry: dict[str, Any] | None
-    contention: dict[str, Any] | None
+    scheduler: Scheduler
+    entry: Entry | None
+    contention: Contention | None
 
 
 class BearerProfile(Object, frozen=True, kw_only=True):

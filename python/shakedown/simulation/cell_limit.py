@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shakedown.prediction.scenario import Scenario as Priced
-from shakedown.profiles.cell import Aloha, Cell, Circuits, RandomAccess
+from shakedown.schema.profiles import Aloha, Cell, Circuits, RandomAccess
 from shakedown.simulation.spec import shared_cell
 
 

@@ -12,9 +12,9 @@ from shakedown.prediction.prices import Price
 from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.prediction.spec import bearer_spec, handshake_spec, tcp_spec
 from shakedown.profiles.bearer import Bearer
-from shakedown.profiles.cell import Cell, RandomAccess
 from shakedown.profiles.tables import plain
 from shakedown.schema.base import SIDES, Side
+from shakedown.schema.profiles import Cell, RandomAccess
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
 

@@ -211,14 +211,14 @@ def test_the_kernels_work_on_a_connection_is_modelled_where_this_machine_has_a_p
     from shakedown import native, profiles
     from shakedown.experiments.figure_kinds import live_comparison
     from shakedown.native.scenario import HandshakeId, MeasureOptions
-    from shakedown.profiles.overhead import Connection
+    from shakedown.schema.profiles import DeviceConnection
 
     tls, wtls = (
         native.measure(HandshakeId(suite=suite), MeasureOptions(repeat=3))
         for suite in ("tls1.2/psk", SUITES[1])
     )
     assert live_comparison.connection_cost_s(tls) is None
-    cost = Connection(server_s=100e-6, client_s=200e-6, per_kib_s=10e-6)
+    cost = DeviceConnection(server_s=100e-6, client_s=200e-6, per_kib_s=10e-6)
     device = replace(profiles.load_device("server"), connection=cost)
     monkeypatch.setattr(profiles, "load_device", lambda _name: device)
     moved_s = 10e-6 * tls.bytes.total / 1024

@@ -13,8 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shakedown.profiles.overhead import Cooling, is_public_key
+from shakedown.profiles.overhead import is_public_key
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+from shakedown.schema.profiles import Cooling
 
 MIN_SUITES = 4
 """A line is drawn through figures of so many suites,"""

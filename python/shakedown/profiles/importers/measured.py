@@ -13,8 +13,9 @@ from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers import cooling
 from shakedown.profiles.importers.common import Figures, Imported, Primitives
 from shakedown.profiles.importers.joined import joined
-from shakedown.profiles.overhead import Cooling, handshake_kind, is_public_key, message_key, message_kind
+from shakedown.profiles.overhead import handshake_kind, is_public_key, message_key, message_kind
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS, triple_fault
+from shakedown.schema.profiles import Cooling
 
 REJECTION_LOOPS = {("sign", "mldsa")}
 """Calls whose mean is not their median."""
