@@ -210,11 +210,6 @@ def core(number: int) -> list[int]:
     return [allowed[number % len(allowed)]]
 
 
-def on_first_core() -> None:
-    """This process on the first."""
-    os.sched_setaffinity(0, core(0))
-
-
 def make_certificate(folder: Path, key: str) -> None:
     """One that a root of its own kind has issued, as the suites have it; the root is not sent."""
     from shakedown import native

@@ -24,6 +24,10 @@ SLACK = {P256: 8, TLS12: 16, MLDSA44: 0, LONG: 0}
 """Bytes by which ECDSA signatures differ in length; TLS 1.2's hellos over EAP are some bytes shorter, too."""
 
 
+FREERADIUS_ROUNDS = 50
+"""Rounds behind the first request after which FreeRADIUS 3.2 gives a session up (`rlm_eap/mem.c`)."""
+
+
 def counted(shakedown, port: int, suite: str, fragment: int, *options: str) -> dict[str, int]:
     done = shakedown(
         "eap", "peer", "--server", f"127.0.0.1:{port}", "--secret", SECRET, "--suite", suite,
@@ -110,4 +114,4 @@ def test_freeradius_gives_up_after_fifty_rounds(peer, shakedown, tmp_path):
             (found,) = json.loads(done.stdout)
             assert (found["completed"] == 1) == passes, found
             if passes:
-                assert found["round_trips"] <= model.FREERADIUS_ROUNDS + 1
+                assert found["round_trips"] <= FREERADIUS_ROUNDS + 1

@@ -26,8 +26,6 @@ INDICATION_BYTES = 5 + 1 + 1 + 16
 """A protected byte of TLS 1.3: record header, the byte, its content type, the tag."""
 SESSION_ID_BYTES = 32
 """In each Hello of TLS 1.3's middlebox compatibility, which EAP does without."""
-FREERADIUS_ROUNDS = 50
-"""Rounds behind the first request after which FreeRADIUS 3.2 gives a session up (`rlm_eap/mem.c`)."""
 
 IDENTITY_BYTES = 1
 """The shortest name in the clear, which also stands in each request's User-Name."""

@@ -13,10 +13,10 @@ def processors() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def pin(processor: int, thread: int = 0) -> None:
-    """A thread on one processor, where that is allowed; 0 is this one."""
+def pin(processor: int) -> None:
+    """This thread on one processor, where that is allowed."""
     with suppress(OSError):
-        os.sched_setaffinity(thread, {processor})
+        os.sched_setaffinity(0, {processor})
 
 
 @contextmanager

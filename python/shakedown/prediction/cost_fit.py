@@ -10,7 +10,6 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -110,9 +109,9 @@ def reference_builds(devices: Iterable[str]) -> list[Build]:
     return [*(build for build in builds if build.log_s), *secure_elements()]
 
 
-def secure_elements(path: Path = ELEMENTS) -> Iterator[Build]:
+def secure_elements() -> Iterator[Build]:
     """Secure elements and TPMs whose figures were published without a host's."""
-    for one in tomllib.loads(path.read_text(encoding="utf-8"))["element"]:
+    for one in tomllib.loads(ELEMENTS.read_text(encoding="utf-8"))["element"]:
         log_s = {}
         for name, value in one["ms"].items():
             operation, algorithm, token = (*name.split(), "")[:3]

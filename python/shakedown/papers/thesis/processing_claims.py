@@ -53,14 +53,13 @@ def violations(
     order: Sequence[str],
     sides: Sequence[Side],
     categories: Sequence[int],
-    authentications: Sequence[Authentication] = AUTHENTICATIONS,
     levels: Sequence[int] = (1, 2, 3),
     *,
     or_equal: bool = False,
 ) -> list[str]:
     """Where an order by kind of key (smallest time first) does not hold, in words."""
     found = []
-    for authentication in authentications:
+    for authentication in AUTHENTICATIONS:
         for category in categories:
             for level in LEVELS[category]:
                 if level not in levels:
