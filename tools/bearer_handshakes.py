@@ -33,6 +33,7 @@ from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.prediction.network import exchange
 from shakedown.prediction.spec import WTLS, datagram_spec, message_spec, stream_spec, work_spec
 from shakedown.profiles import load_bearer
+from shakedown.profiles.delay import distribution
 
 GATEWAY = "198.18.0.2"
 COMMAND = [sys.executable, "-m", "shakedown", "bearer"]
@@ -61,7 +62,7 @@ def fixed(name: str, folder: Path) -> Path:
     bearer = load_bearer(name)
     ways = [
         f"[{side}]\nrate_bps = {way.rate_bits_per_s}\n"
-        f"delay_ms = {way.delay.distribution.mean * 1e3}\nqueue_bytes = 65536\n"
+        f"delay_ms = {distribution(way.delay).mean * 1e3}\nqueue_bytes = 65536\n"
         for side, way in (("up", bearer.up), ("down", bearer.down))
     ]
     half = f"half_duplex = {str(bearer.half_duplex).lower()}\nlink_encryption = '{bearer.link_encryption}'\n"

@@ -26,6 +26,7 @@ from shakedown.errors import InputError
 from shakedown.models.distribution import Distribution
 from shakedown.prediction.scenario import scenario
 from shakedown.profiles import bearer_names, load_bearer
+from shakedown.profiles.delay import distribution
 from shakedown.schema.simulated import FailedSimulation
 
 SUITES = (
@@ -64,7 +65,7 @@ class Case:
         found = load_bearer(self.bearer)
         ways = "".join(
             f"[{side}]\nrate_bps = {way.rate_bits_per_s}\n"
-            f"delay_ms = {way.delay.distribution.mean * 1e3}\nloss = {self.loss}\n"
+            f"delay_ms = {distribution(way.delay).mean * 1e3}\nloss = {self.loss}\n"
             for side, way in (("up", found.up), ("down", found.down))
         )
         head = (

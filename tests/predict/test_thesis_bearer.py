@@ -15,6 +15,7 @@ from shakedown.prediction.network import exchange
 from shakedown.prediction.scenario import scenario
 from shakedown.prediction.spec import WTLS, datagram_spec, message_spec
 from shakedown.profiles import load_bearer
+from shakedown.profiles.delay import distribution
 
 BEARER = load_bearer("gsm-csd")
 
@@ -94,7 +95,7 @@ def test_the_profile_is_fitted_to_the_printed_tables(cases):
     for total_s, processing_s, messages, _ in cases:
         size = sum(one.size_bytes for one in messages) + 4 * 28
         crossings.append((total_s - processing_s - float(transmission_s(size, 9600.0))) / 4)
-    delay = BEARER.up.delay.distribution
+    delay = distribution(BEARER.up.delay)
     assert delay.mean == pytest.approx(np.mean(crossings), rel=0.01)
     # Four independent crossings spread twice as much as one.
     assert delay.sd == pytest.approx(2 * np.std(crossings, ddof=1), rel=0.02)

@@ -29,7 +29,7 @@ def test_airtime_is_that_of_the_bytes_on_the_link():
     up_s, down_s = 8 * one.link_bytes.up / cell.up_bits_per_s, 8 * one.link_bytes.down / cell.down_bits_per_s
     assert most.rate_per_s == pytest.approx(40 / max(up_s, down_s))
     half = dataclasses.replace(
-        one, bearer=dataclasses.replace(one.bearer, cell=structs.replace(cell, half_duplex=True))
+        one, bearer=structs.replace(one.bearer, cell=structs.replace(cell, half_duplex=True))
     )
     assert cell_limit(half, 40).rate_per_s == pytest.approx(40 / (up_s + down_s))
 

@@ -22,6 +22,7 @@ from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.network import replays
 from shakedown.prediction.predict import resumption, suite_rows
 from shakedown.prediction.scenario import Scenario, scenario
+from shakedown.profiles.delay import distribution
 from shakedown.profiles.registry import load_software
 from shakedown.profiles.software import ServerSoftware
 from shakedown.reporting.columns import named
@@ -184,10 +185,10 @@ def _messages(one: Scenario) -> list[dict[str, Any]]:
     loss, queues and TCP's windows; a side works on one message at a time, and a direction carries one.
     """
     links = {"client": one.bearer.up, "server": one.bearer.down}
-    delays_s = {side: link.delay.distribution.mean for side, link in links.items()}
+    delays_s = {side: distribution(link.delay).mean for side, link in links.items()}
     rows, begun_s = [], 0.0
     if one.from_idle and one.bearer.setup is not None:
-        begun_s = one.bearer.setup.distribution.mean
+        begun_s = distribution(one.bearer.setup).mean
         rows.append(_nothing_but_the_link("radio set-up", 0.0, begun_s))
     if not one.trace.datagrams:
         rows.append(_nothing_but_the_link("TCP connection", begun_s, begun_s + sum(delays_s.values())))

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 from shakedown.errors import ShakedownError
 from shakedown.files.write import Destination
 from shakedown.native.core import extension
+from shakedown.profiles.delay import distribution
 
 if TYPE_CHECKING:
-    from shakedown.profiles.bearer import Bearer, BearerDirection
+    from shakedown.profiles.bearer import Bearer
     from shakedown.schema.bearer import BearerCheck, BearerReport
+    from shakedown.schema.profiles import BearerWay
 
 CONGESTION_CONTROL = "reno"
 """That of the models, and the one that every Linux has."""
@@ -133,11 +135,11 @@ def check(bearer: Bearer, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck
     )
 
 
-def _expected(way: BearerDirection, figure: str, wire_bytes: int) -> float:
+def _expected(way: BearerWay, figure: str, wire_bytes: int) -> float:
     """What the profile says of a figure, packets of a length on the link given."""
     sending_s = 8.0 * wire_bytes / way.rate_bits_per_s
     if figure == "one_way_s":
-        return sending_s + way.delay.distribution.mean
+        return sending_s + distribution(way.delay).mean
     if figure == "loss":
         return way.loss
     duty_s = way.pause_s + sending_s * (1.0 / way.duty_cycle - 1.0)

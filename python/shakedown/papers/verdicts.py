@@ -285,6 +285,7 @@ def input_row(item: str, quantity: str, unit: str, printed: str, reason: str) ->
         kind="modelled",
         verdict=UNTESTABLE,
         reason=reason,
+        interval=None,
         depends_on=PAPERS_OWN,
     )
 

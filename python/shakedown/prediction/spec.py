@@ -14,9 +14,10 @@ from msgspec import structs
 from shakedown.errors import InputError
 from shakedown.prediction.prices import Price
 from shakedown.prediction.trace import Message, Trace
-from shakedown.profiles.bearer import Bearer, BearerDirection
-from shakedown.schema.base import Side, opposite
-from shakedown.schema.profiles import BearerEnergy
+from shakedown.profiles.bearer import Bearer
+from shakedown.profiles.delay import distribution
+from shakedown.schema.base import Side, builtins, opposite
+from shakedown.schema.profiles import BearerEnergy, BearerWay
 
 WRITE_BYTES = 4096
 """OpenSSL's write buffer. A full buffer is written to TCP; the rest of a longer record is written
@@ -175,14 +176,14 @@ def hosts_timers(timers: Timers, messages: Iterable[Message], bearer: Bearer, wo
     for one in messages:
         way = bearer.up if one.sender == "client" else bearer.down
         flight = (one.sender, one.flight or 0)
-        taken_s[flight] = taken_s.get(flight, way.delay.distribution.mean) + _sending_s(
+        taken_s[flight] = taken_s.get(flight, distribution(way.delay).mean) + _sending_s(
             one.size_bytes, bearer, way
         )
     longest = sorted(taken_s.values())[-2:]
     return timers.slower(_ABOVE_ROUND_TRIP * (sum(longest) + work_s))
 
 
-def _sending_s(size_bytes: float, bearer: Bearer, way: BearerDirection) -> float:
+def _sending_s(size_bytes: float, bearer: Bearer, way: BearerWay) -> float:
     """How long datagrams of these sizes occupy a direction, including idle times."""
     headers_bytes = bearer.ip_bytes + bearer.udp_bytes
     packets = math.ceil(size_bytes / (bearer.mtu_bytes - headers_bytes))
@@ -214,8 +215,8 @@ def bearer_spec(bearer: Bearer, *, from_idle: bool = False) -> dict[str, Any]:
         "up_bits_per_s": up.rate_bits_per_s,
         "down_bits_per_s": down.rate_bits_per_s,
         "traversal_s": bearer.traversal_s,
-        "traversal_up": up.delay.as_json(),
-        "traversal_down": down.delay.as_json(),
+        "traversal_up": builtins(up.delay),
+        "traversal_down": builtins(down.delay),
         "traversal_holds_s": bearer.delay_holds_s,
         "mtu_bytes": bearer.mtu_bytes,
         "ip_bytes": bearer.ip_bytes,
@@ -234,7 +235,7 @@ def bearer_spec(bearer: Bearer, *, from_idle: bool = False) -> dict[str, Any]:
         "duty_cycle_down": down.duty_cycle,
         "pause_up_s": up.pause_s,
         "pause_down_s": down.pause_s,
-        "setup": bearer.setup.as_json() if from_idle and bearer.setup is not None else None,
+        "setup": builtins(bearer.setup) if from_idle and bearer.setup is not None else None,
         "energy": _radio(bearer.energy),
     }
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from shakedown.profiles.cell import RATE_LIMITS, parse_cell
-from shakedown.profiles.delay import DelayProfile, parse_delay
-from shakedown.profiles.tables import Table, plain_fields
-from shakedown.schema.profiles import BearerEnergy, Cell, HostTcp, ThesisBearer
+from shakedown.profiles.delay import distribution, of_moments, parse_delay
+from shakedown.profiles.tables import Table
+from shakedown.schema.base import builtins
+from shakedown.schema.profiles import BearerEnergy, BearerProfile, BearerWay, HostTcp, ThesisBearer
 
 SCHEMA = 2
 SUPER_PACKETS = ("none", "cut", "whole")
@@ -51,29 +51,6 @@ MAX_MTU_BYTES, MAX_OVERHEAD_BYTES, MAX_HEADER_BYTES = 1_000_000, 65_535, 60
 MAX_TAIL_S = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class BearerDirection:
-    """One way through the network.
-
-    Attributes:
-        rate_bits_per_s: useful rate.
-        delay: one-way delay that does not depend on size.
-        loss: probability that a packet is lost.
-        loss_burst_packets: mean number of packets lost in a row; 0: each by itself.
-        queue_bytes: depth of the drop-tail queue before the rate, or None if unknown.
-        duty_cycle: share of the time that may be spent sending.
-        pause_s: silence after each packet.
-    """
-
-    rate_bits_per_s: float
-    delay: DelayProfile
-    loss: float = 0.0
-    loss_burst_packets: float = 0.0
-    queue_bytes: int | None = None
-    duty_cycle: float = 1.0
-    pause_s: float = 0.0
-
-
 CONGESTION_CONTROLS = ("cubic", "reno", "bbr")
 HOST_LIMITS = {
     "initial_window": (1, 1000),
@@ -84,51 +61,8 @@ HOST_LIMITS = {
 """The numbers of `HostTcp`, each with the least and the most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bearer:
-    """A validated bearer profile.
-
-    Attributes:
-        up, down: from and to the client.
-        setup: what the first packet after silence waits for the radio; None: none, or unknown.
-        delay_holds_s: for how long a drawn delay holds in a direction.
-        half_duplex: both directions share the rate's time.
-        super_packets: what becomes of TCP's: ``none`` travel, or they are lost as one, and arrive ``cut`` or
-            ``whole``.
-        mtu_bytes: largest network-layer packet.
-        ip_bytes, udp_bytes: headers of a packet and of a datagram, as compressed.
-        packet_overhead_bytes: link bytes added to each packet.
-        link_encryption: ``none``, ``wep`` or ``ccmp``; its bytes per packet come on top.
-        applicable_messages: n of the thesis's equation 3.84 where the source fixes it, else None (counted).
-        thesis: what the thesis's model takes, if not the mean of the delay.
-        cell: what its clients share; None: nothing, or unknown.
-        tcp: how both hosts do TCP over it.
-        source: what each aspect comes from; aspect ``""`` is for all.
-        assumed: why an aspect has its value where no source gives it.
-    """
-
-    name: str
-    title: str
-    date: str
-    note: str
-    up: BearerDirection
-    down: BearerDirection
-    setup: DelayProfile | None
-    delay_holds_s: float
-    half_duplex: bool
-    super_packets: str
-    mtu_bytes: int
-    ip_bytes: int
-    udp_bytes: int
-    packet_overhead_bytes: int
-    link_encryption: str
-    applicable_messages: int | None
-    thesis: ThesisBearer | None
-    energy: BearerEnergy
-    cell: Cell | None
-    tcp: HostTcp
-    source: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    assumed: Mapping[str, str] = field(default_factory=dict)
+class Bearer(BearerProfile, frozen=True, kw_only=True):
+    """A validated bearer profile."""
 
     def __repr__(self) -> str:
         return f"Bearer({self.name}: {self.title})"
@@ -153,14 +87,14 @@ class Bearer:
         """One-way delay as the thesis's model takes it: its own, else the mean of both directions."""
         if self.thesis is not None:
             return self.thesis.traversal_s
-        return (self.up.delay.distribution.mean + self.down.delay.distribution.mean) / 2.0
+        return (distribution(self.up.delay).mean + distribution(self.down.delay).mean) / 2.0
 
     @property
     def traversal_sd_s(self) -> float:
         """Deviation of ``traversal_s``, for one way."""
         if self.thesis is not None:
             return self.thesis.traversal_sd_s
-        return math.hypot(self.up.delay.distribution.sd, self.down.delay.distribution.sd) / math.sqrt(2.0)
+        return math.hypot(distribution(self.up.delay).sd, distribution(self.down.delay).sd) / math.sqrt(2.0)
 
     @property
     def loss(self) -> float:
@@ -170,11 +104,12 @@ class Bearer:
     @property
     def setup_s(self) -> float:
         """Mean of the set-up from idle, 0 if none is known."""
-        return 0.0 if self.setup is None else self.setup.distribution.mean
+        return 0.0 if self.setup is None else distribution(self.setup).mean
 
     def as_json(self) -> dict[str, Any]:
         """The whole profile, rates in bit/s, times in seconds; delays as crates/link reads them."""
-        return plain_fields(self)
+        found: dict[str, Any] = builtins(self)
+        return found
 
 
 _UNITS = {
@@ -218,12 +153,12 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
         setup=parse_delay(top, "setup_ms") if "setup_ms" in top else None,
         delay_holds_s=top.seconds("delay_holds_ms", 0.0),
         half_duplex=top.flag("half_duplex", default=False),
-        super_packets=top.text("super_packets", "none", SUPER_PACKETS),
+        super_packets=cast(Any, top.text("super_packets", "none", SUPER_PACKETS)),
         mtu_bytes=top.whole("mtu_bytes", 1500, minimum=8, maximum=MAX_MTU_BYTES),
         ip_bytes=top.whole("ip_bytes", 20, maximum=MAX_HEADER_BYTES),
         udp_bytes=top.whole("udp_bytes", 8, maximum=MAX_HEADER_BYTES),
         packet_overhead_bytes=top.whole("packet_overhead_bytes", 0, maximum=MAX_OVERHEAD_BYTES),
-        link_encryption=top.text("link_encryption", "none", LINK_ENCRYPTION_BYTES),
+        link_encryption=cast(Any, top.text("link_encryption", "none", LINK_ENCRYPTION_BYTES)),
         applicable_messages=top.maybe_whole("applicable_messages", minimum=1),
         thesis=_thesis(top),
         energy=_energy(top.table("energy")),
@@ -250,7 +185,7 @@ def _sources(top: Table) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _directions(top: Table) -> tuple[BearerDirection, BearerDirection]:
+def _directions(top: Table) -> tuple[BearerWay, BearerWay]:
     """``[up]`` and ``[down]``, or the short form, which is alike both ways."""
     short = [key for key in ("up_bps", "down_bps", "traversal_ms", "traversal_sd_ms") if key in top]
     tables = [key for key in ("up", "down") if key in top]
@@ -259,18 +194,20 @@ def _directions(top: Table) -> tuple[BearerDirection, BearerDirection]:
     if tables:
         return _direction(top.table("up")), _direction(top.table("down"))
     up, down = (top.number(key, **RATE_LIMITS) for key in ("up_bps", "down_bps"))
-    delay = DelayProfile.of_moments(top.seconds("traversal_ms"), top.seconds("traversal_sd_ms", 0.0))
+    delay = of_moments(top.seconds("traversal_ms"), top.seconds("traversal_sd_ms", 0.0))
     loss, queue = top.number("loss", 0.0, maximum=MAX_LOSS), top.maybe_whole("queue_bytes")
-    return BearerDirection(up, delay, loss, 0.0, queue), BearerDirection(down, delay, loss, 0.0, queue)
+    shared = {"delay": delay, "loss": loss, "loss_burst_packets": 0.0, "queue_bytes": queue}
+    alike: dict[str, Any] = {**shared, "duty_cycle": 1.0, "pause_s": 0.0}
+    return BearerWay(rate_bits_per_s=up, **alike), BearerWay(rate_bits_per_s=down, **alike)
 
 
-def _direction(table: Table) -> BearerDirection:
+def _direction(table: Table) -> BearerWay:
     if "rate" in table:
         raise table.fail("rate lacks a unit; accepted: rate_bps")
     burst = table.number("loss_burst_packets", 0.0)
     if 0.0 < burst < 1.0:
         raise table.fail(f"loss_burst_packets is {burst:g}; accepted: 0, or 1 or more")
-    direction = BearerDirection(
+    direction = BearerWay(
         rate_bits_per_s=table.number("rate_bps", **RATE_LIMITS),
         delay=parse_delay(table, "delay_ms"),
         loss=table.number("loss", 0.0, maximum=MAX_LOSS),

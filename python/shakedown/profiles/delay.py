@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shakedown.profiles.tables import MAX_MS, Table
+from shakedown.schema.profiles import ConstantDelay, Delay, LognormalDelay, QuantilesDelay, UniformDelay
 
 if TYPE_CHECKING:
     from shakedown.models.distribution import Distribution
@@ -23,97 +23,73 @@ _ACCEPTED = (
 )
 
 
-@dataclass(frozen=True)
-class DelayProfile:
-    """A delay: always the same, even between two values, a minimum and a lognormal excess, or quantiles.
+def constant(value_s: float) -> Delay:
+    """Always the same."""
+    return ConstantDelay(s=value_s)
 
-    Attributes:
-        kind: ``constant``, ``uniform``, ``lognormal`` or ``quantiles``.
-        minimum_s: least delay (the delay itself if constant).
-        median_s, sigma: of a lognormal; the median is the whole's, sigma the excess's logarithm's.
-        points: of quantiles and uniform, (share at or below, seconds).
+
+def of_moments(mean_s: float, sd_s: float) -> Delay:
+    """A lognormal excess over a minimum of mean - 1.5 sd, or of 0, with this mean and deviation."""
+    if sd_s <= 0.0:
+        return constant(mean_s)
+    minimum_s = max(0.0, mean_s - 1.5 * sd_s)
+    excess_s = mean_s - minimum_s
+    variance = math.log1p((sd_s / excess_s) ** 2)
+    median_s = minimum_s + excess_s * math.exp(-variance / 2.0)
+    return LognormalDelay(minimum_s=minimum_s, median_s=median_s, sigma=math.sqrt(variance))
+
+
+def quantile_s(delay: Delay, share: float) -> float:
+    """The delay that is not exceeded with probability ``share``, as the profile states it; models take it
+    from a lattice, within a hundredth.
     """
-
-    kind: str
-    minimum_s: float
-    median_s: float = 0.0
-    sigma: float = 0.0
-    points: tuple[tuple[float, float], ...] = ()
-
-    @staticmethod
-    def constant(value_s: float) -> DelayProfile:
-        """Always the same."""
-        return DelayProfile("constant", value_s)
-
-    @staticmethod
-    def of_moments(mean_s: float, sd_s: float) -> DelayProfile:
-        """A lognormal excess over a minimum of mean - 1.5 sd, or of 0, with this mean and deviation."""
-        if sd_s <= 0.0:
-            return DelayProfile.constant(mean_s)
-        minimum_s = max(0.0, mean_s - 1.5 * sd_s)
-        excess_s = mean_s - minimum_s
-        variance = math.log1p((sd_s / excess_s) ** 2)
-        return DelayProfile(
-            "lognormal", minimum_s, minimum_s + excess_s * math.exp(-variance / 2.0), math.sqrt(variance)
-        )
-
-    def quantile_s(self, share: float) -> float:
-        """The delay that is not exceeded with probability ``share``, as the profile states it; models take
-        it from a lattice, within a hundredth.
-        """
-        if self.kind == "constant":
-            return self.minimum_s
-        if self.kind == "lognormal":
-            score = NormalDist().inv_cdf(share)
-            return self.minimum_s + (self.median_s - self.minimum_s) * math.exp(self.sigma * score)
-        for (below, low_s), (above, high_s) in pairwise(self.points):
-            if share <= above:
-                return low_s + (high_s - low_s) * (share - below) / (above - below)
-        return self.points[-1][1]
-
-    @cached_property
-    def distribution(self) -> Distribution:
-        """The delay as the models take it, in seconds."""
-        from shakedown.models.distribution import Distribution
-
-        if self.kind == "constant":
-            return Distribution.exactly(self.minimum_s)
-        if self.kind == "lognormal":
-            return Distribution.lognormal(self.minimum_s, self.median_s, self.sigma)
-        return Distribution.of_quantiles(self.points)
-
-    def as_json(self) -> dict[str, Any]:
-        """The delay as ``DistributionSpec`` of the Rust core reads it, in seconds."""
-        if self.kind == "constant":
-            return {"kind": "constant", "s": self.minimum_s}
-        if self.kind == "lognormal":
-            return {
-                "kind": "lognormal",
-                "minimum_s": self.minimum_s,
-                "median_s": self.median_s,
-                "sigma": self.sigma,
-            }
-        if self.kind == "uniform":
-            return {"kind": "uniform", "minimum_s": self.points[0][1], "maximum_s": self.points[-1][1]}
-        return {"kind": "quantiles", "points": [list(point) for point in self.points]}
+    if isinstance(delay, ConstantDelay):
+        return delay.s
+    if isinstance(delay, LognormalDelay):
+        score = NormalDist().inv_cdf(share)
+        return delay.minimum_s + (delay.median_s - delay.minimum_s) * math.exp(delay.sigma * score)
+    points = _points(delay)
+    for (below, low_s), (above, high_s) in pairwise(points):
+        if share <= above:
+            return low_s + (high_s - low_s) * (share - below) / (above - below)
+    return points[-1][1]
 
 
-def parse_delay(table: Table, key: str) -> DelayProfile:
+@lru_cache(maxsize=512)
+def distribution(delay: Delay) -> Distribution:
+    """The delay as the models take it, in seconds."""
+    from shakedown.models.distribution import Distribution
+
+    if isinstance(delay, ConstantDelay):
+        return Distribution.exactly(delay.s)
+    if isinstance(delay, LognormalDelay):
+        return Distribution.lognormal(delay.minimum_s, delay.median_s, delay.sigma)
+    return Distribution.of_quantiles(_points(delay))
+
+
+def _points(delay: UniformDelay | QuantilesDelay) -> tuple[tuple[float, float], ...]:
+    """Shares at or below, with their delays."""
+    if isinstance(delay, UniformDelay):
+        return (0.0, delay.minimum_s), (1.0, delay.maximum_s)
+    return delay.points
+
+
+def parse_delay(table: Table, key: str) -> Delay:
     """Read a delay in milliseconds: a table of one of the shapes, or a bare number (fixed)."""
     value = table.peek(key)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return DelayProfile.constant(table.seconds(key))
+        return constant(table.seconds(key))
     if value is None or not isinstance(value, dict):
         raise table.fail(f"{key} is {'missing' if value is None else repr(value)}; accepted: {_ACCEPTED}")
     inner = table.table(key)
     keys = set(value)
     if keys == {"fixed"}:
-        return DelayProfile.constant(inner.seconds("fixed"))
+        return constant(inner.seconds("fixed"))
     if keys == {"minimum", "maximum"}:
         low, high = (inner.number(key, maximum=MAX_MS) for key in ("minimum", "maximum"))
         if high <= low:
             raise inner.fail(f"maximum is {high:g}; accepted: more than the minimum's {low:g}")
-        return DelayProfile("uniform", low * 1e-3, points=((0.0, low * 1e-3), (1.0, high * 1e-3)))
+        return UniformDelay(minimum_s=low * 1e-3, maximum_s=high * 1e-3)
     if keys == {"minimum", "median", "p95"}:
         low, median, high = (inner.number(key, maximum=MAX_MS) for key in ("minimum", "median", "p95"))
         if not low < median < high:
@@ -121,13 +97,13 @@ def parse_delay(table: Table, key: str) -> DelayProfile:
         sigma = math.log((high - low) / (median - low)) / _Z95
         if sigma > MAX_SIGMA:
             raise inner.fail(f"{low:g}, {median:g}, {high:g}; accepted: a median further above the minimum")
-        return DelayProfile("lognormal", low * 1e-3, median * 1e-3, sigma)
+        return LognormalDelay(minimum_s=low * 1e-3, median_s=median * 1e-3, sigma=sigma)
     if keys == {"quantiles"}:
-        return DelayProfile("quantiles", *_quantiles(inner, value["quantiles"]))
+        return QuantilesDelay(points=_quantiles(inner, value["quantiles"]))
     raise table.fail(f"{key} has the keys {', '.join(sorted(keys))}; accepted: {_ACCEPTED}")
 
 
-def _quantiles(inner: Table, value: object) -> tuple[float, float, float, tuple[tuple[float, float], ...]]:
+def _quantiles(inner: Table, value: object) -> tuple[tuple[float, float], ...]:
     accepted = "pairs of a share from 0 to 1 and milliseconds, both rising, the first share 0, the last 1"
     points: list[tuple[float, float]] = []
     for pair in value if isinstance(value, list) else []:
@@ -141,4 +117,4 @@ def _quantiles(inner: Table, value: object) -> tuple[float, float, float, tuple[
     rising = in_range and all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(points))
     if len(points) < 2 or points[0][0] != 0.0 or points[-1][0] != 1.0 or not rising:
         raise inner.fail(f"quantiles is {value!r}; accepted: {accepted}")
-    return points[0][1], 0.0, 0.0, tuple(points)
+    return tuple(points)

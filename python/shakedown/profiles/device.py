@@ -11,7 +11,13 @@ from typing import Any
 
 from shakedown.errors import did_you_mean
 from shakedown.profiles.costs import Cost, Triple, read_primitive
-from shakedown.profiles.overhead import MessageWork, Overhead, read_connection, read_overhead
+from shakedown.profiles.overhead import (
+    UNKNOWN_CONNECTION,
+    MessageWork,
+    Overhead,
+    read_connection,
+    read_overhead,
+)
 from shakedown.profiles.tables import Table, plain, plain_fields
 from shakedown.schema.profiles import (
     DeviceConnection,
@@ -82,7 +88,7 @@ class Device:
     implementation: DeviceImplementation
     assumed: Mapping[str, str] = field(default_factory=dict)
     variant: str = ""
-    connection: DeviceConnection = field(default_factory=DeviceConnection)
+    connection: DeviceConnection = UNKNOWN_CONNECTION
     spread: float = DEFAULT_SPREAD
     reference: bool = True
     variants: tuple[Device, ...] = ()

@@ -58,6 +58,10 @@ def _kind_of_key(triple: Triple) -> str:
     return "xdh" if parameters in ("x25519", "x448") else algorithm
 
 
+NO_COOLING = Cooling(0.0, 0.0, 1.0, 1.0)
+UNKNOWN_CONNECTION = DeviceConnection(None, None, 0.0, 0.0, 0.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class MessageWork:
     """A stack's own work on a message of one kind: mean and deviation in seconds, and what each KiB adds."""
@@ -91,7 +95,7 @@ class Overhead:
     messages: Mapping[MessageKey, MessageWork] = field(default_factory=dict)
     handshakes: Mapping[tuple[str, str], MessageWork] = field(default_factory=dict)
     primitives: Mapping[PrimitiveKey, Cost] = field(default_factory=dict)
-    cooling: Cooling = field(default_factory=Cooling)
+    cooling: Cooling = NO_COOLING
     known: bool = False
 
     def of(

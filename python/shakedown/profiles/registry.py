@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -146,7 +145,7 @@ def load_bearer(name: str) -> Bearer:
     profile, colon, changes = name.rpartition(":")
     if not colon or "/" in changes:
         return _load("bearers", "bearer", name, parse_bearer)
-    bearer = replace(_load("bearers", "bearer", profile, parse_bearer), name=name)
+    bearer = structs.replace(_load("bearers", "bearer", profile, parse_bearer), name=name)
     for change in changes.split(","):
         bearer = _changed(bearer, change)
     return bearer
@@ -168,13 +167,14 @@ def _changed(bearer: Bearer, change: str) -> Bearer:
         with suppress(InputError):
             loss = parse_share(text)
             if loss <= MAX_LOSS:
-                return replace(bearer, up=replace(bearer.up, loss=loss), down=replace(bearer.down, loss=loss))
+                up, down = (structs.replace(way, loss=loss) for way in (bearer.up, bearer.down))
+                return structs.replace(bearer, up=up, down=down)
     elif key == "congestion" and text in CONGESTION_CONTROLS:
-        return replace(bearer, tcp=structs.replace(bearer.tcp, congestion=text))
+        return structs.replace(bearer, tcp=structs.replace(bearer.tcp, congestion=text))
     elif key in _HOST_NUMBERS and text.isdecimal():
         name, least, most = _HOST_NUMBERS[key]
         if least <= int(text) <= most:
-            return replace(bearer, tcp=structs.replace(bearer.tcp, **{name: int(text)}))
+            return structs.replace(bearer, tcp=structs.replace(bearer.tcp, **{name: int(text)}))
     accepted = {
         "loss": f"0% to {MAX_LOSS:.0%}",
         "congestion": ", ".join(CONGESTION_CONTROLS),

@@ -70,10 +70,10 @@ class Cooling(Object, frozen=True):
     exponent of a stack's own work, `symmetric` that of symmetric work and of the reading of keys.
     """
 
-    messages: Amount = 0.0
-    symmetric: Amount = 0.0
-    from_s: Amount = 1.0
-    at_s: Amount = 1.0
+    messages: Amount
+    symmetric: Amount
+    from_s: Amount
+    at_s: Amount
 
     def of_messages(self, public_s: float) -> float:
         """Times what a stack's own work takes, next to its figure."""
@@ -105,12 +105,12 @@ class DeviceConnection(Object, frozen=True):
     `client_cold` are by what share a side's handshake takes longer in it, among other connections.
     """
 
-    server_s: Amount | None = None
-    client_s: Amount | None = None
-    sd_s: Amount = 0.0
-    per_kib_s: Amount = 0.0
-    server_cold: Amount = 0.0
-    client_cold: Amount = 0.0
+    server_s: Amount | None
+    client_s: Amount | None
+    sd_s: Amount
+    per_kib_s: Amount
+    server_cold: Amount
+    client_cold: Amount
 
     def of(self, side: str, kib: float, handshake_s: float) -> float | None:
         """One side's mean, in seconds; None where unknown.
@@ -232,7 +232,12 @@ Delay = ConstantDelay | UniformDelay | LognormalDelay | QuantilesDelay
 
 
 class BearerWay(Object, frozen=True, kw_only=True):
-    """One direction of a bearer."""
+    """One direction of a bearer: its useful rate, and the one-way delay that does not depend on size.
+
+    `loss`: probability that a packet is lost. `loss_burst_packets`: mean number of packets lost in a row; 0
+    is each by itself. `queue_bytes`: depth of the drop-tail queue before the rate; null is unknown.
+    `duty_cycle`: share of the time that may be spent sending. `pause_s`: silence after each packet.
+    """
 
     rate_bits_per_s: Amount
     delay: Delay
@@ -388,7 +393,19 @@ class Cell(Object, frozen=True, kw_only=True):
 
 
 class BearerProfile(Object, frozen=True, kw_only=True):
-    """A whole bearer; `source` by aspect."""
+    """A whole bearer, from the client up and to it down.
+
+    `setup`: what the first packet after silence waits for the radio; null is none, or unknown.
+    `delay_holds_s`: for how long a drawn delay holds in a direction. `half_duplex`: both directions share the
+    rate's time. `super_packets`: what becomes of TCP's: ``none`` travel, or they are lost as one, and arrive
+    ``cut`` or ``whole``. `mtu_bytes`: largest network-layer packet. `ip_bytes`, `udp_bytes`: headers of a
+    packet and of a datagram, as compressed. `packet_overhead_bytes`: link bytes added to each packet; those
+    of `link_encryption` come on top. `applicable_messages`: n of the thesis's equation 3.84 where the source
+    fixes it, else null (counted). `thesis`: what the thesis's model takes, if not the mean of the delay.
+    `cell`: what its clients share; null is nothing, or unknown. `tcp`: how both hosts do TCP over it.
+    `source`: what each aspect comes from; aspect "" is for all. `assumed`: why an aspect has its value where
+    no source gives it.
+    """
 
     name: Text
     title: Text

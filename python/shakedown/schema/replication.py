@@ -32,7 +32,7 @@ class Row(Object, frozen=True, kw_only=True):
     kind: Kind
     verdict: Verdict
     reason: Text
-    interval: tuple[Number, Number] | None = None
+    interval: tuple[Number, Number] | None
     depends_on: Text
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from tools.bearer_handshakes import COMMAND, GATEWAY
 
 from shakedown.profiles import load_bearer
+from shakedown.profiles.delay import distribution
 
 ATTEMPTS = 6
 """How often something is timed until it took as long as it should: a busy machine makes it longer."""
@@ -103,7 +104,7 @@ def passages(profile: Path, count: int) -> Passages:
     train_bytes = round(min(max(2.0 * slowest / 8.0 / TRAIN, SHORT_BYTES), 1500.0))
     said = {}
     for name, way in (("up", bearer.up), ("down", bearer.down)):
-        delay_s, rate = way.delay.distribution.mean, way.rate_bits_per_s
+        delay_s, rate = distribution(way.delay).mean, way.rate_bits_per_s
         said[f"packet {name}"] = delay_s + 8 * SHORT_BYTES / rate
         said[f"train {name}"] = delay_s + TRAIN * 8 * train_bytes / rate
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gateway:

@@ -218,7 +218,7 @@ def test_the_kernels_work_on_a_connection_is_modelled_where_this_machine_has_a_p
         for suite in ("tls1.2/psk", SUITES[1])
     )
     assert live_comparison.connection_cost_s(tls) is None
-    cost = DeviceConnection(server_s=100e-6, client_s=200e-6, per_kib_s=10e-6)
+    cost = DeviceConnection(100e-6, 200e-6, 0.0, 10e-6, 0.0, 0.0)
     device = replace(profiles.load_device("server"), connection=cost)
     monkeypatch.setattr(profiles, "load_device", lambda _name: device)
     moved_s = 10e-6 * tls.bytes.total / 1024

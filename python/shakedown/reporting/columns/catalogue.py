@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
+from shakedown.profiles.delay import quantile_s
 from shakedown.reporting.columns import ALWAYS, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, seconds, shares
 from shakedown.reporting.figures import NOTHING, time
 
@@ -113,10 +114,10 @@ def bearer_row(profile: Bearer) -> dict[str, Any]:
         "title": profile.title,
         "up_bits_per_s": profile.up_bits_per_s,
         "down_bits_per_s": profile.down_bits_per_s,
-        "delay_p50_s": (up.quantile_s(0.5) + down.quantile_s(0.5)) / 2.0,
-        "delay_p95_s": (up.quantile_s(0.95) + down.quantile_s(0.95)) / 2.0,
+        "delay_p50_s": (quantile_s(up, 0.5) + quantile_s(down, 0.5)) / 2.0,
+        "delay_p95_s": (quantile_s(up, 0.95) + quantile_s(down, 0.95)) / 2.0,
         "loss": profile.loss,
-        "setup_s": profile.setup.quantile_s(0.5) if profile.setup else None,
+        "setup_s": quantile_s(profile.setup, 0.5) if profile.setup else None,
     }
 
 
