@@ -58,7 +58,8 @@ def without_cost(one, side, message, seconds=None):
 def powered(one, what, key, watts):
     """The scenario with another power, None: unknown."""
     profile = getattr(one, what)
-    changed = replace(profile, energy=msgspec.structs.replace(profile.energy, **{key: watts}))
+    energy = msgspec.structs.replace(profile.energy, **{key: watts})
+    changed = (replace if what == "device" else msgspec.structs.replace)(profile, energy=energy)
     return replace(one, **{what: changed})
 
 
