@@ -392,6 +392,13 @@ def test_in_a_browser(explorer, peer):
         until("document.querySelectorAll('#cells svg.marks').length === 2")
         assert browser.evaluate("document.getElementById('cells').offsetHeight") > 0
         browser.evaluate(
+            "f.elements.arrivals.value = 'poisson:9/s';"
+            "f.elements.rate_per_s.value = 1e6; f.dispatchEvent(new Event('input', {bubbles: true}))"
+        )
+        # No clients over time, and of an unstable queue no distribution of times.
+        until("[...document.querySelectorAll('figure')].filter((one) => one.offsetParent).length === 3")
+        assert browser.complaints == []
+        browser.evaluate(
             "f.elements.suites.value = 'nonsense'; f.dispatchEvent(new Event('input', {bubbles: true}))"
         )
         until("!document.getElementById('error').hidden")

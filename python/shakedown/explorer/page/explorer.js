@@ -54,13 +54,17 @@ function table(id, { table: { head, cells, notes }, rows }) {
 }
 
 function draw(id, spec) {
+  // Steady loads have no series, unstable queues no curve.
+  const figure = by(id).closest("figure");
+  figure.hidden = !spec.data.values.length;
+  if (figure.hidden) return;
   const style = getComputedStyle(document.documentElement);
   const [ink, line, ...category] = ["--ink", "--line", ...COLOURS].map((name) => style.getPropertyValue(name).trim());
   const axis = { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line };
   const config = { background: "transparent", view: { stroke: null }, axis, legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 1, labelLimit: 400, layout: { bottom: { direction: "vertical", anchor: "start" } } }, range: { category } };
   const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container", height: 220, autosize: { type: "fit-x", contains: "padding" }, config, ...spec };
   const options = { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "svg", ast: true };
-  return window.vegaEmbed(by(id), whole, options).then(() => {
+  window.vegaEmbed(by(id), whole, options).then(() => {
     // The menu's button is a picture without a name.
     by(id).querySelector("summary")?.setAttribute("aria-label", "Save this chart");
   });
