@@ -168,7 +168,7 @@ def test_admission_and_autoscaling_are_read():
     ("option", "text", "said"),
     [
         ("admission", "burst=5", "rate is missing"),
-        ("admission", "rate=0/s", "above 0"),
+        ("admission", "rate=0/s", "1e-06/s to"),
         ("admission", "rate=1/s,burst=0", "from 1"),
         ("admission", "rate=1/s,refuse=drop", "reset, alert, silence"),
         ("autoscale", "up=80%", "max is missing"),
