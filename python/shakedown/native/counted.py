@@ -1,7 +1,8 @@
 """Instructions of a handshake, counted by valgrind's callgrind in a process of their own.
 
 The process runs this module, which measures a few handshakes under a seed with a counter of instructions in
-place of the clock. The same work has the same count in every run: environment, hash seed and draws are fixed.
+place of the clock. The same work has the same count in nearly every run: environment, hash seed and draws are
+fixed.
 """
 
 from __future__ import annotations
