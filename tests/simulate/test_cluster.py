@@ -79,6 +79,21 @@ def test_a_workers_missing_or_other_profile_is_told(client, monkeypatch):
         cluster.check_workers(client, ["phone"])
 
 
+def test_a_profile_with_another_figure_has_another_fingerprint(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    path = tmp_path / "shakedown" / "bearers" / "mine.toml"
+    path.parent.mkdir(parents=True)
+
+    def found(rate_bps):
+        path.write_text(
+            'schema = 2\nname = "mine"\ntitle = "mine"\ndate = "2024-01-01"\nsource = ["mine"]\n'
+            f"up_bps = {rate_bps}\ndown_bps = 9600\ntraversal_ms = 10\n"
+        )
+        return cluster.fingerprint(("mine",))
+
+    assert found(9600) == found(9600) != found(4800)
+
+
 def test_a_worker_that_came_later_and_is_another_is_told(client, monkeypatch):
     """The first look passed; what differs goes with every job."""
     pool = cluster.Cluster(client)

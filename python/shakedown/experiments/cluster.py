@@ -337,9 +337,9 @@ def fingerprint(profiles: Sequence[str]) -> dict[str, str]:
     found = {"shakedown": f"{build.shakedown} ({build.profile})"}
     for name in profiles:
         if name in device_names():
-            text = repr(load_device(name))
+            text = repr(load_device(name).as_json())
         elif name in bearer_names():
-            text = repr(load_bearer(name))
+            text = repr(load_bearer(name).as_json())
         else:
             text = "missing"
         found[f"profile {name}"] = sha256(text.encode()).hexdigest()[:12] if text != "missing" else text
