@@ -392,6 +392,11 @@ def test_in_a_browser(explorer, peer):
         until("document.querySelectorAll('#cells svg.marks').length === 2")
         assert browser.evaluate("document.getElementById('cells').offsetHeight") > 0
         browser.evaluate(
+            "f.elements.from_idle.checked = false; f.dispatchEvent(new Event('input', {bubbles: true}))"
+        )
+        until("document.getElementById('access').offsetHeight === 0")
+        assert browser.evaluate("document.getElementById('airtime').offsetHeight") > 0
+        browser.evaluate(
             "f.elements.arrivals.value = 'poisson:9/s';"
             "f.elements.rate_per_s.value = 1e6; f.dispatchEvent(new Event('input', {bubbles: true}))"
         )

@@ -54,7 +54,7 @@ function table(id, { table: { head, cells, notes }, rows }) {
 }
 
 function draw(id, spec) {
-  // Steady loads have no series, unstable queues no curve.
+  // Steady loads have no series, unstable queues no curve, radios that are connected no random access.
   const figure = by(id).closest("figure");
   figure.hidden = !spec.data.values.length;
   if (figure.hidden) return;
@@ -126,11 +126,9 @@ function showFleet(found) {
     const per_s = (count) => count / row.series_s / row.replications;
     return { suite: row.suite, start_s: number * row.series_s, attempts: per_s(transmissions), collisions: per_s(collided), "from clients": utilisation[0], "to clients": utilisation[1] };
   }));
-  by("cells").hidden = cells.length === 0;
-  if (cells.length === 0) return;
   // Opportunities of random access may be rarer than the intervals of the series.
   const averaged = [{ bin: { maxbins: 100 } }, { aggregate: "mean" }];
-  over("access", ["attempts", "collisions"], "attempts per second", cells, ...averaged);
+  over("access", ["attempts", "collisions"], "attempts per second", cells.some((one) => one.attempts) ? cells : [], ...averaged);
   over("airtime", ["from clients", "to clients"], "share of a cell's time", cells, ...averaged);
 }
 
