@@ -130,6 +130,24 @@ def test_random_access_is_a_part_of_waking_where_clients_share_cells(tmp_path, c
         assert ("--from-idle changes nothing over own" in capsys.readouterr().err) == noted
 
 
+@pytest.mark.parametrize(
+    ("suite", "ratio", "more_bytes"),
+    [(PSK, 1.24, (60, 180)), ("tls1.3/x25519/p256/mutual", 0.77, (-753, -500))],
+)
+def test_a_long_set_up_repeats_syns_but_no_long_flight(suite, ratio, more_bytes):
+    """As docs/reference/models.md says. Three SYNs of 60 bytes wait for the radio; in the measured round trip is
+    their wait, without which the client's flight of 753 bytes is sent twice.
+    """
+    awake, woken = (
+        predict_rows([suite], device="cortex-m4", bearer="nb-iot", options=PredictionOptions(from_idle=idle))[
+            0
+        ]
+        for idle in (False, True)
+    )
+    assert woken["energy_j"]["estimate"] / awake["energy_j"]["estimate"] == pytest.approx(ratio, rel=0.03)
+    assert more_bytes[0] < woken["wire_bytes"]["up"] - awake["wire_bytes"]["up"] < more_bytes[1]
+
+
 @pytest.mark.parametrize("bearer", ["lte", "wifi-preset", "ble"])
 def test_waking_is_no_part_of_the_handshake_itself(bearer):
     """Over bearers without loss; where packets get lost, a SYN that was sent again makes timers longer."""
