@@ -10,6 +10,7 @@ status is 1 where a row is not within its tolerance, but for those that the page
 from __future__ import annotations
 
 import argparse
+import heapq
 import itertools
 import math
 import sys
@@ -25,7 +26,7 @@ from scipy import optimize, stats
 from shakedown.native import virtual_time
 from shakedown.profiles import load_bearer
 from shakedown.profiles.tables import plain
-from shakedown.schema.profiles import Csma, RandomAccess
+from shakedown.schema.profiles import Aloha, Csma, RandomAccess
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "access.md"
 BEGIN, END = "<!-- rows -->", "<!-- end -->"
@@ -42,7 +43,7 @@ COARSE, FINE = (0.25, 0.05, 3.0), (0.05, 0.02, 1.0)
 success.
 """
 
-FRAMES, REPLICATIONS = 200_000, 400
+FRAMES, LISTENED, REPLICATIONS = 200_000, 50_000, 400
 
 OUTSIDE = {
     (TR, "30,000 devices in 10 s (beta): access delay, ms"),
@@ -345,6 +346,65 @@ def aloha() -> Iterator[Row]:
     yield Row(AUGUSTIN, "LoRaWAN, link load 0.48: lost, %", 60.0, 100.0 * (1.0 - received(0.48, 0.0)), 3.0)
 
 
+def carrier_sense() -> Iterator[Row]:
+    """Frames of 127 bytes over IEEE 802.15.4, as a Poisson process."""
+    bearer = load_bearer("802154")
+    assert bearer.cell is not None
+    spec, rate = bearer.cell.contention, bearer.up.rate_bits_per_s
+    assert isinstance(spec, Aloha)
+    assert rate is not None
+    frame_s = 8.0 * 127 / rate
+    for load in (0.3, 0.7, 1.3):
+        expected = listened(spec, frame_s, load)
+        access = simulated(
+            {"contention": plain(spec)},
+            {"kind": "poisson", "per_s": load / frame_s},
+            LISTENED,
+            packet_bytes=127,
+            rate_bits_per_s=rate,
+        )["access"]
+        shares = (access["bytes"][0] / 127 / LISTENED, access["collided"] / access["transmissions"])
+        for what, wanted, found in zip(("received", "collided"), expected, shares, strict=True):
+            yield Row(DRAWN, f"802.15.4, load {load:g}: {what}, %", 100.0 * wanted, 100.0 * found, 1.0)
+
+
+def listened(spec: Aloha, frame_s: float, load: float) -> tuple[float, float]:
+    """Unslotted CSMA/CA with a frame a station, drawn with NumPy: the share of frames that are received, and
+    that of transmissions that collide.
+    """
+    sense = spec.sense
+    assert sense is not None
+    draws = np.random.default_rng(round(100 * load))
+    # When, which frame, how often it found the channel busy and was sent; or the end of a transmission.
+    steps: list[tuple[float, int, int, int, bool]] = []
+    air: dict[int, tuple[float, bool]] = {}  # since when, and whether it collided, by frame
+
+    def wait(at: float, frame: int, busy: int, sent: int) -> None:
+        units = int(draws.integers(2 ** min(sense.min_exponent + busy, sense.max_exponent)))
+        heapq.heappush(steps, (at + sense.unit_s * units, frame, busy, sent, False))
+
+    for frame, at in enumerate(np.cumsum(draws.exponential(frame_s / load, LISTENED))):
+        wait(float(at), frame, 0, 0)
+    received = transmissions = collided = 0
+    while steps:
+        at, frame, busy, sent, ends = heapq.heappop(steps)
+        if not ends and any(begins <= at for begins, _ in air.values()):
+            if busy < sense.busy:
+                wait(at, frame, busy + 1, sent)
+        elif not ends:
+            air.update({other: (begins, True) for other, (begins, _) in air.items()})
+            air[frame] = (at + sense.turnaround_s, bool(air))
+            heapq.heappush(steps, (at + sense.turnaround_s + frame_s, frame, busy, sent + 1, True))
+        else:
+            _, lost = air.pop(frame)
+            transmissions += 1
+            collided += lost
+            received += not lost
+            if lost and sent < spec.attempts:
+                wait(at, frame, 0, sent)
+    return received / LISTENED, collided / transmissions
+
+
 def received(load: float, slot_s: float) -> float:
     """The share of frames that do not collide."""
     cell = {"contention": {"kind": "aloha", "slot_s": slot_s}}
@@ -366,7 +426,7 @@ def circuits() -> Iterator[Row]:
 
 
 def rows() -> list[Row]:
-    return [*random_access(), *density(), *dcf(), *aloha(), *circuits()]
+    return [*random_access(), *density(), *dcf(), *carrier_sense(), *aloha(), *circuits()]
 
 
 def markdown(found: Sequence[Row]) -> str:
