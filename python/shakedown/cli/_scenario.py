@@ -97,11 +97,13 @@ def note_radios(bearers: Iterable[str], *, from_idle: bool, in_cells: bool = Fal
     from shakedown.schema.profiles import RandomAccess
 
     profiles = [load_bearer(bearer) for bearer in dict.fromkeys(bearers)]
+    entered = [
+        one.name for one in profiles if in_cells and one.cell and isinstance(one.cell.entry, RandomAccess)
+    ]
     for profile in profiles if from_idle else ():
-        if profile.setup is None:
+        if profile.setup is None and profile.name not in entered:
             why = profile.assumed.get("setup", "its profile has no setup_ms")
             note(f"--from-idle changes nothing over {profile.name}: {why}")
-    entered = [one.name for one in profiles if one.cell and isinstance(one.cell.entry, RandomAccess)]
-    if in_cells and not from_idle and entered:
+    if entered and not from_idle:
         over = ", ".join(entered)
         note(f"without --from-idle clients over {over} are connected at first: no random access")
