@@ -168,6 +168,7 @@ class WtlsClients(Clients):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 self.refused += 1
+                print(f"wtls: {done.stderr[-200:].strip()}", file=sys.stderr)
                 continue
             (run,) = json.loads(done.stdout)
             self.served += run["completed"]
