@@ -313,8 +313,12 @@ fn a_bounded_server_makes_connections_wait_and_then_syns_unheard() {
     assert!(free.handshake_s.max.expect("ready") < 1.4);
     let bounded = storm(Some(8), None);
     assert!((5.0..5.9).contains(&bounded.handshake_s.max.expect("ready")), "{:?}", bounded.handshake_s);
+    assert!(bounded.traffic.dropped.is_empty());
     let deaf = storm(Some(8), Some(4));
     assert_eq!(deaf.completed, 40);
+    // Whoever is ignored sends again: no fewer retransmissions than packets that were ignored.
+    let ignored = deaf.traffic.dropped["server-full"];
+    assert!((1..=deaf.traffic.retransmissions).contains(&ignored), "{:?}", deaf.traffic);
     assert!(deaf.connect_s.max.expect("connected") > 1.0, "{:?}", deaf.connect_s);
 }
 

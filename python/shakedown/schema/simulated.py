@@ -100,7 +100,11 @@ class Interval(ClientInterval, frozen=True, kw_only=True):
 
 
 class Traffic(Object, frozen=True, kw_only=True):
-    """What all clients put on their networks, IP headers included, and what was lost or sent again."""
+    """What all clients put on their networks, IP headers included, and what was lost or sent again.
+
+    `dropped`: packets by cause; those of ``server-full`` reached a server without room for another connection
+    or handshake, which ignored them.
+    """
 
     packets: Count
     up_bytes: Count

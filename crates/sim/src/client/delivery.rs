@@ -146,6 +146,7 @@ impl Client<'_> {
         }
         let receiver = side(direction.reverse());
         if self.refuses::<NETWORK>(direction, admits) {
+            shared.traffic.ignored += 1;
             return Ok(());
         }
         if !NETWORK {
@@ -232,7 +233,10 @@ impl Client<'_> {
         let Transport::Stream(ends) = &mut self.transport else { return };
         match ends[1].state() {
             // A full accept queue: the SYN, and the acknowledgement that completes the opening, are ignored.
-            State::Listening | State::SynReceived if !admits.connection => return,
+            State::Listening | State::SynReceived if !admits.connection => {
+                shared.traffic.ignored += 1;
+                return;
+            }
             State::TimedOut | State::Reset if packet.is(SYN) => {
                 let (segment_bytes, super_packets) = (ends[0].segment_bytes(), ends[0].super_packets());
                 ends[1] = Tcp::listen(clock, segment_bytes, shared.tcp).with_super_packets(super_packets);

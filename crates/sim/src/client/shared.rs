@@ -17,6 +17,8 @@ pub(crate) struct Traffic {
     /// Packets of clients that their cell did not let in, and those that it gave up after collisions.
     pub refused: u64,
     pub collided: u64,
+    /// Packets that a server without room for another connection or handshake ignored.
+    pub ignored: u64,
     pub resent: u64,
 }
 
