@@ -396,15 +396,12 @@ impl Outcome {
         }
     }
 
-    /// Adds packets that links did not deliver, that cells did not let in or gave up, and that servers ignored.
-    pub fn count_dropped(&mut self, traffic: &crate::client::Traffic) {
-        let links = Drop::ALL.iter().map(|cause| cause.as_str()).zip(traffic.dropped);
-        let others = [
-            ("no-access", traffic.refused),
-            ("collided", traffic.collided),
-            ("server-full", traffic.ignored),
-        ];
-        for (cause, count) in links.chain(others) {
+    /// Adds packets that links did not deliver, in the order of [`Drop::ALL`], those that cells did not let in or gave up, and
+    /// those that servers ignored.
+    pub fn count_dropped(&mut self, links: [u64; 4], refused: u64, collided: u64, ignored: u64) {
+        let causes =
+            Drop::ALL.iter().map(|cause| cause.as_str()).chain(["no-access", "collided", "server-full"]);
+        for (cause, count) in causes.zip(links.into_iter().chain([refused, collided, ignored])) {
             if count > 0 {
                 *self.traffic.dropped.entry(cause.into()).or_default() += count;
             }

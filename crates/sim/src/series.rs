@@ -74,26 +74,10 @@ impl Series {
         Some((number as usize).min(MAX_INTERVALS - 1))
     }
 
-    /// A span cut by the intervals: number and length of each part.
-    fn parts(width: Ns, (from, to): (Ns, Ns)) -> impl Iterator<Item = (usize, Ns)> {
-        let mut from = if width == Ns::ZERO { to } else { from };
-        std::iter::from_fn(move || {
-            if from >= to {
-                return None;
-            }
-            let number = from.0 / width.0;
-            let is_last = number as usize >= MAX_INTERVALS - 1;
-            let end = if is_last { to } else { to.min(Ns((number + 1).saturating_mul(width.0))) };
-            let length = end - from;
-            from = end;
-            Some(((number as usize).min(MAX_INTERVALS - 1), length))
-        })
-    }
-
     /// Adds the numbers at work and waiting, times their duration, to each interval of a span.
     #[inline]
     pub fn hold(&mut self, span: (Ns, Ns), busy: u64, waiting: u64) {
-        for (number, length) in Self::parts(self.width, span) {
+        for (number, length) in parts(self.width, span) {
             let interval = entry(&mut self.intervals, number);
             interval.busy += times(length, busy);
             interval.waiting += times(length, waiting);
@@ -102,7 +86,7 @@ impl Series {
 
     /// The same of servers in service and servers that start.
     pub fn hold_servers(&mut self, span: (Ns, Ns), servers: u64, starting: u64) {
-        for (number, length) in Self::parts(self.width, span) {
+        for (number, length) in parts(self.width, span) {
             let interval = entry(&mut self.intervals, number);
             interval.servers += times(length, servers);
             interval.starting += times(length, starting);
@@ -114,7 +98,7 @@ impl Series {
         if *there == [0; STAGES] {
             return;
         }
-        for (number, length) in Self::parts(self.width, span) {
+        for (number, length) in parts(self.width, span) {
             let interval = entry(&mut self.classes[class], number);
             for (sum, count) in interval.stages.iter_mut().zip(there) {
                 *sum += times(length, *count);
@@ -189,7 +173,23 @@ impl ClassInterval {
 }
 
 #[inline]
-fn entry<T: Default + Clone>(list: &mut Vec<T>, number: usize) -> &mut T {
+/// A span cut by the intervals: number and length of each part.
+pub(crate) fn parts(width: Ns, (from, to): (Ns, Ns)) -> impl Iterator<Item = (usize, Ns)> {
+    let mut from = if width == Ns::ZERO { to } else { from };
+    std::iter::from_fn(move || {
+        if from >= to {
+            return None;
+        }
+        let number = from.0 / width.0;
+        let is_last = number as usize >= MAX_INTERVALS - 1;
+        let end = if is_last { to } else { to.min(Ns((number + 1).saturating_mul(width.0))) };
+        let length = end - from;
+        from = end;
+        Some(((number as usize).min(MAX_INTERVALS - 1), length))
+    })
+}
+
+pub(crate) fn entry<T: Default + Clone>(list: &mut Vec<T>, number: usize) -> &mut T {
     if number >= list.len() {
         list.resize(number + 1, T::default());
     }

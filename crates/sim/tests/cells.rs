@@ -94,6 +94,43 @@ fn accesses_end_one_way_or_the_other() {
     }
 }
 
+/// Packets that take longer than an interval of the series are carried in all of those intervals, and a cell of several
+/// channels has the time of all.
+#[test]
+fn a_cell_is_never_busier_than_all_the_time() {
+    for (part, most) in [
+        (json!({}), 1.0..=1.0),
+        (json!({"half_duplex": true}), 0.9..=1.0),
+        (
+            json!({"contention": {"kind": "aloha", "channels": 3, "attempts": 8, "backoff_s": 200.0}}),
+            0.1..=1.0,
+        ),
+        (
+            json!({"contention": {"kind": "csma", "slot_s": 1e-3, "window": 16, "max_window": 256, "attempts": 4,
+                               "frame_s": 0.0, "acknowledgement_s": 0.0, "idle_s": 0.0}}),
+            0.9..=1.0,
+        ),
+    ] {
+        let mut cell = json!({"count": 1, "up_bits_per_s": 900.0, "down_bits_per_s": 1000.0});
+        cell.as_object_mut().expect("an object").extend(part.as_object().expect("an object").clone());
+        let mut all = storm(Some(cell));
+        all.series_s = 0.5;
+        let access = run(all).report().access.expect("cells");
+        let channels = if part.to_string().contains("aloha") { 3.0 } else { 1.0 };
+        for (way, airtime_s) in access.airtime_s.into_iter().enumerate() {
+            let used: Vec<f64> = access.series.iter().map(|one| one.utilisation[way]).collect();
+            let sum_s = used.iter().sum::<f64>() * 0.5 * channels;
+            assert!(
+                airtime_s > 0.0 && (sum_s / airtime_s - 1.0).abs() < 1e-9,
+                "{part}: {sum_s} s of {airtime_s} s"
+            );
+            assert!(used.iter().all(|share| *share <= 1.0), "{part}: {used:?}");
+        }
+        let down = access.series.iter().map(|one| one.utilisation[1]).fold(0.0, f64::max);
+        assert!(most.contains(&down), "{part}: {down}");
+    }
+}
+
 /// Over each kind of cell replications on several threads give the bytes of one thread's.
 #[test]
 fn outcomes_do_not_depend_on_threads() {
@@ -104,7 +141,7 @@ fn outcomes_do_not_depend_on_threads() {
         json!({"entry": {"kind": "circuits", "channels": 20}}),
         json!({"contention": {"kind": "csma", "slot_s": 1e-3, "window": 16, "max_window": 256, "attempts": 4,
                               "frame_s": 1e-3, "acknowledgement_s": 1e-3, "idle_s": 1e-3}}),
-        json!({"contention": {"kind": "aloha", "channels": 3, "attempts": 3, "backoff_s": 5.0}}),
+        json!({"contention": {"kind": "aloha", "channels": 3, "attempts": 8, "backoff_s": 200.0}}),
         json!({"contention": {"kind": "aloha", "attempts": 4, "sense":
                               {"unit_s": 1e-3, "min_exponent": 3, "max_exponent": 5, "busy": 4, "turnaround_s": 1e-3}}}),
     ] {

@@ -141,8 +141,8 @@ def load_bearer(name: str) -> Bearer:
     """Load and validate a bearer profile by name or path; errors as ``load_device``.
 
     ``BEARER:loss=2%,congestion=bbr,initial-window=20`` is the same network with another loss rate in both
-    directions, congestion control or initial window; each is optional, as are `super-packets` and the other numbers
-    of `HostTcp`.
+    directions, congestion control or initial window; each is optional, as are `super-packets` and the other
+    numbers of `HostTcp`.
     """
     profile, colon, changes = name.rpartition(":")
     if not colon or "/" in changes:
@@ -182,8 +182,8 @@ def _changed(bearer: Bearer, change: str) -> Bearer:
     accepted = {
         "loss": f"0% to {MAX_LOSS:.0%}",
         "congestion": ", ".join(CONGESTION_CONTROLS),
-        "super-packets": ", ".join(SUPER_PACKETS),
         **{name: f"{least} to {most:,}" for name, (_, least, most) in _HOST_NUMBERS.items()},
+        "super-packets": ", ".join(SUPER_PACKETS),
     }
     if key in accepted:
         raise InputError(f"bearer {bearer.name!r}: {key} is {text!r}; accepted: {accepted[key]}")

@@ -173,8 +173,8 @@ class Records(Object, frozen=True, kw_only=True):
 
 
 class CellInterval(Object, frozen=True, kw_only=True):
-    """What happened in all cells in an interval of the time series; `utilisation` is the share of a cell's
-    time in which it carried bytes. Pairs are up and down.
+    """What happened in all cells in an interval of the time series; `utilisation` is the share of their
+    channels' time in which they carried bytes. Pairs are up and down.
     """
 
     requests: Count

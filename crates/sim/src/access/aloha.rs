@@ -224,7 +224,7 @@ impl<P> Aloha<P> {
         }
         let Some(station) = self.stations.get_mut(&name) else { return };
         if let Some(packet) = station.frames.pop_front() {
-            answers.tally.carries(&packet);
+            answers.tally.carries(&packet, own.begins);
             answers.verdicts.push(Verdict::Sent { packet, from: own.begins });
         }
         self.proceed(at, name);

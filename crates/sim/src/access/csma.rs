@@ -187,7 +187,7 @@ impl<P> Csma<P> {
             let is_idle = station.frames.is_empty();
             match frame {
                 Some(packet) if alone => {
-                    answers.tally.carries(&packet);
+                    answers.tally.carries(&packet, self.since);
                     answers.verdicts.push(Verdict::Sent { packet, from: self.since });
                 }
                 Some(packet) => answers.verdicts.push(Verdict::Lost { packet, from: Some(self.since) }),

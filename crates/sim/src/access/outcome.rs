@@ -2,7 +2,7 @@
 
 use super::{MediumPlan, Packet};
 use crate::histogram::{Histogram, Recorder, Summary};
-use crate::series::MAX_INTERVALS;
+use crate::series::{MAX_INTERVALS, entry, parts};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, Ns};
 
@@ -16,15 +16,16 @@ pub(super) struct Tally {
     pub transmissions: u64,
     pub collided: u64,
     pub collisions: u64,
-    pub airtime: [Ns; 2],
+    /// When packets crossed the air, up (0) or down (1).
+    pub on_air: Vec<(usize, (Ns, Ns))>,
     pub bytes: [u64; 2],
 }
 
 impl Tally {
-    /// A packet crosses the cell.
-    pub fn carries<P>(&mut self, packet: &Packet<P>) {
+    /// A packet crosses the cell from then on.
+    pub fn carries<P>(&mut self, packet: &Packet<P>, from: Ns) {
         let way = usize::from(packet.direction == Direction::Down);
-        self.airtime[way] += packet.airtime;
+        self.on_air.push((way, (from, from + packet.airtime)));
         self.bytes[way] += u64::from(packet.bytes);
     }
 }
@@ -189,30 +190,37 @@ impl AccessRecords {
 
     /// Adds a turn of a medium's cell, and empties its tally.
     pub fn add(&mut self, now: Ns, width: Ns, medium: usize, tally: &mut Tally) {
-        let tally = std::mem::take(tally);
-        for (delay, sent) in &tally.admitted {
+        let on_air = std::mem::take(&mut tally.on_air);
+        let done = std::mem::take(tally);
+        for (delay, sent) in &done.admitted {
             self.attempts.record(u64::from(*sent));
             self.delay.record_time(*delay);
         }
         let counts = Counts {
-            requests: tally.requests,
-            admitted: tally.admitted.len() as u64,
-            refused: tally.refused,
-            transmissions: tally.transmissions,
-            collided: tally.collided,
-            bytes: tally.bytes,
+            requests: done.requests,
+            admitted: done.admitted.len() as u64,
+            refused: done.refused,
+            transmissions: done.transmissions,
+            collided: done.collided,
+            bytes: done.bytes,
         };
-        let turn = CellInterval { counts, airtime_ns: tally.airtime.map(|time| time.0) };
-        self.collisions += tally.collisions;
+        let mut turn = CellInterval { counts, airtime_ns: [0; 2] };
+        if width > Ns::ZERO && turn != CellInterval::default() {
+            entry(&mut self.series, ((now.0 / width.0) as usize).min(MAX_INTERVALS - 1)).add(&turn);
+        }
+        for &(way, (from, to)) in &on_air {
+            turn.airtime_ns[way] = turn.airtime_ns[way].saturating_add((to - from).0);
+            for (number, length) in parts(width, (from, to)) {
+                let sum = &mut entry(&mut self.series, number).airtime_ns[way];
+                *sum = sum.saturating_add(length.0);
+            }
+        }
+        self.collisions += done.collisions;
         self.all.add(&turn);
         add_times(&mut self.media[medium].airtime_ns, turn.airtime_ns);
-        if width > Ns::ZERO && turn != CellInterval::default() {
-            let index = ((now.0 / width.0) as usize).min(MAX_INTERVALS - 1);
-            if index >= self.series.len() {
-                self.series.resize(index + 1, CellInterval::default());
-            }
-            self.series[index].add(&turn);
-        }
+        // Its memory is used again.
+        tally.on_air = on_air;
+        tally.on_air.clear();
     }
 
     pub fn end(self, cells: u64) -> AccessOutcome {
@@ -254,7 +262,8 @@ impl AccessOutcome {
         if self.cells == 0 {
             return None;
         }
-        let interval_s = width_s * self.cells as f64 * replications.max(1) as f64;
+        let channels: u64 = self.media.iter().map(|medium| medium.channels).sum();
+        let interval_s = width_s * channels as f64 * replications.max(1) as f64;
         Some(AccessReport {
             cells: self.cells,
             counts: self.all.counts,

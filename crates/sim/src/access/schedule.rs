@@ -105,7 +105,7 @@ impl<P> Schedule<P> {
             {
                 lane.served = next.tag;
                 lane.free_at = now + next.packet.airtime;
-                answers.tally.carries(&next.packet);
+                answers.tally.carries(&next.packet, now);
                 answers.verdicts.push(Verdict::Sent { packet: next.packet, from: now });
                 if lane.waiting.is_empty() {
                     lane.ends.clear();

@@ -114,7 +114,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             retransmissions: traffic.resent,
             ..TrafficOutcome::default()
         };
-        outcome.count_dropped(&traffic);
+        outcome.count_dropped(traffic.dropped, traffic.refused, traffic.collided, traffic.ignored);
         outcome.access = self.shared.cells.end();
         outcome.energy_missing = missing_parts(self.energy_missing);
         outcome.events = self.events;
