@@ -245,6 +245,10 @@ def test_a_file_of_arrivals_stands_beside_the_experiment(tmp_path):
         ),
         ("[simulated]\nmix = 3", "key simulated.mix: found 3; accepted: a file, or an array of them"),
         ('[simulated]\nmix = ["nothing.toml"]', "line 8, key simulated.mix:"),
+        (
+            '[simulated]\narrivals = ["storm:1s"]\nprecision = 0.05',
+            'key simulated.precision: precision is 0.05 and arrivals are "storm:1s"; accepted with a rate',
+        ),
         ("[simulated]\nmax_handshakes = 0", "key simulated.max_handshakes: max handshakes is 0"),
     ],
 )

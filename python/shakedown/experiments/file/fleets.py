@@ -47,6 +47,8 @@ KEYS = (
     ),
 )
 
+RATED = ("poisson", "deterministic", "bursts")
+
 
 def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experiment) -> Fleets:
     """The fleets that a file asks for. Raises `InputError`."""
@@ -58,7 +60,10 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
     seed = document.whole("simulated.seed", table["seed"]) if "seed" in table else experiment.options.seed
     arrivals = _arrivals(document, table, experiment.places.rates_per_s)
     # Arrival processes that say how many come do so once.
-    fleets = tuple(dict.fromkeys(_fleet(document, text, given) for text in arrivals for given in swept))
+    rated = any(text.partition(":")[0] in RATED for text in arrivals)
+    fleets = tuple(
+        dict.fromkeys(_fleet(document, text, given, rated) for text in arrivals for given in swept)
+    )
     if document.truth("simulated.endpoints", table.get("endpoints", False)):
         fleets += _of_endpoints(document, fleets)
     try:
@@ -96,14 +101,14 @@ def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[f
     return value
 
 
-def _fleet(document: Document, arrivals: str, given: Mapping[str, Any]) -> Fleet:
-    """One fleet, refused where it makes no sense."""
+def _fleet(document: Document, arrivals: str, given: Mapping[str, Any], rated: bool) -> Fleet:
+    """One fleet, refused where it makes no sense. `rated`: some arrivals of the table have a rate."""
     from shakedown.simulation.fleet import settle
 
     kind, _, rest = arrivals.partition(":")
     unwanted: set[str] = set()
-    if kind not in ("poisson", "deterministic", "bursts"):
-        # These are for the arrivals at the rate in the same table.
+    if rated and kind not in RATED:
+        # These are for the arrivals at a rate in the same table.
         unwanted |= {"precision", "max_events"}
     if kind in FROM_FILE:
         arrivals = f"{kind}:{document.path.parent / rest}"
