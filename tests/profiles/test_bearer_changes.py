@@ -59,7 +59,8 @@ def test_hosts_do_tcp_as_asked():
     found = load_bearer("lte:congestion=bbr,initial-window=20,loss=1%")
     assert (found.tcp, found.up.loss) == (HostTcp("bbr", 20), 0.01)
     assert load_bearer("lte").tcp == HostTcp("cubic", 10)
-    assert load_bearer("lte:super-packets=cut").super_packets == "cut"
+    found = load_bearer("lte:super-packets=cut,quick-ack=true,reordering=10")
+    assert (found.super_packets, found.tcp) == ("cut", HostTcp(quick_ack=True, reordering=10))
     found = load_bearer("lte:syn-linear-timeouts=0,syn-retries=3,synack-retries=2")
     assert found.tcp == HostTcp(syn_linear_timeouts=0, syn_retries=3, synack_retries=2)
 

@@ -242,7 +242,9 @@ def bearer_spec(bearer: Bearer, *, from_idle: bool = False) -> dict[str, Any]:
 
 def tcp_spec(bearer: Bearer) -> dict[str, Any]:
     """How both hosts do TCP over a bearer, for the core; the rest is as Linux has it."""
-    return structs.asdict(bearer.tcp)
+    tcp = structs.asdict(bearer.tcp)
+    reordering = tcp.pop("reordering")
+    return {**tcp, "client_reordering": reordering, "server_reordering": reordering}
 
 
 def _radio(power: BearerEnergy) -> dict[str, float | None]:

@@ -57,6 +57,7 @@ HOST_LIMITS = {
     "syn_linear_timeouts": (0, 20),
     "syn_retries": (0, 20),
     "synack_retries": (0, 20),
+    "reordering": (3, 300),
 }
 """The numbers of `HostTcp`, each with the least and the most."""
 
@@ -237,6 +238,7 @@ def _tcp(table: Table) -> HostTcp:
     usual = HostTcp()
     tcp = HostTcp(
         cast(Any, table.text("congestion", usual.congestion, CONGESTION_CONTROLS)),
+        quick_ack=table.flag("quick_ack", default=usual.quick_ack),
         **{
             key: table.whole(key, getattr(usual, key), minimum=least, maximum=most)
             for key, (least, most) in HOST_LIMITS.items()

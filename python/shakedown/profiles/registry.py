@@ -141,8 +141,8 @@ def load_bearer(name: str) -> Bearer:
     """Load and validate a bearer profile by name or path; errors as ``load_device``.
 
     ``BEARER:loss=2%,congestion=bbr,initial-window=20`` is the same network with another loss rate in both
-    directions, congestion control or initial window; each is optional, as are `super-packets` and the other
-    numbers of `HostTcp`.
+    directions, congestion control or initial window; each is optional, as are `super-packets` and the rest of
+    `HostTcp`.
     """
     profile, colon, changes = name.rpartition(":")
     if not colon or "/" in changes:
@@ -173,6 +173,8 @@ def _changed(bearer: Bearer, change: str) -> Bearer:
                 return structs.replace(bearer, up=up, down=down)
     elif key == "congestion" and text in CONGESTION_CONTROLS:
         return structs.replace(bearer, tcp=structs.replace(bearer.tcp, congestion=text))
+    elif key == "quick-ack" and text in ("true", "false"):
+        return structs.replace(bearer, tcp=structs.replace(bearer.tcp, quick_ack=text == "true"))
     elif key == "super-packets" and text in SUPER_PACKETS:
         return structs.replace(bearer, super_packets=text)
     elif key in _HOST_NUMBERS and text.isdecimal():
@@ -183,6 +185,7 @@ def _changed(bearer: Bearer, change: str) -> Bearer:
         "loss": f"0% to {MAX_LOSS:.0%}",
         "congestion": ", ".join(CONGESTION_CONTROLS),
         **{name: f"{least} to {most:,}" for name, (_, least, most) in _HOST_NUMBERS.items()},
+        "quick-ack": "true, false",
         "super-packets": ", ".join(SUPER_PACKETS),
     }
     if key in accepted:

@@ -270,7 +270,9 @@ class HostTcp(Object, frozen=True):
 
     `initial_window`: segments of the first window (RFC 6928). `syn_linear_timeouts`: SYNs sent again a second
     apart, before the pause doubles; 0 on hosts other than Linux since 6.5. `syn_retries`: SYNs sent again
-    after those; `synack_retries`: SYN-ACKs sent again (``net.ipv4.tcp_…``).
+    after those; `synack_retries`: SYN-ACKs sent again; `reordering`: segments that arrive out of order before
+    one counts as lost (``net.ipv4.tcp_…``). `quick_ack`: each segment is acknowledged at once (``ip route …
+    quickack 1``), without the delays of Linux.
     """
 
     congestion: Literal["cubic", "reno", "bbr"] = "cubic"
@@ -278,6 +280,8 @@ class HostTcp(Object, frozen=True):
     syn_linear_timeouts: Count = 4
     syn_retries: Count = 6
     synack_retries: Count = 5
+    reordering: Count = 3
+    quick_ack: bool = False
 
 
 class ThesisBearer(Object, frozen=True):

@@ -35,6 +35,8 @@ pub struct TcpConfig {
     pub client_reordering: u32,
     /// The same of the server.
     pub server_reordering: u32,
+    /// Acknowledge every segment at once (`ip route … quickack 1`).
+    pub quick_ack: bool,
     /// Timeouts of data after which a connection is given up (`tcp_retries2`).
     pub retries: u32,
 }
@@ -55,6 +57,7 @@ impl Default for TcpConfig {
             synack_retries: 5,
             client_reordering: 3,
             server_reordering: 3,
+            quick_ack: false,
             retries: 15,
         }
     }

@@ -161,7 +161,7 @@ impl Tcp {
             return;
         }
         let two_segments = self.received - self.acknowledged > self.peer_segment;
-        let quick = self.quick > 0 && !self.pingpong;
+        let quick = config.quick_ack || self.quick > 0 && !self.pingpong;
         if two_segments || quick || self.ack_now {
             self.acknowledge(now, config, out);
         } else {
