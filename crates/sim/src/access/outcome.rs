@@ -299,7 +299,7 @@ pub struct AccessReport {
     pub series: Vec<CellIntervalReport>,
 }
 
-/// An interval: counts of all cells and replications, and the share of a cell's time in which it carries bytes.
+/// An interval: counts of all cells and replications, and the share of their channels' time in which they carry bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellIntervalReport {
     #[serde(flatten)]

@@ -159,8 +159,8 @@ def _loads_figure(results: Results, rows: Sequence[Row], position: int, title: s
             for end_s, value in one.values
         ],
         caption=(
-            "Lanes of one name have the same scale. The orange part of attempts collided. A packet counts "
-            f"when it begins, so that a cell's time may pass 100 % for a moment.{least_counts(rows)}"
+            "Lanes of one name have the same scale. The orange part of attempts collided."
+            f"{least_counts(rows)}"
         ),
     )
 
