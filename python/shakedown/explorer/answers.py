@@ -47,7 +47,7 @@ COLUMNS = {
         *("utilisation", "failed", "recovery_s", "energy_mean_j", "wake_tail_j"),
     ),
 }
-"""Columns of the commands' tables: as many as are seen at once beside the controls."""
+"""The columns of the commands' tables that fit beside the controls."""
 
 _answered: deque[tuple[object, ...]] = deque(maxlen=1)
 """What decides on the replays of the last whole answer: they are kept, so the next whole answer takes no

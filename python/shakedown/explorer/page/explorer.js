@@ -54,7 +54,7 @@ function table(id, { table: { head, cells, notes }, rows }) {
 }
 
 function draw(id, spec) {
-  // Steady loads have no series, unstable queues no curve, radios that are connected no random access.
+  // Steady loads have no series, unstable queues no curve, connected radios no random access, circuits no shared airtime.
   const figure = by(id).closest("figure");
   figure.hidden = !spec.data.values.length;
   if (figure.hidden) return;
@@ -128,8 +128,9 @@ function showFleet(found) {
   }));
   // Opportunities of random access may be rarer than the intervals of the series.
   const averaged = [{ bin: { maxbins: 100 } }, { aggregate: "mean" }];
-  over("access", ["attempts", "collisions"], "attempts per second", cells.some((one) => one.attempts) ? cells : [], ...averaged);
-  over("airtime", ["from clients", "to clients"], "share of a cell's time", cells, ...averaged);
+  const ofCells = (id, names, title) => over(id, names, title, cells.some((one) => names.some((name) => one[name])) ? cells : [], ...averaged);
+  ofCells("access", ["attempts", "collisions"], "attempts per second");
+  ofCells("airtime", ["from clients", "to clients"], "utilisation of the cells");
 }
 
 async function answer() {
