@@ -29,7 +29,7 @@ html_title = "Shakedown"
 html_theme_options = {"navigation_with_keys": True}
 html_copy_source = False
 html_show_copyright = False
-# The search would fetch each page that it found, which a site that is opened as a file may not.
+# For summaries the search fetches the pages that it found; browsers refuse that to a site opened as a file.
 html_show_search_summary = False
 html_static_path = ["_static"]
 html_css_files = ["narrow.css"]
