@@ -352,7 +352,6 @@ def carrier_sense() -> Iterator[Row]:
     assert bearer.cell is not None
     spec, rate = bearer.cell.contention, bearer.up.rate_bits_per_s
     assert isinstance(spec, Aloha)
-    assert rate is not None
     frame_s = 8.0 * 127 / rate
     for load in (0.3, 0.7, 1.3):
         expected = listened(spec, frame_s, load)

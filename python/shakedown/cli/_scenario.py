@@ -90,20 +90,20 @@ def scenario_options(command: F) -> F:
 
 
 def note_radios(bearers: Iterable[str], *, from_idle: bool, in_cells: bool = False) -> None:
-    """Prints a note if `--from-idle` has no effect, because the bearer has no set-up, or if clients in cells
-    do without random access, because it is missing.
+    """Prints a note if `--from-idle` has no effect, because the bearer has neither set-up nor random access,
+    or if clients in cells need no random access, because their radios are not idle.
     """
     from shakedown.profiles import load_bearer
     from shakedown.schema.profiles import RandomAccess
 
     profiles = [load_bearer(bearer) for bearer in dict.fromkeys(bearers)]
-    entered = [
+    with_access = [
         one.name for one in profiles if in_cells and one.cell and isinstance(one.cell.entry, RandomAccess)
     ]
     for profile in profiles if from_idle else ():
-        if profile.setup is None and profile.name not in entered:
+        if profile.setup is None and profile.name not in with_access:
             why = profile.assumed.get("setup", "its profile has no setup_ms")
             note(f"--from-idle changes nothing over {profile.name}: {why}")
-    if entered and not from_idle:
-        over = ", ".join(entered)
+    if with_access and not from_idle:
+        over = ", ".join(with_access)
         note(f"without --from-idle clients over {over} are connected at first: no random access")

@@ -19,7 +19,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _stems(names: Sequence[str], begin: int) -> list[str]:
-    """The names up to their next slash, itself included."""
+    """The names up to and with their first slash at or after `begin`, each once."""
     return list(dict.fromkeys(name[: name.find("/", begin) + 1] or name for name in names))
 
 
@@ -37,7 +37,7 @@ class Suites(click.ParamType[str]):
         found = (*matching(f"{incomplete}*"), *matching(f"{incomplete}*/*"))
         names = [name for name in found if name.startswith(incomplete)]
         stems = _stems(names, len(incomplete))
-        # A shell ends a word after its only completion: a part of a name is none.
+        # A shell ends the word after an only completion, so a part of a name must not be the only one.
         while len(stems) == 1 and stems[0].endswith("/"):
             stems = _stems(names, len(stems[0]))
         return [click.shell_completion.CompletionItem(one) for one in stems]

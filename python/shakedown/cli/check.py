@@ -48,9 +48,9 @@ def command(
 ) -> None:
     """Check suites against a budget of bytes, instructions, memory, energy and capacity.
 
-    The exit status is 1 if a limit is exceeded. Instructions are counted by valgrind; runs of
-    one build differ by less than 0.1 %. Energy and capacity are predicted. Times are printed, but count only
-    with --times.
+    The exit status is 1 if a limit is exceeded. Instructions are counted by valgrind; runs of one build
+    differ by less than 0.1 %. Energy and capacity are predicted. Times are printed, but count only with
+    --times.
     """
     from shakedown.comparison import functions, reports
     from shakedown.errors import os_failure, os_reason

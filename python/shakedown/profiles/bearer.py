@@ -50,7 +50,6 @@ MAX_LOSS = 0.9
 MAX_MTU_BYTES, MAX_OVERHEAD_BYTES, MAX_HEADER_BYTES = 1_000_000, 65_535, 60
 MAX_TAIL_S = 1e9
 
-
 CONGESTION_CONTROLS = ("cubic", "reno", "bbr")
 HOST_LIMITS = {
     "initial_window": (1, 1000),

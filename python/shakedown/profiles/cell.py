@@ -27,7 +27,7 @@ RATE_LIMITS = {"above": 1e-3, "maximum": 1e15}
 
 
 def _within(minimum: float, maximum: float = MAX_MS) -> dict[str, float]:
-    """Limits of a key; without them, times are from 0 and counts from 1 to 10,000."""
+    """Limits of a key."""
     return {"minimum": minimum, "maximum": maximum}
 
 
@@ -40,6 +40,7 @@ _LIMITS: dict[tuple[type[Any], str], dict[str, float]] = {
     (Sense, "min_exponent"): _within(0, 20),
     (Sense, "max_exponent"): _within(0, 20),
 }
+"""Of times in milliseconds, as profiles have them. Other times are from 0, other counts from 1 to 10,000."""
 
 
 def parse_cell(table: Table) -> Cell:

@@ -83,7 +83,7 @@ class Table:
     def seconds(
         self, key: str, default: float | None = None, *, minimum: float = 0.0, maximum: float = MAX_MS
     ) -> float:
-        """Read milliseconds, as seconds."""
+        """Read milliseconds, within limits in milliseconds, as seconds."""
         return self.number(key, default, minimum=minimum, maximum=maximum) * 1e-3
 
     def whole(

@@ -33,7 +33,7 @@ WORDS: dict[str, Container[str | None]] = {
     "quantity": UNITS,
     **dict.fromkeys(("side", "sender"), (*SIDES, None)),
 }
-"""What columns hold, which no type says."""
+"""What columns of text may contain."""
 
 # Polars panics on some damaged files, and its panics are not of class `Exception`.
 POLARS_ERRORS = pl.exceptions.PolarsError, pl.exceptions.PanicException

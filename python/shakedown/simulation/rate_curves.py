@@ -169,7 +169,7 @@ def _lines(path: Path, most: int, what: str) -> Iterator[tuple[int, bytes]]:
 
 
 def before_comment(path: Path, number: int, line: bytes) -> str:
-    """What a line of a text file says, without a comment. Raises `InputError`."""
+    """A line of a text file without its comment. Raises `InputError`."""
     try:
         return line.decode("utf-8").partition("#")[0].strip()
     except UnicodeDecodeError:

@@ -22,6 +22,7 @@ use std::ops::ControlFlow;
 const WARM_UP: usize = 5;
 /// Tries for each repetition asked for, before preempted ones are accepted as too many.
 const TRIES: usize = 10;
+
 /// The suites of a device's profile, and their tickets: together they have every kind of message of every protocol, and
 /// every key family.
 pub fn profile_suites() -> impl Iterator<Item = (&'static str, u32)> {

@@ -48,6 +48,7 @@ KEYS = (
 )
 
 RATED = ("poisson", "deterministic", "bursts")
+"""Arrival processes at a rate: only these have a precision and a limit of events."""
 
 
 def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experiment) -> Fleets:
@@ -59,8 +60,8 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
     swept = [document.options(Fleet, "simulated", one) for one in _swept(document, table)]
     seed = document.whole("simulated.seed", table["seed"]) if "seed" in table else experiment.options.seed
     arrivals = _arrivals(document, table, experiment.places.rates_per_s)
-    # Arrival processes that say how many come do so once.
     rated = any(text.partition(":")[0] in RATED for text in arrivals)
+    # Arrival processes that determine the number of clients have one fleet, whatever numbers are given.
     fleets = tuple(
         dict.fromkeys(_fleet(document, text, given, rated) for text in arrivals for given in swept)
     )
