@@ -396,8 +396,14 @@ def test_in_a_browser(explorer, peer):
         )
         until("document.getElementById('access').offsetHeight === 0")
         assert browser.evaluate("document.getElementById('airtime').offsetHeight") > 0
+        # Each client of GSM CSD has a channel of its own, so cells have no airtime.
         browser.evaluate(
-            "f.elements.arrivals.value = 'poisson:9/s';"
+            "f.elements.bearer.value = 'gsm-csd'; f.dispatchEvent(new Event('input', {bubbles: true}))"
+        )
+        until("document.getElementById('airtime').offsetHeight === 0")
+        assert browser.evaluate("document.getElementById('storm').offsetHeight") > 0
+        browser.evaluate(
+            "f.elements.bearer.value = 'nb-iot'; f.elements.arrivals.value = 'poisson:9/s';"
             "f.elements.rate_per_s.value = 1e6; f.dispatchEvent(new Event('input', {bubbles: true}))"
         )
         # No clients over time, and of an unstable queue no distribution of times.
