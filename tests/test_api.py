@@ -316,6 +316,7 @@ def test_an_experiment_is_run_from_its_file(tmp_path):
 WRONG = [
     ("compare", (5, "x"), {}, "before is 5; accepted: a string or a path"),
     ("compare_pair", (5, "x"), {}, "before is 5; accepted: a string"),
+    ("compare_pair", ("tls1.2/psk", "tls1.2/psk"), {"blocks": 0}, "blocks is 0; accepted: 4 to 1,000"),
     ("check_budgets", ("b.toml",), {"times": "yes"}, "times is 'yes'; accepted: "),
     ("measure", (5,), {}, "suites is 5; accepted: a string or a list of strings"),
     ("measure", ("tls1.2/psk", "5"), {}, "repeat is '5'; accepted: a whole number or None"),

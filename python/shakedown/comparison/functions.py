@@ -57,17 +57,21 @@ def compare_pair(
     Args:
         before, after: `[NAME=VALUE]… SUITE… [options of measure]`, as in a shell.
         program: another build's `shakedown`, which runs the second.
-        blocks: of a process of each, which measure in turn.
+        blocks: of a process of each, which measure in turn; 4 to 1,000, None: 24.
         margin, floor: as for `compare`.
         progress: told how many blocks are done, and which runs.
 
     Raises:
-        InputError: for conditions that `measure` refuses.
+        InputError: for conditions that `measure` refuses, and for other numbers of blocks.
     """
+    if blocks is None:
+        blocks = pairs.DEFAULT_BLOCKS
+    if not pairs.MIN_BLOCKS <= blocks <= pairs.MAX_BLOCKS:
+        raise InputError(f"blocks is {blocks}; accepted: {pairs.MIN_BLOCKS} to {pairs.MAX_BLOCKS:,}")
     return pairs.compare_pair(
         pairs.condition(before),
         pairs.condition(after, None if program is None else Path(program)),
-        blocks=blocks or pairs.DEFAULT_BLOCKS,
+        blocks=blocks,
         rules=_rules(margin, floor),
         progress=progress or (lambda done, label: None),
     )

@@ -35,7 +35,7 @@ from shakedown.schema.base import decode
 from shakedown.schema.comparison import Comparison
 from shakedown.schema.measured import Measurement
 
-DEFAULT_BLOCKS = 24
+DEFAULT_BLOCKS, MIN_BLOCKS, MAX_BLOCKS = 24, 4, 1000
 ROUNDS, MAX_ROUNDS = 5, 15
 """Of two readings of each condition: those that count in a block, and the limit of those measured for it."""
 ORDERS = ("ABBA", "BAAB")
