@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 import shakedown
 from shakedown.errors import InputError
+from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import changed_bearer, load_bearer
 from shakedown.schema.profiles import HostTcp
 
@@ -114,6 +115,19 @@ def test_predict_and_simulate_run_them(shakedown):
         found[name] = predicted["ready_s"]["mean"]
         assert simulated["ready_s"]["mean"] == pytest.approx(found[name], rel=0.01)
     assert found["wide"] < found["cubic"] < found["bbr"]
+
+
+def test_hosts_that_acknowledge_at_once_send_one_acknowledgement_more_each():
+    suite = "tls1.3/x25519/p256/mutual"
+    usual, quick = (predict_rows([suite], bearer=one)[0] for one in ("lte", "lte:quick-ack=true"))
+    more = {way: quick["wire_bytes"][way] - usual["wire_bytes"][way] for way in ("up", "down")}
+    assert more == {"up": 52, "down": 52}
+
+
+def test_hosts_that_take_more_for_reordered_repeat_lost_segments_later():
+    suite, lossy = "tls1.3/x25519mlkem768/mldsa65/mutual", "geo:loss=5%"
+    usual, later = (predict_rows([suite], bearer=one)[0] for one in (lossy, f"{lossy},reordering=300"))
+    assert later["ready_s"]["mean"] > 1.01 * usual["ready_s"]["mean"]
 
 
 def test_a_fleet_has_one_way(tmp_path):
