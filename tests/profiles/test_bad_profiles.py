@@ -162,6 +162,7 @@ def test_a_bad_device_profile(document, words):
         (cell(random_access={**ACCESS, "opportunity_ms": 0}), ["opportunity_ms is 0", "at least 0.001"]),
         (cell(random_access={**ACCESS, "backoff_ms": 1e15}), ["backoff_ms is 1000000000000000.0", "1e+12"]),
         (cell(circuits={"channels": 0}), ["[circuits]: channels is 0", "at least 1"]),
+        (cell(circuits={"channels": 100_001}), ["[circuits]: channels is 100001", "at most 100000"]),
         (cell(csma={**CSMA, "slot_ms": 0}), ["[csma]: slot_ms is 0", "at least 1e-06"]),
         (cell(csma={**CSMA, "max_window": 8}), ["max_window is 8", "window or more"]),
         (cell(csma={**CSMA, "window": 10**12}), ["window is 1000000000000", "at most 1e+06"]),

@@ -34,6 +34,7 @@ def _within(minimum: float, maximum: float = MAX_MS) -> dict[str, float]:
 _LIMITS: dict[tuple[type[Any], str], dict[str, float]] = {
     (RandomAccess, "opportunity_s"): _within(1e-3),
     (RandomAccess, "repetition"): _within(0, 1),
+    (Circuits, "channels"): _within(1, 100_000),
     (Csma, "slot_s"): _within(1e-6),
     (Csma, "window"): _within(1, 1_000_000),
     (Csma, "max_window"): _within(1, 1_000_000),
