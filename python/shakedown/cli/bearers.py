@@ -85,18 +85,18 @@ def _shared(cell: Cell) -> Iterator[str]:
     yield f"cell: {rates}{duplex}{f', scheduler: {cell.scheduler}' if scheduled else ''}"
     for access in (cell.entry, cell.contention):
         if access is not None:
-            told = builtins(access)
-            yield f"access: {told.pop('kind')}: {_settings(told)}"
+            settings = builtins(access)
+            yield f"access: {settings.pop('kind')}: {_settings(settings)}"
 
 
 def _settings(table: Mapping[str, Any]) -> str:
-    """The keys of a table of `[cell]` that have a value, as in the profile."""
-    said = []
+    """The keys of a table of `[cell]` as in the profile, without those that are 0 or null."""
+    shown = []
     for key, value in table.items():
         if isinstance(value, dict):
-            said.append(f"{key}: {_settings(value)}")
+            shown.append(f"{key}: {_settings(value)}")
         elif value and key.endswith("_s"):
-            said.append(f"{key.removesuffix('_s')}_ms {value * 1e3:g}")
+            shown.append(f"{key.removesuffix('_s')}_ms {value * 1e3:g}")
         elif value:
-            said.append(f"{key} {value}")
-    return ", ".join(said)
+            shown.append(f"{key} {value}")
+    return ", ".join(shown)
