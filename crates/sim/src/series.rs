@@ -172,7 +172,6 @@ impl ClassInterval {
     }
 }
 
-#[inline]
 /// A span cut by the intervals: number and length of each part.
 pub(crate) fn parts(width: Ns, (from, to): (Ns, Ns)) -> impl Iterator<Item = (usize, Ns)> {
     let mut from = if width == Ns::ZERO { to } else { from };
@@ -189,6 +188,7 @@ pub(crate) fn parts(width: Ns, (from, to): (Ns, Ns)) -> impl Iterator<Item = (us
     })
 }
 
+#[inline]
 pub(crate) fn entry<T: Default + Clone>(list: &mut Vec<T>, number: usize) -> &mut T {
     if number >= list.len() {
         list.resize(number + 1, T::default());

@@ -608,6 +608,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         debug_assert_eq!((self.load.in_flight, self.workers.left()), (0, 0), "somebody is still there");
         let end = self.mark(now);
         let outcome = &mut self.outcome;
+        // Servers without room are not supported here.
         outcome.count_dropped(self.dropped, self.refused, self.collided, 0);
         outcome.access = self.cells.end();
         outcome.energy_missing = missing_parts(self.energy_missing);

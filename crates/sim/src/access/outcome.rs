@@ -190,37 +190,38 @@ impl AccessRecords {
 
     /// Adds a turn of a medium's cell, and empties its tally.
     pub fn add(&mut self, now: Ns, width: Ns, medium: usize, tally: &mut Tally) {
-        let on_air = std::mem::take(&mut tally.on_air);
-        let done = std::mem::take(tally);
-        for (delay, sent) in &done.admitted {
+        for (delay, sent) in &tally.admitted {
             self.attempts.record(u64::from(*sent));
             self.delay.record_time(*delay);
         }
         let counts = Counts {
-            requests: done.requests,
-            admitted: done.admitted.len() as u64,
-            refused: done.refused,
-            transmissions: done.transmissions,
-            collided: done.collided,
-            bytes: done.bytes,
+            requests: tally.requests,
+            admitted: tally.admitted.len() as u64,
+            refused: tally.refused,
+            transmissions: tally.transmissions,
+            collided: tally.collided,
+            bytes: tally.bytes,
         };
         let mut turn = CellInterval { counts, airtime_ns: [0; 2] };
         if width > Ns::ZERO && turn != CellInterval::default() {
             entry(&mut self.series, ((now.0 / width.0) as usize).min(MAX_INTERVALS - 1)).add(&turn);
         }
-        for &(way, (from, to)) in &on_air {
+        for &(way, (from, to)) in &tally.on_air {
             turn.airtime_ns[way] = turn.airtime_ns[way].saturating_add((to - from).0);
             for (number, length) in parts(width, (from, to)) {
                 let sum = &mut entry(&mut self.series, number).airtime_ns[way];
                 *sum = sum.saturating_add(length.0);
             }
         }
-        self.collisions += done.collisions;
+        self.collisions += tally.collisions;
         self.all.add(&turn);
         add_times(&mut self.media[medium].airtime_ns, turn.airtime_ns);
-        // Its memory is used again.
-        tally.on_air = on_air;
-        tally.on_air.clear();
+        // The memory of the lists is used again.
+        let (mut admitted, mut on_air) =
+            (std::mem::take(&mut tally.admitted), std::mem::take(&mut tally.on_air));
+        admitted.clear();
+        on_air.clear();
+        *tally = Tally { admitted, on_air, ..Tally::default() };
     }
 
     pub fn end(self, cells: u64) -> AccessOutcome {
