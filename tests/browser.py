@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -45,10 +46,8 @@ class Browser:
         self._from, from_browser = os.pipe()
 
         def pipes() -> None:
-            # The protocol's pipes are descriptors 3 and 4; moved out of each other's way first.
-            low, high = os.dup(to_browser), os.dup(from_browser)
-            high = os.dup2(high, 20)
-            low = os.dup2(low, 21)
+            # The protocol's pipes are descriptors 3 and 4; first moved to free ones, out of each other's way.
+            low, high = (fcntl.fcntl(one, fcntl.F_DUPFD, 5) for one in (to_browser, from_browser))
             os.dup2(low, 3)
             os.dup2(high, 4)
 
