@@ -141,7 +141,7 @@ fn outcomes_do_not_depend_on_threads() {
         json!({"entry": {"kind": "circuits", "channels": 20}}),
         json!({"contention": {"kind": "csma", "slot_s": 1e-3, "window": 16, "max_window": 256, "attempts": 4,
                               "frame_s": 1e-3, "acknowledgement_s": 1e-3, "idle_s": 1e-3}}),
-        json!({"contention": {"kind": "aloha", "channels": 3, "attempts": 8, "backoff_s": 200.0}}),
+        json!({"contention": {"kind": "aloha", "channels": 3, "attempts": 3, "backoff_s": 5.0}}),
         json!({"contention": {"kind": "aloha", "attempts": 4, "sense":
                               {"unit_s": 1e-3, "min_exponent": 3, "max_exponent": 5, "busy": 4, "turnaround_s": 1e-3}}}),
     ] {
