@@ -71,6 +71,22 @@ def test_what_ends_the_command_ends_valgrind(arguments, tmp_path):
         os.kill(counting, 0)
 
 
+def test_an_interruption_while_valgrind_starts_ends_it(monkeypatch):
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, command, **options):
+            super().__init__(["sleep", "3000"], **options)
+            started.append(self)
+            signal.raise_signal(signal.SIGINT)
+
+    counted._compile_modules()
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        counted.count_instructions(SUITE, {})
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
+
+
 def test_counts_add_up_to_what_the_thread_executed(measured):
     counts = measured.instructions
     assert 0.99 < counts.coverage <= 1

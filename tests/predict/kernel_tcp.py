@@ -3,7 +3,7 @@
 A TUN device loses packets on their way.
 
     unshare -n python tests/predict/kernel_tcp.py 0.1957 1e9 0.05 2000 "[4096,1248]" [reno]
-    chrt --fifo 10 python tests/predict/kernel_tcp.py grid tests/predict/kernel_grid.json [bbr]
+    chrt --fifo 10 python tests/predict/kernel_tcp.py grid tests/predict/kernel_grid.json [bbr|host]
 
 Client and server live in one network namespace; what leaves by the TUN device comes back with source and
 destination exchanged, after the rate's and the delay's time, unless it is lost. Needs root, or a user
@@ -75,6 +75,20 @@ class End:
     done_s: float | None = None
 
 
+ROUTES = {"initial_window": "initcwnd", "quick_ack": "quickack"}
+"""Settings of `HostTcp` that belong to the route; the others are the kernel's (``net.ipv4.tcp_…``)."""
+
+
+def set_host(host: dict[str, int]) -> None:
+    """Sets both hosts' TCP, by the names of `HostTcp`."""
+    for name, value in host.items():
+        if name in ROUTES:
+            route = f"ip route change 10.0.0.0/24 dev tun0 src {ADDRESS} {ROUTES[name]} {value}"
+            subprocess.run(route.split(), check=True)
+        else:
+            Path(f"/proc/sys/net/ipv4/tcp_{name}").write_text(str(value))
+
+
 def device() -> int:
     """A TUN device with an address, without pacing and without remembered metrics."""
     fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
@@ -120,11 +134,18 @@ def tcp(congestion: str) -> socket.socket:
 
 
 def run(
-    link: Link, server_writes: list[int], count: int, stagger_s: float, limit_s: float, congestion: str
+    link: Link,
+    server_writes: list[int],
+    count: int,
+    stagger_s: float,
+    limit_s: float,
+    congestion: str,
+    host: dict[str, int],
 ) -> list[dict]:
     """So many handshakes, one begun every ``stagger_s``; ready and done times of each."""
     flights = [("client", [CLIENT_BYTES[0]]), ("server", server_writes), ("client", [CLIENT_BYTES[1]])]
     fd, selector, listener = device(), selectors.DefaultSelector(), tcp(congestion)
+    set_host(host)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((ADDRESS, PORT))
     listener.listen(4096)
@@ -219,7 +240,31 @@ def cells() -> list[dict]:
             for segments in (4, 16, 25)
         ),
     ]
-    names = ("round_trip_s", "rate_bits_per_s", "loss", "segments", "congestion")
+    hosts = [
+        *(  # the first window
+            (0.3, 1e8, loss, segments, {"initial_window": window})
+            for window in (2, 4, 20)
+            for loss in (0.0, 0.05)
+            for segments in (8, 25)
+        ),
+        *(  # acknowledgements without delay
+            (0.1, 1e6, loss, segments, {"quick_ack": 1}) for loss in (0.0, 0.05) for segments in (2, 8, 16)
+        ),
+        *(  # packets that are taken for reordered
+            (0.3, 1e8, loss, segments, {"reordering": 10}) for loss in (0.02, 0.1) for segments in (8, 25)
+        ),
+        *(  # when a SYN is sent again, and how often
+            (0.1, 1e8, loss, 1, host)
+            for loss in (0.05, 0.2)
+            for host in (
+                {"syn_linear_timeouts": 0},
+                {"syn_linear_timeouts": 0, "syn_retries": 1},
+                {"synack_retries": 1},
+            )
+        ),
+    ]
+    found = [(*one, {}) for one in found] + [(*one, "cubic", host) for *one, host in hosts]
+    names = ("round_trip_s", "rate_bits_per_s", "loss", "segments", "congestion", "host")
     return [dict(zip(names, one, strict=True)) for one in found]
 
 
@@ -231,7 +276,7 @@ def cell_times(cell: dict) -> dict:
     # Apart enough that this process keeps up with all packets.
     stagger_s = 0.004 + 0.0008 * cell["segments"]
     arguments = [cell["round_trip_s"], cell["rate_bits_per_s"], cell["loss"], count, [flight_bytes]]
-    words = [*arguments, cell["congestion"], stagger_s]
+    words = [*arguments, cell["congestion"], stagger_s, cell["host"]]
     command = ["unshare", "-n", sys.executable, __file__, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     ready = sorted(one["ready_s"] for one in json.loads(done.stdout))
@@ -250,18 +295,23 @@ def cell_times(cell: dict) -> dict:
     }
 
 
-def record(out: Path, congestion: str | None) -> None:
-    """Records the grid, or only its cells of one congestion control; writes what is there after each cell."""
+def record(out: Path, part: str | None) -> None:
+    """Records the grid, or only its cells of one congestion control, or those with changed hosts
+    (``host``); writes what is there after each cell.
+    """
+
+    def is_wanted(cell: dict) -> bool:
+        return part in (None, "host" if cell["host"] else cell["congestion"])
+
     document = {
         "what": f"Linux {os.uname().release}, both ends in one network namespace behind a TUN device whose "
         "reader delays, serialises and loses packets (kernel_tcp.py grid, seed 1), at real-time priority on "
         "a busy machine; times from connect until the flight is read",
         "rows": [],
     }
-    if congestion and out.exists():
-        rows = json.loads(out.read_text())["rows"]
-        document["rows"] = [row for row in rows if row["congestion"] != congestion]
-    wanted = [cell for cell in cells() if congestion in (None, cell["congestion"])]
+    if part and out.exists():
+        document["rows"] = [row for row in json.loads(out.read_text())["rows"] if not is_wanted(row)]
+    wanted = [cell for cell in cells() if is_wanted(cell)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for row in pool.map(cell_times, wanted):
             document["rows"].append(row)
@@ -278,5 +328,7 @@ if __name__ == "__main__":
         network = Link(rate, trip_s / 2, loss, random.Random(1))
         congestion = sys.argv[6] if len(sys.argv) > 6 else "cubic"
         stagger_s = float(sys.argv[7]) if len(sys.argv) > 7 else 0.004
-        found = run(network, ast.literal_eval(sys.argv[5]), int(handshakes), stagger_s, LIMIT_S, congestion)
+        host = ast.literal_eval(sys.argv[8]) if len(sys.argv) > 8 else {}
+        writes = ast.literal_eval(sys.argv[5])
+        found = run(network, writes, int(handshakes), stagger_s, LIMIT_S, congestion, host)
         json.dump(found, sys.stdout)

@@ -25,7 +25,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shakedown.errors import InputError, ShakedownError
-from shakedown.experiments.undisturbed import LOOK_EVERY_S, Undisturbed, kill_children, noted, to_the_end
+from shakedown.experiments.undisturbed import LOOK_EVERY_S, Undisturbed, kill_children, to_the_end
+from shakedown.native.signals import noted
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -21,7 +21,8 @@ from shakedown.experiments.cluster import (
     result_of,
     workers_of,
 )
-from shakedown.experiments.undisturbed import LOOK_EVERY_S, Undisturbed, noted
+from shakedown.experiments.undisturbed import LOOK_EVERY_S, Undisturbed
+from shakedown.native.signals import noted
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
-from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Container
 from multiprocessing import active_children
 from typing import Any
 
+from shakedown.native.signals import noted
+
 LOOK_EVERY_S = 0.2
 """How often waiting threads check whether the awaited thread still exists."""
-SAME_S = 0.3
-"""Signals closer together are one: `timeout` sends its own twice."""
 
 
 class Undisturbed:
@@ -73,34 +71,3 @@ def kill_children(others: Container[int | None]) -> None:
     for child in active_children():
         if child.pid not in others:
             child.kill()
-
-
-@contextmanager
-def noted(most: int | None = None) -> Iterator[list[float]]:
-    """Notes when Ctrl-C comes, or SIGTERM where it is to do the same, instead of raising it; beyond the most
-    that are noted, it is raised.
-    """
-    came: list[float] = []
-
-    def note(_number: int, _frame: object) -> None:
-        now_s = time.monotonic()
-        if came and now_s - came[-1] < SAME_S:
-            return
-        if len(came) == most:
-            raise KeyboardInterrupt
-        came.append(now_s)
-
-    # Only the main thread may, and no other is interrupted.
-    here = threading.current_thread() is threading.main_thread()
-    ours = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if here and signal.getsignal(number) is signal.default_int_handler
-    ]
-    for number in ours:
-        signal.signal(number, note)
-    try:
-        yield came
-    finally:
-        for number in ours:
-            signal.signal(number, signal.default_int_handler)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shakedown.errors import ShakedownError
+from shakedown.native.signals import noted
 
 if TYPE_CHECKING:
     from shakedown.schema.measured import InstructionCounts
@@ -86,9 +87,7 @@ def _counted(suite: str, options: Mapping[str, object]) -> InstructionCounts:
         environment = _environment()
         _compile_modules()
         try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
-            )
+            done = _run(command, environment)
         except subprocess.TimeoutExpired:
             raise ShakedownError(f"{suite}: counting instructions took over {MAX_SECONDS} s") from None
     if done.returncode != 0:
@@ -96,6 +95,26 @@ def _counted(suite: str, options: Mapping[str, object]) -> InstructionCounts:
         kind = UnseedableError if "seed" in reason and "seed" in options else ShakedownError
         raise kind(f"{suite}: instructions could not be counted: {reason}")
     return _as_counts(json.loads(done.stdout))
+
+
+def _run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end; what interrupts that ends the program."""
+    process = None
+    try:
+        # An interruption while it starts would leave it behind.
+        with noted() as signals:
+            process = subprocess.Popen(
+                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        if signals:
+            raise KeyboardInterrupt
+        output, errors = process.communicate(timeout=MAX_SECONDS)
+    except BaseException:
+        if process is not None:
+            process.kill()
+            process.communicate()
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def _environment() -> dict[str, str]:
