@@ -82,8 +82,12 @@ def test_an_interruption_while_valgrind_starts_ends_it(monkeypatch):
 
     counted._compile_modules()
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        counted.count_instructions(SUITE, {})
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            counted.count_instructions(SUITE, {})
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
