@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 from scipy import optimize, stats
+from tools import pages
 
 from shakedown.native import virtual_time
 from shakedown.profiles import load_bearer
@@ -29,7 +30,6 @@ from shakedown.profiles.tables import plain
 from shakedown.schema.profiles import Aloha, Csma, RandomAccess
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "access.md"
-BEGIN, END = "<!-- rows -->", "<!-- end -->"
 
 TR = "3GPP TR 37.868, not checked"
 BIANCHI, ABRAMSON, ROBERTS = "Bianchi 2000, eq. 7, 9, 13", "Abramson 1970", "Roberts 1975"
@@ -447,9 +447,7 @@ def main() -> int:
     write = parser.parse_args().write
     found = rows()
     if write:
-        text = PAGE.read_text()
-        head, tail = text.split(BEGIN)[0], text.split(END)[1]
-        PAGE.write_text(f"{head}{BEGIN}\n{markdown(found)}\n{END}{tail}")
+        pages.write(PAGE, "rows", markdown(found))
     else:
         print(markdown(found))
     return int({(row.source, row.what) for row in found if not row.agrees} != OUTSIDE)

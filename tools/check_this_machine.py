@@ -17,9 +17,11 @@ import json
 import statistics
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tools import pages
 
 from shakedown.schema.base import SIDES
 
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from shakedown.schema.primitives import Timing
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "prediction-check.md"
-BEGIN = "<!-- this machine: made by tools/check_this_machine.py -->"
-END = "<!-- end of this machine -->"
 
 WORST_TARGET = 0.15
 ROUNDS, EACH = 20, 5
@@ -173,23 +173,9 @@ def main() -> None:
     chosen = parser.parse_args()
     checks = measured(chosen.minutes, chosen.rounds, chosen.seconds)
     if chosen.json:
-        rows = [
-            {
-                "suite": one.suite,
-                "side": one.side,
-                "measured_s": one.measured_s,
-                "predicted_s": one.predicted_s,
-                "error": one.error,
-                "basis": one.basis,
-            }
-            for one in checks
-        ]
-        print(json.dumps(rows, indent=1))
+        print(json.dumps([{**asdict(one), "error": one.error} for one in checks], indent=1))
     else:
-        text = PAGE.read_text(encoding="utf-8")
-        before, _, rest = text.partition(BEGIN)
-        _, _, after = rest.partition(END)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{section(checks)}\n\n{END}{after}", encoding="utf-8")
+        pages.write(PAGE, "this machine: made by tools/check_this_machine.py", section(checks))
     errors = sorted((abs(one.error), one.suite, one.side) for one in checks)
     print(f"median {statistics.median(error for error, _, _ in errors):.1%}; worst:", file=sys.stderr)
     for error, suite, side in errors[-5:]:

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tools import pages
+
 from shakedown.errors import InputError
 from shakedown.prediction.predict import predict_rows
 from shakedown.profiles import bearer_names
 from shakedown.schema.options import PredictionOptions
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "energy.md"
-BEGIN, END = "<!-- energies: made by make energy-table -->", "<!-- end of energies -->"
 DEVICES = ("cortex-m4", "esp32-c3", "nrf52840", "phone")
 SUITES = ("tls1.2/psk", "tls1.3/x25519/p256/server")
 BATTERY_J = 2.4 * 3600 * 3.6
@@ -90,9 +91,7 @@ def table(found: Sequence[Line]) -> str:
 def main() -> None:
     """Compute, write, and print the sentence."""
     text = table([line for bearer in bearer_names() for line in lines(bearer)])
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    pages.write(PAGE, "energies: made by make energy-table", text)
     print(text.split("\n", 1)[0])
 
 

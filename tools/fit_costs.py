@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools import pages
+
 from shakedown.prediction.cost_fit import LIBRARIES, Held, fitted, held_out, reference_builds
 from shakedown.prediction.cost_model import DATA, CostModel, to_json
 from shakedown.prediction.primitives import kind
 from shakedown.profiles.registry import shipped_names
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "cost-model.md"
-BEGIN, END = "<!-- coverage: made by make fit -->", "<!-- end of coverage -->"
 ROWS = {
     "figure": "one figure hidden",
     "size": "a whole size hidden",
@@ -219,12 +220,6 @@ def independent(boards: Sequence[Sequence[bool]]) -> tuple[int, int]:
     return round(share * figures), figures
 
 
-def page_text(page: str, tables: str) -> str:
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}"
-
-
 def main() -> None:
     """Fit, write, and say how often the ranges hold."""
     devices = shipped_names("devices")
@@ -234,7 +229,7 @@ def main() -> None:
     print(f"{DATA}: {len(model.builds)} builds, {len(found)} trials", flush=True)
     held = held_out(builds, found)
     tables = coverage_tables(model, held)
-    PAGE.write_text(page_text(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    pages.write(PAGE, "coverage: made by make fit", tables)
     print(tables)
 
 

@@ -11,20 +11,22 @@ from __future__ import annotations
 
 import argparse
 import math
-import random
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from bench.harness import bootstrap_median
+from tools import pages
+
+from shakedown.models.arrays import Floats
 from shakedown.native.processors import placed, processors
 from shakedown.prediction.cpu_contention import busy_neighbours, shared
 from shakedown.prediction.other_openssl import RARE, SPEED, openssl_speed
 from shakedown.profiles.costs import Triple
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "capacity-check.md"
-BEGIN, END = "<!-- openssl speed: made by make openssl-check -->", "<!-- end of openssl speed -->"
 ROUNDS, MAX_ROUNDS = 6, 24
-RESAMPLES, SEED = 2000, 1
 TARGET = 1.1
 
 Pairs = dict[Triple, list[tuple[float, float]]]
@@ -60,16 +62,10 @@ def _pair(
     return ours, openssl_speed(program, name) if ours_first else plain
 
 
-def ratios(some: Sequence[tuple[float, float]]) -> list[float]:
+def ratios(some: Sequence[tuple[float, float]]) -> Floats:
     """Of each pair."""
-    return [ours / plain for ours, plain in some]
-
-
-def interval(some: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of their median, by resampling."""
-    draw = random.Random(SEED)
-    medians = sorted(statistics.median(draw.choices(some, k=len(some))) for _ in range(RESAMPLES))
-    return medians[RESAMPLES // 40], medians[-RESAMPLES // 40]
+    ours, plain = np.asarray(some).T
+    return ours / plain
 
 
 def within(ends: tuple[float, float]) -> bool:
@@ -84,7 +80,7 @@ def beyond(ends: tuple[float, float]) -> bool:
 
 def decides(some: Sequence[tuple[float, float]]) -> bool:
     """Whether pairs show that their ratio is within the target, or that it is not."""
-    ends = interval(ratios(some))
+    ends = bootstrap_median(ratios(some))
     return within(ends) or beyond(ends)
 
 
@@ -97,8 +93,8 @@ def table(pairs: Pairs) -> str:
     medians, ends = [], []
     for (operation, _, parameters), some in pairs.items():
         found = ratios(some)
-        medians.append(statistics.median(found))
-        ends.append(interval(found))
+        medians.append(float(np.median(found)))
+        ends.append(bootstrap_median(found))
         figures = " | ".join(f"{statistics.median(one):,.1f}" for one in zip(*some, strict=True))
         low, high = ends[-1]
         name = f"{operation} {parameters}"
@@ -122,9 +118,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=MAX_ROUNDS, help="rounds where the first decide nothing")
     given = parser.parse_args()
     text = table(measured(given.openssl, given.rounds, given.limit))
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    pages.write(PAGE, "openssl speed: made by make openssl-check", text)
     print(text)
 
 

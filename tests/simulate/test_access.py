@@ -18,8 +18,7 @@ def test_published_results_are_met_and_are_those_of_the_page():
     rows = access_check.rows()
     outside = {(row.source, row.what) for row in rows if not row.agrees}
     assert outside == access_check.OUTSIDE
-    table = access_check.PAGE.read_text().split(access_check.BEGIN)[1].split(access_check.END)[0]
-    assert table.strip() == access_check.markdown(rows)
+    assert f"-->\n{access_check.markdown(rows)}\n<!-- end" in access_check.PAGE.read_text()
 
 
 def said(shakedown, *more):
