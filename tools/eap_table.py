@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from shakedown.models import eap as model
 from shakedown.prediction import eap as pricing
@@ -12,7 +13,6 @@ from shakedown.schema.options import PredictionOptions
 
 SIZES = (500, 1390)
 BEARERS = ("wifi", "gprs")
-AKA = "EAP-AKA"
 SUITES = {
     "TLS 1.2, P-256": "tls1.2/ecdhe_ecdsa+x25519/p256/mutual",
     "TLS 1.3, P-256": "tls1.3/x25519/p256/mutual",
@@ -26,68 +26,40 @@ SUITES = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """One authentication: EAP bytes, round trips and times (median, mean, seconds) by bearer."""
+def line(
+    label: str, eap: Sequence[Mapping[str, Any]], done_s: Sequence[Sequence[Mapping[str, float]]]
+) -> str:
+    """A line of the table: what is exchanged, at each size of fragments, and times by bearer and size."""
+    trips = " / ".join(str(one["round_trips"]) for one in eap)
+    cells = (
+        " / ".join(f"{one[share]:{'.2g' if one[share] < 10 else '.0f'}}" for one in of_bearer)
+        for of_bearer in done_s
+        for share in ("p50", "p95")
+    )
+    return f"| {label} | {trips} | {eap[-1]['eap_bytes']:,.0f} | {' | '.join(cells)} |"
 
-    label: str
-    fragment: int
-    round_trips: int
-    eap_bytes: float
-    median_s: dict[str, float]
-    p95_s: dict[str, float]
 
-
-def rows() -> list[Row]:
-    """All authentications at each fragment size; EAP-AKA, which has no fragments, at the largest alone."""
-    found = []
+def main() -> None:
+    """Prints the table's lines; EAP-AKA has no fragments."""
     packets = model.aka_packets()
     aka = model.exchanged(packets)
-    done = {
-        name: pricing.carry_packets(packets, load_bearer(name), pricing.Carried()).done for name in BEARERS
-    }
-    found.append(
-        Row(AKA, SIZES[-1], aka.round_trips, aka.eap_bytes,
-            {name: one.p50 for name, one in done.items()}, {name: one.p95 for name, one in done.items()})
-    )  # fmt: skip
-    for size in SIZES:
-        by_bearer = {
-            name: predict_rows(
-                list(SUITES.values()),
-                bearer=name,
-                options=PredictionOptions(carrier="eap", fragment_bytes=size),
-            )
-            for name in BEARERS
-        }
-        for index, label in enumerate(SUITES):
-            first = by_bearer[BEARERS[0]][index]["eap"]
-            times = {name: by_bearer[name][index]["done_s"] for name in BEARERS}
-            found.append(
-                Row(label, size, first["round_trips"], first["eap_bytes"],
-                    {name: one["p50"] for name, one in times.items()},
-                    {name: one["p95"] for name, one in times.items()})
-            )  # fmt: skip
-    return found
-
-
-def table(found: list[Row]) -> list[str]:
-    """The lines of the page's table."""
-    lines = []
-    for label in [AKA, *SUITES]:
-        mine = [row for row in found if row.label == label]
-        trips = " / ".join(str(row.round_trips) for row in mine)
-        sizes = f"{mine[-1].eap_bytes:,.0f}"
-        cells = []
-        for name in BEARERS:
-            cells.append(" / ".join(_seconds(row.median_s[name]) for row in mine))
-            cells.append(" / ".join(_seconds(row.p95_s[name]) for row in mine))
-        lines.append(f"| {label} | {trips} | {sizes} | {' | '.join(cells)} |")
-    return lines
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+    carried = (pricing.carry_packets(packets, load_bearer(name), pricing.Carried()).done for name in BEARERS)
+    done_s = [[{"p50": one.p50, "p95": one.p95}] for one in carried]
+    print(line("EAP-AKA", [{"round_trips": aka.round_trips, "eap_bytes": aka.eap_bytes}], done_s))
+    suites = list(SUITES.values())
+    found = [
+        [
+            predict_rows(suites, bearer=name, options=PredictionOptions(carrier="eap", fragment_bytes=size))
+            for size in SIZES
+        ]
+        for name in BEARERS
+    ]
+    for at, label in enumerate(SUITES):
+        rows = [[of_size[at] for of_size in of_bearer] for of_bearer in found]
+        print(
+            line(label, [row["eap"] for row in rows[0]], [[row["done_s"] for row in some] for some in rows])
+        )
 
 
 if __name__ == "__main__":
-    print("\n".join(table(rows())))
+    main()
