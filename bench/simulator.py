@@ -14,9 +14,13 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
+from tools import ideal
+
 from bench.harness import ROOT, Benchmark, Pair, UnavailableError
 from bench.tls_servers import core
+from shakedown.models.queueing import mg1_wait_s
 from shakedown.native.processors import placed
+from shakedown.prediction.spec import message_spec, work_spec
 
 SERVICE_S, FIXED_S = 1.0, 0.5
 """Mean service; half of it is fixed and half exponential, as of a handshake with a rejection loop."""
@@ -47,28 +51,14 @@ STORM_RUNS = 3
 def exact_wait_s() -> float:
     """Mean wait by Pollaczek and Khinchine."""
     second = SERVICE_S**2 + (SERVICE_S - FIXED_S) ** 2
-    return UTILISATION / SERVICE_S * second / (2.0 * (1.0 - UTILISATION))
+    return float(mg1_wait_s(UTILISATION / SERVICE_S, SERVICE_S, second))
 
 
 def ours(seed: int) -> tuple[float, float]:
     """Customers a second, in replications as `simulate` has them, and their mean wait."""
-    nothing = {"kind": "constant", "s": 0.0}
-    work = {"kind": "exponential", "minimum_s": FIXED_S, "mean_s": SERVICE_S}
-    message: dict[str, Any] = {
-        "from": "client",
-        "name": "ClientHello",
-        "bytes": 1,
-        "flight": 1,
-        "generate": nothing,
-        "process": work,
-    }
+    work = work_spec(SERVICE_S, SERVICE_S - FIXED_S)
     spec = {
-        "classes": [
-            {
-                "handshake": {"name": "customer", "transport": "ideal", "messages": [message]},
-                "bearer": {"up_bits_per_s": None, "down_bits_per_s": None, "traversal_s": 0.0},
-            }
-        ],
+        "classes": [ideal.clients([message_spec("client", "ClientHello", 1, flight=1, process=work)])],
         "clients": CUSTOMERS // REPLICATIONS,
         "replications": REPLICATIONS,
         "arrivals": {"kind": "poisson", "per_s": UTILISATION / SERVICE_S},

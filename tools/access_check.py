@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 from scipy import optimize, stats
-from tools import pages
+from tools import ideal, pages
 
 from shakedown.native import virtual_time
+from shakedown.prediction.spec import message_spec, work_spec
 from shakedown.profiles import load_bearer
 from shakedown.profiles.tables import plain
 from shakedown.schema.profiles import Aloha, Csma, RandomAccess
@@ -80,31 +81,13 @@ def simulated(
     replications: int = 1,
 ) -> dict[str, Any]:
     """What the core reports of clients that send packets over one cell."""
-    nothing = {"kind": "constant", "s": 0.0}
     messages = [
-        {
-            "from": "client",
-            "name": "Finished",
-            "bytes": packet_bytes,
-            "flight": number,
-            "unit": 0,
-            "generate": nothing,
-            "process": {"kind": "constant", "s": service_s},
-        }
+        message_spec("client", "Finished", packet_bytes, flight=number, process=work_spec(service_s))
         for number in range(1, packets + 1)
     ]
+    cells = {"count": 1, **cell}
     spec = {
-        "classes": [
-            {
-                "handshake": {"name": "packets", "transport": "ideal", "messages": messages},
-                "bearer": {
-                    "up_bits_per_s": rate_bits_per_s,
-                    "down_bits_per_s": rate_bits_per_s,
-                    "traversal_s": 0.0,
-                },
-                "cell": {"count": 1, **cell},
-            }
-        ],
+        "classes": [ideal.clients(messages, rate_bits_per_s=rate_bits_per_s, cell=cells)],
         "clients": clients,
         "arrivals": arrivals,
         "server": {"workers": 1000},

@@ -11,15 +11,14 @@ and how many of those hold it. Exit status 1 where fewer than 90 % of the interv
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
+from tools import ideal
+
 from shakedown.native import virtual_time
+from shakedown.prediction.spec import message_spec
 from shakedown.simulation.fleet import (
     MAX_EVENTS,
     PRECISION,
@@ -34,30 +33,6 @@ CLIENTS = 100_000
 """Of the first run, as the command has them."""
 
 MIN_HELD = 0.9
-
-
-@dataclass(frozen=True)
-class Result:
-    """The runs at one load.
-
-    Attributes:
-        held: intervals that hold the exact mean; `fixed_held`: those of runs of the first length alone.
-        met: runs that say that they are as precise as asked, `met_held` of which hold it.
-        bias, fixed_bias: the mean of all runs over the exact one, less 1.
-    """
-
-    load: float
-    seeds: int
-    fixed_held: int
-    fixed_bias: float
-    held: int
-    bias: float
-    met: int
-    met_held: int
-    clients: int
-    margin: float
-
-
 SERVICES: dict[str, tuple[dict[str, Any], float]] = {
     "exponential": ({"kind": "exponential", "minimum_s": 0.0, "mean_s": SERVICE_S}, 1.0),
     "constant": ({"kind": "constant", "s": SERVICE_S}, 0.0),
@@ -67,64 +42,49 @@ SERVICES: dict[str, tuple[dict[str, Any], float]] = {
 
 def queue(work: dict[str, Any], load: float, seed: int, max_events: int, precision: float) -> dict[str, Any]:
     """A run's report: one kind of client, no network."""
-    nothing = {"kind": "constant", "s": 0.0}
-    request = {"from": "client", "name": "Request", "bytes": 1, "flight": 1}
     replications = REPLICATIONS_TO_PRECISION if max_events else REPLICATIONS
     each = CLIENTS // replications
     warmup = int(each * WARMUP)
-    spec = {
-        "classes": [
-            {
-                "handshake": {
-                    "name": "customer",
-                    "transport": "ideal",
-                    "messages": [{**request, "generate": nothing, "process": work}],
-                },
-                "bearer": {"up_bits_per_s": None, "down_bits_per_s": None, "traversal_s": 0.0},
-            }
-        ],
-        "clients": each + warmup,
-        "warmup_clients": warmup,
-        "arrivals": {"kind": "poisson", "per_s": load / SERVICE_S},
-        "seed": seed,
-        "replications": replications,
-        "precision": {"relative": precision, "max_events": max_events},
-    }
-    return virtual_time.simulate(spec)
+    return virtual_time.simulate(
+        {
+            "classes": [ideal.clients([message_spec("client", "Request", 1, flight=1, process=work)])],
+            "clients": each + warmup,
+            "warmup_clients": warmup,
+            "arrivals": {"kind": "poisson", "per_s": load / SERVICE_S},
+            "seed": seed,
+            "replications": replications,
+            "precision": {"relative": precision, "max_events": max_events},
+        }
+    )
 
 
-def check(
-    loads: Sequence[float], seeds: int, max_events: int, service: str, precision: float
-) -> Iterator[Result]:
-    work, variation = SERVICES[service]
-    for load in loads:
-        exact_s = load * SERVICE_S * (1.0 + variation) / (2.0 * (1.0 - load))
+def check(load: float, given: argparse.Namespace) -> tuple[str, bool]:
+    """A line of the table, and whether enough intervals of unmarked runs hold the exact mean."""
+    work, variation = SERVICES[given.service]
+    exact_s = load * SERVICE_S * (1.0 + variation) / (2.0 * (1.0 - load))
+    fixed, found = (
+        [queue(work, load, seed, events, given.precision) for seed in range(1, given.seeds + 1)]
+        for events in (0, given.max_events)
+    )
 
-        def holds(report: dict[str, Any], exact_s: float = exact_s) -> bool:
-            wait = report["client_wait_s"]
-            return bool(abs(wait["mean"] - exact_s) <= wait["mean_margin"])
+    def held(reports: list[dict[str, Any]]) -> int:
+        waits = [one["client_wait_s"] for one in reports]
+        return sum(abs(wait["mean"] - exact_s) <= wait["mean_margin"] for wait in waits)
 
-        def bias(reports: Sequence[dict[str, Any]], exact_s: float = exact_s) -> float:
-            return statistics.fmean(one["client_wait_s"]["mean"] for one in reports) / exact_s - 1.0
+    def bias(reports: list[dict[str, Any]]) -> float:
+        return 100 * (statistics.fmean(one["client_wait_s"]["mean"] for one in reports) / exact_s - 1.0)
 
-        fixed = [queue(work, load, seed, 0, precision) for seed in range(1, seeds + 1)]
-        found = [queue(work, load, seed, max_events, precision) for seed in range(1, seeds + 1)]
-        met = [one for one in found if one["precision"]["is_met"]]
-        yield Result(
-            load=load,
-            seeds=seeds,
-            fixed_held=sum(map(holds, fixed)),
-            fixed_bias=bias(fixed),
-            held=sum(map(holds, found)),
-            bias=bias(found),
-            met=len(met),
-            met_held=sum(map(holds, met)),
-            clients=round(statistics.median(one["clients"] for one in found)),
-            margin=statistics.median(one["precision"]["reached"] for one in found),
-        )
+    met = [one for one in found if one["precision"]["is_met"]]
+    clients = round(statistics.median(one["clients"] for one in found))
+    margin = statistics.median(one["precision"]["reached"] for one in found)
+    line = (
+        f"{load:4.2f} {given.seeds:6} {held(fixed):23} {bias(fixed):+6.1f} % {held(found):19} "
+        f"{bias(found):+6.1f} % {len(met):5} {held(met):5} {clients:9,} {100 * margin:5.1f} %"
+    )
+    return line, held(met) >= MIN_HELD * len(met)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Runs it; the exit status."""
     parser = argparse.ArgumentParser(
         prog="tools.coverage", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -134,24 +94,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--service", choices=SERVICES, default="exponential")
     parser.add_argument("--precision", type=float, default=PRECISION)
     parser.add_argument("--max-events", type=int, default=MAX_EVENTS)
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     print(
         "load  seeds | 100,000 clients: held   bias | to precision: held    bias   met  held"
         "   clients  margin"
     )
-    results = []
-    for one in check(given.loads, given.seeds, given.max_events, given.service, given.precision):
-        results.append(one)
-        print(
-            f"{one.load:4.2f} {one.seeds:6} {one.fixed_held:23} {100 * one.fixed_bias:+6.1f} % "
-            f"{one.held:19} {100 * one.bias:+6.1f} % {one.met:5} {one.met_held:5} {one.clients:9,} "
-            f"{100 * one.margin:5.1f} %",
-            flush=True,
-        )
-    if given.json is not None:
-        given.json.write_text(json.dumps([asdict(one) for one in results], indent=1) + "\n", encoding="utf-8")
-    return int(any(one.met_held < MIN_HELD * one.met for one in results))
+    good = True
+    for load in given.loads:
+        line, enough = check(load, given)
+        print(line, flush=True)
+        good &= enough
+    return int(not good)
 
 
 if __name__ == "__main__":

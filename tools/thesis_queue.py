@@ -13,6 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from tools import ideal
 
 from shakedown.native import virtual_time
 from shakedown.papers.load import load
@@ -20,12 +23,12 @@ from shakedown.papers.thesis.figures import GROUPS, mixtures
 from shakedown.papers.thesis.inputs import SLUG, Authentication, Case, Thesis
 from shakedown.papers.thesis.network_claims import overall_s
 from shakedown.papers.thesis.queue import queue
+from shakedown.prediction.spec import message_spec, work_spec
+from shakedown.schema.base import Side
 
-LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
-CLIENTS = {0.9: 16_000}
-"""Of a replication; fewer at loads that are forgotten sooner."""
+CLIENTS = {0.5: 4_000, 0.9: 16_000}
+"""Of a replication by load; fewer at a load that is forgotten sooner."""
 
-FEWER_CLIENTS = 4_000
 REPLICATIONS = 10
 ONE_WAY_S = 0.391
 """Of the thesis's CSD line."""
@@ -84,7 +87,7 @@ def simulate(thesis: Thesis, curve: Curve, load: float) -> Point:
 def _handshake_waits_s(
     thesis: Thesis, curve: Curve, handshakes_per_s: float, load: float, apart_s: float
 ) -> float:
-    clients = CLIENTS.get(load, FEWER_CLIENTS)
+    clients = CLIENTS[load]
     report = virtual_time.simulate(
         {
             "classes": [
@@ -104,33 +107,23 @@ def _handshake_waits_s(
 
 def _clients(
     thesis: Thesis, case: Case, share: float, authentication: Authentication, apart_s: float
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Clients of one certificate: hello, the server's flight, all that is queued, the server's Finished."""
 
-    def message(sender: str, flight: int, process_s: float, within_s: float = 0.0) -> dict[str, object]:
-        return {
-            "from": sender, "name": f"message {flight}", "bytes": 1, "flight": flight, "unit": flight,
-            "generate": {"kind": "uniform", "minimum_s": 0.0, "maximum_s": within_s}
-            if within_s else {"kind": "constant", "s": 0.0},
-            "process": {"kind": "constant", "s": process_s},
-        }  # fmt: skip
+    def message(sender: Side, flight: int, process_s: float, within_s: float = 0.0) -> dict[str, Any]:
+        generate = {"kind": "uniform", "minimum_s": 0.0, "maximum_s": within_s} if within_s else None
+        process, name = work_spec(process_s), f"message {flight}"
+        return message_spec(sender, name, 1, flight=flight, unit=flight, generate=generate, process=process)
 
     queued = [time_s for time_s in map(float, thesis.queued_s(case, authentication)) if time_s > 0.0]
-    return {
-        "weight": share,
-        "handshake": {
-            "name": case.name,
-            "transport": "ideal",
-            "messages": [
-                message("client", 1, 0.0),
-                message("server", 2, 0.0),
-                message("client", 3, queued[0], apart_s),
-                *(message("client", 3, time_s) for time_s in queued[1:]),
-                message("server", 4, 0.0),
-            ],
-        },
-        "bearer": {"up_bits_per_s": None, "down_bits_per_s": None, "traversal_s": ONE_WAY_S},
-    }
+    messages = [
+        message("client", 1, 0.0),
+        message("server", 2, 0.0),
+        message("client", 3, queued[0], apart_s),
+        *(message("client", 3, time_s) for time_s in queued[1:]),
+        message("server", 4, 0.0),
+    ]
+    return ideal.clients(messages, one_way_s=ONE_WAY_S, weight=share)
 
 
 def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
@@ -147,7 +140,7 @@ def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
             if not mine:
                 continue
             cells = []
-            for busy in (0.5, 0.9):
+            for busy in CLIENTS:
                 there = [one for one in mine if one.load == busy]
                 cells += [
                     _span([1e3 * one.model_s for one in there]),
@@ -181,7 +174,7 @@ def _span(numbers: Sequence[float]) -> str:
 def main() -> None:
     """Simulates and prints the table."""
     thesis = Thesis(load(SLUG))
-    points = [simulate(thesis, curve, at) for curve in curves(thesis) for at in LOADS]
+    points = [simulate(thesis, curve, at) for curve in curves(thesis) for at in CLIENTS]
     print("\n".join(table(points, thesis)))
 
 
