@@ -54,7 +54,7 @@ fn main() -> Result<()> {
         write("client", &format!("{flow}"), &client)?;
         write("conversation", &format!("{flow}"), &[flow as u8])?;
         let all = datagrams(&server[1..]).chain(datagrams(&client[1..]));
-        for (index, (_, datagram)) in all.enumerate() {
+        for (index, datagram) in all.enumerate() {
             write("record", &format!("{flow}-{index}"), &[&[flow as u8], datagram].concat())?;
             for (place, record) in Records::new(datagram).flatten().enumerate() {
                 let name = format!("{flow}-{index}-{place}");

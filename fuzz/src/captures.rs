@@ -195,8 +195,8 @@ fn datagram_talks() -> Vec<Talk> {
     let mut talks = vec![Talk { name: "dtls".to_owned(), transport: Transport::Datagram, said }];
     for flow in 0..FLOWS {
         let [server, client] = genuine(flow);
-        let to_server = datagrams(&server[1..]).map(|(_, bytes)| (Side::Client, bytes.to_vec()));
-        let to_client = datagrams(&client[1..]).map(|(_, bytes)| (Side::Server, bytes.to_vec()));
+        let to_server = datagrams(&server[1..]).map(|bytes| (Side::Client, bytes.to_vec()));
+        let to_client = datagrams(&client[1..]).map(|bytes| (Side::Server, bytes.to_vec()));
         let (mut forth, mut back) = (to_server.collect::<Vec<_>>().into_iter(), to_client);
         let mut said = Vec::new();
         // One each in turn, until neither has more.

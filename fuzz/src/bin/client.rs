@@ -9,9 +9,9 @@ fuzz_target!(|input: &[u8]| {
     let Some((choice, input)) = input.split_first() else { return };
     let mut environment = Environment::new(1);
     let flow = flow(usize::from(*choice));
-    let mut client = Client::new(flow.client, flow.session, &mut environment.cx());
+    let mut client = Client::new(flow.client, None, &mut environment.cx());
     assert!(client.poll_transmit().is_some());
-    for (_, datagram) in datagrams(input) {
+    for datagram in datagrams(input) {
         client.handle_input(&mut environment.cx(), datagram);
         let mut answers = 0;
         while let Some(answer) = client.poll_transmit() {

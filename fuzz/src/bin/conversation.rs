@@ -9,7 +9,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((choice, mut script)) = input.split_first() else { return };
     let flow = flow(usize::from(*choice));
     let (mut here, mut there) = (Environment::new(1), Environment::new(2));
-    let mut client = Client::new(flow.client, flow.session, &mut here.cx());
+    let mut client = Client::new(flow.client, None, &mut here.cx());
     let mut server = ServerConnection::new(flow.server);
     let (mut ours, mut theirs) = (None, None);
     for _ in 0..64 {

@@ -9,7 +9,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((choice, input)) = input.split_first() else { return };
     let mut server = ServerConnection::new(flow(usize::from(*choice)).server);
     let mut environment = Environment::new(2);
-    for (_, datagram) in datagrams(input) {
+    for datagram in datagrams(input) {
         server.handle_input(&mut environment.cx(), datagram);
         let mut answers = 0;
         while let Some(answer) = server.poll_transmit() {
