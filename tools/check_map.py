@@ -5,17 +5,17 @@ Run as `python -m tools.check_map`, by `make lint`. Prints a line for each diffe
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "ARCHITECTURE.md"
 CRATES = ROOT / "crates"
-PACKAGE = ROOT / "python" / "shakedown"
 WORD = re.compile(r"`([^`]+)`")
 
 
@@ -49,34 +49,17 @@ def rust_parts() -> dict[str, tuple[set[str], set[str]]]:
 
 def python_parts() -> dict[str, tuple[set[str], set[str]]]:
     """Each package or module at the root: its modules, and the others of ours that it imports."""
-    parts = {}
-    for path in sorted(PACKAGE.iterdir()):
-        if path.suffix == ".py" and not path.stem.startswith("_"):
-            parts[path.stem] = set(), imports([path]) - {path.stem}
-        elif (path / "__init__.py").exists():
-            modules = {
-                child.stem
-                for child in path.iterdir()
-                if child.suffix == ".py" or (child / "__init__.py").exists()
-            }
-            parts[path.name] = modules - {"__init__", "__main__"}, imports(path.rglob("*.py")) - {path.name}
-    return parts
+    graph = grimp.build_graph("shakedown", cache_dir=None)
+    parts = [one for one in graph.find_children("shakedown") if not _last(one).startswith("_")]
+    modules = {part: {_last(one) for one in graph.find_children(part)} for part in parts}
+    for part in parts:
+        graph.squash_module(part)
+    uses = {part: {_last(one) for one in graph.find_modules_directly_imported_by(part)} for part in parts}
+    return {_last(part): (modules[part], uses[part] - {"shakedown", _last(part)}) for part in parts}
 
 
-def imports(files: Iterator[Path] | list[Path]) -> set[str]:
-    """The parts of this package that files import, at any depth of their code."""
-    found = set()
-    for file in files:
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "shakedown":
-                found |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shakedown."):
-                found.add((node.module or "").split(".")[1])
-            elif isinstance(node, ast.Import):
-                found |= {
-                    alias.name.split(".")[1] for alias in node.names if alias.name.startswith("shakedown.")
-                }
-    return {name for name in found if not name.startswith("_")}
+def _last(module: str) -> str:
+    return module.rpartition(".")[2]
 
 
 def differences(heading: str, parts: dict[str, tuple[set[str], set[str]]], exact: bool) -> Iterator[str]:

@@ -35,34 +35,14 @@ FROM_LICENCE_FILES = {"ciw": "MIT"}
 
 def allowed(expression: str, allow: set[str]) -> bool:
     """True where an SPDX expression can be met by allowed licences alone: AND needs all, OR needs one."""
-    tokens = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
 
-    def either() -> bool:
-        found = both()
-        while tokens and tokens[0].upper() == "OR":
-            tokens.pop(0)
-            found = both() or found
-        return found
-
-    def both() -> bool:
-        found = one()
-        while tokens and tokens[0].upper() == "AND":
-            tokens.pop(0)
-            found = one() and found
-        return found
-
-    def one() -> bool:
-        token = tokens.pop(0)
-        if token == "(":
-            found = either()
-            tokens.pop(0)
-            return found
-        if tokens and tokens[0].upper() == "WITH":
-            token = f"{token} WITH {tokens[1]}"
-            del tokens[:2]
-        return token in allow
-
-    return bool(tokens) and either()
+    parts = re.split(r"([()]|\s+(?:AND|OR)\s+)", expression.replace("/", " OR "), flags=re.IGNORECASE)
+    words = [part.strip() for part in parts if part.strip()]
+    known = [
+        word.lower() if word.upper() in ("(", ")", "AND", "OR") else str(word in allow) for word in words
+    ]
+    # Of True, False, `and`, `or` and brackets, whose precedence Python shares.
+    return bool(known) and bool(eval(" ".join(known)))
 
 
 def rust_packages() -> dict[str, str]:
