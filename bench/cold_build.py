@@ -4,14 +4,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from bench.harness import ROOT, Benchmark, Pair, UnavailableError
+from bench.harness import ROOT, Benchmark, Pair, output
 
 LIMIT_S = 240.0
 VENDORED = {"openssl-sys": "OpenSSL", "aws-lc-sys": "aws-lc"}
@@ -19,14 +18,9 @@ TIMINGS = re.compile(r"const UNIT_DATA = (\[.*?\]);", re.DOTALL)
 
 
 def step(clone: Path, environment: dict[str, str], *command: str) -> float:
-    """Seconds of one step of the set-up in the clone.
-
-    Raises `UnavailableError` where it fails.
-    """
+    """Seconds of one step of the set-up in the clone."""
     begun = perf_counter()
-    done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise UnavailableError(f"{' '.join(command)}: {done.stderr.strip()[-500:]}")
+    output(*command, cwd=clone, env=environment)
     return perf_counter() - begun
 
 
@@ -43,11 +37,9 @@ def compiled(report: Path) -> list[tuple[str, float]]:
 
 def demo() -> Sequence[Pair]:
     """One set-up in a fresh clone, against the limit; prints its parts on standard error."""
-    if shutil.which("git") is None:
-        raise UnavailableError("git is not installed")
     with TemporaryDirectory(prefix="shakedown-cold-") as folder:
         clone = Path(folder) / "clone"
-        subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+        output("git", "clone", "--quiet", ROOT, clone)
         environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
         environment["PIP_NO_CACHE_DIR"] = "1"
         registry = Path(folder) / "cargo"

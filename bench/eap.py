@@ -9,13 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.harness import Benchmark, Pair, cpu_s, need
+from bench.harness import ROOT, Benchmark, Pair, cpu_s, need, output
 
-ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-import supplied  # noqa: E402
-from eap.freeradius import SECRET, freeradius  # noqa: E402
+import supplied
+from eap.freeradius import SECRET, freeradius
 
 SUITE = "tls1.3/x25519/p256"
 PAIRS = 7
@@ -28,26 +27,25 @@ ASKED_RATE_PER_S = 330
 PEER_SECONDS = 5
 
 
+def _command(name: str, folder: Path, ca: Path, *options: str) -> list[str]:
+    """`eap serve` or `eap peer` with the certificates of a folder."""
+    command = [sys.executable, "-m", "shakedown", "eap", name, "--secret", SECRET, "--suite", SUITE]
+    files = ["--chain", folder / "chain.pem", "--key", folder / "key.pem", "--ca", ca]
+    return [*command, *map(str, files), *options]
+
+
 def _authenticate(port: int, client: Path, ca: Path, *options: str) -> dict[str, float]:
     """What `eap peer --json` prints."""
-    command: list[str | Path] = [sys.executable, "-m", "shakedown", "eap", "peer"]
-    command += ["--server", f"127.0.0.1:{port}"]
-    command += ["--secret", SECRET, "--suite", SUITE, "--chain", client / "chain.pem"]
-    command += ["--key", client / "key.pem", "--ca", ca, "--json", *options]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
-    found: list[dict[str, float]] = json.loads(done.stdout)
+    command = _command("peer", client, ca, "--server", f"127.0.0.1:{port}", "--json", *options)
+    found: list[dict[str, float]] = json.loads(output(*command))
     return found[0]
 
 
 @contextlib.contextmanager
 def _ours(server: Path, ca: Path) -> Iterator[tuple[int, int]]:
     """Our server: port and process."""
-    command: list[str | Path] = [sys.executable, "-m", "shakedown", "eap", "serve", "--listen", "127.0.0.1:0"]
-    command += ["--secret", SECRET, "--suite", SUITE, "--chain", server / "chain.pem"]
-    command += ["--key", server / "key.pem", "--ca", ca]
-    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    command = _command("serve", server, ca, "--listen", "127.0.0.1:0")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         yield int(process.stdout.readline().rsplit(":", 1)[1]), process.pid

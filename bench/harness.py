@@ -1,11 +1,14 @@
 """From pairs of readings to a ratio with its interval."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, TypedDict
+from tempfile import TemporaryFile
+from time import perf_counter
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -130,18 +133,52 @@ def cpu_s(pid: int) -> float:
     return ran_s(threads(pid), pid)
 
 
-def rust_example(package: str, example: str, *arguments: str) -> str:
-    """Builds an example program of a crate with optimisation, runs it, and returns what it printed.
+class Ran(NamedTuple):
+    """A whole program: what it printed, how long it took, its CPU time and its peak memory."""
+
+    text: str
+    elapsed_s: float
+    cpu_s: float
+    peak_mib: float
+
+
+def ran(*command: str | Path, quiet: bool = False) -> Ran:
+    """Runs a program; where `quiet`, what it prints is discarded, unless it is an error.
 
     Raises:
-        UnavailableError: where it cannot be built or fails; the message is its own.
+        UnavailableError: where it fails.
     """
-    command = ["cargo", "run", "--release", "--locked", "--quiet", "-p", package, "--example", example, "--"]
+    with TemporaryFile() as out:
+        begun = perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL if quiet else out, stderr=out)
+        _, status, used = os.wait4(process.pid, 0)
+        elapsed_s = perf_counter() - begun
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode(errors="replace")
+    if process.returncode != 0:
+        raise UnavailableError(f"{command[0]} ended with status {process.returncode}: {text.strip()[-300:]}")
+    return Ran(text, elapsed_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def output(*command: str | Path, **options: Any) -> str:  # noqa: ANN401 - those of `subprocess.run`
+    """What a program prints on standard output.
+
+    Raises:
+        UnavailableError: where it is missing or fails; the message is its own.
+    """
     try:
-        done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     except FileNotFoundError:
-        message = "cargo is not installed"
-        raise UnavailableError(message) from None
+        raise UnavailableError(f"{command[0]} is not installed") from None
     if done.returncode != 0:
-        raise UnavailableError(done.stderr.strip() or f"{example} failed with status {done.returncode}")
-    return done.stdout
+        words = " ".join(map(str, command))
+        raise UnavailableError(f"{words}: {done.stderr.strip()[-500:] or f'status {done.returncode}'}")
+    printed: str = done.stdout
+    return printed
+
+
+def rust_example(package: str, example: str, *arguments: str) -> str:
+    """Builds an example program of a crate with optimisation, runs it, and returns what it printed."""
+    command = ("cargo", "run", "--release", "--locked", "--quiet", "-p", package, "--example", example)
+    return output(*command, "--", *arguments, cwd=ROOT)

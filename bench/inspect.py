@@ -1,17 +1,14 @@
 """What reading a large capture takes, beside tshark, and in how much memory."""
 
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
-from time import perf_counter
+from tempfile import TemporaryDirectory
 
 from bench import crowd
-from bench.harness import Benchmark, Pair, UnavailableError
+from bench.harness import Benchmark, Pair, Ran, UnavailableError, need, ran
 
 SUITES = [
     "tls1.2/ecdhe_rsa+x25519/rsa2048/server",
@@ -27,7 +24,6 @@ AT_A_TIME = 1000
 CROWD = 100_000
 GRANTED_MIB = 200
 PAIRS = 5
-SHAKEDOWN = Path(sys.executable).with_name("shakedown")
 
 
 @contextmanager
@@ -46,39 +42,22 @@ def capture(size_bytes: int, data_bytes: int, *, stay_open: bool) -> Iterator[tu
         yield path, crowd.write(path, made, size_bytes, AT_A_TIME, stay_open=stay_open)
 
 
-def run(command: list[str | Path]) -> tuple[float, float]:
-    """Seconds and peak memory (MiB) of a whole program whose output is discarded.
-
-    Raises `UnavailableError` where it fails.
-    """
-    with TemporaryFile() as complaints:
-        begun = perf_counter()
-        process = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=complaints)
-        _, status, used = os.wait4(process.pid, 0)
-        seconds = perf_counter() - begun
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            complaints.seek(0)
-            said = complaints.read().decode(errors="replace").strip()
-            message = f"{command[0]} ended with status {process.returncode}: {said}"
-            raise UnavailableError(message)
-    return seconds, used.ru_maxrss / 1024
+def inspected(path: Path) -> Ran:
+    """Our command, whose output is discarded."""
+    return ran(Path(sys.executable).with_name("shakedown"), "inspect", "--json", path, quiet=True)
 
 
 def against_tshark() -> list[Pair]:
     """Seconds for the same capture of a gigabyte: all of our handshakes as JSON, tshark's list of streams."""
-    tshark = shutil.which("tshark")
-    if tshark is None:
-        message = "tshark is not installed (make peers installs it)"
-        raise UnavailableError(message)
+    tshark = need("tshark")
     pairs: list[Pair] = []
     with capture(LARGE_BYTES, DATA_BYTES, stay_open=False) as (path, connections):
         peaks = []
         for _ in range(PAIRS):
-            ours, peak = run([SHAKEDOWN, "inspect", "--json", path])
-            theirs, _ = run([tshark, "-q", "-z", "conv,tcp", "-r", path])
-            pairs.append((ours, theirs))
-            peaks.append(peak)
+            ours = inspected(path)
+            theirs = ran(tshark, "-q", "-z", "conv,tcp", "-r", path, quiet=True)
+            pairs.append((ours.elapsed_s, theirs.elapsed_s))
+            peaks.append(ours.peak_mib)
     report = f"inspect-1gb: {connections:,} connections; our peak memory {max(peaks):.0f} MiB"
     print(report, file=sys.stderr)  # noqa: T201
     if max(peaks) > GRANTED_MIB:
@@ -95,7 +74,7 @@ def memory_of_a_crowd() -> list[Pair]:
         if connections < CROWD * 0.99:
             message = f"the capture has {connections:,} connections"
             raise UnavailableError(message)
-        return [(run([SHAKEDOWN, "inspect", "--json", path])[1], float(GRANTED_MIB)) for _ in range(PAIRS)]
+        return [(inspected(path).peak_mib, float(GRANTED_MIB)) for _ in range(PAIRS)]
 
 
 BENCHMARKS = [

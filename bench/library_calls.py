@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.harness import UnavailableError, need
+from bench.harness import UnavailableError, need, output
 from bench.tls_servers import make_certificate
 from shakedown import profiles
 from shakedown.native.processors import placed, processors
@@ -97,10 +96,7 @@ HANDSHAKES = (
 
 def called(program: Path, *arguments: str) -> float:
     """Microseconds of Go's."""
-    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UnavailableError(f"{' '.join(arguments)}: {done.stderr.strip()[:200]}")
-    return float(done.stdout)
+    return float(output(program, *arguments))
 
 
 def multiples(program: Path, operations: list[str]) -> dict[str, list[float]]:
@@ -173,7 +169,7 @@ def measured(software: ServerSoftware) -> dict[str, list[float]]:
 def _built(source: Path, folder: Path) -> Path:
     """A program of Go in a folder."""
     program = folder / source.stem
-    subprocess.run(["go", "build", "-o", str(program), str(source)], check=True)
+    output("go", "build", "-o", program, source)
     return program
 
 

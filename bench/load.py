@@ -9,15 +9,13 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bench.harness import ROOT, Benchmark, Pair, UnavailableError, need
+from bench.harness import ROOT, Benchmark, Pair, Ran, UnavailableError, need, output, ran
 from bench.tls_servers import serving
 
 SECONDS = 3
@@ -56,22 +54,9 @@ def nginx(settings: str = RESUMES) -> Iterator[int]:
         yield server.places["p256", False].port
 
 
-def timed(command: Sequence[str]) -> tuple[str, float, float]:
-    """Runs a tool on its core: what it printed, how long it took, and its CPU time (s)."""
-    with tempfile.TemporaryFile() as out:
-        begun = time.monotonic()
-        process = subprocess.Popen(
-            [need("taskset"), "-c", str(CLIENT_CORE), *command], stdout=out, stderr=subprocess.STDOUT
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        elapsed = time.monotonic() - begun
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        text = out.read().decode(errors="replace")
-    if process.returncode != 0:
-        message = f"{command[0]} failed: {text.strip()[-300:]}"
-        raise UnavailableError(message)
-    return text, elapsed, usage.ru_utime + usage.ru_stime
+def timed(*command: str) -> Ran:
+    """A tool on its core."""
+    return ran(need("taskset"), "-c", str(CLIENT_CORE), *command)
 
 
 def ours(port: int, *options: str, suite: str = SUITE) -> Reading:
@@ -85,62 +70,42 @@ def ours(port: int, *options: str, suite: str = SUITE) -> Reading:
 
 def loaded(port: int, *options: str, suite: str = SUITE) -> dict[str, Any]:
     """What the load generator prints."""
-    command = [sys.executable, "-m", "shakedown", "load", f"127.0.0.1:{port}", suite]
-    command += ["--clients", str(CLIENTS), "--duration", f"{SECONDS}s", "--no-check", "--json", *options]
-    done = subprocess.run(
-        [need("taskset"), "-c", str(CLIENT_CORE), *command],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise UnavailableError(done.stderr.strip())
-    (run,) = json.loads(done.stdout)
-    found: dict[str, Any] = run
-    return found
+    command = [need("taskset"), "-c", str(CLIENT_CORE), sys.executable, "-m", "shakedown", "load"]
+    command += [f"127.0.0.1:{port}", suite, "--clients", str(CLIENTS), "--duration", f"{SECONDS}s"]
+    found: list[dict[str, Any]] = json.loads(output(*command, "--no-check", "--json", *options, cwd=ROOT))
+    return found[0]
 
 
 def s_time(port: int) -> Reading:
     """OpenSSL's own tool: one connection after the other."""
-    command = [
-        need("openssl"),
-        "s_time",
-        "-connect",
-        f"127.0.0.1:{port}",
-        "-new",
-        "-time",
-        str(SECONDS),
-        "-tls1_3",
-    ]
-    text, elapsed, cpu = timed([*command, "-ciphersuites", "TLS_AES_128_GCM_SHA256"])
-    count = int(_found(r"(\d+) connections in [\d.]+s;", text))
-    return Reading(count / elapsed, cpu / count)
+    command = [need("openssl"), "s_time", "-connect", f"127.0.0.1:{port}", "-new", "-time", str(SECONDS)]
+    done = timed(*command, "-tls1_3", "-ciphersuites", "TLS_AES_128_GCM_SHA256")
+    count = int(_found(r"(\d+) connections in [\d.]+s;", done.text))
+    return Reading(count / done.elapsed_s, done.cpu_s / count)
 
 
 def ab(port: int) -> Reading:
     """Apache's tool, which closes connections unless told otherwise."""
     count = 1500 * SECONDS
-    command = [need("ab"), "-q", "-n", str(count), "-c", str(CLIENTS), "-f", "TLS1.3"]
-    text, _, cpu = timed([*command, f"https://127.0.0.1:{port}/"])
-    return Reading(float(_found(r"Requests per second:\s+([\d.]+)", text)), cpu / count)
+    options = ["-q", "-n", str(count), "-c", str(CLIENTS), "-f", "TLS1.3", f"https://127.0.0.1:{port}/"]
+    done = timed(need("ab"), *options)
+    return Reading(float(_found(r"Requests per second:\s+([\d.]+)", done.text)), done.cpu_s / count)
 
 
 def wrk(port: int) -> Reading:
     """Wrk, asking the server to close."""
-    command = [need("wrk"), "-t", "1", "-c", str(CLIENTS), "-d", f"{SECONDS}s", "-H", "Connection: close"]
-    text, _, cpu = timed([*command, f"https://127.0.0.1:{port}/"])
-    return Reading(
-        float(_found(r"Requests/sec:\s+([\d.]+)", text)), cpu / int(_found(r"(\d+) requests in", text))
-    )
+    options = ["-t", "1", "-c", str(CLIENTS), "-d", f"{SECONDS}s", "-H", "Connection: close"]
+    done = timed(need("wrk"), *options, f"https://127.0.0.1:{port}/")
+    count = int(_found(r"(\d+) requests in", done.text))
+    return Reading(float(_found(r"Requests/sec:\s+([\d.]+)", done.text)), done.cpu_s / count)
 
 
 def h2load(port: int) -> Reading:
     """The HTTP/2 tool with one request a connection; it opens all of them at once."""
     count = 500 * SECONDS
-    command = [need("h2load"), "--h1", "-n", str(count), "-c", str(count), "-t", "1"]
-    text, _, cpu = timed([*command, f"https://127.0.0.1:{port}/"])
-    return Reading(float(_found(r"([\d.]+) req/s", text)), cpu / count)
+    options = ["--h1", "-n", str(count), "-c", str(count), "-t", "1", f"https://127.0.0.1:{port}/"]
+    done = timed(need("h2load"), *options)
+    return Reading(float(_found(r"([\d.]+) req/s", done.text)), done.cpu_s / count)
 
 
 def _found(pattern: str, text: str) -> str:

@@ -8,7 +8,6 @@ steady load. Each simulator has the same one processor. All three must find the 
 import math
 import random
 import resource
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -16,7 +15,7 @@ from typing import Any
 
 from tools import ideal
 
-from bench.harness import ROOT, Benchmark, Pair, UnavailableError
+from bench.harness import ROOT, Benchmark, Pair, UnavailableError, output
 from bench.tls_servers import core
 from shakedown.models.queueing import mg1_wait_s
 from shakedown.native.processors import placed
@@ -189,10 +188,7 @@ def fleet_memory() -> Sequence[Pair]:
 def _elsewhere(function: str) -> str:
     """What a function here prints in a process of its own."""
     code = f"from bench.simulator import {function}; {function}()"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise UnavailableError(done.stderr.strip().splitlines()[-1])
-    return done.stdout
+    return output(sys.executable, "-c", code, cwd=ROOT)
 
 
 def largest() -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from bench.harness import UnavailableError, need
+from bench.harness import UnavailableError, need, output
 from shakedown.native.processors import processors
 
 NGINX = """
@@ -131,11 +131,7 @@ def _haproxy(folder: Path, places: Sequence[Place], hosts: Sequence[str], groups
 def _go(folder: Path, places: Sequence[Place], hosts: Sequence[str]) -> list[str]:
     source = Path(__file__).with_suffix("").with_name("tls_server.go")
     built = folder / "server"
-    done = subprocess.run(
-        ["go", "build", "-o", str(built), str(source)], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise UnavailableError(f"go build: {done.stderr.strip()[:200]}")
+    output("go", "build", "-o", built, source)
     return [str(built), *(f"{address}={one.files}" for one in places for address in one.addresses(hosts))]
 
 
