@@ -1,6 +1,6 @@
 """Real handshakes across emulated bearers, timed in a capture, and what the simulator says of them.
 
-    python -m tools.bearer_handshakes [--count N] [--certificates N …] [--json FILE] [BEARER …]
+    python -m tools.bearer_handshakes [--count N] [--certificates N …] [BEARER …]
 
 For each bearer, without its spread and loss: `openssl s_client` with `openssl s_server`, each at its end,
 timed in a capture; and `load` with `serve`, TLS and WTLS, by what `load` counts. Beside the medians stands
@@ -21,9 +21,9 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,6 +33,7 @@ from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.prediction.network import exchange
 from shakedown.prediction.spec import WTLS, datagram_spec, message_spec, stream_spec, work_spec
 from shakedown.profiles import load_bearer
+from shakedown.profiles.bearer import Bearer
 from shakedown.profiles.delay import distribution
 
 GATEWAY = "198.18.0.2"
@@ -57,19 +58,29 @@ class Handshake:
     client_s: float
 
 
+def write_profile(path: Path, tables: Mapping[str, Mapping[str, object]], **more: object) -> Path:
+    """A bearer's profile of these tables and keys; a value in JSON is one in TOML."""
+    head = {"schema": 2, "name": path.stem, "title": "made", "date": "2026", "source": ["a check"], **more}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in head.items()]
+    for table, values in tables.items():
+        lines += [f"[{table}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
+    path.write_text("\n".join([*lines, ""]))
+    return path
+
+
+def ways(bearer: Bearer, **more: object) -> dict[str, dict[str, object]]:
+    """Both directions of a bearer with its rates and mean delays, and keys of one's own."""
+    return {
+        side: {"rate_bps": way.rate_bits_per_s, "delay_ms": distribution(way.delay).mean * 1e3, **more}
+        for side, way in (("up", bearer.up), ("down", bearer.down))
+    }
+
+
 def fixed(name: str, folder: Path) -> Path:
     """A shipped profile without its spread and loss: what is left is the same in each handshake."""
     bearer = load_bearer(name)
-    ways = [
-        f"[{side}]\nrate_bps = {way.rate_bits_per_s}\n"
-        f"delay_ms = {distribution(way.delay).mean * 1e3}\nqueue_bytes = 65536\n"
-        for side, way in (("up", bearer.up), ("down", bearer.down))
-    ]
-    half = f"half_duplex = {str(bearer.half_duplex).lower()}\nlink_encryption = '{bearer.link_encryption}'\n"
-    head = f"schema = 2\nname = '{name}'\ntitle = 'fixed'\ndate = '2026'\nsource = ['a test']\n{half}"
-    path = folder / f"{name}.toml"
-    path.write_text(head + "\n".join(ways))
-    return path
+    kept = {"half_duplex": bearer.half_duplex, "link_encryption": bearer.link_encryption}
+    return write_profile(folder / f"{name}.toml", ways(bearer, queue_bytes=65536), **kept)
 
 
 def credentials(folder: Path, certificates: int) -> str:
@@ -77,21 +88,8 @@ def credentials(folder: Path, certificates: int) -> str:
     key, leaf, chain = folder / "key.pem", folder / "leaf.pem", folder / f"chain-{certificates}.pem"
     if not leaf.exists():
         curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-        make = [
-            "openssl",
-            "req",
-            "-x509",
-            *curve,
-            "-keyout",
-            key,
-            "-out",
-            leaf,
-            "-subj",
-            "/CN=test",
-            "-days",
-            "30",
-        ]
-        subprocess.run(make, check=True, capture_output=True)
+        files = ["-keyout", key, "-out", leaf, "-subj", "/CN=test", "-days", "30"]
+        subprocess.run(["openssl", "req", "-x509", *curve, *files], check=True, capture_output=True)
     chain.write_text(leaf.read_text() * (certificates - 1))
     more = f" -cert_chain {chain}" if certificates > 1 else ""
     return f"-key {key} -cert {leaf}{more}"
@@ -108,22 +106,20 @@ def start(bearer: str | Path, capture: Path, server: str, seed: int = 0) -> subp
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
+def packets_of(capture: Path, *fields: str, tshark: str = "tshark") -> list[list[str]]:
+    """Of each packet of TCP what tshark calls these fields."""
+    asked = [part for field in fields for part in ("-e", field)]
+    command = [tshark, "-r", str(capture), "-Y", "tcp", "-T", "fields", *asked]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [line.split("\t") for line in text.splitlines()]
+
+
 def timed(capture: Path, tshark: str) -> Handshake:
     """The handshake in a capture of the client's end; what was sent again counts once."""
-    fields = ["frame.time_relative", "ip.src", "tcp.seq", "tcp.len"]
-    command = [
-        tshark,
-        "-r",
-        str(capture),
-        "-T",
-        "fields",
-        *(part for field in fields for part in ("-e", field)),
-    ]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     hello_bytes = flight_bytes = 0
     client_s = received_s = 0.0
-    for line in text.splitlines():
-        time_s, source, sequence, length = line.split("\t")
+    packets = packets_of(capture, "frame.time_relative", "ip.src", "tcp.seq", "tcp.len", tshark=tshark)
+    for time_s, source, sequence, length in packets:
         if source == GATEWAY:
             if hello_bytes == 0 or int(length) > 0:
                 received_s = float(time_s)
@@ -135,7 +131,7 @@ def timed(capture: Path, tshark: str) -> Handshake:
         elif int(length) > 0 and int(sequence) == hello_bytes + 1:
             client_s += float(time_s) - received_s
             return Handshake(float(time_s), hello_bytes, flight_bytes, client_s)
-    raise AssertionError(f"{capture}: no second flight of the client\n{text}")
+    raise AssertionError(f"{capture}: no second flight of the client\n{packets}")
 
 
 def openssl_messages(handshake: Handshake) -> list[dict[str, Any]]:
@@ -213,24 +209,38 @@ def with_ours(bearer: str, suite: str, count: int, folder: Path) -> Median:
     Each begins when the end of the connection before it has long left the link: on slow bearers a client that
     began at once would stand in its own queue.
     """
-    profile, log = fixed(bearer, folder), folder / f"{bearer}-{suite.replace('/', '-')}.log"
+    profile = fixed(bearer, folder)
     simulator_s = simulated_s(profile, measured_messages(suite), suite.partition("/")[0])
     gap_s = 1.5 * simulator_s + 1.0
-    ours = f"{sys.executable} -m shakedown"
-    server = f"exec {ours} serve {suite} --listen {GATEWAY}:{PORT} --payload 5 > {log} 2>&1"
-    scheme = "wtls" if suite.startswith("wtls/") else "tls"
     options = (
         f"--arrivals deterministic --rate {1.0 / gap_s}/s --duration {(count + 1) * gap_s}s --clients 1 "
-        f"--count {count} --timeout 60s --authorized-target {GATEWAY} --no-rate-cap --json"
+        f"--count {count} --timeout 60s"
     )
-    load = f"exec {ours} load {scheme}://{GATEWAY}:{PORT} {suite} {options}"
-    client = f"until grep -q listening {log}; do sleep 0.1; done; {load}"
-    command = [*COMMAND, "run", "--linger", "0", "--pair", server, str(profile), "--", "sh", "-c", client]
+    run = loaded(suite, profile, options, serve="--payload 5", bearer=("--linger", "0"))
+    return Median(bearer, suite, run["completed"], run["handshake_s"]["p50"], simulator_s, None)
+
+
+def loaded(
+    suite: str, profile: Path, options: str, *, serve: str, bearer: Sequence[str], after: str = ""
+) -> dict[str, Any]:
+    """What `load` prints of `serve` behind a bearer; the client's end does something `after` it, in a shell.
+
+    Options are those of `load`, of `serve` and of `bearer run`.
+    """
+    log = profile.with_suffix(f".{suite.replace('/', '-')}.log")
+    ours = f"{sys.executable} -m shakedown"
+    server = f"exec {ours} serve {suite} --listen {GATEWAY}:{PORT} {serve} > {log} 2>&1"
+    scheme = "wtls" if suite.startswith("wtls/") else "tls"
+    load = f"{ours} load {scheme}://{GATEWAY}:{PORT} {suite} {options}"
+    load += f" --authorized-target {GATEWAY} --no-rate-cap --json"
+    # The server ends with the client's command, and what its connections would still send with it.
+    client = f"until grep -q listening {log}; do sleep 0.1; done; {load}; status=$?; {after} exit $status"
+    command = [*COMMAND, "run", *bearer, "--pair", server, str(profile), "--", "sh", "-c", client]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
-    (run,) = json.loads(done.stdout)
-    return Median(bearer, suite, run["completed"], run["handshake_s"]["p50"], simulator_s, None)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found[0]
 
 
 def measured_messages(suite: str) -> list[dict[str, Any]]:
@@ -270,10 +280,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("bearers", nargs="*", metavar="BEARER", default=list(BEARERS))
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--certificates", type=int, nargs="+", default=[])
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
     print(f"{'':38}{'':6}   median (ms)   simulated      off  the client's")
-    found: list[Median] = []
+    near = True
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(given.bearers)) as pool:
         folder = Path(name)
         for certificates in given.certificates or [1]:
@@ -287,13 +296,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ]
 
         for medians in pool.map(all_of, given.bearers):
-            found += medians
             for one in medians:
                 print(line(one), flush=True)
-    if given.json is not None:
-        rows = [asdict(one) | {"off": one.off} for one in found]
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
-    return 1 if any(abs(one.off) > MAX_OFF for one in found) else 0
+                near &= abs(one.off) <= MAX_OFF
+    return int(not near)
 
 
 if __name__ == "__main__":

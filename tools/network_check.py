@@ -21,12 +21,13 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from tools.bearer_handshakes import ways, write_profile
+
 import shakedown
 from shakedown.errors import InputError
 from shakedown.models.distribution import Distribution
 from shakedown.prediction.scenario import scenario
 from shakedown.profiles import bearer_names, load_bearer
-from shakedown.profiles.delay import distribution
 from shakedown.schema.simulated import FailedSimulation
 
 SUITES = (
@@ -63,18 +64,9 @@ class Case:
         if self.loss is None:
             return self.bearer
         found = load_bearer(self.bearer)
-        ways = "".join(
-            f"[{side}]\nrate_bps = {way.rate_bits_per_s}\n"
-            f"delay_ms = {distribution(way.delay).mean * 1e3}\nloss = {self.loss}\n"
-            for side, way in (("up", found.up), ("down", found.down))
-        )
-        head = (
-            f'schema = 2\nname = "{self.bearer}"\ntitle = "with loss"\ndate = "2026"\n'
-            f'source = ["a check"]\nmtu_bytes = {found.mtu_bytes}\n'
-        )
         path = folder / f"{self.bearer}-{self.loss}.toml"
-        path.write_text(f"{head}{ways}")
-        return str(path)
+        more = {"name": self.bearer, "mtu_bytes": found.mtu_bytes}
+        return str(write_profile(path, ways(found, loss=self.loss), **more))
 
 
 def grid(folder: Path) -> int:

@@ -1,7 +1,7 @@
 """Clients that share one link: kernel and emulated bearer beside the simulator.
 
     python -m tools.shared_link [--clients N] [--within S] [--up BITS] [--down BITS] [--half-duplex]
-                                [--scheduler NAME] [--json FILE] [SUITE …]
+                                [--scheduler NAME] [SUITE …]
 
 N clients start at equal intervals. Live, all connections of `load` cross one emulated bearer to `serve`, with
 the kernel's TCP at both ends, and are read from a capture; in the simulator each client has a link that takes
@@ -20,16 +20,15 @@ beside it.
 from __future__ import annotations
 
 import argparse
-import json
-import struct
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from tools.bearer_handshakes import PORT, loaded, packets_of, write_profile
 
 from shakedown.native import virtual_time
 from shakedown.native.scenario import Fleet
@@ -37,8 +36,6 @@ from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.simulate import Job
 
-GATEWAY, PORT = "198.18.0.2", 9204
-OURS = f"{sys.executable} -m shakedown"
 SUITES = ("tls1.3/psk", "tls1.3/x25519/p256/server")
 DELAY_MS = 95
 SILENT_S = 20
@@ -81,19 +78,14 @@ class Link:
 
     def profile(self, folder: Path, own_bps: int | None = None) -> Path:
         """A bearer whose clients share the rates; `own_bps` is that of a client's link, else the same."""
-        shared = str(self.half_duplex).lower()
+        ways = {
+            way: {"rate_bps": own_bps or rate_bps, "delay_ms": DELAY_MS, "queue_bytes": 4194304}
+            for way, rate_bps in (("up", self.up_bps), ("down", self.down_bps))
+        }
+        shared = {"half_duplex": self.half_duplex, "scheduler": self.scheduler}
+        cell = {"medium": "shared", "up_bps": self.up_bps, "down_bps": self.down_bps, **shared}
         path = folder / f"{self.scheduler}-{own_bps or 'one'}.toml"
-        path.write_text(
-            "schema = 2\nname = 'shared'\ntitle = 'one link'\ndate = '2026'\nsource = ['a test']\n"
-            + f"half_duplex = {shared if own_bps is None else 'false'}\n"
-            + "".join(
-                f"[{way}]\nrate_bps = {own_bps or rate_bps}\ndelay_ms = {DELAY_MS}\nqueue_bytes = 4194304\n"
-                for way, rate_bps in (("up", self.up_bps), ("down", self.down_bps))
-            )
-            + f"[cell]\nmedium = 'shared'\nup_bps = {self.up_bps}\ndown_bps = {self.down_bps}\n"
-            + f"half_duplex = {shared}\nscheduler = '{self.scheduler}'\n"
-        )
-        return path
+        return write_profile(path, {**ways, "cell": cell}, half_duplex=self.half_duplex and own_bps is None)
 
 
 # Counters of the client's device, until they have not changed for a while.
@@ -109,65 +101,46 @@ done
 
 def live(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     """The kernel's TCP, all connections over one bearer."""
-    bearer = link.profile(folder)
-    log, capture = (
-        bearer.with_suffix(f".{suite.replace('/', '-')}.{clients}.{end}") for end in ("log", "pcap")
-    )
-    server = (
-        f"exec {OURS} serve {suite} --listen {GATEWAY}:{PORT} --handshake-timeout {TIMEOUT_S}s > {log} 2>&1"
-    )
+    profile = link.profile(folder)
+    capture = profile.with_suffix(f".{suite.replace('/', '-')}.{clients}.pcap")
     options = (
         f"--arrivals deterministic --rate {1.0 / link.apart_s(clients):g}/s "
-        f"--duration {link.within_s + 10:g}s "
-        f"--clients {clients} --count {clients} --timeout {TIMEOUT_S}s "
-        f"--authorized-target {GATEWAY} --no-rate-cap --json"
+        f"--duration {link.within_s + 10:g}s --clients {clients} --count {clients} --timeout {TIMEOUT_S}s"
     )
-    load = f"{OURS} load tls://{GATEWAY}:{PORT} {suite} {options}"
-    # The server ends with the client's command, and what its connections would still send with it.
-    client = f"until grep -q listening {log}; do sleep 0.1; done; {load}; status=$?; {QUIET} exit $status"
-    command = [*OURS.split(), "bearer", "run", "--congestion-control", CONGESTION, "--pcap", str(capture)]
-    command += ["--pair", server, str(bearer), "--", "sh", "-c", client]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
-    (run,) = json.loads(done.stdout)
+    run = loaded(
+        suite,
+        profile,
+        options,
+        serve=f"--handshake-timeout {TIMEOUT_S}s",
+        bearer=("--congestion-control", CONGESTION, "--pcap", str(capture)),
+        after=QUIET,
+    )
     times = run["handshake_s"]
-    again, up_bytes, down_bytes = captured(capture.read_bytes())
-    return Storm(
-        times["p50"],
-        times["max"],
-        run["completed"],
-        again / clients,
-        up_bytes / clients,
-        down_bytes / clients,
-    )
+    counts = (count / clients for count in captured(capture))
+    return Storm(times["p50"], times["max"], run["completed"], *counts)
 
 
-def captured(pcap: bytes) -> tuple[int, int, int]:
+def captured(capture: Path) -> tuple[int, int, int]:
     """Segments that were sent again, and bytes up and down, without resets and the first connection with
     data, by which `load` learns what the server speaks.
     """
-    again: Counter[tuple[int, int]] = Counter()
-    up_bytes: Counter[tuple[int, int]] = Counter()
-    down_bytes: Counter[tuple[int, int]] = Counter()
-    with_data: dict[tuple[int, int], None] = {}
-    seen, place = set(), 24
-    while place < len(pcap):
-        length = struct.unpack_from("<I", pcap, place + 8)[0]
-        ip, place = pcap[place + 16 : place + 16 + length], place + 16 + length
-        tcp = ip[4 * (ip[0] & 15) :]
-        from_port, to_port, sequence = struct.unpack_from(">HHI", tcp)
-        flow, flags = (min(from_port, to_port), max(from_port, to_port)), tcp[13]
-        payload = len(ip) - 4 * (ip[0] & 15) - 4 * (tcp[12] >> 4)
+    again: Counter[frozenset[str]] = Counter()
+    up_bytes: Counter[frozenset[str]] = Counter()
+    down_bytes: Counter[frozenset[str]] = Counter()
+    with_data: dict[frozenset[str], None] = {}
+    seen = set()
+    fields = ("tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.len", "tcp.flags", "ip.len")
+    for source, destination, sequence, payload, named, size in packets_of(capture, *fields):
+        flow, flags = frozenset((source, destination)), int(named, 16)
         if flags & RST:
             continue
-        if payload > 0:
+        if payload != "0":
             with_data[flow] = None
-        if payload > 0 or flags & SYN:
-            key = (from_port, to_port, sequence, bool(flags & SYN))
+        if payload != "0" or flags & SYN:
+            key = (source, destination, sequence, flags & SYN)
             again[flow] += key in seen
             seen.add(key)
-        (down_bytes if from_port == PORT else up_bytes)[flow] += len(ip)
+        (down_bytes if source == str(PORT) else up_bytes)[flow] += int(size)
     counted = list(with_data)[1:]
     up, down = (sum(count[flow] for flow in counted) for count in (up_bytes, down_bytes))
     return sum(again[flow] for flow in counted), up, down
@@ -199,10 +172,8 @@ def simulated(suite: str, clients: int, link: Link, folder: Path) -> Storm:
     handshake["messages"] = closed(handshake["messages"])
     report = virtual_time.simulate(spec)
     ready, traffic = report["handshake_s"], report["traffic"]
-    again, up_bytes, down_bytes = (
-        traffic[name] / clients for name in ("retransmissions", "up_bytes", "down_bytes")
-    )
-    return Storm(ready["p50"], ready["max"], report["completed"], again, up_bytes, down_bytes)
+    counts = (traffic[name] / clients for name in ("retransmissions", "up_bytes", "down_bytes"))
+    return Storm(ready["p50"], ready["max"], report["completed"], *counts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -219,13 +190,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--down", type=int, default=24_000, metavar="BITS")
     parser.add_argument("--half-duplex", action="store_true")
     parser.add_argument("--scheduler", choices=("round-robin", "proportional"))
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
     link = Link(given.up, given.down, given.half_duplex, given.within)
     runs = [("live", live, link), ("simulated", simulated, link)]
     if given.scheduler is not None:
         runs.append((given.scheduler, simulated, replace(link, scheduler=given.scheduler)))
-    found = []
     print(f"{'':44}{'median':>10}{'last':>10}{'again':>8}{'up':>8}{'down':>8}")
     with tempfile.TemporaryDirectory() as name:
         for suite in given.suites:
@@ -237,9 +206,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         f"{storm.again:8.2f}{storm.up_bytes:8.0f}{storm.down_bytes:8.0f}",
                         flush=True,
                     )
-                    found.append({"suite": suite, "who": who, "clients": clients, **asdict(storm)})
-    if given.json is not None:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 
