@@ -4,8 +4,8 @@
     python -m tools.compare_check pairs       one build in pairs, with a slower primitive, and as runs
     python -m tools.compare_check counts      instructions: ten counts, 30 checks of one budget, 0.2 % more
 
-Each prints its table as Markdown, and with --json what it was made of. `counts` needs valgrind and a C
-compiler. Times of a busy machine are noisy: intervals are wider and less is found; alarms stay as few.
+Each prints its table as Markdown. `counts` needs valgrind and a C compiler. Times of a busy machine are noisy:
+intervals are wider and less is found; alarms stay as few.
 """
 
 from __future__ import annotations
@@ -194,12 +194,11 @@ def _slower_figures(figures: Figures, operation: str, by: float) -> Figures:
     }
 
 
-def real_pairs(keep: Path | None) -> Iterator[str]:
+def real_pairs() -> Iterator[str]:
     """One build in pairs, as it is and with a slower signature."""
     yield f"| suite | the server's signature | {HEAD} | found and named |"
     yield f"| --- | ---: | {RULE} | ---: |"
     every: dict[str, list[tuple[list[Block], str | None]]] = {}
-    kept = {}
     for suite in SUITES:
         measured = every.setdefault(suite, [])
         for number in range(AGAIN):
@@ -207,8 +206,6 @@ def real_pairs(keep: Path | None) -> Iterator[str]:
             measured.append(pairs.measured_blocks(one, one, DEFAULT_BLOCKS, lambda done, label: None))
             print(f"{number + 1} of {AGAIN}: {suite}", file=sys.stderr)
         yield from pair_rows(suite, measured)
-        kept[suite] = [compared(suite, suite, blocks, rules=Rules(), reason=why) for blocks, why in measured]
-    _keep(keep, kept)
     yield ""
     yield from run_rows(every)
 
@@ -311,10 +308,9 @@ def more_work(instructions: int) -> Iterator[None]:
             os.environ["PATH"] = usual
 
 
-def counts(keep: Path | None) -> Iterator[str]:
+def counts() -> Iterator[str]:
     """How counts of one build differ, and what `check` makes of them."""
     suites = (("openssl", SUITES[1]), ("wtls", "wtls/ecdh_ecdsa/163k/server"), ("rustls", SUITES[1]))
-    kept: dict[str, object] = {}
     yield "| counted ten times | different counts of a side | by up to | messages and operations, by up to |"
     yield "| --- | ---: | ---: | ---: |"
     for stack, suite in suites:
@@ -327,7 +323,6 @@ def counts(keep: Path | None) -> Iterator[str]:
             *([one.messages[at].process for one in found] for at in range(len(found[0].messages))),
             *([one.operations[at].instructions for one in found] for at in range(len(found[0].operations))),
         ]
-        kept[stack] = whole
         distinct = max(len(set(some)) for some in whole)
         yield f"| {stack}, `{suite}` | {distinct} | {_spread(whole):.3%} | {_spread(parts):.2%} |"
     with tempfile.TemporaryDirectory() as folder:
@@ -352,10 +347,8 @@ def counts(keep: Path | None) -> Iterator[str]:
         least = max(((1 + MORE_INSTRUCTIONS) * base[side] - none[side]) / slope[side] for side in base)
         with more_work(max(0, math.ceil(least))):
             more = functions.check_budgets(budget)
-        kept |= {"base": base, "slope": slope, "more": _instructions(more)}
         by = ", ".join(f"{side} {_instructions(more)[side] / base[side] - 1:+.2%}" for side in base)
         yield f"| with more work in each allocation: {by} | {len(more)} | {sum(one.fails for one in more)} |"
-    _keep(keep, kept)
 
 
 def _instructions(checked: Sequence[functions.CheckedLimit]) -> dict[str, float]:
@@ -371,13 +364,6 @@ def _spread(figures: Sequence[Sequence[float]]) -> float:
     return max((max(some) - min(some)) / max(1, min(some)) for some in figures)
 
 
-def _keep(path: Path | None, found: Mapping[str, object]) -> None:
-    if path is not None:
-        from shakedown.schema.base import encode
-
-        path.write_bytes(encode(found))
-
-
 def main() -> int:
     """Prints a part's table."""
     parser = argparse.ArgumentParser(
@@ -389,12 +375,11 @@ def main() -> int:
     parser.add_argument(
         "--row", nargs=3, metavar=("DESIGN", "NOISE", "CHANGE"), help="one row: blocks 0.02 0.05"
     )
-    parser.add_argument("--json", type=Path, help="keep what the table was made of")
     given = parser.parse_args()
     parts: dict[str, Callable[[], Iterator[str]]] = {
         "simulated": lambda: simulated(given.comparisons, given.seed, given.row),
-        "pairs": lambda: real_pairs(given.json),
-        "counts": lambda: counts(given.json),
+        "pairs": real_pairs,
+        "counts": counts,
     }
     for line in parts[given.part]():
         print(line, flush=True)
