@@ -11,23 +11,23 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 import shakedown
 from shakedown.native import aka
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from aka.nodes import Process
 
 COMMAND = [sys.executable, "-m", "shakedown"]
 SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
@@ -40,27 +40,11 @@ OTHERS = 8
 """Cards of other mobiles; as many attach at a time at most."""
 
 
-@contextmanager
-def node(*arguments: str, printed: list[str] | None = None) -> Iterator[int]:
-    """A node as a process; gives the port of its line. What it prints in the end goes to `printed`."""
-    process = subprocess.Popen([*COMMAND, "aka", *arguments], stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        found = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
-        if found is None:
-            raise RuntimeError(f"{arguments[0]} does not say where it listens")
-        yield int(found[1])
-    finally:
-        process.terminate()
-        rest, _ = process.communicate()
-        if printed is not None:
-            printed.append(rest)
-
-
-def measured(bearer: str, port: int, card: Path, attaches: int) -> dict[str, Any]:
+def measured(bearer: str, sgsn: str, card: Path, attaches: int) -> dict[str, Any]:
     """Attaches behind a bearer, and one before them, which waits for the cross-certificate."""
     command = ["bearer", "run", "--seed", "1", bearer, "--", *COMMAND, "aka", "mobile", "--samples", "--json"]
-    command += ["--sgsn", f"{HOST}:{port}", "--card", str(card), "--attaches", str(attaches + 1)]
+    place = sgsn.replace("127.0.0.1", HOST)
+    command += ["--sgsn", place, "--card", str(card), "--attaches", str(attaches + 1)]
     done = subprocess.run([*COMMAND, *command], stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)[0]
     return found
@@ -70,27 +54,27 @@ def alone(
     bearer: str, serving: tuple[str, ...], card: Path, attaches: int, kind: str
 ) -> dict[str, list[float]]:
     """Times of attaches of a kind behind a bearer at an SGSN of their own, in s; SCRT is the SGSN's."""
-    printed: list[str] = []
     grants = "0" if kind == "full" else "4294967295"
-    with node(
-        "sgsn", *serving, "--max-resumptions", grants, "--max-age", "24h", "--json", printed=printed
-    ) as port:
-        found = measured(bearer, port, card, attaches)
-    (did,) = json.loads(printed[0])
-    samples = {name: list(found[kind][f"{name}_s"]["samples"]) for name in TIMES if name != "scrt"}
-    samples["scrt"] = did[f"scrt_{kind}_s"]
+    with Process("sgsn", *serving, "--max-resumptions", grants, "--max-age", "24h", "--json") as sgsn:
+        found = measured(bearer, sgsn.addresses[0], card, attaches)
+        (did,) = json.loads(sgsn.stop())
     # Of full attaches the first has waited for the cross-certificate; of the others it was none.
-    return {name: values[-attaches:] for name, values in samples.items()}
+    return {**times(found[kind], attaches), "scrt": did[f"scrt_{kind}_s"][-attaches:]}
+
+
+def times(found: Mapping[str, Any], count: int) -> dict[str, list[float]]:
+    """The last so many of each time that a mobile knows, in s."""
+    return {name: found[f"{name}_s"]["samples"][-count:] for name in TIMES if name != "scrt"}
 
 
 class Others:
     """Full attaches of other mobiles at exponential gaps, until they are stopped."""
 
-    def __init__(self, port: int, cards: list[Path], rate_per_s: float, seed: int) -> None:
+    def __init__(self, sgsn: str, cards: list[Path], rate_per_s: float, seed: int) -> None:
         self.begun = self.failed = 0
         self._stop = threading.Event()
         self._draw = random.Random(seed)
-        self._port, self._cards, self._rate_per_s = port, cards, rate_per_s
+        self._sgsn, self._cards, self._rate_per_s = sgsn, cards, rate_per_s
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> Others:
@@ -113,7 +97,7 @@ class Others:
         self.failed = sum(not attach.result() for attach in attaches)
 
     def _attach(self, card: Path) -> bool:
-        options = {"sgsns": [f"127.0.0.1:{self._port}"], "serving": "20801", "card": card, "attaches": 1}
+        options = {"sgsns": [self._sgsn], "serving": "20801", "card": card, "attaches": 1}
         found = aka.mobile({**options, "gap_s": 0.0, "timeout_s": 30.0, "data": None})
         return all(one["failure"] is None and not one["resumed"] for one in found["attaches"])
 
@@ -134,8 +118,7 @@ def virtually(asked: argparse.Namespace, kind: str, rate_per_s: float) -> dict[s
             background_per_s=rate_per_s,
         ),
     )
-    one = json.loads(msgspec.json.encode(found))[kind]
-    return {name: list(one[f"{name}_s"]["samples"])[-VIRTUAL:] for name in TIMES}
+    return {name: list(getattr(getattr(found, kind), f"{name}_s").samples)[-VIRTUAL:] for name in TIMES}
 
 
 def main() -> None:
@@ -153,23 +136,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as room:
         site, mobiles = Path(room) / "site", OTHERS + 1
         aka.provision(site, SUITE, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=mobiles)
-        cards = [site / f"card-{number}.json" for number in range(OTHERS + 1)]
+        cards = [site / f"card-{number}.json" for number in range(mobiles)]
         nodes = ("--listen", "127.0.0.1:0")
-        with node("hss", *nodes, "--register", str(site / "hss-20201.json")) as hss:
-            serving = (*nodes, "--node", str(site / "sgsn-1.json"), "--hss", f"20201=127.0.0.1:{hss}")
+        with Process("hss", *nodes, "--register", str(site / "hss-20201.json")) as hss:
+            serving = (*nodes, "--node", str(site / "sgsn-1.json"), "--hss", f"20201={hss.addresses[0]}")
             columns = {"live, alone": alone(asked.bearer, serving, cards[0], asked.attaches, asked.kind)}
             if not asked.alone:
                 with (
-                    node("sgsn", *serving, "--max-resumptions", "0") as sgsn,
-                    Others(sgsn, cards[1:], asked.rate, seed=1) as others,
+                    Process("sgsn", *serving, "--max-resumptions", "0") as sgsn,
+                    Others(sgsn.addresses[0], cards[1:], asked.rate, seed=1) as others,
                 ):
-                    loaded = measured(asked.bearer, sgsn, cards[0], asked.attaches)
+                    loaded = measured(asked.bearer, sgsn.addresses[0], cards[0], asked.attaches)
                 # SCRT of the mobile's own attaches is not told from that of the others'.
-                columns["live, others too"] = {
-                    name: list(loaded["full"][f"{name}_s"]["samples"])[-asked.attaches :]
-                    for name in TIMES
-                    if name != "scrt"
-                }
+                columns["live, others too"] = times(loaded["full"], asked.attaches)
                 print(f"{others.begun:,} attaches of others, {others.failed} failed, at {asked.rate:g}/s")
     columns["virtual time, alone"] = virtually(asked, asked.kind, 0.0)
     if not asked.alone:

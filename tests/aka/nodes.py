@@ -40,6 +40,13 @@ class Process:
         self.child.kill()
         self.child.communicate()
 
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.child.poll() is None:
+            self.kill()
+
 
 def sgsn(site: Path, hss: str, name: str, *options: str, listen: str = "127.0.0.1:0") -> Process:
     return Process(
