@@ -116,7 +116,7 @@ energy-table: build .venv/.dev ## Predict the energy of handshakes over every be
 network-check: build .venv/.dev ## Predict 1,080 scenarios, and compare predict with simulate in 200 more (three minutes)
 	$(BIN)/python -m tools.network_check
 
-soak: build ## Keep servers under honest and hostile clients for SOAK_SECONDS and watch their memory (SOAK="--gap 0.2": gently)
+soak: build .venv/.dev ## Keep servers under honest and hostile clients for SOAK_SECONDS and watch their memory (SOAK="--gap 0.2": gently)
 	$(BIN)/python -m tools.soak $(SOAK_SECONDS) $(SOAK)
 
 killed: build .venv/.dev ## End commands that write by kill -9, KILLS times each, and look at what is left

@@ -15,24 +15,23 @@ import argparse
 import contextlib
 import json
 import random
-import re
 import resource
-import signal
 import socket
 import ssl
 import subprocess
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-SUITE = "tls1.3/x25519/p256/server/resumed"
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from live.serve.serving import Running, client_context, read_all, serving
+
 DEFAULT_S = 600.0
 REPORT_EVERY_S = 5.0
-HONEST, HOSTILE = 3, 2
+HOSTILE = 2
 FLOOD = 10_000
 """Half-open clients of a flood, or as many as descriptors allow; it is over before the next begins."""
 FLOOD_EVERY_S = 20.0
@@ -41,35 +40,61 @@ HOSTILE_GAP_S = 0.002
 GROWTH_KIB = 4096
 """How much more memory may be in use in the last third of the readings than in the first, by medians: single
 readings go up and down by twice that with the floods; a leak of one connection in a hundred is more."""
-WTLS_SUITE = "wtls/rsa/rsa1024/server"
 WTLS_RUN_S = 5.0
 GENTLE_WTLS_RUN_S = 60.0
 
 
-def context() -> ssl.SSLContext:
-    """A client that takes any certificate."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-    return made
-
-
-class Clients(ABC):
-    """Threads that come and go as clients of a server on this machine."""
+class Clients:
+    """A server on this machine, and threads that come and go as its clients: `honest`, `hostile`, `flood`."""
 
     suite: str
     options: tuple[str, ...]
+    honest_clients: int
 
-    def __init__(self, port: int, gap_s: float) -> None:
-        """Of a server at a port; each pauses so long between two connections."""
-        self.address, self.gap_s = ("127.0.0.1", port), gap_s
+    def __init__(self, server: Running, gap_s: float) -> None:
+        """Each pauses so long between two connections."""
+        self.server, self.address, self.gap_s = server, server.address, gap_s
         self.flood_every_s = GENTLE_FLOOD_EVERY_S if gap_s else FLOOD_EVERY_S
         self.stopping = threading.Event()
         self.served, self.refused, self.flooded = 0, 0, 0
-        self.threads = [threading.Thread(target=work) for work in self.work()]
+        self.readings_kib: list[int] = []
+        self.name = self.suite.partition("/")[0]
+        self.threads = [
+            *(threading.Thread(target=self.honest) for _ in range(self.honest_clients)),
+            *(threading.Thread(target=self.hostile, args=(seed,)) for seed in range(HOSTILE)),
+            threading.Thread(target=self.flood),
+        ]
 
-    @abstractmethod
-    def work(self) -> list[Callable[[], None]]:
-        """What each thread does."""
+    def look(self, elapsed_s: float, seconds: float) -> None:
+        """Prints a line."""
+        now_kib = self.server.resident_kib()
+        descriptors = len(list(Path(f"/proc/{self.server.process.pid}/fd").iterdir()))
+        # A table is as large as its first floods made it.
+        if elapsed_s >= seconds / 10 and self.flooded >= 2 * FLOOD:
+            self.readings_kib.append(now_kib)
+        print(
+            f"{elapsed_s:6.0f} s  {self.name:7}{now_kib:8} KiB  {descriptors:5} descriptors  "
+            f"{self.served} served, {self.refused} turned away, {self.flooded} in floods",
+            flush=True,
+        )
+
+    def end(self) -> list[str]:
+        """Stops the server; what went wrong."""
+        for thread in self.threads:
+            thread.join()
+        problems = []
+        try:
+            print(json.dumps(self.server.stop()["handshakes"]))
+        except AssertionError as error:
+            problems.append(f"{self.name}: the server did not end in good order: {error}")
+        if self.refused:
+            problems.append(f"{self.name}: {self.refused} honest clients were turned away")
+        grown = growth_kib(self.readings_kib)
+        if grown is None:
+            problems.append(f"{self.name}: {len(self.readings_kib)} readings are too few to see memory grow")
+        elif grown > GROWTH_KIB:
+            problems.append(f"{self.name}: memory grew by {grown:.0f} KiB")
+        return problems
 
     def paused(self, seconds: float) -> bool:
         """Waits; True where the end has come."""
@@ -79,25 +104,20 @@ class Clients(ABC):
 class TlsClients(Clients):
     """Over streams."""
 
-    suite = SUITE
+    suite = "tls1.3/x25519/p256/server/resumed"
     options = ("--payload", "20000", "--handshake-timeout", "2s", "--idle-timeout", "5s")
-
-    def work(self) -> list[Callable[[], None]]:
-        """Honest ones, hostile ones, and floods."""
-        hostile = [lambda seed=seed: self.hostile(seed) for seed in range(HOSTILE)]
-        return [*[self.honest] * HONEST, *hostile, self.flood]
+    honest_clients = 3
 
     def honest(self) -> None:
         """Full and resumed handshakes, each with a request."""
-        client = context()
+        client = client_context()
         session: ssl.SSLSession | None = None
         while not self.paused(self.gap_s):
             try:
                 plain = socket.create_connection(self.address, timeout=20)
                 with client.wrap_socket(plain, session=session) as stream:
                     stream.sendall(b"GET / HTTP/1.0\r\n\r\n")
-                    while stream.recv(65536):
-                        pass
+                    read_all(stream)
                     session = None if session else stream.session
                 self.served += 1
             except OSError:
@@ -111,7 +131,7 @@ class TlsClients(Clients):
             with contextlib.suppress(OSError):
                 stream = socket.create_connection(self.address, timeout=5)
                 incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-                tls = context().wrap_bio(incoming, outgoing)
+                tls = client_context().wrap_bio(incoming, outgoing)
                 with contextlib.suppress(ssl.SSLWantReadError):
                     tls.do_handshake()
                 flight = bytearray(outgoing.read())
@@ -147,14 +167,14 @@ class TlsClients(Clients):
 class WtlsClients(Clients):
     """Over datagrams."""
 
-    suite = WTLS_SUITE
+    suite = "wtls/rsa/rsa1024/server"
     options = ("--payload", "500", "--handshake-timeout", "5s", "--idle-timeout", "5s")
+    honest_clients = 1
 
-    def work(self) -> list[Callable[[], None]]:
-        """Honest ones, hostile ones, and floods."""
+    def __init__(self, server: Running, gap_s: float) -> None:
+        """Of a server; hostile clients have the first datagram of an honest one."""
+        super().__init__(server, gap_s)
         self.hello = first_datagram(self.suite)
-        hostile = [lambda seed=seed: self.hostile(seed) for seed in range(HOSTILE)]
-        return [self.honest, *hostile, self.flood]
 
     def honest(self) -> None:
         """Clients of this program, each with a request."""
@@ -210,73 +230,6 @@ def first_datagram(suite: str) -> bytes:
             return silent.recv(65536)
 
 
-def resident_kib(process: int) -> int:
-    """Memory that a process holds."""
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
-    assert found is not None
-    return int(found[1])
-
-
-class Soaked:
-    """A server, and its clients."""
-
-    def __init__(self, kind: type[Clients], gap_s: float) -> None:
-        """Starts the server, and gets its clients ready."""
-        command = [
-            sys.executable,
-            "-m",
-            "shakedown",
-            "serve",
-            kind.suite,
-            "--listen",
-            "127.0.0.1:0",
-            "--json",
-        ]
-        self.server = subprocess.Popen(
-            [*command, *kind.options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert self.server.stderr is not None
-        found = re.search(r"listening on [\d.]+:(\d+)", self.server.stderr.readline())
-        assert found is not None, "the server did not start"
-        self.clients = kind(int(found[1]), gap_s)
-        self.readings_kib: list[int] = []
-        self.name = kind.suite.partition("/")[0]
-
-    def look(self, elapsed_s: float, seconds: float) -> None:
-        """Prints a line."""
-        now_kib = resident_kib(self.server.pid)
-        descriptors = len(list(Path(f"/proc/{self.server.pid}/fd").iterdir()))
-        # A table is as large as its first floods made it.
-        if elapsed_s >= seconds / 10 and self.clients.flooded >= 2 * FLOOD:
-            self.readings_kib.append(now_kib)
-        one = self.clients
-        print(
-            f"{elapsed_s:6.0f} s  {self.name:7}{now_kib:8} KiB  {descriptors:5} descriptors  "
-            f"{one.served} served, {one.refused} turned away, {one.flooded} in floods",
-            flush=True,
-        )
-
-    def end(self) -> list[str]:
-        """Stops it; what went wrong."""
-        for thread in self.clients.threads:
-            thread.join()
-        self.server.send_signal(signal.SIGTERM)
-        output, errors = self.server.communicate(timeout=60)
-        problems = []
-        if self.server.returncode != 0 or errors:
-            problems.append(f"{self.name}: the server ended with {self.server.returncode}: {errors[-200:]}")
-        else:
-            print(json.dumps(json.loads(output)[0]["handshakes"]))
-        if self.clients.refused:
-            problems.append(f"{self.name}: {self.clients.refused} honest clients were turned away")
-        grown = growth_kib(self.readings_kib)
-        if grown is None:
-            problems.append(f"{self.name}: {len(self.readings_kib)} readings are too few to see memory grow")
-        elif grown > GROWTH_KIB:
-            problems.append(f"{self.name}: memory grew by {grown:.0f} KiB")
-        return problems
-
-
 def growth_kib(readings_kib: list[int]) -> float | None:
     """How much more the last third of the readings has than the first; None where there are too few."""
     third = len(readings_kib) // 3
@@ -288,18 +241,22 @@ def main(seconds: float, gap_s: float) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FLOOD + 1_000 if hard == resource.RLIM_INFINITY else min(FLOOD + 1_000, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-    soaked = [Soaked(TlsClients, gap_s), Soaked(WtlsClients, gap_s)]
-    for one in soaked:
-        for thread in one.clients.threads:
-            thread.start()
-    begun_s = time.monotonic()
-    while (elapsed_s := time.monotonic() - begun_s) < seconds:
-        time.sleep(min(REPORT_EVERY_S, seconds / 10))
+    with contextlib.ExitStack() as held:
+        soaked = [
+            kind(held.enter_context(serving(kind.suite, *kind.options)), gap_s)
+            for kind in (TlsClients, WtlsClients)
+        ]
         for one in soaked:
-            one.look(elapsed_s, seconds)
-    for one in soaked:
-        one.clients.stopping.set()
-    problems = [problem for one in soaked for problem in one.end()]
+            for thread in one.threads:
+                thread.start()
+        begun_s = time.monotonic()
+        while (elapsed_s := time.monotonic() - begun_s) < seconds:
+            time.sleep(min(REPORT_EVERY_S, seconds / 10))
+            for one in soaked:
+                one.look(elapsed_s, seconds)
+        for one in soaked:
+            one.stopping.set()
+        problems = [problem for one in soaked for problem in one.end()]
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0
