@@ -4,7 +4,7 @@
     python -m tools.compare_check pairs       one build in pairs, with a slower primitive, and as runs
     python -m tools.compare_check counts      instructions: ten counts, 30 checks of one budget, 0.2 % more
 
-Each prints its table as Markdown. `counts` needs valgrind and a C compiler. Times of a busy machine are noisy:
+Each prints its table. `counts` needs valgrind and a C compiler. Times of a busy machine are noisy, so
 intervals are wider and less is found; alarms stay as few.
 """
 
