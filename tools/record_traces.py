@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from shakedown import native
+from shakedown import native, papers
 from shakedown.api import in_memory
 from shakedown.errors import InputError
 from shakedown.prediction.library import SHIPPED, write_library
@@ -46,26 +46,15 @@ def named() -> Iterator[str]:
 
 
 def of_the_papers() -> Iterator[str]:
-    """Suites that the five papers measured."""
+    """Suites that the papers' pages measure, and those that the papers measured and the pages do not."""
+    for name in papers.MODULES:
+        yield from papers.find(name).suites
     with WTLS_CATEGORIES.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             ca, end = row["ca_cert"], row["end_cert"]
-            exchange = "rsa" if end.startswith("rsa") else "ecdh_ecdsa"
-            yield from (f"wtls/{exchange}/{end}@{ca}/{mode}" for mode in AUTHENTICATIONS)
-    for bits in (512, 1024, 2048):  # Kuo's seven mechanisms
-        yield f"tls1.0/dh_anon+dh{bits}"
-        yield f"tls1.0/dhe_psk+dh{bits}"
-        for mode in ("server", "mutual"):
-            yield f"tls1.0/rsa/rsa{bits}/{mode}"
-            yield f"tls1.0/dhe_dss+dh{bits}/dsa{bits}/{mode}"
-    yield "tls1.0/psk"
-    for exponent in ("", "e3"):  # Daswani
-        yield from (f"wtls/rsa/rsa1024{exponent}/{mode}" for mode in ("server", "mutual"))
-    yield from (f"wtls/ecdh_ecdsa/163k/{mode}" for mode in ("server", "mutual"))
-    for mode in ("server", "server/resumed"):  # Shin
-        yield from (f"tls1.0/{exchange}/rsa1024/{mode}" for exchange in ("rsa", "dhe_rsa+dh1024"))
-    for group, mode in product(("dh512", "dh1024"), ("mutual", "mutual/resumed")):  # Kambourakis
-        yield from (f"tls1.0/dhe_rsa+{group}/rsa1024@rsa1024/{mode}{cipher}" for cipher in ("", "/3des-sha"))
+            yield f"wtls/{'rsa' if end.startswith('rsa') else 'ecdh_ecdsa'}/{end}@{ca}/server"
+    for mode, cipher in product(("mutual", "mutual/resumed"), ("", "/3des-sha")):  # Kambourakis
+        yield f"tls1.0/dhe_rsa+dh512/rsa1024@rsa1024/{mode}{cipher}"
 
 
 def systematic() -> Iterator[str]:
