@@ -1,9 +1,10 @@
 //! Writes what the fuzzers start from: genuine conversations, messages, certificates and captures.
 
 use shakedown_fuzz::{
-    FLOWS, Talk, as_next_generation, as_pieces, certificate_bytes, conversation_seed, datagrams, genuine,
-    message_seeds, radius_seed, talks, write_capture,
+    FLOWS, Talk, as_next_generation, as_pieces, certificate_bytes, conversation_seed, genuine, message_seeds,
+    radius_seed, talks, write_capture,
 };
+use shakedown_trace::Side;
 use shakedown_wtls::record::Records;
 use std::io::Result;
 use std::path::Path;
@@ -48,14 +49,19 @@ fn main() -> Result<()> {
     }
     write_captures("all", &talks.iter().collect::<Vec<_>>())?;
     for flow in 0..FLOWS {
-        let [server, client] = genuine(flow);
-        write("server", &format!("{flow}"), &server)?;
-        write("listener", &format!("{flow}"), &server)?;
-        write("client", &format!("{flow}"), &client)?;
+        let said = genuine(flow);
+        let sent_by = |side: Side| -> Vec<u8> {
+            let datagrams = said.iter().filter(|(from, _)| *from == side);
+            let framed =
+                datagrams.map(|(_, bytes)| [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat());
+            [vec![flow as u8], framed.collect::<Vec<_>>().concat()].concat()
+        };
+        write("server", &format!("{flow}"), &sent_by(Side::Client))?;
+        write("listener", &format!("{flow}"), &sent_by(Side::Client))?;
+        write("client", &format!("{flow}"), &sent_by(Side::Server))?;
         write("conversation", &format!("{flow}"), &[flow as u8])?;
-        let all = datagrams(&server[1..]).chain(datagrams(&client[1..]));
-        for (index, datagram) in all.enumerate() {
-            write("record", &format!("{flow}-{index}"), &[&[flow as u8], datagram].concat())?;
+        for (index, (_, datagram)) in said.iter().enumerate() {
+            write("record", &format!("{flow}-{index}"), &[&[flow as u8], &datagram[..]].concat())?;
             for (place, record) in Records::new(datagram).flatten().enumerate() {
                 let name = format!("{flow}-{index}-{place}");
                 write("message", &name, &[&[flow as u8], record.fragment].concat())?;

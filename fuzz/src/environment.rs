@@ -1,6 +1,7 @@
 //! Configurations of every flow, and a time and randomness that stand still.
 
 use crate::synthetic::{Synthetic, SyntheticKey};
+use shakedown_trace::Side;
 use shakedown_wtls::certificate::*;
 use shakedown_wtls::crypto::KeyKind;
 use shakedown_wtls::*;
@@ -179,31 +180,21 @@ pub fn steps(mut input: &[u8]) -> impl Iterator<Item = (usize, u8, &[u8])> {
     })
 }
 
-/// The datagrams of one input.
-pub fn datagrams(input: &[u8]) -> impl Iterator<Item = &[u8]> {
-    steps(input).map(|(_, _, datagram)| datagram)
-}
-
-/// The input of a genuine conversation of flow `index`: what arrives at the server, and at the
-/// client.
-pub fn genuine(index: usize) -> [Vec<u8>; 2] {
+/// A genuine conversation of flow `index`: who sent which datagram.
+pub fn genuine(index: usize) -> Vec<(Side, Vec<u8>)> {
     let flow = flow(index);
     let (mut here, mut there) = (Environment::new(1), Environment::new(2));
     let mut client = Client::new(flow.client, None, &mut here.cx());
     let mut server = ServerConnection::new(flow.server);
-    let mut inputs = [vec![index as u8], vec![index as u8]];
-    let mut note = |to: usize, datagram: &[u8]| {
-        inputs[to].extend((datagram.len() as u16).to_be_bytes());
-        inputs[to].extend(datagram);
-    };
+    let mut said = Vec::new();
     for round in 0..4 {
         while let Some(datagram) = client.poll_transmit() {
-            note(0, &datagram);
             server.handle_input(&mut there.cx(), &datagram);
+            said.push((Side::Client, datagram));
         }
         while let Some(datagram) = server.poll_transmit() {
-            note(1, &datagram);
             client.handle_input(&mut here.cx(), &datagram);
+            said.push((Side::Server, datagram));
         }
         if round == 2 {
             let _ = client.write(&mut here.cx(), b"data");
@@ -211,5 +202,5 @@ pub fn genuine(index: usize) -> [Vec<u8>; 2] {
         }
     }
     assert!(client.is_open() && server.is_open(), "flow {index} connects");
-    inputs
+    said
 }

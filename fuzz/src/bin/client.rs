@@ -2,7 +2,7 @@
 //! A whole client that is sent arbitrary datagrams.
 
 use libfuzzer_sys::fuzz_target;
-use shakedown_fuzz::{Environment, datagrams, flow};
+use shakedown_fuzz::{Environment, flow, steps};
 use shakedown_wtls::Client;
 
 fuzz_target!(|input: &[u8]| {
@@ -11,7 +11,7 @@ fuzz_target!(|input: &[u8]| {
     let flow = flow(usize::from(*choice));
     let mut client = Client::new(flow.client, None, &mut environment.cx());
     assert!(client.poll_transmit().is_some());
-    for datagram in datagrams(input) {
+    for (_, _, datagram) in steps(input) {
         client.handle_input(&mut environment.cx(), datagram);
         let mut answers = 0;
         while let Some(answer) = client.poll_transmit() {

@@ -2,14 +2,14 @@
 //! A server's side of one peer that is sent arbitrary datagrams.
 
 use libfuzzer_sys::fuzz_target;
-use shakedown_fuzz::{Environment, datagrams, flow};
+use shakedown_fuzz::{Environment, flow, steps};
 use shakedown_wtls::ServerConnection;
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, input)) = input.split_first() else { return };
     let mut server = ServerConnection::new(flow(usize::from(*choice)).server);
     let mut environment = Environment::new(2);
-    for datagram in datagrams(input) {
+    for (_, _, datagram) in steps(input) {
         server.handle_input(&mut environment.cx(), datagram);
         let mut answers = 0;
         while let Some(answer) = server.poll_transmit() {
