@@ -11,7 +11,6 @@
 
 use crate::frame::{self, FrameError, Reader, Writer};
 use crate::names::{Imsi, Network, NodeName, Temporary};
-use std::fmt;
 
 shakedown_trace::spelled! {
     /// Why an attach is not granted.
@@ -41,12 +40,6 @@ impl Cause {
 
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number.checked_sub(1)?)).map(|row| row.0)
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
     }
 }
 

@@ -194,11 +194,8 @@ fn profiles() -> Result<Response, CertsError> {
 }
 
 fn side_of(text: &str) -> Result<Side, CertsError> {
-    match text {
-        "server" => Ok(Side::Server),
-        "client" => Ok(Side::Client),
-        _ => Err(CertsError::UnknownWord { what: "side", value: text.into(), accepted: "server, client" }),
-    }
+    let unknown = || CertsError::UnknownWord { what: "side", value: text.into(), accepted: "server, client" };
+    Side::from_name(text).ok_or_else(unknown)
 }
 
 /// The keys of a chain: `X` is `X@X`.

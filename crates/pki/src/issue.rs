@@ -22,12 +22,6 @@ shakedown_trace::spelled! {
     }
 }
 
-impl Place {
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|row| row.1 == name).map(|row| row.0)
-    }
-}
-
 /// What to change in a profile's certificates of one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {

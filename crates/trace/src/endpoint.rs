@@ -1,19 +1,21 @@
 //! The sans-IO interface of a protocol stack.
 
+use crate::spelled;
 pub use crate::suite::Transport;
 use crate::suite::{Cipher, Group, KeyExchange, Protocol, Suite};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
-use std::fmt;
 use std::sync::Arc;
 
-/// Which end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// The end that speaks first.
-    Client,
-    Server,
+spelled! {
+    /// Which end of a connection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Side {
+        /// The end that speaks first.
+        Client = "client",
+        Server = "server",
+    }
 }
 
 impl Side {
@@ -26,20 +28,6 @@ impl Side {
             Self::Client => Self::Server,
             Self::Server => Self::Client,
         }
-    }
-
-    /// The word used in files and on screen.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        }
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
     }
 }
 
@@ -158,7 +146,7 @@ pub enum ExportError {
 }
 
 /// A session that a later connection of the same stack can resume. Opaque to all other code.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Session(Arc<dyn Any + Send + Sync>);
 
 impl Session {
@@ -170,12 +158,6 @@ impl Session {
     /// The stack's own session; `None` if it belongs to another stack.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
-    }
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Session")
     }
 }
 

@@ -42,12 +42,6 @@ spelled! {
     }
 }
 
-impl fmt::Display for Carrier {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
-    }
-}
-
 /// Whose keys and certificates a handshake presents.
 ///
 /// Its text is `generated`, `generated:PROFILE`, or `user-supplied:FINGERPRINT`.

@@ -76,15 +76,4 @@ impl MessageName {
     pub fn from_tls(message_type: u8) -> Option<Self> {
         BY_NUMBER[usize::from(message_type)]
     }
-
-    /// Reads the RFC name back.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|row| row.1 == name).map(|row| row.0)
-    }
-}
-
-impl std::fmt::Display for MessageName {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.pad(self.as_str())
-    }
 }

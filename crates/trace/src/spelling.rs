@@ -15,6 +15,17 @@ macro_rules! spelled {
             pub const fn as_str(self) -> &'static str {
                 Self::ALL[self as usize].1
             }
+
+            /// The value with this spelling.
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().find(|row| row.1 == name).map(|row| row.0)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.pad(self.as_str())
+            }
         }
     };
 }

@@ -106,11 +106,10 @@ impl WtlsMac {
 impl Cipher {
     pub fn from_name(name: &str, protocol: Protocol) -> Option<Self> {
         if protocol != Protocol::Wtls {
-            return TlsCipher::ALL.iter().find(|row| row.1 == name).map(|row| Self::Tls(row.0));
+            return TlsCipher::from_name(name).map(Self::Tls);
         }
         WtlsMac::ALL.iter().find_map(|&(mac, mac_name)| {
-            let bulk_name = name.strip_suffix(mac_name)?.strip_suffix('-')?;
-            let bulk = WtlsBulk::ALL.iter().find(|row| row.1 == bulk_name)?.0;
+            let bulk = WtlsBulk::from_name(name.strip_suffix(mac_name)?.strip_suffix('-')?)?;
             Some(Self::Wtls(bulk, mac))
         })
     }
