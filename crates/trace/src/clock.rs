@@ -4,6 +4,8 @@
 //! by the processor's time stamp counter (it then runs evenly and alike on all processors), the counter is read
 //! directly, at a third to a half of the price of the system's monotonic clock; elsewhere that clock is read.
 
+pub use source::ticks;
+pub(crate) use source::{counter, is_counter};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -25,7 +27,7 @@ const WATCH: Duration = Duration::from_millis(10);
 fn scale() -> &'static Scale {
     static SCALE: OnceLock<Scale> = OnceLock::new();
     SCALE.get_or_init(|| {
-        if !source::is_counter() {
+        if !is_counter() {
             return Scale { multiplier: None, origin: 0 };
         }
         let (first, started) = together();
@@ -69,28 +71,7 @@ pub fn nanoseconds(ticks: Ticks) -> u64 {
 }
 
 pub fn name() -> &'static str {
-    if source::is_counter() {
-        "time stamp counter, scaled to CLOCK_MONOTONIC"
-    } else {
-        "CLOCK_MONOTONIC (ns)"
-    }
-}
-
-/// Reads the clock that all marks come from.
-#[inline]
-pub fn ticks() -> Ticks {
-    source::ticks()
-}
-
-/// True where [`ticks`] is [`counter`]: a caller asks once, and not at each reading.
-pub(crate) fn is_counter() -> bool {
-    source::is_counter()
-}
-
-/// Reads the time stamp counter; where there is none, the clock.
-#[inline(always)]
-pub(crate) fn counter() -> Ticks {
-    source::counter()
+    if is_counter() { "time stamp counter, scaled to CLOCK_MONOTONIC" } else { "CLOCK_MONOTONIC (ns)" }
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -105,6 +86,7 @@ mod source {
     /// Where the kernel says which clock it trusts.
     const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
+    /// True where [`ticks`] is [`counter`]: a caller asks once, and not at each reading.
     pub fn is_counter() -> bool {
         if SOURCE.load(Ordering::Relaxed) == UNKNOWN {
             let trusted = std::fs::read_to_string(CLOCK_SOURCE).is_ok_and(|name| name.trim() == "tsc");
@@ -113,6 +95,7 @@ mod source {
         SOURCE.load(Ordering::Relaxed) == COUNTER
     }
 
+    /// Reads the clock that all marks come from.
     #[inline]
     pub fn ticks() -> u64 {
         match SOURCE.load(Ordering::Relaxed) {
@@ -121,6 +104,7 @@ mod source {
         }
     }
 
+    /// Reads the time stamp counter; where there is none, the clock.
     #[inline(always)]
     pub fn counter() -> u64 {
         // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.

@@ -95,7 +95,17 @@ impl Loopback {
         tap: &mut dyn Tap,
     ) -> Result<Handshake, DriveError> {
         let mut buffer = self.spare.pop().unwrap_or_default();
-        let outcome = Run::new(&mut self.spare, client, server, tap).finish(&mut buffer);
+        let mut run = Run {
+            spare: &mut self.spare,
+            client,
+            server,
+            tap,
+            transferred: Transferred::default(),
+            established: [None, None],
+            data: [vec![], vec![]],
+            now: Time::ZERO,
+        };
+        let outcome = run.finish(&mut buffer);
         self.spare.push(buffer);
         outcome
     }
@@ -113,26 +123,7 @@ struct Run<'a> {
     now: Time,
 }
 
-impl<'a> Run<'a> {
-    fn new(
-        spare: &'a mut Vec<Vec<u8>>,
-        client: &'a mut dyn Endpoint,
-        server: &'a mut dyn Endpoint,
-        tap: &'a mut dyn Tap,
-    ) -> Self {
-        let (transferred, now) = (Transferred::default(), Time::ZERO);
-        Self {
-            spare,
-            client,
-            server,
-            tap,
-            transferred,
-            established: [None, None],
-            data: [vec![], vec![]],
-            now,
-        }
-    }
-
+impl Run<'_> {
     fn end(&mut self, side: Side) -> &mut dyn Endpoint {
         match side {
             Side::Client => &mut *self.client,
