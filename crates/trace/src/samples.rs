@@ -51,7 +51,6 @@ pub struct Samples {
     pub total: [Vec<u64>; 2],
     /// Of these, what belongs to no message: client, server.
     pub unattributed: [Vec<u64>; 2],
-    repetitions: usize,
     /// Where in `operations` the n-th call of a primitive in a message of a side is.
     places: HashMap<Place, usize>,
 }
@@ -69,18 +68,17 @@ impl Samples {
             operations: Vec::new(),
             total: [Vec::new(), Vec::new()],
             unattributed: [Vec::new(), Vec::new()],
-            repetitions: 0,
             places: HashMap::new(),
         }
     }
 
     pub fn len(&self) -> usize {
-        self.repetitions
+        self.total[0].len()
     }
 
     /// True before the first.
     pub fn is_empty(&self) -> bool {
-        self.repetitions == 0
+        self.len() == 0
     }
 
     /// Adds a repetition.
@@ -103,12 +101,11 @@ impl Samples {
             samples.generate.push(message.generate);
             samples.process.push(message.process);
         }
+        self.push_operations(trace);
         for side in Side::BOTH {
             self.total[side as usize].push(trace.total[side as usize]);
             self.unattributed[side as usize].push(trace.unattributed[side as usize]);
         }
-        self.push_operations(trace);
-        self.repetitions += 1;
         Ok(())
     }
 
@@ -122,13 +119,14 @@ impl Samples {
     }
 
     fn push_operations(&mut self, trace: &Trace) {
+        let repetitions = self.len();
         let mut seen: HashMap<(Side, Option<usize>, Primitive), usize> = HashMap::new();
         for record in &trace.operations {
             let nth = seen.entry((record.side, record.message, record.primitive)).or_default();
             let place = (record.side, record.message, record.primitive, *nth);
             *nth += 1;
             let index = *self.places.entry(place).or_insert_with(|| {
-                self.operations.push(OperationSamples::absent(place, self.repetitions));
+                self.operations.push(OperationSamples::absent(place, repetitions));
                 self.operations.len() - 1
             });
             let samples = &mut self.operations[index];
@@ -137,9 +135,9 @@ impl Samples {
             samples.bytes.push(record.bytes);
         }
         for samples in &mut self.operations {
-            samples.spent.resize(self.repetitions + 1, 0);
-            samples.count.resize(self.repetitions + 1, 0);
-            samples.bytes.resize(self.repetitions + 1, 0);
+            samples.spent.resize(repetitions + 1, 0);
+            samples.count.resize(repetitions + 1, 0);
+            samples.bytes.resize(repetitions + 1, 0);
         }
     }
 
@@ -149,7 +147,7 @@ impl Samples {
 
     /// Bytes that a side sent, in each repetition.
     pub fn bytes_from(&self, side: Side) -> Vec<u64> {
-        let mut sums = vec![0; self.repetitions];
+        let mut sums = vec![0; self.len()];
         for message in self.messages.iter().filter(|message| message.from == side) {
             for (sum, bytes) in sums.iter_mut().zip(&message.bytes) {
                 *sum += u64::from(*bytes);

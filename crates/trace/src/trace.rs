@@ -62,9 +62,9 @@ impl Trace {
             total: halves.map(|half| half.total),
             unattributed: halves.map(|half| half.unattributed),
         };
-        let mut merged = Merge::new(halves, &partners);
+        let (order, places) = in_order(halves, &partners)?;
         let mut flights = Flights::default();
-        while let Some((side, place)) = merged.next()? {
+        for (side, place) in order {
             let message = &halves[side as usize].messages[place];
             trace.messages.push(MessageRecord {
                 from: side,
@@ -77,14 +77,14 @@ impl Trace {
                 process: 0,
             });
         }
-        for (half, places) in halves.into_iter().zip(&merged.places) {
+        for (half, places) in halves.into_iter().zip(&places) {
             for (message, place) in half.messages.iter().zip(places) {
-                if let (true, Some(place)) = (message.from != half.side, *place) {
-                    trace.messages[place].process += message.spent;
+                if message.from != half.side {
+                    trace.messages[*place].process += message.spent;
                 }
             }
             trace.operations.extend(half.operations.iter().map(|operation| OperationRecord {
-                message: operation.message.and_then(|place| places[place]),
+                message: operation.message.map(|place| places[place]),
                 ..operation.clone()
             }));
         }
@@ -112,54 +112,35 @@ fn partners(half: &HalfTrace, peer: &HalfTrace) -> Result<Vec<Option<usize>>, Ac
     half.messages.iter().map(partner).collect()
 }
 
-/// Brings the messages of two halves into the order in which they were sent.
-struct Merge<'a> {
-    halves: [&'a HalfTrace; 2],
-    partners: &'a [Vec<Option<usize>>; 2],
-    read: [usize; 2],
-    /// Where each message of each half stands in the trace.
-    places: [Vec<Option<usize>>; 2],
-    emitted: usize,
-    /// Who sent last, and goes on while it can.
-    sender: Side,
-}
+/// The messages of two halves in the order in which they were sent: who sends each, and its place in that half. Also where
+/// each message of each half stands in that order.
+type Order = (Vec<(Side, usize)>, [Vec<usize>; 2]);
 
-impl<'a> Merge<'a> {
-    fn new(halves: [&'a HalfTrace; 2], partners: &'a [Vec<Option<usize>>; 2]) -> Self {
-        let places = halves.map(|half| vec![None; half.messages.len()]);
-        Self { halves, partners, read: [0; 2], places, emitted: 0, sender: Side::Client }
-    }
-
-    /// The next message to be sent: who sends it, and its place in that half.
-    fn next(&mut self) -> Result<Option<(Side, usize)>, AccountingError> {
+fn in_order(halves: [&HalfTrace; 2], partners: &[Vec<Option<usize>>; 2]) -> Result<Order, AccountingError> {
+    let (mut order, mut places) = (Vec::new(), [Vec::new(), Vec::new()]);
+    // Who sent last, and goes on while it can.
+    let mut sender = Side::Client;
+    'sent: loop {
         let mut waiting = None;
-        for side in [self.sender, self.sender.peer()] {
+        for side in [sender, sender.peer()] {
             let own = side as usize;
-            while let Some(message) = self.halves[own].messages.get(self.read[own]) {
-                let place = self.read[own];
-                match self.partners[own][place] {
-                    None => {
-                        self.places[own][place] = Some(self.emitted);
-                        self.emitted += 1;
-                        self.read[own] += 1;
-                        self.sender = side;
-                        return Ok(Some((side, place)));
-                    }
-                    Some(partner) => match self.places[side.peer() as usize][partner] {
-                        Some(sent) => {
-                            self.places[own][place] = Some(sent);
-                            self.read[own] += 1;
-                        }
-                        None => {
-                            waiting = Some(AccountingError::NeverSent { side, name: message.name });
-                            break;
-                        }
-                    },
-                }
+            while let Some(message) = halves[own].messages.get(places[own].len()) {
+                let place = places[own].len();
+                let Some(partner) = partners[own][place] else {
+                    places[own].push(order.len());
+                    order.push((side, place));
+                    sender = side;
+                    continue 'sent;
+                };
+                let Some(&sent) = places[side.peer() as usize].get(partner) else {
+                    waiting = Some(AccountingError::NeverSent { side, name: message.name });
+                    break;
+                };
+                places[own].push(sent);
             }
         }
         // Each waits for a message that the other sends only after one that it waits for.
-        waiting.map_or(Ok(None), Err)
+        return waiting.map_or(Ok((order, places)), Err);
     }
 }
 
