@@ -3,7 +3,9 @@
 use crate::registry::Registry;
 use serde::Serialize;
 use shakedown_trace::Suite;
-use shakedown_trace::suite::{Authentication, Cipher, Curve, Group, KeyExchange, KeyType, Mode, Protocol};
+use shakedown_trace::suite::{
+    Authentication, Cipher, Curve, Group, KeyExchange, KeyType, Mode, Protocol, group_fits, leaf_fits,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offer {
@@ -37,7 +39,7 @@ pub fn suites(registry: &Registry, all: bool) -> Vec<Offer> {
                 },
             },
             Err(error) => {
-                Offer { suite: name, stack: None, supported: false, reason: Some(plain(&error.to_string())) }
+                Offer { suite: name, stack: None, supported: false, reason: Some(plain(&error.fault)) }
             }
         };
         if (all || offer.supported) && !offers.iter().any(|known| known.suite == offer.suite) {
@@ -47,10 +49,9 @@ pub fn suites(registry: &Registry, all: bool) -> Vec<Offer> {
     offers
 }
 
-/// The reason without the name that stands beside it, and without the list of what else is accepted.
-fn plain(message: &str) -> String {
-    let reason = message.split_once("': ").map_or(message, |(_, reason)| reason);
-    reason.split("; accepted").next().unwrap_or(reason).to_owned()
+/// The reason without the list of what else is accepted.
+fn plain(fault: &str) -> String {
+    fault.split("; accepted").next().unwrap_or(fault).to_owned()
 }
 
 fn names() -> Vec<String> {
@@ -70,8 +71,9 @@ fn names() -> Vec<String> {
                 }
                 names.push(format!("{base}/{mode}"));
             }
-            if exchange.group_kind().is_some() {
-                for group in Group::NAMED.iter().map(|row| row.0).chain(Curve::all().map(Group::Curve)) {
+            if let Some(kind) = exchange.group_kind() {
+                let groups = Group::NAMED.iter().map(|row| row.0).chain(Curve::all().map(Group::Curve));
+                for group in groups.filter(|group| group_fits(protocol, kind, *group)) {
                     let group = group.name(protocol);
                     names.push(match exchange {
                         KeyExchange::Ephemeral => format!("{protocol_name}/{group}"),
@@ -79,14 +81,13 @@ fn names() -> Vec<String> {
                     });
                 }
             }
-            if exchange.leaf_kind().is_some() {
-                names.extend(keys().map(|key| format!("{base}/{}", key.name(protocol))));
+            if let Some(kind) = exchange.leaf_kind() {
+                let keys = keys().filter(|key| leaf_fits(protocol, kind, *key));
+                names.extend(keys.map(|key| format!("{base}/{}", key.name(protocol))));
             }
             names.extend(Cipher::names(protocol).iter().map(|cipher| format!("{base}/{cipher}")));
         }
     }
-    // A part that fits a key exchange nowhere is no suite that somebody might miss.
-    names.retain(|name| is_worth_a_line(name));
     names
 }
 
@@ -96,12 +97,6 @@ fn keys() -> impl Iterator<Item = KeyType> {
     let dsa = KeyType::DSA_BITS.map(KeyType::Dsa);
     let others = [KeyType::Ed25519, KeyType::MlDsa(44), KeyType::MlDsa(65), KeyType::MlDsa(87)];
     rsa.into_iter().chain(rsa_e3).chain(dsa).chain(Curve::all().map(KeyType::Ec)).chain(others)
-}
-
-/// Leaves out what no protocol could mean: a group or key of another kind than the key exchange uses.
-fn is_worth_a_line(name: &str) -> bool {
-    use shakedown_trace::suite::SuiteError;
-    !matches!(name.parse::<Suite>(), Err(SuiteError::UnusableGroup { .. } | SuiteError::UnusableKey { .. }))
 }
 
 #[cfg(test)]
