@@ -110,10 +110,5 @@ fn unwrap(bytes: &[u8]) -> Result<&str, String> {
 
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        for digit in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-        }
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

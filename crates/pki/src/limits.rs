@@ -2,6 +2,7 @@
 
 use crate::error::PkiError;
 use crate::input;
+use crate::name::printable;
 use std::path::Path;
 
 /// Bytes of a file of certificates and keys.
@@ -25,19 +26,10 @@ pub(crate) fn read_profile(path: &Path) -> Result<String, PkiError> {
 
 /// A foreign text as an error quotes it: on one line, and not without end.
 pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::new();
-    for (count, character) in text.chars().enumerate() {
-        if count == MAX_QUOTED {
-            quoted.push('…');
-            break;
-        }
-        if character.is_control() {
-            quoted.extend(character.escape_default());
-        } else {
-            quoted.push(character);
-        }
+    match text.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => printable(&text[..end]) + "…",
+        None => printable(text),
     }
-    quoted
 }
 
 #[cfg(test)]

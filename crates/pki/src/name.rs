@@ -19,20 +19,25 @@ pub(crate) fn text(name: &X509NameRef) -> String {
 
 /// The common name of a certificate's subject, else its whole name.
 pub(crate) fn short(certificate: &X509Ref) -> String {
-    let mut entries = certificate.subject_name().entries_by_nid(Nid::COMMONNAME);
-    let common = entries.next().and_then(|entry| entry.data().to_string().ok());
-    common.map_or_else(|| text(certificate.subject_name()), |value| printable(&value))
+    common_name(certificate).map_or_else(|| text(certificate.subject_name()), |value| printable(&value))
 }
 
 /// The text with control characters escaped: names come from strangers and end on terminals.
 pub fn printable(text: &str) -> String {
-    text.chars()
-        .flat_map(|letter| {
-            let escaped = letter.is_control().then(|| letter.escape_default());
-            let plain = (!letter.is_control()).then_some(letter);
-            escaped.into_iter().flatten().chain(plain)
-        })
-        .collect()
+    let mut printable = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() {
+            printable.extend(letter.escape_default());
+        } else {
+            printable.push(letter);
+        }
+    }
+    printable
+}
+
+fn common_name(certificate: &X509Ref) -> Option<String> {
+    let mut entries = certificate.subject_name().entries_by_nid(Nid::COMMONNAME);
+    entries.next().and_then(|entry| entry.data().to_string().ok())
 }
 
 /// DNS name that a peer checks: the first that the certificate has (a wildcard's place taken by `host`), else the
@@ -40,9 +45,6 @@ pub fn printable(text: &str) -> String {
 pub(crate) fn host(certificate: &X509Ref) -> Option<String> {
     let names = certificate.subject_alt_names();
     let first = names.iter().flatten().find_map(|name| name.dnsname().map(str::to_owned));
-    let name = first.or_else(|| {
-        let mut entries = certificate.subject_name().entries_by_nid(Nid::COMMONNAME);
-        entries.next().and_then(|entry| entry.data().to_string().ok())
-    })?;
+    let name = first.or_else(|| common_name(certificate))?;
     Some(name.strip_prefix("*.").map_or(name.clone(), |domain| format!("host.{domain}")))
 }
