@@ -31,18 +31,15 @@ pub fn checked(unix_s: impl Into<i128>) -> Result<i64, TimeError> {
 
 /// Reads `YYYY-MM-DD` as seconds since 1970 at midnight UTC; `None` for anything else.
 pub fn parse(text: &str) -> Option<i64> {
-    let mut parts = text.split('-');
-    let mut number = |digits: usize| -> Option<i64> {
-        let part = parts.next()?;
-        (part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| part.parse().ok())?
+    let is_right = |(place, byte): (usize, u8)| {
+        if matches!(place, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() }
     };
-    let (year, month, day) = (number(4)?, number(2)?, number(2)?);
-    if parts.next().is_some() || year < 1950 || !(1..=12).contains(&month) || day < 1 {
+    if text.len() != 10 || !text.bytes().enumerate().all(is_right) || text < "1950" {
         return None;
     }
-    let days = days_from_civil(year, month, day);
-    // The 31st of a short month comes back as another day.
-    (civil_from_days(days) == (year, month, day)).then_some(days * DAY_S)
+    // OpenSSL refuses days that are in no calendar.
+    let midnight = Asn1Time::from_str(&format!("{}000000Z", text.replace('-', ""))).ok()?;
+    unix_s(&midnight).ok()
 }
 
 /// Prints seconds since 1970 as `YYYY-MM-DD hh:mm:ss UTC`.
@@ -53,16 +50,7 @@ pub fn print(unix_s: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar, counted in years that begin in March.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
+/// The date of the proleptic Gregorian calendar that is N days after 1970-01-01, counted in years that begin in March.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
