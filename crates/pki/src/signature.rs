@@ -66,64 +66,20 @@ pub(crate) fn likeliest_bytes(key: &PKeyRef<Private>) -> Result<Option<usize>, P
         }
         _ => return Ok(None),
     };
-    Ok(Some(likeliest_sequence(&integer_lengths(&order))))
+    Ok(Some(likeliest_sequence(&order)))
 }
 
-/// How likely each length of a DER INTEGER is (header included) for a number drawn below `order`: longest first.
-fn integer_lengths(order: &BigNumRef) -> Vec<(usize, f64)> {
-    let bits = usize::try_from(order.num_bits()).unwrap_or(0);
-    // The order's leading bits as a fraction in [1/2, 1): order = fraction * 2^bits.
-    let bytes = order.to_vec();
-    let leading = bytes.iter().take(8).fold(0.0, |value, &byte| value * 256.0 + f64::from(byte));
-    let fraction = leading / 2_f64.powi(8 * i32::try_from(bytes.len().min(8)).unwrap_or(8)) * {
-        let unused = 8 * bytes.len() - bits;
-        2_f64.powi(i32::try_from(unused).unwrap_or(0))
-    };
-    let mut lengths: Vec<(usize, f64)> = Vec::new();
-    // Numbers of exactly b bits: all above 2^(bits-1) for b = bits, half as many with each bit fewer.
-    for fewer in 0..bits.min(40) {
-        let number_bits = bits - fewer;
-        let power = 2_f64.powi(-i32::try_from(fewer).unwrap_or(0) - 1);
-        let probability = if fewer == 0 { (fraction - 0.5) / fraction } else { power / fraction };
-        // A positive INTEGER begins with a zero bit.
-        let content = number_bits / 8 + 1;
-        let length = content + header_bytes(content);
-        match lengths.last_mut() {
-            Some(last) if last.0 == length => last.1 += probability,
-            _ => lengths.push((length, probability)),
-        }
-    }
-    lengths
-}
-
-/// The likeliest length of a SEQUENCE of two such integers; of equally likely ones the longest.
-fn likeliest_sequence(lengths: &[(usize, f64)]) -> usize {
-    let mut sums: Vec<(usize, f64)> = Vec::new();
-    for (first, likely) in lengths {
-        for (second, likely_too) in lengths {
-            let sum = first + second;
-            match sums.iter_mut().find(|row| row.0 == sum) {
-                Some(row) => row.1 += likely * likely_too,
-                None => sums.push((sum, likely * likely_too)),
-            }
-        }
-    }
-    sums.sort_by_key(|row| std::cmp::Reverse(row.0));
-    let mut best = (0, 0.0);
-    for row in sums {
-        if row.1 > best.1 + 1e-9 {
-            best = row;
-        }
-    }
-    best.0 + header_bytes(best.0)
-}
-
-fn header_bytes(content: usize) -> usize {
-    match content {
-        0..128 => 2,
-        128..256 => 3,
-        _ => 4,
-    }
+/// The likeliest length of a DER SEQUENCE of two INTEGERs that are drawn below `order`.
+fn likeliest_sequence(order: &BigNumRef) -> usize {
+    // A positive INTEGER begins with a zero bit, and has a header of two bytes.
+    let longest = order.num_bits() / 8 + 1;
+    let order = order.to_vec().iter().fold(0.0, |value, &byte| value * 256.0 + f64::from(byte));
+    // How likely a number has a byte less; numbers with two bytes less are too rare to matter.
+    let short = 2_f64.powi(8 * (longest - 1) - 1) / order;
+    // None, one or both have a byte less: (1 - s)^2, 2 s (1 - s), s^2.
+    let shorter = i32::from(short > 1.0 / 3.0) + i32::from(short > 2.0 / 3.0);
+    let content = 2 * (2 + longest) - shorter;
+    usize::try_from(content + if content < 128 { 2 } else { 3 }).unwrap_or(0)
 }
 
 #[cfg(test)]
