@@ -2,10 +2,10 @@
 
 use crate::error::{Doing, PkiError};
 use crate::keys::Family;
-use crate::profile::{AlternativeName, ExtendedUsage, Role, Usage};
+use crate::profile::{ExtendedUsage, Role, Usage, is_visible_ascii};
 use openssl::asn1::{Asn1Object, Asn1OctetString};
 use openssl::x509::X509Extension;
-use std::str::FromStr;
+use std::net::IpAddr;
 use x509_cert::der::asn1::{Any, Ia5String, OctetString};
 use x509_cert::der::{self, Encode, flagset::FlagSet, oid::AssociatedOid, oid::ObjectIdentifier};
 use x509_cert::ext::pkix::name::{DistributionPointName, GeneralName};
@@ -89,7 +89,8 @@ fn encode(role: &Role, subject: &Subject<'_>) -> der::Result<Vec<Encoded>> {
         add(AuthorityInfoAccessSyntax::OID, false, information_access(role)?.to_der()?);
     }
     if !role.subject_alternative_names.is_empty() {
-        add(SubjectAltName::OID, false, alternative_names(&role.subject_alternative_names)?.to_der()?);
+        let names = role.subject_alternative_names.iter().map(|name| general_name(name));
+        add(SubjectAltName::OID, false, SubjectAltName(names.collect::<der::Result<_>>()?).to_der()?);
     }
     if !role.policies.is_empty() {
         add(CertificatePolicies::OID, false, policies(role)?.to_der()?);
@@ -154,15 +155,16 @@ fn information_access(role: &Role) -> der::Result<AuthorityInfoAccessSyntax> {
     ocsp.chain(issuers).collect::<der::Result<_>>().map(AuthorityInfoAccessSyntax)
 }
 
-fn alternative_names(names: &[String]) -> der::Result<SubjectAltName> {
-    let encode = |name: &String| match AlternativeName::from_str(name) {
-        Ok(AlternativeName::Dns(name)) => Ok(GeneralName::DnsName(Ia5String::new(&name)?)),
-        Ok(AlternativeName::Ip(address)) => Ok(GeneralName::from(address)),
-        Ok(AlternativeName::Uri(text)) => uri(&text),
-        Ok(AlternativeName::Email(address)) => Ok(GeneralName::Rfc822Name(Ia5String::new(&address)?)),
-        Err(()) => Err(der::ErrorKind::Failed.into()),
-    };
-    names.iter().map(encode).collect::<der::Result<Vec<_>>>().map(SubjectAltName)
+/// One name of the extension SubjectAltName: `dns:…`, `ip:…`, `uri:…`, `email:…`.
+pub(crate) fn general_name(text: &str) -> der::Result<GeneralName> {
+    let wrong = || der::Error::from(der::ErrorKind::Failed);
+    match text.split_once(':').filter(|(_, value)| is_visible_ascii(value)).ok_or_else(wrong)? {
+        ("dns", name) => Ok(GeneralName::DnsName(Ia5String::new(name)?)),
+        ("ip", address) => address.parse::<IpAddr>().map(GeneralName::from).map_err(|_| wrong()),
+        ("uri", text) => uri(text),
+        ("email", address) => Ok(GeneralName::Rfc822Name(Ia5String::new(address)?)),
+        _ => Err(wrong()),
+    }
 }
 
 fn policies(role: &Role) -> der::Result<CertificatePolicies> {

@@ -3,10 +3,9 @@
 use super::{Profile, Role};
 use crate::date;
 use crate::error::PkiError;
+use crate::extension::general_name;
 use crate::limits::quoted;
 use shakedown_trace::suite::KeyType;
-use std::net::IpAddr;
-use std::str::FromStr;
 use x509_cert::der::asn1::ObjectIdentifier;
 
 impl Profile {
@@ -107,7 +106,7 @@ impl Check<'_> {
         }
         for name in &role.subject_alternative_names {
             self.that(
-                AlternativeName::from_str(name).is_ok(),
+                general_name(name).is_ok(),
                 &key("subject_alternative_names"),
                 name,
                 "dns:NAME, ip:ADDRESS, uri:URI or email:ADDRESS, in ASCII",
@@ -150,33 +149,6 @@ pub(crate) fn attribute_of_name(text: &str) -> Option<(&str, &str)> {
     Some((attribute, value))
 }
 
-/// One name of the extension SubjectAltName.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum AlternativeName {
-    Dns(String),
-    Ip(IpAddr),
-    Uri(String),
-    Email(String),
-}
-
-impl FromStr for AlternativeName {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let (kind, value) = text.split_once(':').ok_or(())?;
-        if !is_visible_ascii(value) {
-            return Err(());
-        }
-        match kind {
-            "dns" => Ok(Self::Dns(value.into())),
-            "ip" => value.parse().map(Self::Ip).map_err(|_| ()),
-            "uri" => Ok(Self::Uri(value.into())),
-            "email" => Ok(Self::Email(value.into())),
-            _ => Err(()),
-        }
-    }
-}
-
-fn is_visible_ascii(text: &str) -> bool {
+pub(crate) fn is_visible_ascii(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

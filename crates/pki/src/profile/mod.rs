@@ -2,7 +2,7 @@
 
 mod check;
 
-pub(crate) use check::{AlternativeName, attribute_of_name};
+pub(crate) use check::{attribute_of_name, is_visible_ascii};
 
 use crate::date;
 use crate::error::PkiError;
