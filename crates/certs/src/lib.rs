@@ -37,7 +37,7 @@ pub fn describe(
     }
     inspect::describe(path, key_path, ca_path, password, criteria).map_err(|error| match error {
         InspectError::Read(ReadError::Unreadable { path }) => CertsError::Unreadable { path },
-        InspectError::NoCertificate { path } => CertsError::NoCertificate { path },
+        InspectError::Read(ReadError::NoCertificate { path }) => CertsError::NoCertificate { path },
         other => other.into(),
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::wtls::{self, WtlsIdentity};
 use crate::{CertsError, wtls::load as load_wtls};
+use shakedown_pki::credentials::{ReadError, read_bytes};
 use shakedown_pki::{Identity, UserIdentity};
 use shakedown_trace::suite::{Authentication, KeyExchange, KeyType, Protocol};
 use shakedown_trace::{Side, Suite};
@@ -170,12 +171,10 @@ fn load_side(
     now_unix_s: i64,
 ) -> Result<(AnyIdentity, Vec<KeyType>, usize), CertsError> {
     let (key, ca, password) = (files.key.as_deref(), files.ca.as_deref(), files.password.as_deref());
-    let is_wtls =
-        wtls::read_certificates(&shakedown_pki::credentials::read_bytes(&files.chain)?, &files.chain)?
-            .is_some();
+    let is_wtls = wtls::read_certificates(&read_bytes(&files.chain)?, &files.chain)?.is_some();
     match (protocol, is_wtls) {
         (Protocol::Wtls, true) => {
-            let key = key.ok_or_else(|| shakedown_pki::UserError::NoKey { path: files.chain.clone() })?;
+            let key = key.ok_or_else(|| ReadError::NoKey { path: files.chain.clone() })?;
             let (identity, keys) = load_wtls(&files.chain, key, ca, password, now_unix_s)?;
             Ok((AnyIdentity::Wtls(identity), keys, 0))
         }

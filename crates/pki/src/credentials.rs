@@ -46,6 +46,12 @@ pub enum ReadError {
     #[error("{}: unreadable as certificates or keys; accepted: PEM, DER, PKCS #12", path.display())]
     Unreadable { path: PathBuf },
 
+    #[error("{}: holds no certificate; accepted: PEM, DER, PKCS #12", path.display())]
+    NoCertificate { path: PathBuf },
+
+    #[error("{}: holds no private key; accepted: PEM, DER, PKCS #12", path.display())]
+    NoKey { path: PathBuf },
+
     #[error("{}: certificate {place} (line {line}) is unreadable: {reason}", path.display())]
     BadCertificate { path: PathBuf, place: usize, line: usize, reason: String },
 
@@ -63,6 +69,20 @@ impl CredentialFile {
     /// Reads a file.
     pub fn load(path: &Path, password: Option<&str>) -> Result<Self, ReadError> {
         Self::read(&read_bytes(path)?, path, password)
+    }
+
+    /// The certificates of a file, one at least.
+    pub fn load_certificates(path: &Path, password: Option<&str>) -> Result<Vec<X509>, ReadError> {
+        let certificates = Self::load(path, password)?.certificates;
+        if certificates.is_empty() {
+            return Err(ReadError::NoCertificate { path: path.into() });
+        }
+        Ok(certificates)
+    }
+
+    /// The first private key of a file.
+    pub fn load_key(path: &Path, password: Option<&str>) -> Result<PKey<Private>, ReadError> {
+        Self::load(path, password)?.key.ok_or_else(|| ReadError::NoKey { path: path.into() })
     }
 
     /// Reads the content of a file; `path` is what errors call it.

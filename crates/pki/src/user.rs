@@ -29,12 +29,6 @@ pub enum UserError {
     #[error(transparent)]
     Read(#[from] ReadError),
 
-    #[error("{}: holds no certificate; accepted: PEM, DER, PKCS #12", path.display())]
-    NoCertificate { path: PathBuf },
-
-    #[error("{}: holds no private key; accepted: PEM, DER, PKCS #12", path.display())]
-    NoKey { path: PathBuf },
-
     #[error("{}: a chain of {given} certificates; accepted: at most {MAX_CHAIN}", path.display())]
     TooLong { path: PathBuf, given: usize },
 
@@ -98,25 +92,30 @@ impl UserIdentity {
     ) -> Result<Self, UserError> {
         let now_unix_s = date::checked(now_unix_s)?;
         let (path, key) = load_path(chain_path, key_path, password)?;
-        let anchors = match ca_path {
-            Some(path) => {
-                let anchors = CredentialFile::load(path, password)?.certificates;
-                if anchors.is_empty() {
-                    return Err(UserError::NoCertificate { path: path.into() });
-                }
-                Some((anchors, path))
-            }
-            None => None,
-        };
-        let anchors = anchors.as_ref().map(|(list, path)| (&list[..], *path));
-        let (root, place) = find_root(&path, anchors, chain_path)?;
+        let anchors = ca_path.map(|path| CredentialFile::load_certificates(path, password)).transpose()?;
+        let (root, place) = find_root(&path, anchors.as_deref().zip(ca_path), chain_path)?;
         // A self-signed certificate of the chain that is trusted itself is not sent, unless it is the leaf.
         let needed = if is_self_signed(&path[place]) { place.max(1) } else { place + 1 };
-        let rooted = Rooted { root: root.clone(), needed };
-        for certificate in path.iter().chain([&rooted.root]) {
+        for certificate in path.iter().chain([root]) {
             check_dates(certificate, now_unix_s, chain_path)?;
         }
-        rooted.into_identity(&path, &key, chain_path)
+        let key_type = |certificate: &X509| {
+            let public = certificate.public_key().ok();
+            public.as_ref().and_then(|key| keys::key_type(key)).ok_or_else(|| UserError::UnusableKey {
+                path: chain_path.into(),
+                subject: certificate.subject(),
+                key: public.map_or("unreadable".into(), |key| keys::describe(&key)),
+            })
+        };
+        let keys = path[..needed].iter().chain([root]).map(key_type).collect::<Result<Vec<_>, _>>()?;
+        let subject = name::host(&path[0]).ok_or_else(|| UserError::NoName {
+            path: chain_path.into(),
+            subject: name::text(path[0].subject_name()),
+        })?;
+        let root = der(root, chain_path)?;
+        let identity = Identity { root, subject, ..presented(&path, &key, chain_path)? };
+        let unneeded = identity.chain.len() - needed;
+        Ok(Self { identity, keys, unneeded })
     }
 }
 
@@ -129,26 +128,17 @@ impl Identity {
         password: Option<&str>,
     ) -> Result<Self, UserError> {
         let (path, key) = load_path(chain_path, key_path, password)?;
-        let unreadable = || UserError::Read(ReadError::Unreadable { path: chain_path.into() });
-        Ok(Self {
-            chain: sent(&path).map(|one| one.to_der().map_err(|_| unreadable())).collect::<Result<_, _>>()?,
-            root: Vec::new(),
-            key: keys::to_pkcs8(&key).map_err(|_| unreadable())?,
-            subject: String::new(),
-        })
+        presented(&path, &key, chain_path)
     }
 
     /// What a side trusts of a peer of which nothing else is known: the one self-signed certificate of a file.
     pub fn trusted(path: &Path, password: Option<&str>) -> Result<Self, UserError> {
-        let certificates = CredentialFile::load(path, password)?.certificates;
-        if certificates.is_empty() {
-            return Err(UserError::NoCertificate { path: path.into() });
-        }
+        let certificates = CredentialFile::load_certificates(path, password)?;
         let roots: Vec<_> = certificates.iter().filter(|one| is_self_signed(*one)).collect();
         let [root] = roots[..] else {
             return Err(UserError::Roots { path: path.into(), given: roots.len() });
         };
-        let root = root.to_der().map_err(|_| UserError::Read(ReadError::Unreadable { path: path.into() }))?;
+        let root = der(root, path)?;
         Ok(Self { chain: Vec::new(), root, key: Vec::new(), subject: String::new() })
     }
 }
@@ -161,15 +151,13 @@ fn load_path(
 ) -> Result<(Vec<X509>, PKey<Private>), UserError> {
     let chain = CredentialFile::load(chain_path, password)?;
     match chain.certificates.len() {
-        0 => return Err(UserError::NoCertificate { path: chain_path.into() }),
+        0 => return Err(ReadError::NoCertificate { path: chain_path.into() }.into()),
         given if given > MAX_CHAIN => return Err(UserError::TooLong { path: chain_path.into(), given }),
         _ => {}
     }
     let key = match key_path {
-        Some(path) => {
-            CredentialFile::load(path, password)?.key.ok_or_else(|| UserError::NoKey { path: path.into() })?
-        }
-        None => chain.key.ok_or_else(|| UserError::NoKey { path: chain_path.into() })?,
+        Some(path) => CredentialFile::load_key(path, password)?,
+        None => chain.key.ok_or_else(|| ReadError::NoKey { path: chain_path.into() })?,
     };
     let leaf = find_leaf(&chain.certificates, &key, chain_path, key_path.unwrap_or(chain_path))?;
     // An archive has no order of its own.
@@ -177,10 +165,16 @@ fn load_path(
     Ok((path.into_iter().map(|place| chain.certificates[place].clone()).collect(), key))
 }
 
-/// What is sent of a chain: roots are not.
-fn sent(path: &[X509]) -> impl Iterator<Item = &X509> {
+/// What is sent of a chain (roots are not), and its key; without root and name.
+fn presented(path: &[X509], key: &PKey<Private>, file: &Path) -> Result<Identity, UserError> {
     let sent = path.iter().enumerate().filter(|(place, one)| *place == 0 || !is_self_signed(*one));
-    sent.map(|(_, certificate)| certificate)
+    let chain = sent.map(|(_, certificate)| der(certificate, file)).collect::<Result<_, _>>()?;
+    let key = keys::to_pkcs8(key).map_err(|_| ReadError::Unreadable { path: file.into() })?;
+    Ok(Identity { chain, root: Vec::new(), key, subject: String::new() })
+}
+
+fn der(certificate: &X509, file: &Path) -> Result<Vec<u8>, ReadError> {
+    certificate.to_der().map_err(|_| ReadError::Unreadable { path: file.into() })
 }
 
 /// The place of the certificate that holds the key.
@@ -201,46 +195,4 @@ fn find_leaf(
             leaf_key: leaf.public_key().map_or("unreadable".into(), |key| keys::describe(&key)),
         }
     })
-}
-
-/// Where the peer's trust meets the chain.
-struct Rooted {
-    root: X509,
-    /// How many certificates of the chain the peer's path has, the root aside.
-    needed: usize,
-}
-
-impl Rooted {
-    fn into_identity(
-        self,
-        path: &[X509],
-        key: &PKey<Private>,
-        file: &Path,
-    ) -> Result<UserIdentity, UserError> {
-        let name_of = |certificate: &X509| {
-            let public = certificate.public_key().ok();
-            public.as_ref().and_then(|key| keys::key_type(key)).ok_or_else(|| UserError::UnusableKey {
-                path: file.into(),
-                subject: certificate.subject(),
-                key: public.map_or("unreadable".into(), |key| keys::describe(&key)),
-            })
-        };
-        let needed = path[..self.needed].iter().chain([&self.root]);
-        let keys = needed.map(name_of).collect::<Result<Vec<_>, _>>()?;
-        let subject = name::host(&path[0]).ok_or_else(|| UserError::NoName {
-            path: file.into(),
-            subject: name::text(path[0].subject_name()),
-        })?;
-        let unreadable = || UserError::Read(ReadError::Unreadable { path: file.into() });
-        let chain = sent(path).map(|certificate| certificate.to_der().map_err(|_| unreadable()));
-        let chain = chain.collect::<Result<Vec<_>, _>>()?;
-        let identity = Identity {
-            root: self.root.to_der().map_err(|_| unreadable())?,
-            key: keys::to_pkcs8(key).map_err(|_| unreadable())?,
-            subject,
-            chain,
-        };
-        let unneeded = identity.chain.len() - self.needed;
-        Ok(UserIdentity { identity, keys, unneeded })
-    }
 }

@@ -203,12 +203,12 @@ fn each_thing_that_is_wrong_has_its_own_error() {
     );
     check(
         load(&key, &key, None),
-        |error| matches!(error, UserError::NoCertificate { .. }),
+        |error| matches!(error, UserError::Read(ReadError::NoCertificate { .. })),
         "holds no certificate",
     );
     check(
         load(&whole, &whole, None),
-        |error| matches!(error, UserError::NoKey { .. }),
+        |error| matches!(error, UserError::Read(ReadError::NoKey { .. })),
         "holds no private key",
     );
     let missing = laid.folder.path().join("missing.pem");

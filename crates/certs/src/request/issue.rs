@@ -4,9 +4,9 @@ use super::{Issue, Response, criteria, key_pem, pems};
 use crate::files::{self, Sheet};
 use crate::{CertsError, describe, wtls};
 use openssl::x509::X509;
-use shakedown_pki::credentials::{CredentialFile, read_bytes};
+use shakedown_pki::credentials::{CredentialFile, ReadError, read_bytes};
 use shakedown_pki::issue::{self, Overrides, Place};
-use shakedown_pki::{Profile, UserError, keys};
+use shakedown_pki::{Profile, keys};
 use shakedown_trace::Side;
 use shakedown_trace::suite::KeyType;
 use shakedown_wtls::certificate::Certificate as WtlsCertificate;
@@ -80,10 +80,9 @@ impl Issue {
     ) -> Result<Vec<Sheet>, CertsError> {
         let key = match (&self.ca, &self.ca_key) {
             (None, _) => None,
-            (Some(ca), None) => return Err(UserError::NoKey { path: ca.clone() }.into()),
+            (Some(ca), None) => return Err(ReadError::NoKey { path: ca.clone() }.into()),
             (Some(_), Some(path)) => {
-                let key = CredentialFile::load(path, self.ca_password.as_deref())?.key;
-                let key = key.ok_or_else(|| UserError::NoKey { path: path.clone() })?;
+                let key = CredentialFile::load_key(path, self.ca_password.as_deref())?;
                 Some(keys::to_pkcs8(&key)?)
             }
         };
@@ -107,11 +106,10 @@ impl Issue {
         if issuer.certificates.is_empty() {
             return Err(CertsError::NoCertificate { path: ca.into() });
         }
-        let (key, key_path) = match &self.ca_key {
-            Some(path) => (CredentialFile::load(path, password)?.key, path.as_path()),
-            None => (issuer.key, ca),
+        let key = match &self.ca_key {
+            Some(path) => CredentialFile::load_key(path, password)?,
+            None => issuer.key.ok_or_else(|| ReadError::NoKey { path: ca.into() })?,
         };
-        let key = key.ok_or_else(|| UserError::NoKey { path: key_path.into() })?;
         Ok(IssuerFiles { certificates: issuer.certificates, key })
     }
 }

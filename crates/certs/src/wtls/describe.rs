@@ -71,8 +71,7 @@ fn read_key(
     path: &Path,
     password: Option<&str>,
 ) -> Result<(PrivateKey, String), CertsError> {
-    let key = CredentialFile::load(path, password)?.key;
-    let key = key.ok_or_else(|| shakedown_pki::UserError::NoKey { path: path.into() })?;
+    let key = CredentialFile::load_key(path, password)?;
     Ok((private_key(provider, &keys::to_pkcs8(&key)?)?, keys::describe(&key)))
 }
 

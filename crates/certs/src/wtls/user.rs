@@ -27,9 +27,7 @@ pub fn load(
     let file = || chain_path.to_path_buf();
     let certificates = read_certificates(&read_bytes(chain_path)?, chain_path)?;
     let certificates = certificates.ok_or_else(|| CertsError::NoCertificate { path: file() })?;
-    let key = CredentialFile::load(key_path, password)?
-        .key
-        .ok_or_else(|| UserError::NoKey { path: key_path.into() })?;
+    let key = CredentialFile::load_key(key_path, password)?;
     let pkcs8 = keys::to_pkcs8(&key)?;
     let own = private_key(&provider, &pkcs8)?;
     let all = linked(&provider, &certificates);

@@ -113,12 +113,6 @@ pub enum InspectError {
     #[error(transparent)]
     Time(#[from] date::TimeError),
 
-    #[error("{}: holds no certificate; accepted: PEM, DER, PKCS #12", path.display())]
-    NoCertificate { path: PathBuf },
-
-    #[error("{}: holds no private key; accepted: PEM, DER, PKCS #12", path.display())]
-    NoKey { path: PathBuf },
-
     #[error("{}: certificate {place} is unreadable: {what}", path.display())]
     Unreadable { path: PathBuf, place: usize, what: &'static str },
 }
@@ -138,25 +132,11 @@ pub fn describe(
     date::checked(criteria.now_unix_s)?;
     let chain = CredentialFile::load(path, password)?;
     if chain.certificates.is_empty() {
-        return Err(InspectError::NoCertificate { path: path.into() });
+        return Err(ReadError::NoCertificate { path: path.into() }.into());
     }
-    let key = match key_path {
-        Some(path) => {
-            let key = CredentialFile::load(path, password)?.key;
-            Some(key.ok_or_else(|| InspectError::NoKey { path: path.into() })?)
-        }
-        None => chain.key,
-    };
-    let anchors = match ca_path {
-        Some(path) => {
-            let anchors = CredentialFile::load(path, password)?.certificates;
-            if anchors.is_empty() {
-                return Err(InspectError::NoCertificate { path: path.into() });
-            }
-            anchors
-        }
-        None => Vec::new(),
-    };
+    let key = key_path.map(|path| CredentialFile::load_key(path, password)).transpose()?.or(chain.key);
+    let anchors = ca_path.map(|path| CredentialFile::load_certificates(path, password)).transpose()?;
+    let anchors = anchors.unwrap_or_default();
     describe_chain(&chain.certificates, key.as_ref(), &anchors, chain.format, criteria)
         .map_err(|(place, what)| InspectError::Unreadable { path: path.into(), place: place + 1, what })
 }
