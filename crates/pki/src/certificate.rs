@@ -3,7 +3,7 @@
 use crate::error::{Doing, PkiError};
 use crate::extension::{self, Subject};
 use crate::ffi;
-use crate::keys::{self, Family};
+use crate::keys;
 use crate::profile::{Profile, Role, attribute_of_name};
 use crate::signature::{Digest, likeliest_bytes};
 use openssl::asn1::Asn1Time;
@@ -11,6 +11,7 @@ use openssl::bn::BigNum;
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKeyRef, Private};
 use openssl::x509::{X509, X509Builder, X509Name, X509NameBuilder, X509Ref};
+use shakedown_trace::suite::KeyFamily;
 
 /// After how many signatures of an unlikely length one is taken anyway; a likely one comes every third time.
 const MAX_SIGNATURES: usize = 200;
@@ -35,7 +36,7 @@ pub(crate) fn make(
     let (not_before_s, not_after_s) = profile.validity_s(role);
     let own_identifier = key_identifier(key)?;
     let subject = Subject {
-        family: Family::of(key).unwrap_or(Family::Rsa),
+        family: keys::family(key).unwrap_or(KeyFamily::Rsa),
         key_identifier: own_identifier,
         authority_key_identifier: match issuer {
             Some(issuer) => issuer.certificate.subject_key_id().map(|identifier| identifier.as_slice()),
@@ -74,13 +75,13 @@ pub(crate) fn make(
 }
 
 fn digest_for(profile: &Profile, key: &PKeyRef<Private>) -> Result<Option<Digest>, PkiError> {
-    let digest = match Family::of(key) {
-        Some(Family::Rsa) => profile.digest.rsa,
-        Some(Family::Dsa) => profile.digest.dsa,
-        Some(Family::Ec) => profile.digest.ec,
+    let digest = match keys::family(key) {
+        Some(KeyFamily::Rsa) => profile.digest.rsa,
+        Some(KeyFamily::Dsa) => profile.digest.dsa,
+        Some(KeyFamily::Ec) => profile.digest.ec,
         _ => return Ok(None),
     };
-    if Family::of(key) == Some(Family::Rsa) && !digest.fits_rsa(u32::try_from(key.size()).unwrap_or(0)) {
+    if keys::family(key) == Some(KeyFamily::Rsa) && !digest.fits_rsa(u32::try_from(key.size()).unwrap_or(0)) {
         let issuer = keys::key_type(key).map_or("short RSA".into(), |key| key.standard_name().to_owned());
         return Err(PkiError::DigestTooLong { digest: digest.as_str(), issuer });
     }

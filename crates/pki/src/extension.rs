@@ -1,10 +1,10 @@
 //! Encodes the extensions that a profile asks for.
 
 use crate::error::{Doing, PkiError};
-use crate::keys::Family;
 use crate::profile::{ExtendedUsage, Role, Usage, is_visible_ascii};
 use openssl::asn1::{Asn1Object, Asn1OctetString};
 use openssl::x509::X509Extension;
+use shakedown_trace::suite::KeyFamily;
 use std::net::IpAddr;
 use x509_cert::der::asn1::{Any, Ia5String, OctetString};
 use x509_cert::der::{self, Encode, flagset::FlagSet, oid::AssociatedOid, oid::ObjectIdentifier};
@@ -24,7 +24,7 @@ const CPS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.2.1");
 /// What an extension depends on besides the profile.
 pub(crate) struct Subject<'a> {
     /// Kind of the certified key.
-    pub family: Family,
+    pub family: KeyFamily,
     pub key_identifier: [u8; 20],
     /// Digest of the issuer's key, where the issuer's certificate names it.
     pub authority_key_identifier: Option<&'a [u8]>,
@@ -110,10 +110,10 @@ fn encode(role: &Role, subject: &Subject<'_>) -> der::Result<Vec<Encoded>> {
 }
 
 /// Whether a key of this kind can be used so.
-fn serves(family: Family, usage: Usage) -> bool {
+fn serves(family: KeyFamily, usage: Usage) -> bool {
     match usage {
-        Usage::KeyEncipherment | Usage::DataEncipherment => family == Family::Rsa,
-        Usage::KeyAgreement => family == Family::Ec,
+        Usage::KeyEncipherment | Usage::DataEncipherment => family == KeyFamily::Rsa,
+        Usage::KeyAgreement => family == KeyFamily::Ec,
         _ => true,
     }
 }

@@ -8,35 +8,19 @@ use openssl::ec::{Asn1Flag, EcGroup, EcKey};
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::pkey::{HasPublic, Id, KeyType as OpenSslKeyType, PKey, PKeyRef, Private};
-use shakedown_trace::suite::{Curve, KeyType, Protocol};
-
-/// What kind of key it is, size aside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    Rsa,
-    /// DSA (FIPS 186).
-    Dsa,
-    /// A point on a curve: ECDSA and ECDH.
-    Ec,
-    /// RFC 8032.
-    Ed25519,
-    /// FIPS 204.
-    MlDsa,
-}
+use shakedown_trace::suite::{Curve, KeyFamily, KeyType};
 
 const ML_DSA: [(OpenSslKeyType, u8); 3] =
     [(OpenSslKeyType::ML_DSA_44, 44), (OpenSslKeyType::ML_DSA_65, 65), (OpenSslKeyType::ML_DSA_87, 87)];
 
-impl Family {
-    /// The family of a key; `None` for kinds that no suite uses.
-    pub fn of<T>(key: &PKeyRef<T>) -> Option<Self> {
-        match key.id() {
-            Id::RSA => Some(Self::Rsa),
-            Id::DSA => Some(Self::Dsa),
-            Id::EC => Some(Self::Ec),
-            Id::ED25519 => Some(Self::Ed25519),
-            _ => ML_DSA.into_iter().any(|(kind, _)| key.is_a(kind)).then_some(Self::MlDsa),
-        }
+/// The family of a key; `None` for kinds that no suite uses.
+pub fn family<T>(key: &PKeyRef<T>) -> Option<KeyFamily> {
+    match key.id() {
+        Id::RSA => Some(KeyFamily::Rsa),
+        Id::DSA => Some(KeyFamily::Dsa),
+        Id::EC => Some(KeyFamily::Ec),
+        Id::ED25519 => Some(KeyFamily::Edwards),
+        _ => ML_DSA.into_iter().any(|(kind, _)| key.is_a(kind)).then_some(KeyFamily::MlDsa),
     }
 }
 
@@ -60,8 +44,8 @@ pub fn generate(key: KeyType) -> Result<PKey<Private>, PkiError> {
 
 /// What a suite calls this key; `None` for kinds, sizes and exponents that no suite name has.
 pub fn key_type<T: HasPublic>(key: &PKeyRef<T>) -> Option<KeyType> {
-    match Family::of(key)? {
-        Family::Rsa => {
+    match family(key)? {
+        KeyFamily::Rsa => {
             let rsa = key.rsa().ok()?;
             let bits =
                 u16::try_from(rsa.n().num_bits()).ok().filter(|bits| KeyType::RSA_BITS.contains(bits))?;
@@ -72,16 +56,16 @@ pub fn key_type<T: HasPublic>(key: &PKeyRef<T>) -> Option<KeyType> {
             };
             Some(KeyType::Rsa { bits, exponent_3 })
         }
-        Family::Dsa => {
+        KeyFamily::Dsa => {
             let bits = u16::try_from(key.dsa().ok()?.p().num_bits()).ok()?;
             KeyType::DSA_BITS.contains(&bits).then_some(KeyType::Dsa(bits))
         }
-        Family::Ec => {
+        KeyFamily::Ec => {
             let name = key.ec_key().ok()?.group().curve_name()?.short_name().ok()?;
             Curve::from_openssl(name).map(KeyType::Ec)
         }
-        Family::Ed25519 => Some(KeyType::Ed25519),
-        Family::MlDsa => ML_DSA.into_iter().find(|row| key.is_a(row.0)).map(|row| KeyType::MlDsa(row.1)),
+        KeyFamily::Edwards => Some(KeyType::Ed25519),
+        _ => ML_DSA.into_iter().find(|row| key.is_a(row.0)).map(|row| KeyType::MlDsa(row.1)),
     }
 }
 
@@ -91,27 +75,20 @@ pub fn describe<T: HasPublic>(key: &PKeyRef<T>) -> String {
         return key.standard_name().to_owned();
     }
     let bits = key.bits();
-    match Family::of(key) {
-        Some(Family::Rsa) => {
+    match family(key) {
+        Some(KeyFamily::Rsa) => {
             let exponent =
                 key.rsa().ok().and_then(|rsa| rsa.e().to_dec_str().ok().map(|text| text.to_string()));
             format!("RSA of {bits} bits, e = {}", exponent.unwrap_or_else(|| "?".into()))
         }
-        Some(Family::Dsa) => format!("DSA of {bits} bits"),
-        Some(Family::Ec) => format!("EC of {bits} bits on an unknown curve"),
+        Some(KeyFamily::Dsa) => format!("DSA of {bits} bits"),
+        Some(KeyFamily::Ec) => format!("EC of {bits} bits on an unknown curve"),
         _ => {
             let name =
                 Nid::from_raw(key.id().as_raw()).long_name().unwrap_or("a key of an unknown kind").to_owned();
             format!("{name} of {bits} bits")
         }
     }
-}
-
-/// The keys part of a suite's name under a protocol: leaf first, a lone leaf of its root's kind once.
-pub fn chain_name(keys: &[KeyType], protocol: Protocol) -> String {
-    let lone = keys.len() == 2 && keys[0] == keys[1];
-    let shown = if lone { &keys[..1] } else { keys };
-    shown.iter().map(|key| key.name(protocol)).collect::<Vec<_>>().join("@")
 }
 
 /// The key as PKCS #8 DER, unencrypted.
@@ -143,11 +120,7 @@ fn curve_nid(curve: Curve) -> Result<Nid, ErrorStack> {
 }
 
 fn generate_ml_dsa(level: u8) -> Result<PKey<Private>, ErrorStack> {
-    let kind = match level {
-        44 => OpenSslKeyType::ML_DSA_44,
-        65 => OpenSslKeyType::ML_DSA_65,
-        _ => OpenSslKeyType::ML_DSA_87,
-    };
+    let kind = ML_DSA.into_iter().find(|row| row.1 == level).map_or(OpenSslKeyType::ML_DSA_87, |row| row.0);
     let mut seed = [0; 32];
     openssl::rand::rand_priv_bytes(&mut seed)?;
     PKey::private_key_from_seed(None, kind, None, &seed)

@@ -1,11 +1,12 @@
 //! Digests of signatures, and how long a signature is.
 
 use crate::error::{Doing, PkiError};
-use crate::keys::Family;
+use crate::keys::family;
 use openssl::bn::{BigNum, BigNumRef};
 use openssl::hash::MessageDigest;
 use openssl::pkey::{PKeyRef, Private};
 use serde::{Deserialize, Serialize};
+use shakedown_trace::suite::KeyFamily;
 
 shakedown_trace::spelled! {
     /// A digest that certificates are signed with.
@@ -52,15 +53,15 @@ impl Digest {
 /// Certificates are signed until they have it, so that the bytes of a handshake hang on its description and not
 /// on the machine that happened to make the keys.
 pub(crate) fn likeliest_bytes(key: &PKeyRef<Private>) -> Result<Option<usize>, PkiError> {
-    let order = match Family::of(key) {
-        Some(Family::Ec) => {
+    let order = match family(key) {
+        Some(KeyFamily::Ec) => {
             let key = key.ec_key().doing("read an EC key")?;
             let mut order = BigNum::new().doing("make a number")?;
             let mut context = openssl::bn::BigNumContext::new().doing("make a number context")?;
             key.group().order(&mut order, &mut context).doing("read the order of a curve")?;
             order
         }
-        Some(Family::Dsa) => {
+        Some(KeyFamily::Dsa) => {
             let key = key.dsa().doing("read a DSA key")?;
             key.q().to_owned().doing("copy a number")?
         }

@@ -5,9 +5,9 @@ mod common;
 
 use common::{NOW, chain, criteria, file, kinds, openssl, pem, pems};
 use shakedown_pki::inspect::{self, Description};
-use shakedown_pki::{Profile, Store, keys};
+use shakedown_pki::{Profile, Store};
 use shakedown_trace::Side;
-use shakedown_trace::suite::Protocol;
+use shakedown_trace::suite::{Protocol, chain_name};
 use std::path::Path;
 
 /// Every shape with the host that its leaf is for.
@@ -134,7 +134,7 @@ fn a_cross_signed_root_is_trusted_by_old_and_new_peers() {
         // The user's own identity says which certificate is sent for nothing.
         let key = file(folder, "key.pem", common::key_pem(&issued[0]));
         let user = shakedown_pki::UserIdentity::load(&sent, Some(&key), Some(&ca), None, NOW).unwrap();
-        assert_eq!(keys::chain_name(&user.keys, Protocol::Tls12), name);
+        assert_eq!(chain_name(&user.keys, Protocol::Tls12), name);
         assert_eq!(user.identity.chain.len(), 3);
         assert_eq!(user.unneeded, usize::from(ca == young));
     }

@@ -9,7 +9,7 @@ use shakedown_pki::inspect::{self, Criteria, Description, Reason};
 use shakedown_pki::issue::{self, Issued, Overrides, Place};
 use shakedown_pki::{Profile, UserError, UserIdentity, keys};
 use shakedown_trace::Side;
-use shakedown_trace::suite::Protocol;
+use shakedown_trace::suite::{Protocol, chain_name};
 use std::path::{Path, PathBuf};
 
 struct Laid {
@@ -127,7 +127,7 @@ fn a_lone_self_signed_certificate_is_its_own_root() {
     let later = 4_000_000_000;
     let (chain, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
     let loaded = UserIdentity::load(&chain, Some(&key), None, None, later).unwrap();
-    assert_eq!(keys::chain_name(&loaded.keys, Protocol::Tls12), "rsa2048");
+    assert_eq!(chain_name(&loaded.keys, Protocol::Tls12), "rsa2048");
     assert_eq!(loaded.identity.chain, std::slice::from_ref(&loaded.identity.root));
     assert_eq!(loaded.identity.subject, "host.box.example");
 }

@@ -1,8 +1,8 @@
 //! Keys of WTLS certificates, between OpenSSL's form and the engine's.
 
 use crate::CertsError;
-use shakedown_pki::keys::{self, Family};
-use shakedown_trace::suite::{Curve as CurveName, KeyType};
+use shakedown_pki::keys;
+use shakedown_trace::suite::{Curve as CurveName, KeyFamily, KeyType};
 use shakedown_wtls::certificate::{CertifiedKey, CertifiedPoint};
 use shakedown_wtls::crypto::{CryptoError, Key, KeyKind, Provider, Random};
 use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
@@ -13,12 +13,12 @@ pub fn private_key(provider: &OpenSsl, pkcs8: &[u8]) -> Result<PrivateKey, Certs
     let key = keys::from_pkcs8(pkcs8)?;
     let foreign = || CertsError::NoWtlsKey { key: keys::describe(&key) };
     let failed = |error: openssl::error::ErrorStack| CertsError::Crypto(CryptoError::from(error));
-    match Family::of(&key) {
-        Some(Family::Rsa) => {
+    match keys::family(&key) {
+        Some(KeyFamily::Rsa) => {
             let der = key.rsa().and_then(|rsa| rsa.private_key_to_der()).map_err(failed)?;
             Ok(provider.rsa_key_from_der(&der)?)
         }
-        Some(Family::Ec) => {
+        Some(KeyFamily::Ec) => {
             let curve = keys::key_type(&key).and_then(curve_of).ok_or_else(foreign)?;
             let scalar = key.ec_key().map_err(failed)?.private_key().to_vec();
             Ok(provider.ec_key(curve, &scalar)?)

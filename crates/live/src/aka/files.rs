@@ -120,7 +120,7 @@ fn leaf_and_key(leaf: &str, key: &str, suite: &Suite, path: &Path) -> Result<Iss
             format!(
                 "\"leaf\" has another key ({}) than its suite says; accepted by {suite}: {}",
                 keys::describe(&public),
-                keys::chain_name(&[wanted], suite.protocol),
+                wanted.name(suite.protocol),
             ),
         ));
     }

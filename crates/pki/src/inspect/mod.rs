@@ -18,7 +18,7 @@ use openssl::pkey::{HasPublic, PKey, PKeyRef, Private, Public};
 use openssl::x509::{X509, X509Ref};
 use serde::Serialize;
 use shakedown_trace::Side;
-use shakedown_trace::suite::{KeyType, Protocol};
+use shakedown_trace::suite::{KeyType, Protocol, chain_name};
 use std::path::{Path, PathBuf};
 
 /// What a peer validates a chain against.
@@ -208,7 +208,7 @@ pub fn keys_name<C: order::Link>(
             if !order::is_self_signed(certificate) || kinds.len() == 1 {
                 kinds.push(kind(anchor)?);
             }
-            return Some(keys::chain_name(&kinds, protocol));
+            return Some(chain_name(&kinds, protocol));
         }
     }
     let last = &certificates[*path.last()?];
@@ -218,7 +218,7 @@ pub fn keys_name<C: order::Link>(
     if kinds.len() == 1 {
         kinds.push(kinds[0]);
     }
-    Some(keys::chain_name(&kinds, protocol))
+    Some(chain_name(&kinds, protocol))
 }
 
 fn describe_key<T: HasPublic>(key: &PKeyRef<T>) -> Key {

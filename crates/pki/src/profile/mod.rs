@@ -73,56 +73,39 @@ impl Default for Digests {
 
 /// The certificates of one place in the chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Role {
     /// Attributes of the name in order, `CN=…`; `{level}` is replaced by the distance from the leaf.
     pub subject: Vec<String>,
     /// The name in a WTLS certificate, `service; organization; country; common name; T=ca`; `{level}` as above.
-    #[serde(default)]
     pub wtls_name: Option<String>,
-    #[serde(default)]
     pub not_before: Option<String>,
-    #[serde(default)]
     pub days: Option<u32>,
-    #[serde(default)]
     pub serial_bytes: Option<u8>,
-    #[serde(default)]
     pub basic_constraints: Option<BasicConstraints>,
     /// What the key may be used for.
-    #[serde(default)]
     pub key_usage: Option<KeyUsage>,
     /// What the certificate may be used for.
-    #[serde(default)]
     pub extended_key_usage: Vec<ExtendedUsage>,
     /// `dns:…`, `ip:…`, `uri:…`, `email:…`.
-    #[serde(default)]
     pub subject_alternative_names: Vec<String>,
     /// A digest of the key, to find the certificate by.
-    #[serde(default)]
     pub subject_key_identifier: bool,
     /// The issuer's, where the issuer has one.
-    #[serde(default)]
     pub authority_key_identifier: bool,
     /// Where revocation can be asked for.
-    #[serde(default)]
     pub ocsp_urls: Vec<String>,
     /// Where the issuer's certificate lies.
-    #[serde(default)]
     pub ca_issuers_urls: Vec<String>,
     /// Where revocation lists lie.
-    #[serde(default)]
     pub crl_urls: Vec<String>,
     /// Under what rules it was issued.
-    #[serde(default)]
     pub policies: Vec<Policy>,
     /// How many entries of Certificate Transparency logs; of the right shape, unsigned.
-    #[serde(default)]
     pub signed_certificate_timestamps: u8,
     /// Extensions of which only the bytes count.
-    #[serde(default)]
     pub opaque: Vec<Opaque>,
     /// A self-signed certificate of the same name and key exists besides: the peer may trust that one instead.
-    #[serde(default)]
     pub cross_signed: bool,
 }
 

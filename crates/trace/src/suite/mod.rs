@@ -17,7 +17,8 @@ pub use family::{CurveFamily, KeyFamily};
 pub use operations::ExpectedOperation;
 pub use parse::{SuiteError, group_fits, leaf_fits};
 pub use vocabulary::{
-    Authentication, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, Transport, curve_name,
+    Authentication, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, Transport, chain_name,
+    curve_name,
 };
 
 use std::fmt;
@@ -83,12 +84,8 @@ impl fmt::Display for Suite {
             text.push_str(group.name(self.protocol));
         }
         if !self.keys.is_empty() {
-            // A lone leaf is issued by a root of its own kind.
-            let lone = self.keys.len() == 2 && self.keys[0] == self.keys[1];
-            let shown = if lone { &self.keys[..1] } else { &self.keys[..] };
-            let names: Vec<_> = shown.iter().map(|key| key.name(self.protocol)).collect();
             text.push('/');
-            text.push_str(&names.join("@"));
+            text.push_str(&chain_name(&self.keys, self.protocol));
         }
         if let Some(authentication) = self.authentication {
             text.push('/');

@@ -290,6 +290,13 @@ impl KeyType {
     }
 }
 
+/// The keys part of a suite's name under a protocol, leaf first; a lone leaf is issued by a root of its own kind.
+pub fn chain_name(keys: &[KeyType], protocol: Protocol) -> String {
+    let lone = keys.len() == 2 && keys[0] == keys[1];
+    let shown = if lone { &keys[..1] } else { keys };
+    shown.iter().map(|key| key.name(protocol)).collect::<Vec<_>>().join("@")
+}
+
 spelled! {
     /// Who presents a certificate.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
