@@ -3,9 +3,11 @@
 use super::{Issue, Response, criteria, key_pem, pems};
 use crate::files::{self, Sheet};
 use crate::{CertsError, describe, wtls};
+use openssl::pkey::{PKey, Private};
 use openssl::x509::X509;
 use shakedown_pki::credentials::{CredentialFile, ReadError, read_bytes};
 use shakedown_pki::issue::{self, Overrides, Place};
+use shakedown_pki::order::is_self_signed;
 use shakedown_pki::{Profile, keys};
 use shakedown_trace::Side;
 use shakedown_trace::suite::KeyType;
@@ -52,9 +54,10 @@ impl Issue {
 
     fn x509_sheets(&self, profile: &Profile, place: Place, kind: KeyType) -> Result<Vec<Sheet>, CertsError> {
         let issuer = self.ca.as_deref().map(|ca| self.issuer(ca)).transpose()?;
-        let pair = issuer.as_ref().map(|issuer| (&issuer.certificates[0], &issuer.key));
+        let pair = issuer.as_ref().map(|(certificates, key)| (&certificates[0], key));
         let issued = issue::one(profile, place, kind, pair)?;
-        let above = issuer.iter().flat_map(|issuer| issuer.sent());
+        let above = issuer.iter().flat_map(|(certificates, _)| certificates);
+        let above = above.filter(|one| !is_self_signed(*one)).filter_map(|one| one.to_der().ok());
         let chain: Vec<Vec<u8>> = std::iter::once(issued.certificate.clone()).chain(above).collect();
         Ok(vec![
             Sheet::public("chain.pem", ISSUED, pems(&chain)?),
@@ -100,7 +103,8 @@ impl Issue {
         ])
     }
 
-    fn issuer(&self, ca: &Path) -> Result<IssuerFiles, CertsError> {
+    /// The certificates of the issuer's file, and the issuer's key.
+    fn issuer(&self, ca: &Path) -> Result<(Vec<X509>, PKey<Private>), CertsError> {
         let password = self.ca_password.as_deref();
         let issuer = CredentialFile::load(ca, password)?;
         if issuer.certificates.is_empty() {
@@ -110,23 +114,8 @@ impl Issue {
             Some(path) => CredentialFile::load_key(path, password)?,
             None => issuer.key.ok_or_else(|| ReadError::NoKey { path: ca.into() })?,
         };
-        Ok(IssuerFiles { certificates: issuer.certificates, key })
+        Ok((issuer.certificates, key))
     }
 }
 
 const ISSUED: &str = "the new certificate, then its issuers without the root";
-
-struct IssuerFiles {
-    certificates: Vec<X509>,
-    key: openssl::pkey::PKey<openssl::pkey::Private>,
-}
-
-impl IssuerFiles {
-    /// What is sent after a certificate that the first one issued: all but roots.
-    fn sent(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
-        let is_root = |certificate: &X509| {
-            certificate.public_key().is_ok_and(|key| certificate.verify(&key).unwrap_or(false))
-        };
-        self.certificates.iter().filter(move |one| !is_root(one)).filter_map(|one| one.to_der().ok())
-    }
-}
