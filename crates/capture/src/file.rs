@@ -8,6 +8,7 @@ use crate::CaptureError;
 use crate::tls::keylog::KeyLog;
 use classic::Classic;
 use next_generation::NextGeneration;
+use std::collections::BTreeMap;
 use std::io::Read;
 use window::Window;
 
@@ -70,6 +71,8 @@ pub struct CaptureReader<R> {
     window: Window<R>,
     format: Format,
     packets: u64,
+    /// Packets that were passed over, by their link type.
+    passed_over: BTreeMap<u32, u64>,
 }
 
 impl<R: Read> CaptureReader<R> {
@@ -91,7 +94,7 @@ impl<R: Read> CaptureReader<R> {
                 None => return Err(not_a_capture(window.available())),
             },
         };
-        Ok(Self { window, format, packets: 0 })
+        Ok(Self { window, format, packets: 0, passed_over: BTreeMap::new() })
     }
 
     /// The next packet; `None` at the end. Keys that the file carries before it (pcapng decryption secrets) are
@@ -100,29 +103,37 @@ impl<R: Read> CaptureReader<R> {
     /// # Errors
     /// [`CaptureError`]; nothing more can be read after it.
     pub fn next_packet(&mut self, keys: &mut KeyLog) -> Result<Option<RawPacket<'_>>, CaptureError> {
-        let number = self.packets + 1;
-        let found = match &mut self.format {
-            Format::Classic(classic) => classic.next(&mut self.window, number)?,
-            Format::NextGeneration(next) => next.next(&mut self.window, number, keys)?,
-        };
-        self.packets += u64::from(found.is_some());
-        Ok(found.map(|found| RawPacket {
-            number,
-            time_ns: found.time_ns,
-            link: found.link,
-            data: self.window.taken(found.captured),
-            original_bytes: found.original.max(found.captured),
-        }))
+        loop {
+            let number = self.packets + 1;
+            let found = match &mut self.format {
+                Format::Classic(classic) => classic.next(&mut self.window, number)?,
+                Format::NextGeneration(next) => next.next(&mut self.window, number, keys)?,
+            };
+            let Some(found) = found else {
+                // Packets that are not understood are passed over where there are others, before or after.
+                return match self.passed_over.keys().next() {
+                    Some(&number) if self.packets == 0 => Err(CaptureError::UnknownLinkType { number }),
+                    _ => Ok(None),
+                };
+            };
+            if let Link::Other(number) = found.link {
+                *self.passed_over.entry(number).or_default() += 1;
+                continue;
+            }
+            self.packets = number;
+            return Ok(Some(RawPacket {
+                number,
+                time_ns: found.time_ns,
+                link: found.link,
+                data: self.window.taken(found.captured, found.behind),
+                original_bytes: found.original.max(found.captured),
+            }));
+        }
     }
 
-    /// Packets that were passed over because their link type is not understood: type and number of packets.
-    pub fn passed_over(&self) -> Vec<(u32, u64)> {
-        match &self.format {
-            Format::Classic(_) => Vec::new(),
-            Format::NextGeneration(next) => {
-                next.passed_over().iter().map(|(&link, &count)| (link, count)).collect()
-            }
-        }
+    /// Packets that were passed over because their link type is not understood, by that type.
+    pub fn passed_over(&self) -> &BTreeMap<u32, u64> {
+        &self.passed_over
     }
 
     /// How far into the file reading has come.
@@ -131,12 +142,13 @@ impl<R: Read> CaptureReader<R> {
     }
 }
 
-/// A packet that lies in the window, its bytes just passed.
+/// A packet that lies in the window, its bytes just passed, and some behind them.
 struct Found {
     time_ns: u64,
     link: Link,
     captured: usize,
     original: usize,
+    behind: usize,
 }
 
 fn not_a_capture(head: &[u8]) -> CaptureError {

@@ -75,7 +75,7 @@ impl Classic {
         }
         window.pass(PACKET_HEADER + captured);
         let time_ns = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit_ns;
-        Ok(Some(Found { time_ns, link: self.link, captured, original }))
+        Ok(Some(Found { time_ns, link: self.link, captured, original, behind: 0 }))
     }
 }
 

@@ -6,7 +6,6 @@ use super::{Found, Link};
 use crate::CaptureError;
 use crate::limits::{MAX_INTERFACES, MAX_KEY_LOG_BYTES, MAX_PACKET_BYTES};
 use crate::tls::keylog::KeyLog;
-use std::collections::BTreeMap;
 use std::io::Read;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -22,6 +21,8 @@ const OPTION_RESOLUTION: u16 = 9;
 const OPTION_TIME_OFFSET: u16 = 14;
 /// Block type and length.
 const BLOCK_HEADER: usize = 8;
+/// The length again.
+const BLOCK_END: usize = 4;
 /// What a block may take besides a packet or a key log.
 const BLOCK_EXTRA_BYTES: u64 = 1024;
 /// A key log is read in pieces of this size.
@@ -51,8 +52,6 @@ impl Interface {
 pub(super) struct NextGeneration {
     big_endian: bool,
     interfaces: Vec<Interface>,
-    /// Packets that were passed over, by their link type.
-    passed_over: BTreeMap<u32, u64>,
 }
 
 impl NextGeneration {
@@ -63,20 +62,13 @@ impl NextGeneration {
         secrets: &mut KeyLog,
     ) -> Result<Option<Found>, CaptureError> {
         loop {
-            let Some(block) = self.block(window, packet)? else {
-                // Packets that are not understood are passed over where there are others, before or after.
-                return match self.passed_over.keys().next() {
-                    Some(&number) if packet == 1 => Err(CaptureError::UnknownLinkType { number }),
-                    _ => Ok(None),
-                };
-            };
+            let Some(block) = self.block(window, packet)? else { return Ok(None) };
             let (kind, length, offset) = (block.kind, block.length, block.offset);
             if !block.whole {
                 self.pieces(window, &block, packet, secrets)?;
                 continue;
             }
-            let bytes = &window.available()[..length];
-            let body = &bytes[BLOCK_HEADER..length - 4];
+            let body = &window.available()[BLOCK_HEADER..length - BLOCK_END];
             let mut found = None;
             match kind {
                 SECTION_HEADER => self.interfaces.clear(),
@@ -94,30 +86,14 @@ impl NextGeneration {
                 // Name resolution, statistics, custom blocks: nothing that we need.
                 _ => {}
             }
-            let Some((start, found)) = found else {
-                window.pass(length);
-                continue;
-            };
-            if let Link::Other(number) = found.link {
-                *self.passed_over.entry(number & 0xffff).or_default() += 1;
-                window.pass(length);
-                continue;
+            window.pass(length);
+            if found.is_some() {
+                return Ok(found);
             }
-            // The packet's bytes must be the last passed; the rest of the block goes with the next call.
-            let packet_end = BLOCK_HEADER + start + found.captured;
-            window.pass(packet_end);
-            window.owe(length - packet_end);
-            return Ok(Some(found));
         }
     }
 
-    /// Packets of unknown link types, in addition to known ones.
-    pub(super) fn passed_over(&self) -> &BTreeMap<u32, u64> {
-        &self.passed_over
-    }
-
     fn block<R: Read>(&mut self, window: &mut Window<R>, packet: u64) -> Result<Option<Block>, CaptureError> {
-        window.pay();
         let offset = window.offset();
         if !window.want(12)? {
             return match window.available().len() as u64 {
@@ -157,7 +133,7 @@ impl NextGeneration {
             return Err(CaptureError::Cut { packet, offset, expected: u64::from(claimed), found });
         }
         let bytes = window.available();
-        self.check_end(claimed, &bytes[length - 4..], offset)?;
+        self.check_end(claimed, &bytes[length - BLOCK_END..], offset)?;
         if kind == SECTION_HEADER {
             if length < 28 {
                 return Err(corrupt(offset, "a section header is too short"));
@@ -200,8 +176,7 @@ impl NextGeneration {
         Some(interface)
     }
 
-    /// The packet and where in the block's body its bytes begin.
-    fn packet(&self, kind: u32, body: &[u8], offset: u64) -> Result<(usize, Found), CaptureError> {
+    fn packet(&self, kind: u32, body: &[u8], offset: u64) -> Result<Found, CaptureError> {
         if body.len() < 20 {
             return Err(corrupt(offset, "a packet block is too short"));
         }
@@ -211,17 +186,17 @@ impl NextGeneration {
             corrupt(offset, &format!("a packet names interface {index}, of {}", self.interfaces.len()))
         })?;
         let (captured, original) = (self.word(body, 12) as usize, self.word(body, 16) as usize);
-        if captured > body.len() - 20 {
-            return Err(corrupt(
-                offset,
-                &format!("a packet of {captured} bytes in a block that has room for {}", body.len() - 20),
-            ));
+        let room = body.len() - 20;
+        if captured > room {
+            let reason = format!("a packet of {captured} bytes in a block that has room for {room}");
+            return Err(corrupt(offset, &reason));
         }
         let time_ns = interface.time_ns(self.word(body, 4), self.word(body, 8));
-        Ok((20, Found { time_ns, link: interface.link, captured, original }))
+        let behind = room - captured + BLOCK_END;
+        Ok(Found { time_ns, link: interface.link, captured, original, behind })
     }
 
-    fn simple_packet(&self, body: &[u8], offset: u64) -> Result<(usize, Found), CaptureError> {
+    fn simple_packet(&self, body: &[u8], offset: u64) -> Result<Found, CaptureError> {
         let interface = self.interfaces.first().copied();
         let interface = interface.ok_or_else(|| corrupt(offset, "a packet before any interface"))?;
         if body.len() < 4 {
@@ -229,8 +204,10 @@ impl NextGeneration {
         }
         let original = self.word(body, 0) as usize;
         let limit = if interface.snap_length == 0 { usize::MAX } else { interface.snap_length as usize };
-        let captured = original.min(limit).min(body.len() - 4);
-        Ok((4, Found { time_ns: 0, link: interface.link, captured, original }))
+        let room = body.len() - 4;
+        let captured = original.min(limit).min(room);
+        let behind = room - captured + BLOCK_END;
+        Ok(Found { time_ns: 0, link: interface.link, captured, original, behind })
     }
 
     /// A block ends with its length once more.
@@ -258,7 +235,7 @@ impl NextGeneration {
             Err(CaptureError::Cut { packet, offset: block.offset, expected: block.length as u64, found })
         };
         window.pass(BLOCK_HEADER);
-        let mut left = block.length - BLOCK_HEADER - 4;
+        let mut left = block.length - BLOCK_HEADER - BLOCK_END;
         let mut text = 0;
         if left >= 8 {
             need(window, 8)?;
@@ -286,9 +263,9 @@ impl NextGeneration {
             window.pass(taken);
             left -= taken;
         }
-        need(window, 4)?;
+        need(window, BLOCK_END)?;
         self.check_end(block.length as u32, window.available(), block.offset)?;
-        window.pass(4);
+        window.pass(BLOCK_END);
         Ok(())
     }
 

@@ -13,13 +13,11 @@ pub(super) struct Window<R> {
     end: usize,
     /// Where `start` is in the file.
     offset: u64,
-    /// Bytes behind the last packet that are to be passed before anything else.
-    owed: usize,
 }
 
 impl<R: Read> Window<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, buffer: vec![0; INITIAL_BYTES], start: 0, end: 0, offset: 0, owed: 0 }
+        Self { source, buffer: vec![0; INITIAL_BYTES], start: 0, end: 0, offset: 0 }
     }
 
     /// Reads until `count` bytes are available; false where the file ends before.
@@ -59,19 +57,10 @@ impl<R> Window<R> {
         self.offset += count as u64;
     }
 
-    /// Leaves bytes to be passed by [`pay`](Self::pay), so that [`taken`](Self::taken) still means the packet.
-    pub(super) fn owe(&mut self, count: usize) {
-        self.owed = count;
-    }
-
-    pub(super) fn pay(&mut self) {
-        let owed = std::mem::take(&mut self.owed);
-        self.pass(owed);
-    }
-
-    /// The bytes passed last.
-    pub(super) fn taken(&self, count: usize) -> &[u8] {
-        &self.buffer[self.start - count..self.start]
+    /// Bytes passed last, but for those behind them.
+    pub(super) fn taken(&self, count: usize, behind: usize) -> &[u8] {
+        let end = self.start - behind;
+        &self.buffer[end - count..end]
     }
 
     pub(super) fn offset(&self) -> u64 {
