@@ -17,13 +17,10 @@ const MAX_TAGS: usize = 8;
 /// Where the Internet header begins; `None` where the frame carries something else, or too little.
 pub(crate) fn internet_packet(link: Link, frame: &[u8]) -> Option<usize> {
     match link {
-        Link::Ethernet => after_type(frame, 12),
+        Link::Ethernet => after_tag(frame, half(frame, 12)?, 14),
         // The type field is followed by the payload (v1), or comes first (v2).
-        Link::LinuxCooked => after_type(frame, 14),
-        Link::LinuxCooked2 => {
-            let kind = half(frame, 0)?;
-            if is_internet(kind) { Some(20) } else { after_tag(frame, kind, 20) }
-        }
+        Link::LinuxCooked => after_tag(frame, half(frame, 14)?, 16),
+        Link::LinuxCooked2 => after_tag(frame, half(frame, 0)?, 20),
         // The family's number differs between systems and byte orders; the version in the header does not.
         Link::Loopback => Some(4),
         Link::RawIp => Some(0),
@@ -33,16 +30,6 @@ pub(crate) fn internet_packet(link: Link, frame: &[u8]) -> Option<usize> {
         },
         Link::Other(_) => None,
     }
-}
-
-fn is_internet(kind: u16) -> bool {
-    matches!(kind, IPV4 | IPV6)
-}
-
-/// The payload of a frame whose Ethernet type is at `at`.
-fn after_type(frame: &[u8], at: usize) -> Option<usize> {
-    let kind = half(frame, at)?;
-    if is_internet(kind) { Some(at + 2) } else { after_tag(frame, kind, at + 2) }
 }
 
 /// The payload behind tags and labels; `kind` is the type that announced what begins at `at`.
