@@ -48,14 +48,11 @@ pub(crate) enum Mode {
     Cbc {
         block_bytes: usize,
     },
-    /// Part of the nonce is sent in the record (up to TLS 1.2).
-    ExplicitNonce {
+    Authenticated {
         tag_bytes: usize,
         ccm: bool,
-    },
-    /// The nonce is the record number, masked.
-    MaskedNonce {
-        tag_bytes: usize,
+        /// Up to TLS 1.2, part of the nonce is sent in the record. Otherwise it is the record number, masked.
+        explicit_nonce: bool,
     },
 }
 
@@ -74,7 +71,7 @@ impl Protection {
     /// Bytes that authenticated encryption adds.
     pub(crate) fn tag_bytes(&self) -> usize {
         match self.mode {
-            Mode::ExplicitNonce { tag_bytes, .. } | Mode::MaskedNonce { tag_bytes } => tag_bytes,
+            Mode::Authenticated { tag_bytes, .. } => tag_bytes,
             _ => 0,
         }
     }
@@ -84,9 +81,10 @@ impl Protection {
 const CIPHERS: [(&str, &str, usize, Mode); 25] = {
     const EIGHT: Mode = Mode::Cbc { block_bytes: 8 };
     const SIXTEEN: Mode = Mode::Cbc { block_bytes: 16 };
-    const GCM: Mode = Mode::ExplicitNonce { tag_bytes: 16, ccm: false };
-    const CCM: Mode = Mode::ExplicitNonce { tag_bytes: 16, ccm: true };
-    const CCM_8: Mode = Mode::ExplicitNonce { tag_bytes: 8, ccm: true };
+    const GCM: Mode = Mode::Authenticated { tag_bytes: 16, ccm: false, explicit_nonce: true };
+    const CCM: Mode = Mode::Authenticated { tag_bytes: 16, ccm: true, explicit_nonce: true };
+    const CCM_8: Mode = Mode::Authenticated { tag_bytes: 8, ccm: true, explicit_nonce: true };
+    const POLY1305: Mode = Mode::Authenticated { tag_bytes: 16, ccm: false, explicit_nonce: false };
     [
         ("NULL", "NULL", 0, Mode::Null),
         ("RC4_128", "RC4", 16, Mode::Stream),
@@ -108,7 +106,7 @@ const CIPHERS: [(&str, &str, usize, Mode); 25] = {
         ("AES_256_CCM", "AES-256-CCM", 32, CCM),
         ("AES_128_CCM_8", "AES-128-CCM", 16, CCM_8),
         ("AES_256_CCM_8", "AES-256-CCM", 32, CCM_8),
-        ("CHACHA20_POLY1305", "ChaCha20-Poly1305", 32, Mode::MaskedNonce { tag_bytes: 16 }),
+        ("CHACHA20_POLY1305", "ChaCha20-Poly1305", 32, POLY1305),
         ("SM4_GCM", "SM4-GCM", 16, GCM),
         ("SM4_CCM", "SM4-CCM", 16, CCM),
         ("ARIA_128_CCM", "ARIA-128-CCM", 16, CCM),
@@ -131,7 +129,7 @@ pub(crate) fn protection(number: u16) -> Option<Protection> {
         .find_map(|(suffix, hash)| cipher.strip_suffix(suffix).map(|rest| (rest, Some(*hash))))
         .unwrap_or((cipher, None));
     let &(_, algorithm, key_bytes, mode) = CIPHERS.iter().find(|row| row.0 == cipher)?;
-    let authenticated = matches!(mode, Mode::ExplicitNonce { .. } | Mode::MaskedNonce { .. });
+    let authenticated = matches!(mode, Mode::Authenticated { .. });
     let derivation = if hash == Some(Hash::Sha384) { Hash::Sha384 } else { Hash::Sha256 };
     let mac = if authenticated { None } else { Some(hash?) };
     Some(Protection { algorithm, mode, key_bytes, mac, derivation })
@@ -153,8 +151,9 @@ mod tests {
         assert_eq!(of(0xc028).derivation, Hash::Sha384);
         assert_eq!(of(0x0004).mac, Some(Hash::Md5));
         assert_eq!(of(0x1302).derivation, Hash::Sha384);
-        assert_eq!(of(0xc0ae).mode, Mode::ExplicitNonce { tag_bytes: 8, ccm: true });
-        assert_eq!(of(0xcca9).mode, Mode::MaskedNonce { tag_bytes: 16 });
+        let (ccm_8, poly1305) = (of(0xc0ae).mode, of(0xcca9).mode);
+        assert_eq!(ccm_8, Mode::Authenticated { tag_bytes: 8, ccm: true, explicit_nonce: true });
+        assert_eq!(poly1305, Mode::Authenticated { tag_bytes: 16, ccm: false, explicit_nonce: false });
         // An export suite, and one that does not exist.
         assert_eq!(protection(0x0003), None);
         assert_eq!(protection(0xfffe), None);

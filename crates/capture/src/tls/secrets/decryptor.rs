@@ -6,9 +6,8 @@
 use super::LegacyKeys;
 use super::derivation::{expand_label, key_block};
 use crate::tls::cipher_suite::{Hash, Mode, Protection};
-use openssl::cipher::Cipher;
+use openssl::cipher::{Cipher, CipherRef};
 use openssl::cipher_ctx::CipherCtx;
-use openssl::error::ErrorStack;
 use openssl::lib_ctx::LibCtx;
 use openssl::provider::Provider;
 use std::sync::OnceLock;
@@ -56,15 +55,10 @@ impl LegacyDecryptor {
         let iv_bytes = match protection.mode {
             Mode::Null | Mode::Stream => 0,
             // From TLS 1.1 on, each record contains its IV.
-            Mode::Cbc { block_bytes } => {
-                if keys.version <= 0x0301 {
-                    block_bytes
-                } else {
-                    0
-                }
-            }
-            Mode::ExplicitNonce { .. } => 4,
-            Mode::MaskedNonce { .. } => NONCE_BYTES,
+            Mode::Cbc { block_bytes } if keys.version <= 0x0301 => block_bytes,
+            Mode::Cbc { .. } => 0,
+            Mode::Authenticated { explicit_nonce: true, .. } => 4,
+            Mode::Authenticated { .. } => NONCE_BYTES,
         };
         let length = 2 * (mac_bytes + protection.key_bytes + iv_bytes);
         let randoms = (keys.client_random, keys.server_random);
@@ -128,7 +122,7 @@ impl LegacyDecryptor {
                 self.sequence = sequence + skipped + 1;
                 return opened;
             }
-            if !matches!(self.protection.mode, Mode::ExplicitNonce { .. } | Mode::MaskedNonce { .. }) {
+            if !matches!(self.protection.mode, Mode::Authenticated { .. }) {
                 break;
             }
         }
@@ -153,18 +147,17 @@ impl LegacyDecryptor {
                 cut_end(plain, mac_bytes)
             }
             Mode::Cbc { block_bytes } => self.open_blocks(block_bytes, mac_bytes, body),
-            Mode::ExplicitNonce { tag_bytes, ccm } => {
-                let (explicit, undecrypted) = body.split_at_checked(8)?;
-                let nonce = [&self.iv[..], explicit].concat();
+            mode @ Mode::Authenticated { tag_bytes, explicit_nonce, .. } => {
+                let (nonce, undecrypted) = if explicit_nonce {
+                    let (explicit, undecrypted) = body.split_at_checked(8)?;
+                    ([&self.iv[..], explicit].concat(), undecrypted)
+                } else {
+                    (masked(&self.iv, sequence), body)
+                };
                 let plain_bytes = undecrypted.len().checked_sub(tag_bytes)?;
                 let data = additional_data(sequence, kind, version, plain_bytes);
-                self.authenticated(&nonce, &data, undecrypted, tag_bytes, ccm).ok()
-            }
-            Mode::MaskedNonce { tag_bytes } => {
-                let nonce = masked(&self.iv, sequence);
-                let plain_bytes = body.len().checked_sub(tag_bytes)?;
-                let data = additional_data(sequence, kind, version, plain_bytes);
-                self.authenticated(&nonce, &data, body, tag_bytes, false).ok()
+                let cipher = self.cipher.as_deref();
+                open_authenticated(&mut self.context, cipher, &self.key, &nonce, &data, undecrypted, mode)
             }
         }
     }
@@ -192,18 +185,6 @@ impl LegacyDecryptor {
             return None;
         }
         cut_end(plain, padding + if self.encrypt_then_mac { 0 } else { mac_bytes })
-    }
-
-    fn authenticated(
-        &mut self,
-        nonce: &[u8],
-        data: &[u8],
-        undecrypted: &[u8],
-        tag_bytes: usize,
-        ccm: bool,
-    ) -> Result<Vec<u8>, ErrorStack> {
-        let cipher = self.cipher.as_deref();
-        open_authenticated(&mut self.context, cipher, &self.key, nonce, data, undecrypted, tag_bytes, ccm)
     }
 }
 
@@ -237,25 +218,11 @@ impl ModernDecryptor {
     /// Decrypts the next record and returns its content type and content; with `lossy`, records before it may be
     /// missing from the capture.
     pub(crate) fn open(&mut self, header: &[u8; 5], body: &[u8], lossy: bool) -> Option<(u8, Vec<u8>)> {
-        let (tag_bytes, ccm) = match self.protection.mode {
-            Mode::ExplicitNonce { tag_bytes, ccm } => (tag_bytes, ccm),
-            Mode::MaskedNonce { tag_bytes } => (tag_bytes, false),
-            _ => return None,
-        };
         for skipped in 0..if lossy { MAX_SKIPPED_RECORDS } else { 1 } {
             let nonce = masked(&self.iv, self.sequence + skipped);
-            let cipher = Some(&*self.cipher);
-            let opened = open_authenticated(
-                &mut self.context,
-                cipher,
-                &self.key,
-                &nonce,
-                header,
-                body,
-                tag_bytes,
-                ccm,
-            );
-            if let Ok(mut plain) = opened {
+            let (cipher, mode) = (Some(&*self.cipher), self.protection.mode);
+            let opened = open_authenticated(&mut self.context, cipher, &self.key, &nonce, header, body, mode);
+            if let Some(mut plain) = opened {
                 self.sequence += skipped + 1;
                 // The last byte that is not zero is the content's kind; the zeros are padding.
                 let end = plain.iter().rposition(|&byte| byte != 0)?;
@@ -268,34 +235,34 @@ impl ModernDecryptor {
     }
 }
 
-#[allow(clippy::too_many_arguments)] // one call of an AEAD has that many inputs
+/// What an AEAD's record holds; `None` where its tag is wrong, or the cipher is no AEAD.
 fn open_authenticated(
     context: &mut CipherCtx,
-    cipher: Option<&openssl::cipher::CipherRef>,
+    cipher: Option<&CipherRef>,
     key: &[u8],
     nonce: &[u8],
     data: &[u8],
     undecrypted: &[u8],
-    tag_bytes: usize,
-    ccm: bool,
-) -> Result<Vec<u8>, ErrorStack> {
-    let Some(plain_bytes) = undecrypted.len().checked_sub(tag_bytes) else { return Err(ErrorStack::get()) };
+    mode: Mode,
+) -> Option<Vec<u8>> {
+    let Mode::Authenticated { tag_bytes, ccm, .. } = mode else { return None };
+    let plain_bytes = undecrypted.len().checked_sub(tag_bytes)?;
     let (encrypted, tag) = undecrypted.split_at(plain_bytes);
-    context.decrypt_init(cipher, None, None)?;
-    context.set_iv_length(nonce.len())?;
-    context.set_tag(tag)?;
-    context.decrypt_init(None, Some(key), Some(nonce))?;
+    context.decrypt_init(cipher, None, None).ok()?;
+    context.set_iv_length(nonce.len()).ok()?;
+    context.set_tag(tag).ok()?;
+    context.decrypt_init(None, Some(key), Some(nonce)).ok()?;
     if ccm {
-        context.set_data_len(plain_bytes)?;
+        context.set_data_len(plain_bytes).ok()?;
     }
-    context.cipher_update(data, None)?;
+    context.cipher_update(data, None).ok()?;
     let mut plain = Vec::with_capacity(plain_bytes + 16);
-    context.cipher_update_vec(encrypted, &mut plain)?;
+    context.cipher_update_vec(encrypted, &mut plain).ok()?;
     // CCM checks its tag while it decrypts and has nothing to finish.
     if !ccm {
-        context.cipher_final_vec(&mut plain)?;
+        context.cipher_final_vec(&mut plain).ok()?;
     }
-    Ok(plain)
+    Some(plain)
 }
 
 fn additional_data(sequence: u64, kind: u8, version: u16, plain_bytes: usize) -> [u8; 13] {
