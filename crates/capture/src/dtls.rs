@@ -6,7 +6,7 @@
 
 mod fragments;
 
-use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_alert, push_message};
+use crate::message::{Mark, Name, Problems, Seen, SeenAlert, Span, push_alert, push_message};
 use crate::tcp::Counts;
 use crate::tls::keylog::KeyLog;
 use crate::tls::{LegacyDecryptor, Negotiation, Undecrypted};
@@ -222,7 +222,8 @@ impl DtlsConnection {
                 if std::mem::replace(&mut slot.changed, true) {
                     slot.counts.repeated(wire_bytes);
                 } else {
-                    self.push(direction, Name::Known(MessageName::ChangeCipherSpec), wire_bytes, mark, mark);
+                    let name = Name::Known(MessageName::ChangeCipherSpec);
+                    self.push(direction, name, wire_bytes, Span::at(mark));
                 }
             }
             HANDSHAKE if record.epoch == 0 => self.handshake(direction, record.body, wire_bytes, mark),
@@ -233,11 +234,7 @@ impl DtlsConnection {
                 } else {
                     self.open(keys, direction, record)
                 };
-                let content = match content.as_deref() {
-                    Some(&[level, description]) => Some((level, description)),
-                    _ => None,
-                };
-                push_alert(&mut self.alerts, direction, mark, content);
+                push_alert(&mut self.alerts, direction, mark, content.as_deref());
             }
             APPLICATION_DATA => slot.application_bytes += wire_bytes,
             CONNECTION_ID => {
@@ -251,12 +248,7 @@ impl DtlsConnection {
     fn protected_1_3(&mut self, direction: usize, record: &Record<'_>, mark: Mark) {
         let slot = &mut self.directions[direction];
         if record.epoch == EPOCH_HANDSHAKE && slot.undecrypted.len() < 64 {
-            slot.undecrypted.push(Undecrypted {
-                wire_bytes: record.wire_bytes,
-                start: mark,
-                end: mark,
-                end_offset: 0,
-            });
+            slot.undecrypted.push(Undecrypted { wire_bytes: record.wire_bytes, span: Span::at(mark) });
         } else {
             slot.application_bytes += record.wire_bytes as u64;
         }
@@ -285,7 +277,7 @@ impl DtlsConnection {
             // Without keys, a repetition; a renegotiation would look the same.
             slot.counts.repeated(wire_bytes);
         } else {
-            self.push(direction, Name::Known(MessageName::Finished), wire_bytes, mark, mark);
+            self.push(direction, Name::Known(MessageName::Finished), wire_bytes, Span::at(mark));
         }
     }
 
@@ -303,7 +295,7 @@ impl DtlsConnection {
             } else {
                 self.negotiation.note(direction, message.kind, message.body)
             };
-            self.push(direction, name, message.bytes, message.start, message.end);
+            self.push(direction, name, message.bytes, message.span);
             if name == Name::Known(MessageName::Finished) {
                 self.directions[direction].finished = true;
             }
@@ -320,10 +312,10 @@ impl DtlsConnection {
         }
     }
 
-    fn push(&mut self, direction: usize, name: Name, bytes: u64, start: Mark, end: Mark) {
+    fn push(&mut self, direction: usize, name: Name, bytes: u64, span: Span) {
         let finished = self.directions[direction].finished;
         let after_handshake = finished && name != Name::Known(MessageName::Finished);
-        let seen = Seen { direction, name, bytes, start, end, end_offset: 0, after_handshake };
+        let seen = Seen { direction, name, bytes, span, after_handshake };
         push_message(&mut self.seen, &mut self.problems, seen);
     }
 }

@@ -12,6 +12,24 @@ pub(crate) struct Mark {
     pub(crate) peer_acknowledged: u64,
 }
 
+/// Where bytes of one direction went past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Where the first passed.
+    pub(crate) start: Mark,
+    /// Where the last passed, all before it being there.
+    pub(crate) end: Mark,
+    /// Where they end in their direction's stream; 0 on datagrams.
+    pub(crate) end_offset: u64,
+}
+
+impl Span {
+    /// Of a datagram.
+    pub(crate) fn at(mark: Mark) -> Self {
+        Self { start: mark, end: mark, end_offset: 0 }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
     Known(MessageName),
@@ -36,12 +54,7 @@ pub(crate) struct Seen {
     pub(crate) name: Name,
     /// With its part of record overhead.
     pub(crate) bytes: u64,
-    /// Where its first byte passed.
-    pub(crate) start: Mark,
-    /// Where its last byte passed, all before it being there.
-    pub(crate) end: Mark,
-    /// Where it ends in its direction's stream; 0 on datagrams.
-    pub(crate) end_offset: u64,
+    pub(crate) span: Span,
     /// Sent when its sender's handshake was over: tickets, key updates, renegotiation.
     pub(crate) after_handshake: bool,
 }
@@ -72,8 +85,12 @@ pub(crate) struct SeenAlert {
 }
 
 /// Adds an alert, whose level and description are `content` where it can be read.
-pub(crate) fn push_alert(list: &mut Vec<SeenAlert>, direction: usize, mark: Mark, content: Option<(u8, u8)>) {
+pub(crate) fn push_alert(list: &mut Vec<SeenAlert>, direction: usize, mark: Mark, content: Option<&[u8]>) {
     if list.len() < MAX_ALERTS {
+        let content = match content {
+            Some(&[level, description]) => Some((level, description)),
+            _ => None,
+        };
         list.push(SeenAlert { direction, time_ns: mark.time_ns, content });
     }
 }
@@ -121,13 +138,14 @@ pub(crate) fn in_order(seen: Vec<Seen>) -> Vec<Seen> {
 }
 
 fn goes_before(one: &Seen, other: &Seen, last: Option<&Seen>) -> bool {
-    let known = |earlier: &Seen, later: &Seen| later.start.peer_acknowledged >= earlier.end_offset;
-    let streams = one.end_offset > 0 && other.end_offset > 0;
-    match (known(one, other), known(other, one), last) {
+    let (first, second) = (one.span, other.span);
+    let known = |earlier: Span, later: Span| later.start.peer_acknowledged >= earlier.end_offset;
+    let streams = first.end_offset > 0 && second.end_offset > 0;
+    match (known(first, second), known(second, first), last) {
         (true, false, _) if streams => true,
         (false, true, _) if streams => false,
         (false, false, Some(last)) if streams => last.direction == one.direction,
-        _ => one.end.packet <= other.end.packet,
+        _ => first.end.packet <= second.end.packet,
     }
 }
 
@@ -141,9 +159,7 @@ mod tests {
             direction,
             name: Name::Unknown(packet as u8),
             bytes: 1,
-            start: mark,
-            end: mark,
-            end_offset,
+            span: Span { end_offset, ..Span::at(mark) },
             after_handshake: false,
         }
     }
@@ -158,12 +174,12 @@ mod tests {
         // Crossed in transit: the side that was sending continues.
         let crossing =
             vec![message(0, 1, 10, 0), message(1, 2, 20, 10), message(0, 3, 30, 20), message(1, 4, 40, 10)];
-        let order: Vec<u64> = in_order(crossing).iter().map(|seen| seen.end.packet).collect();
+        let order: Vec<u64> = in_order(crossing).iter().map(|seen| seen.span.end.packet).collect();
         assert_eq!(order, [1, 2, 4, 3]);
         // Without them, packets decide.
         let order: Vec<u64> = in_order(vec![message(1, 2, 0, 0), message(0, 1, 0, 0), message(0, 3, 0, 0)])
             .iter()
-            .map(|seen| seen.end.packet)
+            .map(|seen| seen.span.end.packet)
             .collect();
         assert_eq!(order, [1, 2, 3]);
     }

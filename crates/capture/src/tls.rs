@@ -18,6 +18,7 @@ mod record;
 mod secrets;
 
 pub(crate) use connection::{TlsConnection, Undecrypted};
+pub(crate) use handshake::Message;
 #[cfg(test)]
 pub(crate) use hello::ServerHello;
 pub(crate) use hello::{Fields, SessionName};

@@ -3,7 +3,7 @@
 //! The plain part is readable; the one protected handshake record that follows ChangeCipherSpec is Finished,
 //! so that names and bytes are certain without keys.
 
-use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_alert, push_message};
+use crate::message::{Mark, Name, Problems, Seen, SeenAlert, Span, push_alert, push_message};
 use crate::tcp::Counts;
 use shakedown_trace::suite::{Cipher, WtlsBulk, WtlsMac};
 use shakedown_trace::{MessageName, Suite};
@@ -179,10 +179,7 @@ impl WtlsConnection {
                 }
             },
             (ContentType::Alert, protected) => {
-                let content = match record.fragment {
-                    &[level, description, ..] if !protected => Some((level, description)),
-                    _ => None,
-                };
+                let content = record.fragment.get(..2).filter(|_| !protected);
                 push_alert(&mut self.alerts, direction, mark, content);
                 return;
             }
@@ -194,7 +191,7 @@ impl WtlsConnection {
         let finished = name == Name::Known(MessageName::Finished);
         let after_handshake = self.directions[direction].finished;
         self.directions[direction].finished |= finished;
-        let seen = Seen { direction, name, bytes, start: mark, end: mark, end_offset: 0, after_handshake };
+        let seen = Seen { direction, name, bytes, span: Span::at(mark), after_handshake };
         push_message(&mut self.seen, &mut self.problems, seen);
     }
 

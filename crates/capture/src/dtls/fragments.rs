@@ -1,6 +1,7 @@
 //! Handshake messages out of fragments that come in any order, and more than once.
 
-use crate::message::Mark;
+use crate::message::{Mark, Span};
+use crate::tls::Message;
 use std::collections::BTreeMap;
 
 const HEADER_BYTES: usize = 12;
@@ -10,14 +11,6 @@ const MAXIMUM_BYTES: usize = 1 << 18;
 const MAX_AHEAD: u16 = 32;
 const MAX_PIECES: usize = 1024;
 
-pub(super) struct Message {
-    pub(super) kind: u8,
-    pub(super) body: Option<Vec<u8>>,
-    pub(super) bytes: u64,
-    pub(super) start: Mark,
-    pub(super) end: Mark,
-}
-
 struct Partial {
     kind: u8,
     length: usize,
@@ -25,8 +18,7 @@ struct Partial {
     /// Ranges that are there: start and end, sorted, apart.
     there: Vec<(usize, usize)>,
     bytes: u64,
-    start: Mark,
-    end: Mark,
+    span: Span,
 }
 
 impl Partial {
@@ -105,8 +97,7 @@ impl Fragments {
                 body: vec![0; length],
                 there: Vec::new(),
                 bytes: 0,
-                start: mark,
-                end: mark,
+                span: Span::at(mark),
             });
             if partial.length != length || partial.kind != kind {
                 return Taken::Malformed;
@@ -114,7 +105,7 @@ impl Fragments {
             if partial.add(start, piece) || length == 0 {
                 new = true;
                 partial.bytes += (HEADER_BYTES + count) as u64 + std::mem::take(&mut overhead);
-                partial.end = mark;
+                partial.span.end = mark;
             }
         }
         if new { Taken::All } else { Taken::Repeated(wire_bytes) }
@@ -127,15 +118,9 @@ impl Fragments {
         if *entry.key() != next || !entry.get().is_whole() {
             return None;
         }
-        let partial = entry.remove();
+        let Partial { kind, body, bytes, span, .. } = entry.remove();
         self.next = Some(next.wrapping_add(1));
-        Some(Message {
-            kind: partial.kind,
-            body: Some(partial.body),
-            bytes: partial.bytes,
-            start: partial.start,
-            end: partial.end,
-        })
+        Some(Message { kind, body: Some(body), bytes, span })
     }
 
     /// Gives up on messages that are not whole; true where others wait behind them.

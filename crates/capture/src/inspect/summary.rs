@@ -3,7 +3,7 @@
 use super::seconds;
 use super::sessions::Sessions;
 use crate::dtls::DtlsConnection;
-use crate::message::{Mark, Name, Seen, SeenAlert, in_order};
+use crate::message::{Mark, Name, Seen, SeenAlert, Span, in_order};
 use crate::packet::Endpoint;
 use crate::report::{
     Alert, Bytes, Connection, Directions, Encrypted, Gaps, Message, Retransmissions, RoundTrip,
@@ -51,10 +51,10 @@ impl Facts<'_> {
             }
             Some(previous) if previous.direction != message.direction => {
                 let round_trip = self.round_trip_ns[answered]?;
-                let repeated = self.halves?[answered].repeated_ns(previous.end_offset);
+                let repeated = self.halves?[answered].repeated_ns(previous.span.end_offset);
                 let lost = repeated
-                    .filter(|&at| at > previous.end.time_ns && at < message.start.time_ns)
-                    .map_or(0, |at| at - previous.end.time_ns);
+                    .filter(|&at| at > previous.span.end.time_ns && at < message.span.start.time_ns)
+                    .map_or(0, |at| at - previous.span.end.time_ns);
                 Some(round_trip.saturating_add(lost))
             }
             Some(_) => None,
@@ -74,8 +74,8 @@ impl Facts<'_> {
                 flights
             });
             let previous = index.checked_sub(1).map(|before| &seen[before]);
-            let since_ns = previous.map_or(self.first_ns, |previous| previous.end.time_ns);
-            let wait_ns = one.end.time_ns.saturating_sub(since_ns);
+            let since_ns = previous.map_or(self.first_ns, |previous| previous.span.end.time_ns);
+            let wait_ns = one.span.end.time_ns.saturating_sub(since_ns);
             let network_ns = self.network_ns(previous, one).map(|network| network.min(wait_ns));
             messages.push(Message {
                 index,
@@ -83,7 +83,7 @@ impl Facts<'_> {
                 name: one.name.text(),
                 flight,
                 bytes: one.bytes,
-                time_s: self.since_start_s(one.end.time_ns),
+                time_s: self.since_start_s(one.span.end.time_ns),
                 wait_s: seconds(wait_ns),
                 peer_s: network_ns.map(|network| seconds(wait_ns - network)),
                 network_s: network_ns.map(seconds),
@@ -95,14 +95,14 @@ impl Facts<'_> {
     /// Everything but what only the protocol knows.
     pub(super) fn connection(&self, mut seen: Vec<Seen>, client: usize) -> (Connection, Vec<Seen>) {
         // Records that waited for a hello were noted after others of their direction.
-        seen.sort_by_key(|one| one.end_offset);
+        seen.sort_by_key(|one| one.span.end_offset);
         let seen = in_order(seen);
         let server = 1 - client;
         let (messages, flights) = self.messages(&seen, client);
         let bytes =
             |direction| seen.iter().filter(|one| one.direction == direction).map(|one| one.bytes).sum();
         let (client_to_server, server_to_client) = (bytes(client), bytes(server));
-        let last = seen.iter().filter(|one| !one.after_handshake).map(|one| one.end.time_ns).max();
+        let last = seen.iter().filter(|one| !one.after_handshake).map(|one| one.span.end.time_ns).max();
         let counts = [self.counts[client], self.counts[server]];
         let mut problems = Vec::new();
         if self.evicted {
@@ -217,7 +217,7 @@ pub(super) fn report_tls(
     describe(&mut described, &negotiation, &seen, server);
     described.complete =
         finished == [true; 2] || (negotiation.is_tls_1_3() && spans.iter().all(|span| !span.is_empty()));
-    if let Some(last) = spans.iter().flatten().map(|record| record.end.time_ns).max() {
+    if let Some(last) = spans.iter().flatten().map(|record| record.span.end.time_ns).max() {
         let last_s = facts.since_start_s(last);
         described.handshake_s = Some(described.handshake_s.map_or(last_s, |other| other.max(last_s)));
     }
@@ -339,17 +339,20 @@ fn handshake_spans(connection: &TlsConnection, client: usize) -> [Vec<Undecrypte
     });
     let (from_client, from_server) = (connection.undecrypted(client), connection.undecrypted(1 - client));
     let early = connection.negotiation.client_hello.as_ref().is_some_and(|hello| hello.early_data);
-    let hello_packet = connection.seen.iter().find(|one| one.direction != client).map(|one| one.end.packet);
+    let hello_packet =
+        connection.seen.iter().find(|one| one.direction != client).map(|one| one.span.end.packet);
     // Early data goes before the ServerHello.
     let is_early =
-        |record: &&Undecrypted| early && hello_packet.is_some_and(|packet| record.end.packet < packet);
+        |record: &&Undecrypted| early && hello_packet.is_some_and(|packet| record.span.end.packet < packet);
     let from_client: Vec<Undecrypted> = from_client.iter().skip_while(is_early).copied().collect();
     let before = |record: &&Undecrypted, first: Mark| {
-        record.end.packet < first.packet
-            || (record.end_offset > 0 && record.end_offset <= first.peer_acknowledged)
+        let Span { end, end_offset, .. } = record.span;
+        end.packet < first.packet || (end_offset > 0 && end_offset <= first.peer_acknowledged)
     };
     let server = match from_client.first() {
-        Some(first) => from_server.iter().take_while(|record| before(record, first.start)).copied().collect(),
+        Some(first) => {
+            from_server.iter().take_while(|record| before(record, first.span.start)).copied().collect()
+        }
         // The client never answered: an alert, or the end of the capture.
         None => from_server.to_vec(),
     };
@@ -363,7 +366,7 @@ fn encrypted(span: &[Undecrypted], facts: &Facts<'_>) -> Encrypted {
     Encrypted {
         bytes: span.iter().map(|record| record.wire_bytes as u64).sum(),
         records: span.len(),
-        from_s: span.first().map(|record| facts.since_start_s(record.start.time_ns)),
-        to_s: span.last().map(|record| facts.since_start_s(record.end.time_ns)),
+        from_s: span.first().map(|record| facts.since_start_s(record.span.start.time_ns)),
+        to_s: span.last().map(|record| facts.since_start_s(record.span.end.time_ns)),
     }
 }

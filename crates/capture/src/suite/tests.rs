@@ -2,7 +2,7 @@
 
 use super::*;
 #[cfg(feature = "decrypt")]
-use crate::message::Mark;
+use crate::message::Span;
 use crate::tls::ServerHello;
 
 fn negotiated(version: u16, cipher_suite: u16) -> Negotiation {
@@ -113,9 +113,7 @@ fn keys_are_read_from_certificates() {
         direction: 1,
         name: Name::Known(MessageName::CertificateRequest),
         bytes: 1,
-        start: Mark::default(),
-        end: Mark::default(),
-        end_offset: 0,
+        span: Span::default(),
         after_handshake: false,
     };
     negotiation.presented[0] = Some(certificate_message(&[]));

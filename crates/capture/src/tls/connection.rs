@@ -1,11 +1,11 @@
 //! One TLS connection over a stream: from records to messages, opened where the key log has its secrets.
 
-use super::handshake::{Content, Message, MessageReader, NEW_SESSION_TICKET};
+use super::handshake::{Message, MessageReader, NEW_SESSION_TICKET};
 use super::keylog::{KeyLog, Label};
 use super::negotiation::Negotiation;
 use super::record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, Input, Record, RecordReader};
 use super::secrets::{LegacyDecryptor, ModernDecryptor};
-use crate::message::{Mark, Name, Problems, Seen, SeenAlert, push_alert, push_message};
+use crate::message::{Name, Problems, Seen, SeenAlert, Span, push_alert, push_message};
 use shakedown_trace::MessageName;
 use std::collections::VecDeque;
 
@@ -20,9 +20,7 @@ const MAX_UNDECRYPTED: usize = 48;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undecrypted {
     pub(crate) wire_bytes: usize,
-    pub(crate) start: Mark,
-    pub(crate) end: Mark,
-    pub(crate) end_offset: u64,
+    pub(crate) span: Span,
 }
 
 /// Which of TLS 1.3's secrets protects a direction.
@@ -247,7 +245,7 @@ impl TlsConnection {
                 if slot.protected {
                     self.protected_legacy(keys, direction, record);
                 } else {
-                    self.messages(keys, direction, record, &record.body, &record.holes);
+                    self.messages(keys, direction, record, &record.body);
                 }
             }
             _ => {}
@@ -283,36 +281,13 @@ impl TlsConnection {
             Some(decryptor) => decryptor.open(record.kind, record.version, &record.body, lossy),
             None => None,
         };
-        self.alert(direction, record.end, content.as_deref());
-    }
-
-    fn alert(&mut self, direction: usize, mark: Mark, content: Option<&[u8]>) {
-        let content = match content {
-            Some(&[level, description]) => Some((level, description)),
-            _ => None,
-        };
-        push_alert(&mut self.alerts, direction, mark, content);
+        push_alert(&mut self.alerts, direction, record.span.end, content.as_deref());
     }
 
     /// Handshake content in the clear.
-    fn messages(
-        &mut self,
-        keys: &KeyLog,
-        direction: usize,
-        record: &Record<'_>,
-        plain: &[u8],
-        holes: &[(usize, usize)],
-    ) {
-        let content = Content {
-            plain,
-            wire_bytes: record.wire_bytes,
-            holes,
-            start: record.start,
-            end: record.end,
-            end_offset: record.end_offset,
-        };
+    fn messages(&mut self, keys: &KeyLog, direction: usize, record: &Record<'_>, plain: &[u8]) {
         let mut messages = Vec::new();
-        if self.directions[direction].messages.read(&content, &mut messages).is_err() {
+        if self.directions[direction].messages.read(record, plain, &mut messages).is_err() {
             self.problems.add(format!("a handshake record of the {} cannot be read", self.sender(direction)));
             self.directions[direction].lossy = true;
         }
@@ -336,32 +311,19 @@ impl TlsConnection {
         if let Name::Unknown(number) = name {
             self.problems.add(format!("handshake type {number} has no name"));
         }
-        self.push(Seen {
-            direction,
-            name,
-            bytes: message.bytes,
-            start: message.start,
-            end: message.end,
-            end_offset: message.end_offset,
-            after_handshake,
-        });
+        self.push(Seen { direction, name, bytes: message.bytes, span: message.span, after_handshake });
         let modern = self.negotiation.is_tls_1_3();
         let is_client = self.negotiation.client == Some(direction);
         match name {
             Name::Known(MessageName::Finished) => {
-                let label = if is_client { Label::ClientTraffic } else { Label::ServerTraffic };
-                let next = if modern { self.negotiation.modern_decryptor(keys, label) } else { None };
-                let slot = &mut self.directions[direction];
-                slot.finished = true;
+                self.directions[direction].finished = true;
                 if modern {
-                    slot.stage = Stage::Application;
-                    slot.modern = next;
+                    let label = if is_client { Label::ClientTraffic } else { Label::ServerTraffic };
+                    self.enter(keys, direction, Stage::Application, label);
                 }
             }
             Name::Known(MessageName::EndOfEarlyData) if modern => {
-                self.directions[direction].modern =
-                    self.negotiation.modern_decryptor(keys, Label::ClientHandshakeTraffic);
-                self.directions[direction].stage = Stage::Handshake;
+                self.enter(keys, direction, Stage::Handshake, Label::ClientHandshakeTraffic);
             }
             Name::Known(MessageName::KeyUpdate) if modern => {
                 let slot = &mut self.directions[direction];
@@ -369,6 +331,13 @@ impl TlsConnection {
             }
             _ => {}
         }
+    }
+
+    /// A secret of TLS 1.3 protects a direction from here.
+    fn enter(&mut self, keys: &KeyLog, direction: usize, stage: Stage, label: Label) {
+        let slot = &mut self.directions[direction];
+        slot.modern = self.negotiation.modern_decryptor(keys, label);
+        slot.stage = stage;
     }
 
     /// A handshake record after ChangeCipherSpec, up to TLS 1.2.
@@ -392,7 +361,7 @@ impl TlsConnection {
             None => None,
         };
         if let Some(plain) = opened {
-            self.messages(keys, direction, record, &plain, &[]);
+            self.messages(keys, direction, record, &plain);
             return;
         }
         let slot = &mut self.directions[direction];
@@ -409,8 +378,7 @@ impl TlsConnection {
         let is_client = self.negotiation.client == Some(direction);
         if self.directions[direction].stage == Stage::Start && self.has_secrets == Some(true) {
             let label = if is_client { Label::ClientHandshakeTraffic } else { Label::ServerHandshakeTraffic };
-            self.directions[direction].modern = self.negotiation.modern_decryptor(keys, label);
-            self.directions[direction].stage = Stage::Handshake;
+            self.enter(keys, direction, Stage::Handshake, label);
             let early =
                 is_client && self.negotiation.client_hello.as_ref().is_some_and(|hello| hello.early_data);
             if early
@@ -438,8 +406,8 @@ impl TlsConnection {
             return;
         };
         match kind {
-            HANDSHAKE => self.messages(keys, direction, record, &plain, &[]),
-            ALERT => self.alert(direction, record.end, Some(&plain)),
+            HANDSHAKE => self.messages(keys, direction, record, &plain),
+            ALERT => push_alert(&mut self.alerts, direction, record.span.end, Some(&plain)),
             _ => self.directions[direction].application_bytes += record.wire_bytes as u64,
         }
     }
@@ -468,12 +436,7 @@ impl TlsConnection {
             self.problems.add("the key log's secrets do not decrypt this connection's records");
         }
         if slot.undecrypted.len() < MAX_UNDECRYPTED {
-            slot.undecrypted.push(Undecrypted {
-                wire_bytes: record.wire_bytes,
-                start: record.start,
-                end: record.end,
-                end_offset: record.end_offset,
-            });
+            slot.undecrypted.push(Undecrypted { wire_bytes: record.wire_bytes, span: record.span });
         } else {
             slot.application_bytes += record.wire_bytes as u64;
         }
@@ -481,15 +444,8 @@ impl TlsConnection {
 
     /// A record that is a message of its own.
     fn push_record(&mut self, direction: usize, record: &Record<'_>, name: Name, after_handshake: bool) {
-        self.push(Seen {
-            direction,
-            name,
-            bytes: record.wire_bytes as u64,
-            start: record.start,
-            end: record.end,
-            end_offset: record.end_offset,
-            after_handshake,
-        });
+        let bytes = record.wire_bytes as u64;
+        self.push(Seen { direction, name, bytes, span: record.span, after_handshake });
     }
 
     fn push(&mut self, seen: Seen) {

@@ -1,6 +1,7 @@
 //! Cuts the content of handshake records into messages, and shares out record overhead among them.
 
-use crate::message::Mark;
+use super::record::Record;
+use crate::message::{Mark, Span};
 
 const HEADER_BYTES: usize = 4;
 /// Larger messages are believed to be there, but not kept.
@@ -26,20 +27,7 @@ pub(crate) struct Message {
     pub(crate) body: Option<Vec<u8>>,
     /// With its part of record overhead.
     pub(crate) bytes: u64,
-    pub(crate) start: Mark,
-    pub(crate) end: Mark,
-    pub(crate) end_offset: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Content<'a> {
-    pub(crate) plain: &'a [u8],
-    pub(crate) wire_bytes: usize,
-    /// Parts of `plain` that are not really there.
-    pub(crate) holes: &'a [(usize, usize)],
-    pub(crate) start: Mark,
-    pub(crate) end: Mark,
-    pub(crate) end_offset: u64,
+    pub(crate) span: Span,
 }
 
 /// The content cannot be handshake messages.
@@ -89,43 +77,43 @@ impl MessageReader {
         self.partial.is_some()
     }
 
-    /// Takes a record's content; appends the messages that end in it.
+    /// Takes a record, whose content is `plain`; appends the messages that end in it.
     ///
     /// # Errors
     /// [`NotMessages`] where a message header is implausible or was not captured; the reader then starts
     /// afresh with the next record.
     pub(crate) fn read(
         &mut self,
-        content: &Content<'_>,
+        record: &Record<'_>,
+        plain: &[u8],
         messages: &mut Vec<Message>,
     ) -> Result<(), NotMessages> {
-        let mut overhead = content.wire_bytes.saturating_sub(content.plain.len()) as u64;
+        let mut overhead = record.wire_bytes.saturating_sub(plain.len()) as u64;
         let mut at = 0;
         // Where no message begins, the one that goes on bears the overhead.
         if let Some(partial) = &mut self.partial
-            && partial.reaches(content.plain)
+            && partial.reaches(plain)
         {
             partial.bytes += std::mem::take(&mut overhead);
         }
-        while at < content.plain.len() {
+        while at < plain.len() {
             let is_hole =
-                |from: usize, to: usize| content.holes.iter().any(|hole| hole.0 < to && from < hole.1);
+                |from: usize, to: usize| record.holes.iter().any(|hole| hole.0 < to && from < hole.1);
             let partial = self.partial.get_or_insert_with(|| Partial {
                 header: [0; HEADER_BYTES],
                 have: 0,
                 remaining: 0,
                 body: None,
                 bytes: std::mem::take(&mut overhead),
-                start: content.start,
+                start: record.span.start,
             });
             if partial.have < HEADER_BYTES {
-                let taken = (HEADER_BYTES - partial.have).min(content.plain.len() - at);
+                let taken = (HEADER_BYTES - partial.have).min(plain.len() - at);
                 if is_hole(at, at + taken) {
                     self.partial = None;
                     return Err(NotMessages);
                 }
-                partial.header[partial.have..partial.have + taken]
-                    .copy_from_slice(&content.plain[at..at + taken]);
+                partial.header[partial.have..partial.have + taken].copy_from_slice(&plain[at..at + taken]);
                 partial.have += taken;
                 partial.bytes += taken as u64;
                 at += taken;
@@ -140,12 +128,12 @@ impl MessageReader {
                 partial.remaining = length;
                 partial.body = (is_kept(kind) && length <= MAXIMUM_KEPT_BYTES).then(Vec::new);
             }
-            let taken = partial.remaining.min(content.plain.len() - at);
+            let taken = partial.remaining.min(plain.len() - at);
             if is_hole(at, at + taken) {
                 partial.body = None;
             }
             if let Some(body) = &mut partial.body {
-                body.extend_from_slice(&content.plain[at..at + taken]);
+                body.extend_from_slice(&plain[at..at + taken]);
             }
             partial.remaining -= taken;
             partial.bytes += taken as u64;
@@ -157,9 +145,7 @@ impl MessageReader {
                     kind: done.header[0],
                     body: done.body,
                     bytes: done.bytes,
-                    start: done.start,
-                    end: content.end,
-                    end_offset: content.end_offset,
+                    span: Span { start: done.start, ..record.span },
                 });
             }
         }
@@ -177,17 +163,9 @@ mod tests {
         plain: &[u8],
         overhead: usize,
     ) -> Result<Vec<(u8, u64)>, NotMessages> {
-        let mark = Mark::default();
-        let content = Content {
-            plain,
-            wire_bytes: plain.len() + overhead,
-            holes: &[],
-            start: mark,
-            end: mark,
-            end_offset: 0,
-        };
+        let record = Record { wire_bytes: plain.len() + overhead, ..Record::default() };
         let mut messages = Vec::new();
-        reader.read(&content, &mut messages)?;
+        reader.read(&record, plain, &mut messages)?;
         Ok(messages.iter().map(|message| (message.kind, message.bytes)).collect())
     }
 

@@ -1,6 +1,6 @@
 //! Cuts a stream into TLS records, and finds its way back after bytes are missing.
 
-use crate::message::Mark;
+use crate::message::{Mark, Span};
 use std::borrow::Cow;
 
 pub(crate) const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -30,7 +30,7 @@ pub(crate) fn looks_like_record(bytes: &[u8]) -> bool {
     header(bytes).is_some()
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Record<'a> {
     pub(crate) kind: u8,
     pub(crate) version: u16,
@@ -44,17 +44,15 @@ pub(crate) struct Record<'a> {
     pub(crate) holes: Cow<'a, [(usize, usize)]>,
     /// A ClientHello in the clothes of SSL 2.0 (RFC 5246 appendix E.2): a message without its header.
     pub(crate) version_2: bool,
-    pub(crate) start: Mark,
-    pub(crate) end: Mark,
-    pub(crate) end_offset: u64,
+    pub(crate) span: Span,
 }
 
 impl Record<'_> {
     /// A copy that can be kept.
     pub(crate) fn to_owned(&self) -> Record<'static> {
         let (body, holes) = (self.body.to_vec().into(), self.holes.to_vec().into());
-        let Self { kind, version, header, kept, wire_bytes, version_2, start, end, end_offset, .. } = *self;
-        Record { kind, version, header, body, kept, wire_bytes, holes, version_2, start, end, end_offset }
+        let Self { kind, version, header, kept, wire_bytes, version_2, span, .. } = *self;
+        Record { kind, version, header, body, kept, wire_bytes, holes, version_2, span }
     }
 }
 
@@ -187,9 +185,7 @@ impl RecordReader {
             wire_bytes,
             holes: Cow::Borrowed(if whole.is_some() { &[] } else { &self.holes }),
             version_2,
-            start: self.start,
-            end: input.mark,
-            end_offset: input.offset,
+            span: Span { start: self.start, end: input.mark, end_offset: input.offset },
         }
     }
 
