@@ -111,21 +111,21 @@ impl Window {
 }
 
 #[derive(Default)]
-struct Direction {
+pub(crate) struct Direction {
     fragments: Fragments,
     windows: [Window; 2],
     changed: bool,
     finished: bool,
     decryptor: Option<Box<LegacyDecryptor>>,
     decryptor_tried: bool,
-    counts: Counts,
-    undecrypted: Vec<Undecrypted>,
-    application_bytes: u64,
+    pub(crate) counts: Counts,
+    pub(crate) undecrypted: Vec<Undecrypted>,
+    pub(crate) application_bytes: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct DtlsConnection {
-    directions: [Direction; 2],
+    pub(crate) directions: [Direction; 2],
     pub(crate) negotiation: Negotiation,
     pub(crate) seen: Vec<Seen>,
     pub(crate) alerts: Vec<SeenAlert>,
@@ -139,45 +139,28 @@ impl DtlsConnection {
     }
 
     pub(crate) fn held_bytes(&self) -> usize {
-        let directions = self.directions.iter().map(|direction| direction.fragments.held_bytes());
-        let undecrypted = self
-            .directions
-            .iter()
-            .map(|direction| direction.undecrypted.capacity() * size_of::<Undecrypted>());
-        directions.sum::<usize>()
-            + undecrypted.sum::<usize>()
-            + self.negotiation.held_bytes()
-            + self.seen.capacity() * size_of::<Seen>()
+        let directions = self.directions.iter().map(|direction| {
+            direction.fragments.held_bytes() + direction.undecrypted.capacity() * size_of::<Undecrypted>()
+        });
+        directions.sum::<usize>() + self.negotiation.held_bytes() + self.seen.capacity() * size_of::<Seen>()
+    }
+
+    /// True once both sides have finished.
+    pub(crate) fn is_over(&self) -> bool {
+        self.directions.iter().all(|direction| direction.finished)
     }
 
     /// True where the handshake is over and its suite has not been worked out.
     pub(crate) fn wants_settling(&self) -> bool {
-        self.directions.iter().all(|direction| direction.finished) && !self.negotiation.settled
-    }
-
-    pub(crate) fn is_finished(&self, direction: usize) -> bool {
-        self.directions[direction].finished
-    }
-
-    pub(crate) fn undecrypted(&self, direction: usize) -> &[Undecrypted] {
-        &self.directions[direction].undecrypted
-    }
-
-    pub(crate) fn application_bytes(&self, direction: usize) -> u64 {
-        self.directions[direction].application_bytes
-    }
-
-    pub(crate) fn counts(&self) -> [Counts; 2] {
-        [self.directions[0].counts, self.directions[1].counts]
+        self.is_over() && !self.negotiation.settled
     }
 
     /// True where a datagram begins another handshake than this one.
     pub(crate) fn is_another(&self, datagram: &[u8]) -> bool {
-        let finished = self.directions.iter().all(|direction| direction.finished);
         let (Some(hello), Some(random)) = (&self.negotiation.client_hello, client_random(datagram)) else {
             return false;
         };
-        finished && hello.random != random
+        self.is_over() && hello.random != random
     }
 
     /// Takes a datagram; `missing` bytes of it were not captured.

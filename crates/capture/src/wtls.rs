@@ -45,15 +45,15 @@ fn hello(content: &[u8]) -> Option<(HelloRandom, SessionId)> {
 }
 
 #[derive(Default)]
-struct Direction {
+pub(crate) struct Direction {
     /// Highest number of a plain record.
     plain: Option<u16>,
     /// Highest number of a protected record.
     protected: Option<u16>,
     changed: bool,
-    finished: bool,
-    counts: Counts,
-    application_bytes: u64,
+    pub(crate) finished: bool,
+    pub(crate) counts: Counts,
+    pub(crate) application_bytes: u64,
 }
 
 impl Direction {
@@ -74,12 +74,12 @@ impl Direction {
 
 #[derive(Default)]
 pub(crate) struct WtlsConnection {
-    directions: [Direction; 2],
+    pub(crate) directions: [Direction; 2],
     pub(crate) client: Option<usize>,
     /// Of the ClientHello; the rest of it is needed until the suite is known.
     began: Option<(HelloRandom, SessionId)>,
     client_hello: Option<Box<[u8]>>,
-    server_hello: Option<ServerHello>,
+    pub(crate) server_hello: Option<ServerHello>,
     pub(crate) certificates: [Option<Box<[u8]>>; 2],
     pub(crate) server_key_exchange: Option<Box<[u8]>>,
     pub(crate) seen: Vec<Seen>,
@@ -107,27 +107,14 @@ impl WtlsConnection {
         (self.certificates, self.server_key_exchange, self.client_hello) = ([None, None], None, None);
     }
 
-    pub(crate) fn is_finished(&self, direction: usize) -> bool {
-        self.directions[direction].finished
-    }
-
     /// True once both sides have finished.
     pub(crate) fn is_over(&self) -> bool {
         self.directions.iter().all(|direction| direction.finished)
     }
 
-    pub(crate) fn application_bytes(&self, direction: usize) -> u64 {
-        self.directions[direction].application_bytes
-    }
-
-    pub(crate) fn counts(&self) -> [Counts; 2] {
-        [self.directions[0].counts, self.directions[1].counts]
-    }
-
     /// True where a datagram begins another handshake than this one.
     pub(crate) fn is_another(&self, datagram: &[u8]) -> bool {
-        let finished = self.directions.iter().all(|direction| direction.finished);
-        let (Some((known, _)), true) = (self.began, finished) else { return false };
+        let (Some((known, _)), true) = (self.began, self.is_over()) else { return false };
         first_message(datagram).and_then(hello).is_some_and(|(random, _)| random != known)
     }
 
@@ -214,10 +201,6 @@ impl WtlsConnection {
             _ => {}
         }
         Name::Known(name)
-    }
-
-    pub(crate) fn has_server_hello(&self) -> bool {
-        self.server_hello.is_some()
     }
 
     /// The cipher agreed on.

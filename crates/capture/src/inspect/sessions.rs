@@ -1,6 +1,7 @@
 //! Which handshake made a session, so that the suite of one that resumes it again can be named: it presents no
 //! certificates of its own.
 
+use super::summary::is_resumed;
 use super::table::{Table, bounded};
 use crate::message::Seen;
 use crate::packet::Endpoint;
@@ -55,14 +56,9 @@ impl Sessions {
 
     /// Works out the suite of a TLS or DTLS handshake that is over, once, and remembers the session that it
     /// made and the tickets that were issued since.
-    pub(super) fn settle(
-        &mut self,
-        negotiation: &mut Negotiation,
-        seen: &[Seen],
-        client: usize,
-        resumed: Option<bool>,
-    ) {
+    pub(super) fn settle(&mut self, negotiation: &mut Negotiation, seen: &[Seen], client: usize) {
         if !negotiation.settled {
+            let resumed = is_resumed(negotiation, seen, 1 - client);
             negotiation.settled = true;
             if let Some(identified) = suite::tls_suite(negotiation, seen, client, resumed) {
                 negotiation.suite = Some(self.one(identified.suite));

@@ -124,21 +124,12 @@ impl Facts<'_> {
             transport: self.transport,
             client: self.ends[client].socket_address().to_string(),
             server: self.ends[server].socket_address().to_string(),
-            server_name: None,
-            protocol: None,
-            cipher: None,
-            suite: None,
             start_s: seconds(self.first_ns.saturating_sub(self.capture_start_ns)),
             start_unix_s: seconds(self.first_ns),
             handshake_s: last.map(|last| self.since_start_s(last)),
-            resumed: None,
-            complete: false,
             messages,
             flights,
             bytes: Bytes { client_to_server, server_to_client, total: client_to_server + server_to_client },
-            encrypted: Directions::default(),
-            application_data_bytes: Directions::default(),
-            alerts: Vec::new(),
             retransmissions: directions(counts.map(|counts| Retransmissions {
                 segments: counts.retransmitted_segments,
                 bytes: counts.retransmitted_bytes,
@@ -150,6 +141,7 @@ impl Facts<'_> {
                 server_side_s: self.round_trip_ns[client].map(seconds),
             },
             problems,
+            ..Connection::default()
         };
         (connection, seen)
     }
@@ -190,33 +182,29 @@ pub(super) fn report_tls(
     sessions: &mut Sessions,
 ) -> Connection {
     let client = connection.negotiation.client.unwrap_or_else(|| facts.guess_client());
-    settle_tls(&mut connection, client, sessions);
+    sessions.settle(&mut connection.negotiation, &connection.seen, client);
     let server = 1 - client;
-    let finished = [client, server].map(|direction| connection.is_finished(direction));
+    let complete = connection.is_over();
     let spans = handshake_spans(&connection, client);
-    let application = [client, server].map(|direction| {
-        let undecrypted: usize =
-            connection.undecrypted(direction).iter().map(|record| record.wire_bytes).sum();
-        connection.application_bytes(direction) + undecrypted as u64
-    });
-    let encrypted_after = [client, server].map(|direction| connection.undecrypted_after_handshake(direction));
-    let TlsConnection { negotiation, mut seen, alerts, mut problems, .. } = connection;
+    let TlsConnection { directions: ends, negotiation, mut seen, alerts, mut problems, .. } = connection;
     name_retries(&mut seen, server);
     let (mut described, seen) = facts.connection(seen, client);
     described.alerts = facts.alerts(&alerts, client);
-    described.encrypted = directions(spans.each_ref().map(|span| encrypted(span, facts)));
-    described.application_data_bytes.client_to_server =
-        application[0].saturating_sub(described.encrypted.client_to_server.bytes);
-    described.application_data_bytes.server_to_client =
-        application[1].saturating_sub(described.encrypted.server_to_client.bytes);
-    if encrypted_after.iter().any(|&bytes| bytes > 0) {
+    let encrypted = spans.each_ref().map(|span| encrypted(span, facts));
+    let application = |direction: usize, encrypted: Encrypted| {
+        let undecrypted: usize = ends[direction].undecrypted.iter().map(|record| record.wire_bytes).sum();
+        (ends[direction].application_bytes + undecrypted as u64).saturating_sub(encrypted.bytes)
+    };
+    described.application_data_bytes =
+        directions([application(client, encrypted[0]), application(server, encrypted[1])]);
+    described.encrypted = directions(encrypted);
+    if ends.iter().any(|end| end.undecrypted_after_handshake > 0) {
         problems.add(
             "encrypted handshake records after the handshake (a renegotiation, perhaps) are not reported",
         );
     }
     describe(&mut described, &negotiation, &seen, server);
-    described.complete =
-        finished == [true; 2] || (negotiation.is_tls_1_3() && spans.iter().all(|span| !span.is_empty()));
+    described.complete = complete || (negotiation.is_tls_1_3() && spans.iter().all(|span| !span.is_empty()));
     if let Some(last) = spans.iter().flatten().map(|record| record.span.end.time_ns).max() {
         let last_s = facts.since_start_s(last);
         described.handshake_s = Some(described.handshake_s.map_or(last_s, |other| other.max(last_s)));
@@ -231,17 +219,17 @@ pub(super) fn report_dtls(
     sessions: &mut Sessions,
 ) -> Connection {
     let client = connection.negotiation.client.unwrap_or_else(|| facts.guess_client());
-    settle_dtls(&mut connection, client, sessions);
+    sessions.settle(&mut connection.negotiation, &connection.seen, client);
     let server = 1 - client;
-    let finished = [client, server].iter().all(|&direction| connection.is_finished(direction));
-    let spans = [client, server].map(|direction| encrypted(connection.undecrypted(direction), facts));
-    let application = [client, server].map(|direction| connection.application_bytes(direction));
-    let DtlsConnection { negotiation, seen, alerts, problems, .. } = connection;
+    let complete = connection.is_over();
+    let DtlsConnection { directions: ends, negotiation, seen, alerts, problems, .. } = connection;
+    let spans = [client, server].map(|direction| encrypted(&ends[direction].undecrypted, facts));
     let (mut described, seen) = facts.connection(seen, client);
     described.alerts = facts.alerts(&alerts, client);
-    described.complete = finished || (negotiation.is_tls_1_3() && spans.iter().all(|span| span.records > 0));
+    described.complete = complete || (negotiation.is_tls_1_3() && spans.iter().all(|span| span.records > 0));
     described.encrypted = directions(spans);
-    described.application_data_bytes = directions(application);
+    described.application_data_bytes =
+        directions([client, server].map(|direction| ends[direction].application_bytes));
     describe(&mut described, &negotiation, &seen, server);
     described.problems.extend(problems.into_list());
     described
@@ -255,19 +243,16 @@ pub(super) fn report_wtls(
     let client = connection.client.unwrap_or_else(|| facts.guess_client());
     let server = 1 - client;
     sessions.settle_wtls(&mut connection, client, facts.ends[server]);
-    let cipher = connection.cipher();
-    let resumed = connection.is_resumed();
-    let protocol = connection.has_server_hello().then_some("wtls");
-    let complete = [client, server].iter().all(|&direction| connection.is_finished(direction));
-    let application = [client, server].map(|direction| connection.application_bytes(direction));
-    let WtlsConnection { seen, alerts, problems, suite, .. } = connection;
+    let (cipher, resumed, complete) = (connection.cipher(), connection.is_resumed(), connection.is_over());
+    let WtlsConnection { directions: ends, server_hello, seen, alerts, problems, suite, .. } = connection;
     let (mut described, _) = facts.connection(seen, client);
-    described.protocol = protocol;
+    described.protocol = server_hello.map(|_| "wtls");
     described.cipher = cipher.map(|cipher| cipher.name().to_owned());
     described.resumed = resumed;
     described.suite = suite.map(|suite| suite.to_string());
     described.complete = complete;
-    described.application_data_bytes = directions(application);
+    described.application_data_bytes =
+        directions([client, server].map(|direction| ends[direction].application_bytes));
     described.alerts = alerts
         .iter()
         .map(|alert| Alert {
@@ -281,25 +266,21 @@ pub(super) fn report_wtls(
     described
 }
 
-/// Works out the suite of a TLS connection.
-pub(super) fn settle_tls(connection: &mut TlsConnection, client: usize, sessions: &mut Sessions) {
-    let resumed = is_resumed(&connection.negotiation, &connection.seen, 1 - client);
-    sessions.settle(&mut connection.negotiation, &connection.seen, client, resumed);
-}
-
-/// Works out the suite of a DTLS connection.
-pub(super) fn settle_dtls(connection: &mut DtlsConnection, client: usize, sessions: &mut Sessions) {
-    let resumed = is_resumed(&connection.negotiation, &connection.seen, 1 - client);
-    sessions.settle(&mut connection.negotiation, &connection.seen, client, resumed);
-}
-
-/// Whether an earlier session was resumed.
-fn is_resumed(negotiation: &Negotiation, seen: &[Seen], server: usize) -> Option<bool> {
+/// Whether an earlier session was resumed. Up to TLS 1.2, a server that resumes goes from its hello straight to
+/// ChangeCipherSpec.
+pub(super) fn is_resumed(negotiation: &Negotiation, seen: &[Seen], server: usize) -> Option<bool> {
     let hello = negotiation.server_hello.as_ref()?;
     if negotiation.is_tls_1_3() {
         return Some(hello.pre_shared_key);
     }
-    resumed_before_1_3(seen, server)
+    let sent = |name| {
+        let is_it = |one: &Seen| one.direction == server && one.name == Name::Known(name);
+        seen.iter().any(|one| is_it(one) && !one.after_handshake)
+    };
+    if sent(MessageName::ServerHelloDone) || sent(MessageName::Certificate) {
+        return Some(false);
+    }
+    (sent(MessageName::ChangeCipherSpec) && sent(MessageName::ServerHello)).then_some(true)
 }
 
 /// Of two ServerHellos the first was a retry, even if its content was not captured.
@@ -310,19 +291,6 @@ fn name_retries(seen: &mut [Seen], server: usize) {
     for one in seen[..last].iter_mut().filter(|one| is_hello(one)) {
         one.name = Name::Known(MessageName::HelloRetryRequest);
     }
-}
-
-/// Up to TLS 1.2, a server that resumes goes from its hello straight to ChangeCipherSpec.
-fn resumed_before_1_3(seen: &[Seen], server: usize) -> Option<bool> {
-    let sent = |name| {
-        let named =
-            |one: &&Seen| one.direction == server && !one.after_handshake && one.name == Name::Known(name);
-        seen.iter().find(named).is_some()
-    };
-    if sent(MessageName::ServerHelloDone) || sent(MessageName::Certificate) {
-        return Some(false);
-    }
-    (sent(MessageName::ChangeCipherSpec) && sent(MessageName::ServerHello)).then_some(true)
 }
 
 /// Which of the undecrypted records of TLS 1.3 belong to the handshake, client's and server's: of the server's,
@@ -337,7 +305,8 @@ fn handshake_spans(connection: &TlsConnection, client: usize) -> [Vec<Undecrypte
         // Record header, message header, verify data, content type, tag.
         5 + 4 + protection.derivation.bytes() + 1 + protection.tag_bytes()
     });
-    let (from_client, from_server) = (connection.undecrypted(client), connection.undecrypted(1 - client));
+    let ends = &connection.directions;
+    let (from_client, from_server) = (&ends[client].undecrypted, &ends[1 - client].undecrypted);
     let early = connection.negotiation.client_hello.as_ref().is_some_and(|hello| hello.early_data);
     let hello_packet =
         connection.seen.iter().find(|one| one.direction != client).map(|one| one.span.end.packet);
@@ -354,7 +323,7 @@ fn handshake_spans(connection: &TlsConnection, client: usize) -> [Vec<Undecrypte
             from_server.iter().take_while(|record| before(record, first.span.start)).copied().collect()
         }
         // The client never answered: an alert, or the end of the capture.
-        None => from_server.to_vec(),
+        None => from_server.clone(),
     };
     let length =
         from_client.iter().position(|record| Some(record.wire_bytes) == finished_bytes).unwrap_or(0) + 1;

@@ -2,9 +2,8 @@
 
 use super::sessions::Sessions;
 use super::sniff::{Sniffer, Verdict};
-use super::summary::{Facts, report_tls, settle_tls};
-use super::table::Key;
-use super::table::PLACE_BYTES;
+use super::summary::{Facts, report_tls};
+use super::table::{Key, PLACE_BYTES};
 use crate::file::RawPacket;
 use crate::message::Mark;
 use crate::packet::TcpSegment;
@@ -221,7 +220,7 @@ impl TcpFlow {
             && connection.wants_settling()
             && let Some(client) = connection.negotiation.client
         {
-            settle_tls(connection, client, sessions);
+            sessions.settle(&mut connection.negotiation, &connection.seen, client);
         }
     }
 

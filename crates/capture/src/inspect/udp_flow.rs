@@ -1,9 +1,8 @@
 //! Datagrams between two ends.
 
 use super::sessions::Sessions;
-use super::summary::{Facts, report_dtls, report_wtls, settle_dtls};
-use super::table::Key;
-use super::table::PLACE_BYTES;
+use super::summary::{Facts, report_dtls, report_wtls};
+use super::table::{Key, PLACE_BYTES};
 use crate::dtls::{self, DtlsConnection};
 use crate::message::Mark;
 use crate::packet::{UdpDatagram, datagram_name};
@@ -127,7 +126,7 @@ impl UdpFlow {
         match &mut self.role {
             Role::Dtls(connection) if connection.wants_settling() => {
                 if let Some(client) = connection.negotiation.client {
-                    settle_dtls(connection, client, sessions);
+                    sessions.settle(&mut connection.negotiation, &connection.seen, client);
                 }
             }
             Role::Wtls(connection) if !connection.settled && connection.is_over() => {
@@ -172,11 +171,11 @@ impl UdpFlow {
             Role::Open { .. } => None,
             Role::Dtls(mut connection) => {
                 connection.end();
-                let counts = connection.counts();
+                let counts = connection.directions.each_ref().map(|direction| direction.counts);
                 Some(report_dtls(*connection, &facts(counts), sessions))
             }
             Role::Wtls(connection) => {
-                let counts = connection.counts();
+                let counts = connection.directions.each_ref().map(|direction| direction.counts);
                 Some(report_wtls(*connection, &facts(counts), sessions))
             }
         }

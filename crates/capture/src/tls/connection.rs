@@ -34,7 +34,7 @@ enum Stage {
 }
 
 #[derive(Default)]
-struct Direction {
+pub(crate) struct Direction {
     reader: RecordReader,
     messages: MessageReader,
     /// Records that wait until it is known how to read them.
@@ -49,14 +49,14 @@ struct Direction {
     /// Records before the next may be missing.
     lossy: bool,
     losses: u32,
-    undecrypted: Vec<Undecrypted>,
-    undecrypted_after_handshake: u64,
-    application_bytes: u64,
+    pub(crate) undecrypted: Vec<Undecrypted>,
+    pub(crate) undecrypted_after_handshake: u64,
+    pub(crate) application_bytes: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct TlsConnection {
-    directions: [Direction; 2],
+    pub(crate) directions: [Direction; 2],
     pub(crate) negotiation: Negotiation,
     pub(crate) seen: Vec<Seen>,
     pub(crate) alerts: Vec<SeenAlert>,
@@ -135,24 +135,12 @@ impl TlsConnection {
 
     /// True where the handshake is over and its suite has not been worked out, or tickets came since.
     pub(crate) fn wants_settling(&self) -> bool {
-        let finished = self.directions.iter().all(|direction| direction.finished);
-        finished && (!self.negotiation.settled || !self.negotiation.issued.is_empty())
+        self.is_over() && (!self.negotiation.settled || !self.negotiation.issued.is_empty())
     }
 
-    pub(crate) fn is_finished(&self, direction: usize) -> bool {
-        self.directions[direction].finished
-    }
-
-    pub(crate) fn undecrypted(&self, direction: usize) -> &[Undecrypted] {
-        &self.directions[direction].undecrypted
-    }
-
-    pub(crate) fn undecrypted_after_handshake(&self, direction: usize) -> u64 {
-        self.directions[direction].undecrypted_after_handshake
-    }
-
-    pub(crate) fn application_bytes(&self, direction: usize) -> u64 {
-        self.directions[direction].application_bytes
+    /// True once both sides have finished.
+    pub(crate) fn is_over(&self) -> bool {
+        self.directions.iter().all(|direction| direction.finished)
     }
 
     fn sender(&self, direction: usize) -> &'static str {

@@ -56,11 +56,11 @@ fn abbreviated_handshake_is_told_message_by_message() {
         (0, "Finished", 45),
     ];
     assert_eq!(found, expected.map(|(side, name, bytes)| (side, name.to_owned(), bytes)));
-    assert!(connection.is_finished(0) && connection.is_finished(1));
+    assert!(connection.is_over());
     assert_eq!(connection.is_resumed(), Some(true));
     assert_eq!(connection.cipher().unwrap().name(), "rc5-sha");
-    assert_eq!(connection.application_bytes(0), 37);
-    assert_eq!(connection.counts()[0].retransmitted_segments, 3);
+    assert_eq!(connection.directions[0].application_bytes, 37);
+    assert_eq!(connection.directions[0].counts.retransmitted_segments, 3);
     assert!(connection.is_another(&bytes(CLIENT_HELLO)));
     assert!(!connection.is_another(&bytes(RESUMING_HELLO)));
 }
