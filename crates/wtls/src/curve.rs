@@ -2,7 +2,7 @@
 
 mod data;
 
-use data::{CurveData, Field};
+use data::{CURVES, CurveData, Field, SIZES};
 
 /// An elliptic curve that this engine takes part in.
 ///
@@ -66,7 +66,7 @@ impl Curve {
     ];
 
     fn data(self) -> &'static CurveData {
-        data::of(self)
+        &CURVES[self as usize]
     }
 
     pub fn number(self) -> Option<u8> {
@@ -108,7 +108,7 @@ impl Curve {
 
     /// Size of the field, which is the size that key exchange suites limit.
     pub fn field_bits(self) -> u32 {
-        self.data().field_bits
+        SIZES[self as usize].0
     }
 
     /// Length of a coordinate, and of the shared secret.
@@ -118,7 +118,7 @@ impl Curve {
 
     /// Size of the order of the base point.
     pub fn order_bits(self) -> u32 {
-        self.data().order_bits
+        SIZES[self as usize].1
     }
 
     /// Length of each half of an ECDSA signature.

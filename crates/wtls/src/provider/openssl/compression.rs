@@ -254,7 +254,8 @@ mod tests {
 
     fn curves() -> Vec<(Curve, EcGroup)> {
         let ours = Curve::ALL.into_iter().filter(|curve| *curve != Curve::Secp224r1);
-        ours.map(|curve| (curve, EcGroup::from_curve_name(super::super::ec::nid(curve)).unwrap())).collect()
+        ours.map(|curve| (curve, EcGroup::from_curve_name(super::super::ec::nid(curve).unwrap()).unwrap()))
+            .collect()
     }
 
     /// What OpenSSL makes of a compressed point, uncompressed; `None` where it is none.

@@ -6,9 +6,11 @@ use crate::crypto::{CryptoError, Random};
 use crate::curve::Curve;
 use crate::numbers::PointForm;
 use foreign_types::{ForeignType, ForeignTypeRef};
+use openssl::asn1::Asn1Object;
 use openssl::bn::{BigNum, BigNumContext, BigNumRef};
 use openssl::ec::{EcGroup, EcGroupRef, EcKey, EcPoint, PointConversionForm};
 use openssl::ecdsa::EcdsaSig;
+use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::pkey;
 use std::sync::OnceLock;
@@ -46,7 +48,7 @@ impl Curves {
         let entries = Curve::ALL
             .into_iter()
             .map(|curve| {
-                let mut group = EcGroup::from_curve_name(nid(curve))?;
+                let mut group = EcGroup::from_curve_name(nid(curve)?)?;
                 group.set_asn1_flag(openssl::ec::Asn1Flag::NAMED_CURVE);
                 let mut order = BigNum::new()?;
                 group.order(&mut order, &mut context)?;
@@ -213,7 +215,7 @@ fn sign_with(
         let signature =
             ffi::ECDSA_do_sign_ex(hash.as_ptr(), length, inverse_nonce.as_ptr(), r.as_ptr(), key.as_ptr());
         if signature.is_null() {
-            let error = openssl::error::ErrorStack::get();
+            let error = ErrorStack::get();
             return if error.errors().is_empty() { Ok(None) } else { Err(error.into()) };
         }
         Ok(Some(EcdsaSig::from_ptr(signature)))
@@ -233,22 +235,7 @@ fn has_small_order(curve: Curve, x: &[u8]) -> bool {
     leading.iter().all(|byte| *byte == 0) && *last <= greatest
 }
 
-pub fn nid(curve: Curve) -> Nid {
-    Nid::from_raw(match curve {
-        Curve::Wtls1 => 735,
-        Curve::Sect163k1 => openssl_sys::NID_sect163k1,
-        Curve::Sect113r1 => openssl_sys::NID_sect113r1,
-        Curve::C2pnb163v1 => openssl_sys::NID_X9_62_c2pnb163v1,
-        Curve::Wtls6 => 739,
-        Curve::Secp160r1 => openssl_sys::NID_secp160r1,
-        Curve::Wtls8 => 741,
-        Curve::Wtls9 => 742,
-        Curve::Sect233k1 => openssl_sys::NID_sect233k1,
-        Curve::Sect233r1 => openssl_sys::NID_sect233r1,
-        Curve::Secp224r1 => openssl_sys::NID_secp224r1,
-        Curve::Sect163r2 => openssl_sys::NID_sect163r2,
-        Curve::Prime256v1 => openssl_sys::NID_X9_62_prime256v1,
-        Curve::Sect283k1 => openssl_sys::NID_sect283k1,
-        Curve::Sect283r1 => openssl_sys::NID_sect283r1,
-    })
+/// OpenSSL's number of a curve, which it knows by the same name.
+pub fn nid(curve: Curve) -> Result<Nid, ErrorStack> {
+    Ok(Asn1Object::from_str(curve.standard_name())?.nid())
 }
