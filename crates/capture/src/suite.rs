@@ -20,6 +20,7 @@ use crate::message::{Name, Seen};
 use crate::tls::{Negotiation, cipher_suite, protocol_name};
 use shakedown_trace::MessageName;
 use shakedown_trace::suite::{Cipher, Curve, Group, Mode, Suite};
+use shakedown_wtls::codec::{bits, significant};
 
 pub(crate) use certificate::Presented;
 pub(crate) use wtls::wtls_suite;
@@ -222,8 +223,7 @@ pub(crate) fn exchange_group(cipher_suite: u16, mut body: &[u8]) -> Option<Strin
     }
     let length = usize::from(u16::from_be_bytes([*body.first()?, *body.get(1)?]));
     let prime = body.get(2..2 + length)?;
-    let prime = &prime[prime.iter().position(|&byte| byte != 0)?..];
-    let bits = prime.len() * 8 - prime[0].leading_zeros() as usize;
+    let (prime, bits) = (significant(prime), bits(prime));
     // Both standards' primes begin with 64 ones, then the digits of a constant: e (RFC 7919), π (RFC 3526).
     let recognised = prime.starts_with(&[0xff; 8])
         && (prime[8..].starts_with(&[0xad, 0xf8, 0x54, 0x58])

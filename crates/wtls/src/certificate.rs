@@ -14,10 +14,9 @@ pub use peer::PeerIdentity;
 pub use verify::{CertificateError, ChainPolicy, Holder, TrustAnchor, VerifiedChain, verify_chain};
 pub use x509::{X509Certificate, X509Error};
 
-use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bounded};
+use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bits, bounded, significant};
 use crate::crypto::{CryptoError, KeyKind, Provider, PublicKeyRef};
 use crate::curve::Curve;
-use crate::dh;
 use crate::numbers::{HashAlgorithm, PublicKeyType, SignatureAlgorithm};
 use crate::parameters::{EncodedRsaKey, Identifier, ParameterError, ParameterSpecifier};
 
@@ -49,7 +48,7 @@ impl CertifiedKey {
     /// Kind and size, or why they can't be known.
     pub fn kind(&self, private_curves: bool) -> Result<KeyKind, ParameterError> {
         match self {
-            Self::Rsa(key) => Ok(KeyKind::Rsa { bits: dh::bits(significant(key.parts()?.1)) }),
+            Self::Rsa(key) => Ok(KeyKind::Rsa { bits: bits(key.parts()?.1) }),
             Self::Ecdh(key) | Self::Ecdsa(key) => Ok(KeyKind::Ec(key.parameters.curve(private_curves)?)),
         }
     }
@@ -96,12 +95,6 @@ impl CertifiedKey {
         hash.copy_from_slice(&provider.digest(HashAlgorithm::Sha1, &[hashed]));
         Ok(hash)
     }
-}
-
-/// A number without leading zeros.
-fn significant(number: &[u8]) -> &[u8] {
-    let zeros = number.iter().take_while(|byte| **byte == 0).count();
-    &number[zeros..]
 }
 
 impl Codec for CertifiedKey {

@@ -161,6 +161,18 @@ pub fn bounded<'a>(
     }
 }
 
+/// A big-endian number without leading zeros.
+pub fn significant(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros..]
+}
+
+/// Size of a big-endian number.
+pub fn bits(number: &[u8]) -> u32 {
+    let number = significant(number);
+    number.first().map_or(0, |first| 8 * number.len() as u32 - first.leading_zeros())
+}
+
 /// Bytes under construction.
 #[derive(Debug, Default)]
 pub struct Writer {

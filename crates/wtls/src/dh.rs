@@ -1,6 +1,6 @@
 //! Diffie–Hellman groups: the two that have numbers (Table 9), and explicit ones within bounds.
 
-use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer};
+use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bits, significant};
 use crate::curve::unhex;
 use std::sync::{Arc, LazyLock};
 
@@ -44,12 +44,6 @@ impl DhGroup {
     }
 }
 
-/// Size of a big-endian number without leading zeros.
-pub(crate) fn bits(number: &[u8]) -> u32 {
-    let first = number.first().map_or(0, |byte| 8 - byte.leading_zeros());
-    (number.len().saturating_sub(1) as u32) * 8 + first
-}
-
 /// DHParameters, as sent (§10.5.1.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DhParameters {
@@ -72,8 +66,8 @@ impl DhParameters {
     /// The group, if its size is within [`PRIME_BITS`] and the generator is neither 0, 1 nor p-1 or
     /// more. That the prime is one is not checked: an anonymous peer could cheat in easier ways.
     pub fn group(&self) -> Option<Arc<DhGroup>> {
-        let prime = trim(&self.prime);
-        let generator = trim(&self.generator);
+        let prime = significant(&self.prime);
+        let generator = significant(&self.generator);
         let odd = prime.last().is_some_and(|byte| byte & 1 == 1);
         if !PRIME_BITS.contains(&bits(prime)) || !odd || generator <= &[1] {
             return None;
@@ -100,12 +94,6 @@ impl DhParameters {
             })
         }))
     }
-}
-
-/// A number without leading zeros.
-fn trim(number: &[u8]) -> &[u8] {
-    let zeros = number.iter().take_while(|byte| **byte == 0).count();
-    &number[zeros..]
 }
 
 impl Codec for DhParameters {

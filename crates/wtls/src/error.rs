@@ -41,7 +41,7 @@ pub enum Error {
     #[error("a key of {bits} bits exceeds the limit of {suite}")]
     KeyTooLarge { bits: u32, suite: KeyExchangeSuite },
     #[error(transparent)]
-    Certificate(CertificateError),
+    Certificate(#[from] CertificateError),
     #[error("the client presents no certificate")]
     NoClientCertificate,
     #[error(transparent)]
@@ -56,12 +56,6 @@ pub enum Error {
     Configuration { what: &'static str },
     #[error(transparent)]
     SequenceExhausted(#[from] SequenceExhausted),
-}
-
-impl From<CertificateError> for Error {
-    fn from(error: CertificateError) -> Self {
-        Self::Certificate(error)
-    }
 }
 
 impl Error {

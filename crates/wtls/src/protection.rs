@@ -82,7 +82,7 @@ impl RecordEncryptor {
         write_header(datagram, record_type, sequence, length);
         let start = datagram.len();
         datagram.extend_from_slice(fragment);
-        let mac = self.mac(provider, sequence, record_type, fragment);
+        let mac = record_mac(provider, &self.secret, &self.keys, sequence, record_type, fragment);
         datagram.extend_from_slice(&mac[..suite.mac.mac_bytes()]);
         if padding > 0 {
             let iv = self.keys.record_iv(sequence);
@@ -90,16 +90,6 @@ impl RecordEncryptor {
             provider.cbc_encrypt(suite.bulk, self.keys.key(), &iv, &mut datagram[start..]);
         }
         Ok(())
-    }
-
-    fn mac<P: Provider>(
-        &self,
-        provider: &P,
-        sequence: u16,
-        record_type: RecordType,
-        fragment: &[u8],
-    ) -> Digest {
-        record_mac(provider, &self.secret, &self.keys, sequence, record_type, fragment)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::root::{Chain, ProtocolFamily, Root, rsa};
 use shakedown_trace::suite::Curve;
+use shakedown_wtls::codec::{bits, significant};
 
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;
@@ -157,7 +158,7 @@ impl<'a> Certificate<'a> {
         if object.starts_with(ECDSA) {
             let mut numbers = Values(Values(self.signature).expect(SEQUENCE)?);
             let longest = bits(numbers.expect(INTEGER)?).max(bits(numbers.expect(INTEGER)?));
-            return Root::of_ecdsa(family, longest, |_| true);
+            return Root::of_ecdsa(family, longest as usize, |_| true);
         }
         if object.starts_with(DSA)
             || (object.starts_with(DSA_SHA2) && object.get(8).is_some_and(|&last| last <= 8))
@@ -179,7 +180,7 @@ pub(super) fn rsa_issuer(bits: usize, own: &str) -> Root {
 
 /// An RSA key in the words of suite names.
 pub(super) fn rsa_name(modulus: &[u8], exponent: &[u8]) -> String {
-    rsa(bits(modulus), digits(exponent) == [3])
+    rsa(bits(modulus) as usize, significant(exponent) == [3])
 }
 
 /// FIPS 204's parameter sets: the last number of 2.16.840.1.101.3.4.3.
@@ -192,17 +193,6 @@ fn post_quantum(object: &[u8]) -> Option<String> {
         _ => return None,
     };
     (arc == DSA_SHA2).then(|| format!("mldsa{set}"))
-}
-
-/// A number without the zeros that it begins with.
-fn digits(integer: &[u8]) -> &[u8] {
-    let start = integer.iter().position(|&byte| byte != 0).unwrap_or(integer.len());
-    &integer[start..]
-}
-
-pub(super) fn bits(integer: &[u8]) -> usize {
-    let digits = digits(integer);
-    digits.first().map_or(0, |first| digits.len() * 8 - first.leading_zeros() as usize)
 }
 
 /// What a Certificate message showed.

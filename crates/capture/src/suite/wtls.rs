@@ -1,6 +1,6 @@
 //! The suite of a WTLS handshake (WAP-261).
 
-use super::certificate::{bits, rsa_issuer, rsa_name};
+use super::certificate::{rsa_issuer, rsa_name};
 use super::root::{Chain, ProtocolFamily, Root};
 use super::{NamedSuite, Parts};
 use crate::message::{Name, Seen};
@@ -8,7 +8,7 @@ use crate::wtls::WtlsConnection;
 use shakedown_trace::MessageName;
 use shakedown_trace::suite::Curve;
 use shakedown_wtls::certificate::CertifiedKey;
-use shakedown_wtls::codec::Codec;
+use shakedown_wtls::codec::{Codec, bits};
 use shakedown_wtls::message::{CertificateEntry, CertificateList, ServerKey, ServerKeyExchange};
 use shakedown_wtls::{
     EncodedRsaKey, KeyExchangeFamily as Family, KeyExchangeId, ParameterSpecifier, SignatureAlgorithm,
@@ -123,7 +123,7 @@ fn describe(body: &[u8]) -> Option<Chain> {
                 let known = curve.wtls_name().and_then(shakedown_wtls::Curve::from_name);
                 known.is_some_and(|known| known.order_bytes() == first.len())
             };
-            Root::of_ecdsa(ProtocolFamily::Wtls, longest, fits)?
+            Root::of_ecdsa(ProtocolFamily::Wtls, longest as usize, fits)?
         }
         SignatureAlgorithm::Anonymous => return None,
     };

@@ -4,6 +4,7 @@ use crate::CertsError;
 use shakedown_pki::keys;
 use shakedown_trace::suite::{Curve as CurveName, KeyFamily, KeyType};
 use shakedown_wtls::certificate::{CertifiedKey, CertifiedPoint};
+use shakedown_wtls::codec::{bits, significant};
 use shakedown_wtls::crypto::{CryptoError, Key, KeyKind, Provider, Random};
 use shakedown_wtls::provider::openssl::{OpenSsl, PrivateKey};
 use shakedown_wtls::{Curve, EncodedRsaKey, ParameterSpecifier, PointForm};
@@ -62,7 +63,9 @@ pub(super) fn is_certified(provider: &OpenSsl, key: &PrivateKey, certified: &Cer
     match certified {
         CertifiedKey::Rsa(encoded) => {
             let Ok((exponent, modulus)) = provider.rsa_public(key) else { return false };
-            encoded.parts().is_ok_and(|(e, n)| strip(e) == strip(&exponent) && strip(n) == strip(&modulus))
+            encoded.parts().is_ok_and(|(e, n)| {
+                significant(e) == significant(&exponent) && significant(n) == significant(&modulus)
+            })
         }
         CertifiedKey::Ecdh(point) | CertifiedKey::Ecdsa(point) => {
             let KeyKind::Ec(curve) = key.kind() else { return false };
@@ -75,24 +78,17 @@ pub(super) fn is_certified(provider: &OpenSsl, key: &PrivateKey, certified: &Cer
     }
 }
 
-fn strip(number: &[u8]) -> &[u8] {
-    let zeros = number.iter().take_while(|byte| **byte == 0).count();
-    &number[zeros..]
-}
-
 /// What a suite calls a certified key; `None` for sizes and exponents that no suite name has.
 pub(super) fn key_type(certified: &CertifiedKey) -> Option<KeyType> {
     match certified {
         CertifiedKey::Rsa(encoded) => {
             let (exponent, modulus) = encoded.parts().ok()?;
-            let exponent_3 = match strip(exponent) {
+            let exponent_3 = match significant(exponent) {
                 [3] => true,
                 [1, 0, 1] => false,
                 _ => return None,
             };
-            let modulus = strip(modulus);
-            let bits = 8 * u32::try_from(modulus.len()).ok()? - modulus.first()?.leading_zeros();
-            let bits = u16::try_from(bits).ok().filter(|bits| KeyType::RSA_BITS.contains(bits))?;
+            let bits = u16::try_from(bits(modulus)).ok().filter(|bits| KeyType::RSA_BITS.contains(bits))?;
             Some(KeyType::Rsa { bits, exponent_3 })
         }
         CertifiedKey::Ecdh(point) | CertifiedKey::Ecdsa(point) => {
@@ -114,7 +110,9 @@ pub(super) fn in_words(certified: &CertifiedKey) -> String {
     match (key_type(certified), certified) {
         (Some(key), _) => key.name(shakedown_trace::suite::Protocol::Wtls).to_owned(),
         (None, CertifiedKey::Rsa(encoded)) => match encoded.parts() {
-            Ok((_, modulus)) => format!("RSA of {} bits or with an odd exponent", 8 * strip(modulus).len()),
+            Ok((_, modulus)) => {
+                format!("RSA of {} bits or with an odd exponent", 8 * significant(modulus).len())
+            }
             Err(error) => error.to_string(),
         },
         (None, CertifiedKey::Ecdh(point) | CertifiedKey::Ecdsa(point)) => {

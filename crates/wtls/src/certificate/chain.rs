@@ -49,7 +49,7 @@ impl ChainCertificate {
                 let fields = certificate.fields();
                 (fields.valid_not_before_unix_s.into(), fields.valid_not_after_unix_s.into())
             }
-            Self::X509(certificate) => certificate.validity_unix_s(),
+            Self::X509(certificate) => certificate.valid_unix_s,
         }
     }
 
@@ -64,7 +64,7 @@ impl ChainCertificate {
     pub fn signature_algorithm(&self) -> SignatureAlgorithm {
         match self {
             Self::Wtls(certificate) => certificate.fields().signature_algorithm,
-            Self::X509(certificate) => certificate.signature_algorithm(),
+            Self::X509(certificate) => certificate.signature.algorithm,
         }
     }
 
@@ -76,7 +76,7 @@ impl ChainCertificate {
                 let name = certificate.fields().subject.as_text().map(ServiceName::parse);
                 name.is_some_and(|name| name.is_authority())
             }
-            Self::X509(certificate) => certificate.may_certify(below),
+            Self::X509(certificate) => certificate.extensions.may_certify(below),
         }
     }
 
@@ -92,7 +92,7 @@ impl ChainCertificate {
     pub fn is_for(&self, holder: Holder) -> bool {
         match self {
             Self::Wtls(_) => true,
-            Self::X509(certificate) => certificate.is_for(holder),
+            Self::X509(certificate) => certificate.extensions.is_for(holder),
         }
     }
 

@@ -9,7 +9,6 @@ mod signature;
 
 use super::{CertificateError, CertifiedKey, Holder};
 use crate::crypto::Provider;
-use crate::numbers::SignatureAlgorithm;
 use crate::parameters::Identifier;
 use core::ops::Range;
 use extensions::Extensions;
@@ -65,10 +64,10 @@ pub struct X509Certificate {
     subject: Identifier,
     issuer: Identifier,
     /// Seconds since 1970.
-    valid_unix_s: (u64, u64),
+    pub(super) valid_unix_s: (u64, u64),
     key: SubjectKey,
-    signature: Signature,
-    extensions: Extensions,
+    pub(super) signature: Signature,
+    pub(super) extensions: Extensions,
     common_name: Option<String>,
 }
 
@@ -120,34 +119,14 @@ impl X509Certificate {
         &self.issuer
     }
 
-    /// Begin and end of validity, in seconds since 1970.
-    pub fn validity_unix_s(&self) -> (u64, u64) {
-        self.valid_unix_s
-    }
-
     /// The key, for agreement if the certificate is a leaf, for signatures if it is an issuer's.
     pub fn public_key(&self, is_leaf: bool) -> CertifiedKey {
         self.key.certified(is_leaf)
     }
 
-    /// What kind of key signed it.
-    pub fn signature_algorithm(&self) -> SignatureAlgorithm {
-        self.signature.algorithm
-    }
-
-    /// Whether it may certify others, of whom `below` intermediates stand between it and the leaf.
-    pub fn may_certify(&self, below: usize) -> bool {
-        self.extensions.may_certify(below)
-    }
-
     /// Whether a leaf's key may do what it does in a handshake of such a holder.
     pub fn may_take_part(&self, holder: Holder) -> bool {
         self.extensions.may_take_part(holder, matches!(self.key, SubjectKey::Rsa(_)))
-    }
-
-    /// Whether it is a certificate for such a holder, or for its issuers.
-    pub fn is_for(&self, holder: Holder) -> bool {
-        self.extensions.is_for(holder)
     }
 
     /// Whether it certifies a host of this name: by its alternative names, else by its common name (RFC 6125).

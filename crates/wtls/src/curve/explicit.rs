@@ -6,7 +6,7 @@
 
 use super::Curve;
 use super::data::{CurveData, Field};
-use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer};
+use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, significant};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EcField {
@@ -99,12 +99,6 @@ fn field_of(data: &CurveData) -> EcField {
         Field::Trinomial { m, k } => EcField::Trinomial { m, k },
         Field::Pentanomial { m, k1, k2, k3 } => EcField::Pentanomial { m, k: [k1, k2, k3] },
     }
-}
-
-/// A number without leading zeros.
-fn significant(number: &[u8]) -> &[u8] {
-    let zeros = number.iter().take_while(|byte| **byte == 0).count();
-    &number[zeros..]
 }
 
 /// Bytes of a table entry, which holds hexadecimal digits in pairs.

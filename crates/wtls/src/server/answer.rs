@@ -2,7 +2,7 @@
 
 use super::exchange::{FullHandshake, ServerPrivate};
 use super::finish::ServerFinished;
-use super::plan::{Method, Plan, can_authenticate};
+use super::plan::{Chosen, Method, Plan, can_authenticate};
 use crate::certificate::PeerIdentity;
 use crate::codec::Codec;
 use crate::config::{ClientAuthentication, ServerConfig};
@@ -15,7 +15,7 @@ use crate::key_schedule::{Direction, HelloRandom, KeyRefresh, PreMasterSecret, R
 use crate::message::{
     CertificateList, CertificateRequest, ClientHello, ServerHello, ServerKey, ServerKeyExchange, VERSION,
 };
-use crate::numbers::{CipherSuite, HandshakeType, KeyExchangeSuite, SequenceNumberMode};
+use crate::numbers::{HandshakeType, KeyExchangeSuite, SequenceNumberMode};
 use crate::parameters::{Identifier, KeyExchangeId, ParameterSpecifier};
 use crate::secured::{Negotiated, Secured, hello_random};
 use crate::session::{Session, SessionId};
@@ -69,13 +69,6 @@ pub(super) fn answer<P: Provider>(
     Ok(Some(Answer { stage, flight, outbound, costly }))
 }
 
-/// What ServerHello will say of the client's offers.
-struct Chosen {
-    client_key_id: u8,
-    suite: KeyExchangeSuite,
-    cipher_suite: CipherSuite,
-}
-
 /// The flight under construction.
 struct Flight<P: Provider> {
     config: Arc<ServerConfig<P>>,
@@ -92,9 +85,7 @@ impl<P: Provider> Flight<P> {
     fn answer(mut self, cx: &mut Context<'_, P>, plan: Plan) -> Answered<P> {
         let (chosen, method) = match plan {
             Plan::Resume(session) => return self.resume(cx, &session),
-            Plan::Begin { client_key_id, suite, cipher_suite, method } => {
-                (Chosen { client_key_id, suite, cipher_suite }, method)
-            }
+            Plan::Begin(chosen, method) => (chosen, method),
         };
         match method {
             Method::Null => self.abbreviated(cx, &chosen, PreMasterSecret::null()),

@@ -14,13 +14,15 @@ use std::sync::Arc;
 /// What a handshake will be. Keys are named by their index in the configuration.
 pub(super) enum Plan {
     Resume(Box<Session>),
-    Begin {
-        /// Which offer, counted from 1.
-        client_key_id: u8,
-        suite: KeyExchangeSuite,
-        cipher_suite: CipherSuite,
-        method: Method,
-    },
+    Begin(Chosen, Method),
+}
+
+/// What ServerHello will say of the client's offers.
+pub(super) struct Chosen {
+    /// Which offer, counted from 1; 0 when resuming.
+    pub client_key_id: u8,
+    pub suite: KeyExchangeSuite,
+    pub cipher_suite: CipherSuite,
 }
 
 /// How a new session's secret comes about.
@@ -54,7 +56,7 @@ impl Plan {
     pub fn is_costly(&self) -> bool {
         match self {
             Self::Resume(_) => false,
-            Self::Begin { method, .. } => match method {
+            Self::Begin(_, method) => match method {
                 Method::DhAnon { .. } | Method::EcdhAnon { .. } => true,
                 Method::Certified { known_client, .. } => known_client.is_some(),
                 Method::Null | Method::SharedSecret { .. } | Method::RsaAnon { .. } => false,
@@ -132,7 +134,7 @@ fn choose<P: Provider>(
         let found = match method(config, hello, offer, suite, now_unix_s) {
             Ok(method) => match common().find(acceptable) {
                 Some(cipher_suite) => {
-                    return Ok(Plan::Begin { client_key_id, suite, cipher_suite, method });
+                    return Ok(Plan::Begin(Chosen { client_key_id, suite, cipher_suite }, method));
                 }
                 None if common().next().is_some() => Error::CannotAuthenticate,
                 None => Error::NoCommonCipherSuite,

@@ -20,7 +20,7 @@ const CLIENT_AUTHENTICATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.
 
 /// The extensions that decide something here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Extensions {
+pub(in super::super) struct Extensions {
     is_authority: bool,
     path_limit: Option<u8>,
     usage: Option<KeyUsage>,

@@ -62,7 +62,7 @@ fn in_words(algorithm: ObjectIdentifier) -> String {
 
 /// A signature of a known kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Signature {
+pub(in super::super) struct Signature {
     pub algorithm: SignatureAlgorithm,
     hash: SignatureHash,
     bytes: Vec<u8>,

@@ -71,13 +71,10 @@ impl Public {
 }
 
 impl Private {
-    fn new(key: Rsa<pkey::Private>) -> Self {
-        let bits = key.n().num_bits().unsigned_abs();
-        Self { key, bits }
-    }
-
     pub fn from_der(der: &[u8]) -> Result<Self, CryptoError> {
-        Ok(Self::new(Rsa::private_key_from_der(der)?))
+        let key = Rsa::private_key_from_der(der)?;
+        let bits = key.n().num_bits().unsigned_abs();
+        Ok(Self { key, bits })
     }
 
     pub fn public(&self) -> (Vec<u8>, Vec<u8>) {
