@@ -17,15 +17,14 @@ use rustls::crypto::{
     ActiveKeyExchange, CompletedKeyExchange, CryptoProvider, KeyProvider, SharedSecret, SupportedKxGroup,
     WebPkiSupportedAlgorithms, aws_lc_rs, hmac,
 };
-use rustls::ffdhe_groups::FfdheGroup;
 use rustls::pki_types::{
     AlgorithmIdentifier, InvalidSignature, PrivateKeyDer, SignatureVerificationAlgorithm, alg_id,
 };
 use rustls::sign::{Signer, SigningKey};
 use rustls::{
     CipherSuite, CipherSuiteCommon, ConnectionTrafficSecrets, ContentType, Error, NamedGroup,
-    ProtocolVersion, SignatureAlgorithm, SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion,
-    Tls12CipherSuite, Tls13CipherSuite,
+    ProtocolVersion, SignatureAlgorithm, SignatureScheme, SupportedCipherSuite, Tls12CipherSuite,
+    Tls13CipherSuite,
 };
 use shakedown_trace::operation::intern;
 use shakedown_trace::suite::{KeyFamily, Protocol};
@@ -116,16 +115,8 @@ impl SupportedKxGroup for Group {
         })
     }
 
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        self.inner.ffdhe_group()
-    }
-
     fn name(&self) -> NamedGroup {
         self.inner.name()
-    }
-
-    fn fips(&self) -> bool {
-        self.inner.fips()
     }
 
     fn usable_for_version(&self, version: ProtocolVersion) -> bool {
@@ -138,27 +129,11 @@ struct Exchange {
     names: GroupNames,
 }
 
-impl Exchange {
-    fn finish(
-        self,
-        work: impl FnOnce(Box<dyn ActiveKeyExchange>) -> Result<SharedSecret, Error>,
-    ) -> Result<SharedSecret, Error> {
-        let operation = if self.names.kem { Operation::Decapsulate } else { Operation::Derive };
-        recorder::timed(self.names.primitive(operation), 0, || work(self.inner))
-    }
-}
-
 impl ActiveKeyExchange for Exchange {
+    // `complete_for_tls_version` keeps its default, which calls this: no group here strips zeros.
     fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
-        self.finish(|inner| inner.complete(peer))
-    }
-
-    fn complete_for_tls_version(
-        self: Box<Self>,
-        peer: &[u8],
-        version: &SupportedProtocolVersion,
-    ) -> Result<SharedSecret, Error> {
-        self.finish(|inner| inner.complete_for_tls_version(peer, version))
+        let operation = if self.names.kem { Operation::Decapsulate } else { Operation::Derive };
+        recorder::timed(self.names.primitive(operation), 0, || self.inner.complete(peer))
     }
 
     fn hybrid_component(&self) -> Option<(NamedGroup, &[u8])> {
@@ -176,10 +151,6 @@ impl ActiveKeyExchange for Exchange {
         self.inner.pub_key()
     }
 
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        self.inner.ffdhe_group()
-    }
-
     fn group(&self) -> NamedGroup {
         self.inner.group()
     }
@@ -195,10 +166,6 @@ struct Keys {
 impl KeyProvider for Keys {
     fn load_private_key(&self, key: PrivateKeyDer<'static>) -> Result<Arc<dyn SigningKey>, Error> {
         Ok(Arc::new(TimedKey { inner: self.inner.load_private_key(key)? }))
-    }
-
-    fn fips(&self) -> bool {
-        self.inner.fips()
     }
 }
 
@@ -327,10 +294,6 @@ impl SignatureVerificationAlgorithm for Verifier {
     fn signature_alg_id(&self) -> AlgorithmIdentifier {
         self.inner.signature_alg_id()
     }
-
-    fn fips(&self) -> bool {
-        self.inner.fips()
-    }
 }
 
 fn verifiers(algorithms: WebPkiSupportedAlgorithms) -> WebPkiSupportedAlgorithms {
@@ -433,10 +396,6 @@ impl Hash for TimedHash {
     fn algorithm(&self) -> HashAlgorithm {
         self.inner.algorithm()
     }
-
-    fn fips(&self) -> bool {
-        self.inner.fips()
-    }
 }
 
 struct TimedContext {
@@ -513,10 +472,6 @@ impl Hkdf for TimedHkdf {
             self.inner.hmac_sign(key, message)
         })
     }
-
-    fn fips(&self) -> bool {
-        self.inner.fips()
-    }
 }
 
 struct Expander {
@@ -571,10 +526,6 @@ impl Prf for TimedPrf {
             self.inner.for_secret(output, secret, label, seed);
         });
     }
-
-    fn fips(&self) -> bool {
-        self.inner.fips()
-    }
 }
 
 // ------------------------------------------------------------------------------------------------ protection
@@ -606,10 +557,6 @@ impl Tls13AeadAlgorithm for Tls13Aead {
     ) -> Result<ConnectionTrafficSecrets, UnsupportedOperationError> {
         self.inner.extract_keys(key, iv)
     }
-
-    fn fips(&self) -> bool {
-        self.inner.fips()
-    }
 }
 
 struct Tls12Aead {
@@ -637,10 +584,6 @@ impl Tls12AeadAlgorithm for Tls12Aead {
         explicit: &[u8],
     ) -> Result<ConnectionTrafficSecrets, UnsupportedOperationError> {
         self.inner.extract_keys(key, iv, explicit)
-    }
-
-    fn fips(&self) -> bool {
-        self.inner.fips()
     }
 }
 

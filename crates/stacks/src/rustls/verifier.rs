@@ -1,4 +1,5 @@
-//! Verifiers that say where the check of a CertificateVerify begins; the checks are webpki's.
+//! Verifiers that say where the check of a CertificateVerify begins; the checks are webpki's, and so is what is left to
+//! the traits' defaults.
 
 use super::marks::update_marks;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -55,10 +56,6 @@ macro_rules! observed_signatures {
         fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
             self.inner.supported_verify_schemes()
         }
-
-        fn requires_raw_public_keys(&self) -> bool {
-            self.inner.requires_raw_public_keys()
-        }
     };
 }
 
@@ -75,17 +72,9 @@ impl ServerCertVerifier for Observed<dyn ServerCertVerifier> {
     }
 
     observed_signatures!();
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        self.inner.root_hint_subjects()
-    }
 }
 
 impl ClientCertVerifier for Observed<dyn ClientCertVerifier> {
-    fn offer_client_auth(&self) -> bool {
-        self.inner.offer_client_auth()
-    }
-
     fn client_auth_mandatory(&self) -> bool {
         self.inner.client_auth_mandatory()
     }
