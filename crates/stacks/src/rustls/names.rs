@@ -47,6 +47,11 @@ pub fn cipher_suite(suite: &Suite) -> Option<CipherSuite> {
     CIPHERS.iter().find(|row| (row.0, row.1, row.2) == asked).map(|row| row.3)
 }
 
+/// Key exchange and cipher of what rustls negotiated.
+pub fn parts(suite: CipherSuite) -> Option<(KeyExchange, TlsCipher)> {
+    CIPHERS.iter().find(|row| row.3 == suite).map(|row| (row.1, row.2))
+}
+
 /// rustls's groups and the suite vocabulary's names for them.
 const GROUPS: [(&str, NamedGroup); 7] = [
     ("x25519", NamedGroup::X25519),
@@ -87,12 +92,12 @@ pub fn negotiated(connection: &Connection) -> Option<Negotiated> {
         _ => Protocol::Tls13,
     };
     let suite = connection.negotiated_cipher_suite()?;
-    let cipher = CIPHERS.iter().find(|row| row.3 == suite.suite());
+    let parts = parts(suite.suite());
     let group = connection.negotiated_key_exchange_group();
     Some(Negotiated {
         protocol,
-        key_exchange: cipher.map(|row| row.1),
-        cipher: cipher.map(|row| Cipher::Tls(row.2)),
+        key_exchange: parts.map(|parts| parts.0),
+        cipher: parts.map(|parts| Cipher::Tls(parts.1)),
         cipher_suite: suite.suite().as_str().unwrap_or("unknown"),
         group: group.and_then(|group| known_group(group.name())),
         resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),

@@ -4,7 +4,7 @@
 //! program, as the traits ask for `&'static` objects. A bare connection takes the provider inside.
 
 use super::marks::{Marks, update_marks};
-use super::names::known_group;
+use super::names::{known_group, parts};
 use rustls::crypto::cipher::{
     AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter,
     MessageEncrypter, OutboundOpaqueMessage, OutboundPlainMessage, Tls12AeadAlgorithm, Tls13AeadAlgorithm,
@@ -27,7 +27,7 @@ use rustls::{
     Tls13CipherSuite,
 };
 use shakedown_trace::operation::intern;
-use shakedown_trace::suite::{KeyFamily, Protocol};
+use shakedown_trace::suite::{KeyFamily, Protocol, TlsCipher};
 use shakedown_trace::{MessageName, Operation, Primitive, recorder};
 use std::sync::{Arc, OnceLock};
 
@@ -323,17 +323,10 @@ struct Names {
 }
 
 fn names(suite: CipherSuite, hash: HashAlgorithm) -> Option<Names> {
-    let cipher = match suite {
-        CipherSuite::TLS13_AES_128_GCM_SHA256
-        | CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
-        | CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => "aes-128-gcm",
-        CipherSuite::TLS13_AES_256_GCM_SHA384
-        | CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
-        | CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => "aes-256-gcm",
-        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256
-        | CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
-        | CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => "chacha20-poly1305",
-        _ => return None,
+    let cipher = match parts(suite)?.1 {
+        TlsCipher::Aes128Gcm => "aes-128-gcm",
+        TlsCipher::Aes256Gcm => "aes-256-gcm",
+        _ => "chacha20-poly1305",
     };
     let (digest, mac, hkdf, prf) = match hash {
         HashAlgorithm::SHA256 => ("sha256", "hmac-sha256", "hkdf-sha256", "tls1-prf-sha256"),
