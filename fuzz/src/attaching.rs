@@ -4,7 +4,7 @@ use crate::scripted::{End, Script, Scripted};
 use shakedown_aka::core::{Answer, Query};
 use shakedown_aka::message::{Cause, Message};
 use shakedown_aka::names::{Imsi, Network, NodeName, Temporary};
-use shakedown_aka::sessions::{MemoryStore, SessionRecord, Sessions};
+use shakedown_aka::sessions::{SessionRecord, Sessions};
 use shakedown_aka::sgsn::{self, NotAdmitted};
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::suite::Protocol;
@@ -12,7 +12,7 @@ use shakedown_trace::{CloseReason, Event, Side};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The sessions of an SGSN, shared with its endpoints.
-pub type Shared = Arc<Mutex<Sessions<MemoryStore>>>;
+pub type Shared = Arc<Mutex<Sessions>>;
 
 /// Bytes of a session's ID.
 const ID_BYTES: usize = 4;

@@ -89,32 +89,6 @@ pub trait Store {
     fn forget_subscriber(&mut self, ptmsi: u32) -> Result<(), StoreError>;
 }
 
-impl<S: Store + ?Sized> Store for Box<S> {
-    fn session(&mut self, id: &[u8]) -> Result<Option<SessionRecord>, StoreError> {
-        (**self).session(id)
-    }
-
-    fn keep_session(&mut self, id: &[u8], record: &SessionRecord) -> Result<(), StoreError> {
-        (**self).keep_session(id, record)
-    }
-
-    fn forget_session(&mut self, id: &[u8]) -> Result<(), StoreError> {
-        (**self).forget_session(id)
-    }
-
-    fn subscriber(&mut self, ptmsi: u32) -> Result<Option<Subscriber>, StoreError> {
-        (**self).subscriber(ptmsi)
-    }
-
-    fn keep_subscriber(&mut self, ptmsi: u32, subscriber: &Subscriber) -> Result<(), StoreError> {
-        (**self).keep_subscriber(ptmsi, subscriber)
-    }
-
-    fn forget_subscriber(&mut self, ptmsi: u32) -> Result<(), StoreError> {
-        (**self).forget_subscriber(ptmsi)
-    }
-}
-
 /// A store that is gone when the program ends.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
@@ -221,8 +195,8 @@ pub struct Fresh {
 /// The sessions of an SGSN. Its TLS stack calls [`put`](Self::put) and [`get`](Self::get) while it handles a handshake;
 /// the caller that passed the bytes then learns by [`take_fresh`](Self::take_fresh) and [`take_offered`](Self::take_offered)
 /// what it did.
-pub struct Sessions<S> {
-    store: S,
+pub struct Sessions {
+    store: Box<dyn Store + Send>,
     policy: Policy,
     basis: Basis,
     now: Time,
@@ -232,16 +206,16 @@ pub struct Sessions<S> {
     error: Option<StoreError>,
 }
 
-impl<S: Store> Sessions<S> {
+impl Sessions {
     /// Sessions in a store, under a policy. Those that were made under another `basis` are not resumed.
-    pub fn new(store: S, policy: Policy, basis: Basis) -> Self {
+    pub fn new(store: Box<dyn Store + Send>, policy: Policy, basis: Basis) -> Self {
         let (now, guest, offered, fresh, error) = (Time::ZERO, None, None, None, None);
         Self { store, policy, basis, now, guest, offered, fresh, error }
     }
 
     /// Where they are kept.
-    pub fn store(&mut self) -> &mut S {
-        &mut self.store
+    pub fn store(&mut self) -> &mut dyn Store {
+        self.store.as_mut()
     }
 
     /// A stack is about to be given bytes. `guest` is a session of another SGSN's that this mobile may resume.
@@ -388,8 +362,9 @@ mod tests {
         SessionRecord { secret: vec![7; 48], imsi, home, resumptions, last: at(last_s), basis }
     }
 
-    fn sessions() -> Sessions<MemoryStore> {
-        Sessions::new(MemoryStore::default(), Policy { max_resumptions: 2, max_age: at(100) }, BASIS)
+    fn sessions() -> Sessions {
+        let policy = Policy { max_resumptions: 2, max_age: at(100) };
+        Sessions::new(Box::new(MemoryStore::default()), policy, BASIS)
     }
 
     /// What is decided on a session that is offered at 1000 s.

@@ -4,8 +4,9 @@ use crate::core::{Answer, Query, Unanswered};
 use crate::frame::Frames;
 use crate::message::{Cause, Message, Plane};
 use crate::names::{Imsi, Network, NodeName, Temporary};
-use crate::sessions::{Decision, Fresh, Identified, Offered, SessionRecord, Sessions, Store, StoreError};
+use crate::sessions::{Decision, Fresh, Identified, Offered, SessionRecord, Sessions, StoreError};
 use crate::tunnel::Tunnel;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::{Endpoint, Negotiated};
@@ -32,7 +33,7 @@ pub trait Environment {
     fn random(&mut self, bytes: &mut [u8]);
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     pub full: u64,
     pub resumed: u64,
@@ -45,17 +46,17 @@ pub struct Tally {
 }
 
 /// What the attaches of an SGSN share.
-pub struct Node<V: Environment, S> {
+pub struct Node<V> {
     name: NodeName,
     network: Network,
     environment: V,
-    sessions: Arc<Mutex<Sessions<S>>>,
+    sessions: Arc<Mutex<Sessions>>,
     tally: Tally,
 }
 
-impl<V: Environment, S: Store> Node<V, S> {
+impl<V: Environment> Node<V> {
     /// A node. `sessions` are those that the endpoints of `environment` consult.
-    pub fn new(name: NodeName, network: Network, environment: V, sessions: Arc<Mutex<Sessions<S>>>) -> Self {
+    pub fn new(name: NodeName, network: Network, environment: V, sessions: Arc<Mutex<Sessions>>) -> Self {
         Self { name, network, environment, sessions, tally: Tally::default() }
     }
 
@@ -68,7 +69,7 @@ impl<V: Environment, S: Store> Node<V, S> {
         &self.tally
     }
 
-    pub fn sessions(&self) -> MutexGuard<'_, Sessions<S>> {
+    pub fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,7 +142,7 @@ enum Phase {
 const MAX_HELD_BYTES: usize = 65_536;
 
 /// One attach, as the SGSN sees it.
-pub struct Attach<E> {
+pub struct Attach<V: Environment> {
     phase: Phase,
     frames: Frames,
     request: [u8; 32],
@@ -157,7 +158,7 @@ pub struct Attach<E> {
     /// The mobile has said under protection what it asked for, and that has arrived.
     confirmed: bool,
     held: Vec<u8>,
-    tunnel: Option<Tunnel<E>>,
+    tunnel: Option<Tunnel<V::Endpoint>>,
     fresh: Option<Fresh>,
     offered: Option<Offered>,
     out: Vec<u8>,
@@ -165,7 +166,7 @@ pub struct Attach<E> {
     events: VecDeque<AttachEvent>,
 }
 
-impl<E: Endpoint> Default for Attach<E> {
+impl<V: Environment> Default for Attach<V> {
     fn default() -> Self {
         Self {
             phase: Phase::Request,
@@ -196,9 +197,9 @@ fn store(error: StoreError) -> Stop {
     (Cause::NetworkFailure, error.to_string())
 }
 
-impl<E: Endpoint> Attach<E> {
+impl<V: Environment> Attach<V> {
     /// The TLS endpoint inside, once there is one.
-    pub fn endpoint(&self) -> Option<&E> {
+    pub fn endpoint(&self) -> Option<&V::Endpoint> {
         self.tunnel.as_ref().map(Tunnel::endpoint)
     }
 
@@ -265,11 +266,7 @@ impl<E: Endpoint> Attach<E> {
     }
 
     /// Takes what arrived from the mobile.
-    pub fn handle_input<V, S>(&mut self, node: &mut Node<V, S>, now: Time, bytes: &[u8])
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    pub fn handle_input(&mut self, node: &mut Node<V>, now: Time, bytes: &[u8]) {
         self.frames.push(bytes);
         while self.phase != Phase::Over
             && let Some((kind, body)) = self.frames.next_frame()
@@ -283,15 +280,7 @@ impl<E: Endpoint> Attach<E> {
     }
 
     /// Processes another node's response to the last query, or the reason why there is none.
-    pub fn handle_answer<V, S>(
-        &mut self,
-        node: &mut Node<V, S>,
-        now: Time,
-        answer: Result<Answer, Unanswered>,
-    ) where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    pub fn handle_answer(&mut self, node: &mut Node<V>, now: Time, answer: Result<Answer, Unanswered>) {
         if self.phase == Phase::Over {
             return;
         }
@@ -301,23 +290,14 @@ impl<E: Endpoint> Attach<E> {
 
     /// The transport has ended, or the mobile has been silent too long. Where it has not asked for anything, no attach
     /// was rejected.
-    pub fn handle_close<V, S>(&mut self, node: &mut Node<V, S>)
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    pub fn handle_close(&mut self, node: &mut Node<V>) {
         if !matches!(self.phase, Phase::Request | Phase::Over | Phase::Attached) {
             *node.tally.rejected.entry("ended").or_default() += 1;
         }
         self.phase = Phase::Over;
     }
 
-    fn stop_at<V: Environment, S: Store>(
-        &mut self,
-        node: &mut Node<V, S>,
-        now: Time,
-        done: Result<(), Stop>,
-    ) {
+    fn stop_at(&mut self, node: &mut Node<V>, now: Time, done: Result<(), Stop>) {
         let Err((cause, reason)) = done else { return };
         let reject = Message::Reject(cause);
         match self.tunnel.as_mut().filter(|tunnel| tunnel.negotiated.is_some()) {
@@ -333,11 +313,7 @@ impl<E: Endpoint> Attach<E> {
         self.events.push_back(AttachEvent::Rejected { cause, reason });
     }
 
-    fn handle<V, S>(&mut self, node: &mut Node<V, S>, now: Time, message: Message) -> Result<(), Stop>
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    fn handle(&mut self, node: &mut Node<V>, now: Time, message: Message) -> Result<(), Stop> {
         match (self.phase, message) {
             (Phase::Request, Message::AttachRequest { home, temporary }) => {
                 self.request = Sha256::digest(
@@ -353,7 +329,7 @@ impl<E: Endpoint> Attach<E> {
                         self.query = Some((node.network.clone(), query));
                         Ok(())
                     }
-                    None => self.begin(node, now),
+                    None => self.shake_hands(node, now),
                 }
             }
             (Phase::Context | Phase::Certificate, Message::Tls(bytes)) => {
@@ -385,34 +361,30 @@ impl<E: Endpoint> Attach<E> {
         }
     }
 
-    fn answered<V, S>(
+    fn answered(
         &mut self,
-        node: &mut Node<V, S>,
+        node: &mut Node<V>,
         now: Time,
         answer: Result<Answer, Unanswered>,
-    ) -> Result<(), Stop>
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    ) -> Result<(), Stop> {
         match (self.phase, answer) {
             (Phase::Context, Ok(Answer::Context { imsi, home, session }))
                 if imsi.is_of(&home) && self.home.as_ref() == Some(&home) =>
             {
                 self.guest = session.filter(|(_, record)| record.imsi == imsi && record.home == home);
                 self.known_as = Some(imsi);
-                self.begin(node, now)
+                self.shake_hands(node, now)
             }
             // The mobile authenticates by a full handshake, even if another SGSN rejected it.
-            (Phase::Context, _) => self.begin(node, now),
+            (Phase::Context, _) => self.shake_hands(node, now),
             (Phase::Certificate | Phase::Location, Ok(Answer::Refused(cause))) => {
                 Err((cause, "the home network refused".into()))
             }
             (Phase::Certificate, Ok(Answer::CrossCertificate(certificate))) => {
-                let home = self.home.clone().ok_or_else(not_due)?;
-                let admitted = node.environment.admit(&home, &certificate);
+                let home = self.home.as_ref().ok_or_else(not_due)?;
+                let admitted = node.environment.admit(home, &certificate);
                 admitted.map_err(|error| (Cause::NoRoamingAgreement, error.to_string()))?;
-                self.shake_hands(node, now, &home)
+                self.shake_hands(node, now)
             }
             (Phase::Location, Ok(Answer::Located)) => match (&self.temporary, &self.imsi) {
                 (Some(given), Some(imsi)) if self.is_known() => {
@@ -447,20 +419,8 @@ impl<E: Endpoint> Attach<E> {
     }
 
     /// The context is known as far as it can be: now the handshake, or first the certificate for it.
-    fn begin<V, S>(&mut self, node: &mut Node<V, S>, now: Time) -> Result<(), Stop>
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
-        let home = self.home.clone().ok_or_else(not_due)?;
-        self.shake_hands(node, now, &home)
-    }
-
-    fn shake_hands<V, S>(&mut self, node: &mut Node<V, S>, now: Time, home: &Network) -> Result<(), Stop>
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    fn shake_hands(&mut self, node: &mut Node<V>, now: Time) -> Result<(), Stop> {
+        let home = self.home.as_ref().ok_or_else(not_due)?;
         match node.environment.accept(home) {
             Some(endpoint) => {
                 self.tunnel = Some(Tunnel::new(endpoint));
@@ -480,11 +440,7 @@ impl<E: Endpoint> Attach<E> {
         }
     }
 
-    fn tls<V, S>(&mut self, node: &mut Node<V, S>, now: Time, bytes: &[u8]) -> Result<(), Stop>
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    fn tls(&mut self, node: &mut Node<V>, now: Time, bytes: &[u8]) -> Result<(), Stop> {
         let Some(tunnel) = &mut self.tunnel else { return Err(not_due()) };
         node.sessions().begin(now, self.guest.as_ref());
         tunnel.handle(now, bytes, &mut self.out);
@@ -513,14 +469,10 @@ impl<E: Endpoint> Attach<E> {
         if self.phase == Phase::Handshake && tunnel.negotiated.is_some() {
             self.established(node, now)?;
         }
-        self.inner(node, now)
+        self.inner(node)
     }
 
-    fn established<V, S>(&mut self, node: &mut Node<V, S>, now: Time) -> Result<(), Stop>
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    fn established(&mut self, node: &mut Node<V>, now: Time) -> Result<(), Stop> {
         if self.tunnel.as_ref().is_none_or(|tunnel| tunnel.channel.is_none()) {
             return Err((Cause::NetworkFailure, "the handshake left no keys".into()));
         }
@@ -556,12 +508,7 @@ impl<E: Endpoint> Attach<E> {
     }
 
     /// Messages under TLS.
-    fn inner<V, S>(&mut self, node: &mut Node<V, S>, now: Time) -> Result<(), Stop>
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
-        let _ = now;
+    fn inner(&mut self, node: &Node<V>) -> Result<(), Stop> {
         while let Some((kind, body)) = self.tunnel.as_mut().and_then(|tunnel| tunnel.inner.next_frame()) {
             match (self.phase, Message::read(kind, body)) {
                 (Phase::Identity, Ok(Message::Identity(imsi))) => {
@@ -582,11 +529,7 @@ impl<E: Endpoint> Attach<E> {
         Ok(())
     }
 
-    fn locate<V: Environment, S>(
-        &mut self,
-        node: &Node<V, S>,
-        certificate: Option<Vec<u8>>,
-    ) -> Result<(), Stop> {
+    fn locate(&mut self, node: &Node<V>, certificate: Option<Vec<u8>>) -> Result<(), Stop> {
         let (Some(home), Some(imsi)) = (self.home.clone(), self.imsi.clone()) else { return Err(not_due()) };
         self.phase = Phase::Location;
         let (serving, name) = (node.network.clone(), node.name.clone());
@@ -594,11 +537,7 @@ impl<E: Endpoint> Attach<E> {
         Ok(())
     }
 
-    fn accept<V, S>(&mut self, node: &mut Node<V, S>, now: Time) -> Result<(), Stop>
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    fn accept(&mut self, node: &mut Node<V>, now: Time) -> Result<(), Stop> {
         if !self.confirmed {
             self.phase = Phase::Confirmation;
             return Ok(());
@@ -650,11 +589,7 @@ impl<E: Endpoint> Attach<E> {
 
     /// The mobile's request under the derived keys: only where it is what has arrived is the attach accepted, so that a
     /// mobile that is accepted knows that nothing was altered.
-    fn confirm<V, S>(&mut self, node: &mut Node<V, S>, now: Time, sealed: &[u8]) -> Result<(), Stop>
-    where
-        V: Environment<Endpoint = E>,
-        S: Store,
-    {
+    fn confirm(&mut self, node: &mut Node<V>, now: Time, sealed: &[u8]) -> Result<(), Stop> {
         if self.open(Plane::Signalling, sealed)? != self.request {
             return Err((Cause::Protocol, "the attach request was altered in transit".into()));
         }

@@ -90,7 +90,7 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let policy = Policy { max_resumptions: MAX_RESUMPTIONS, max_age: Time::from_secs(MAX_AGE_S) };
-    let sessions = Arc::new(Mutex::new(Sessions::new(MemoryStore::default(), policy, BASIS)));
+    let sessions = Arc::new(Mutex::new(Sessions::new(Box::new(MemoryStore::default()), policy, BASIS)));
     let environment = AkaEnvironment::new(Arc::clone(&sessions));
     let mut node = Node::new(name, serving.clone(), environment, sessions);
     let mut hss = Hss::new();

@@ -17,14 +17,13 @@ mod plan;
 mod server;
 
 pub use costs::{Steps, Work};
-pub use plan::{Deployed, Outcome, Plan, PlanError};
+pub use plan::{Outcome, Plan, PlanError};
 pub use server::Server;
 
 use crate::core::{Answer, Query, Unanswered};
 use crate::hss::Hss;
 use crate::mobile::{Mobile, MobileEvent};
 use crate::names::Network;
-use crate::sessions::Store;
 use crate::sgsn::{Attach, Environment, Node};
 use serde::Serialize;
 use shakedown_link::{Bearer, Distribution, Ns, Purpose, Stream};
@@ -88,8 +87,8 @@ enum Action {
 }
 
 /// What a mobile attaches to.
-pub struct Access<'a, V: Environment, S> {
-    pub nodes: &'a mut [Node<V, S>],
+pub struct Access<'a, V> {
+    pub nodes: &'a mut [Node<V>],
     /// Which one the mobile's cell belongs to.
     pub serving: usize,
     pub homes: &'a mut HashMap<Network, Hss>,
@@ -131,10 +130,10 @@ impl Runner {
     }
 
     /// Runs an attach to its end. The events of the mobile are those that are left to take afterwards.
-    pub fn attach<V: Environment, S: Store, E: Endpoint>(
+    pub fn attach<V: Environment, E: Endpoint>(
         &mut self,
         mobile: &mut Mobile<E>,
-        access: &mut Access<'_, V, S>,
+        access: &mut Access<'_, V>,
     ) -> (Measured, Vec<MobileEvent>) {
         self.attaches += 1;
         let setting = &self.setting;
@@ -166,11 +165,11 @@ impl Runner {
 }
 
 /// One attach under way.
-struct One<'a, 'b, V: Environment, S, E> {
+struct One<'a, 'b, V: Environment, E> {
     runner: &'a mut Runner,
     mobile: &'a mut Mobile<E>,
-    access: &'a mut Access<'b, V, S>,
-    attach: Attach<V::Endpoint>,
+    access: &'a mut Access<'b, V>,
+    attach: Attach<V>,
     wire: Wire,
     actions: BTreeMap<(Ns, u64), Action>,
     scheduled: u64,
@@ -184,7 +183,7 @@ struct One<'a, 'b, V: Environment, S, E> {
     over: bool,
 }
 
-impl<V: Environment, S: Store, E: Endpoint> One<'_, '_, V, S, E> {
+impl<V: Environment, E: Endpoint> One<'_, '_, V, E> {
     fn run(&mut self) {
         let give_up = self.start + self.runner.setting.timeout;
         while !self.is_done() {

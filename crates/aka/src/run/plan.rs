@@ -46,7 +46,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Outcome {
     pub attaches: Vec<Measured>,
     /// Sessions that were offered and not resumed, by decision.
@@ -56,6 +56,16 @@ pub struct Outcome {
     pub background_served: u64,
     /// How long it all took in virtual time.
     pub length_s: f64,
+}
+
+impl Outcome {
+    /// Adds what a node has counted.
+    pub fn count(&mut self, tally: &Tally) {
+        self.handed_over += tally.handed_over;
+        for (decision, times) in &tally.not_resumed {
+            *self.not_resumed.entry(*decision).or_default() += times;
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -68,21 +78,6 @@ pub enum PlanError {
     Option { option: &'static str, given: f64, accepted: &'static str },
     #[error("interrupted")]
     Interrupted,
-}
-
-/// The SGSNs and mobiles that a plan runs.
-pub trait Deployed {
-    /// What keeps an attach from beginning.
-    type Error: From<PlanError>;
-
-    /// One attach of a mobile at a node.
-    ///
-    /// # Errors
-    /// Its own; an attach that fails is no error.
-    fn attach(&mut self, runner: &mut Runner, mobile: usize, node: usize) -> Result<Measured, Self::Error>;
-
-    /// What each node has counted.
-    fn tallies(&self) -> Vec<&Tally>;
 }
 
 const GAP: Purpose = Purpose(102);
@@ -116,15 +111,16 @@ impl Plan {
         })
     }
 
-    /// Runs it. `step` gets how many attaches are over, and may stop the run. The same plan gives the same outcome.
+    /// Runs it by `attach`, of a mobile at a node. `step` gets how many attaches are over, and may stop the run. What nodes
+    /// count is [added](Outcome::count) afterwards.
     ///
     /// # Errors
     /// [`PlanError`], and what keeps an attach from beginning; attaches that failed are in the outcome.
-    pub fn run<D: Deployed>(
+    pub fn run<E: From<PlanError>>(
         &self,
-        deployment: &mut D,
+        attach: &mut dyn FnMut(&mut Runner, usize, usize) -> Result<Measured, E>,
         step: &mut dyn FnMut(usize) -> ControlFlow<()>,
-    ) -> Result<Outcome, D::Error> {
+    ) -> Result<Outcome, E> {
         let gap_s = seconds("gap", self.gap_s)?;
         let moves = Probability::new(self.moves);
         let moves =
@@ -143,22 +139,9 @@ impl Plan {
             if number >= at.len() && moves.happens(&mut moved) {
                 at[place] = 1 - at[place];
             }
-            attaches.push(deployment.attach(&mut runner, place, at[place])?);
+            attaches.push(attach(&mut runner, place, at[place])?);
         }
-        let mut not_resumed = BTreeMap::new();
-        let mut handed_over = 0;
-        for tally in deployment.tallies() {
-            handed_over += tally.handed_over;
-            for (decision, times) in &tally.not_resumed {
-                *not_resumed.entry(*decision).or_default() += times;
-            }
-        }
-        Ok(Outcome {
-            attaches,
-            not_resumed,
-            handed_over,
-            background_served: runner.background_served(),
-            length_s: runner.now().as_secs_f64(),
-        })
+        let (background_served, length_s) = (runner.background_served(), runner.now().as_secs_f64());
+        Ok(Outcome { attaches, background_served, length_s, ..Outcome::default() })
     }
 }

@@ -5,9 +5,9 @@ use super::{AkaError, Operator, suite_of};
 use shakedown_aka::hss::Hss;
 use shakedown_aka::mobile::{Mobile, MobileEvent, Subscription};
 use shakedown_aka::names::{Imsi, Network, NodeName, Temporary};
-use shakedown_aka::run::{Access, Deployed, Measured, Outcome, Plan, Runner};
+use shakedown_aka::run::{Access, Measured, Outcome, Plan, Runner};
 use shakedown_aka::sessions::{MemoryStore, Policy, Sessions};
-use shakedown_aka::sgsn::{Node, Tally};
+use shakedown_aka::sgsn::Node;
 use shakedown_ossl::random::Seeded;
 use shakedown_stacks::{Connector, Settings};
 use shakedown_trace::{Session, Suite};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 pub struct Deployment {
     suite: Suite,
     settings: Settings,
-    pub nodes: Vec<Node<Lab, MemoryStore>>,
+    pub nodes: Vec<Node<Lab>>,
     pub homes: HashMap<Network, Hss>,
     pub cards: Vec<Card>,
     /// What they took from their last attach: temporary identity and session.
@@ -51,7 +51,8 @@ impl Deployment {
                 partners: [(home.network().clone(), home.root()?)].into(),
             };
             let basis = lab::basis(&suite, serving.network(), &certificates);
-            let sessions = Arc::new(Mutex::new(Sessions::new(MemoryStore::default(), policy, basis)));
+            let store = Box::new(MemoryStore::default());
+            let sessions = Arc::new(Mutex::new(Sessions::new(store, policy, basis)));
             let cache = Arc::new(Cache(Arc::clone(&sessions)));
             let lab = Lab::new(&suite, serving.network(), certificates, &settings, cache)?;
             nodes.push(Node::new(NodeName::new(name)?, serving.network().clone(), lab, sessions));
@@ -136,10 +137,6 @@ impl Deployment {
         kept.0 = kept.0.take().filter(|_| !temporary);
         kept.1 = kept.1.take().filter(|_| !session);
     }
-}
-
-impl Deployed for Deployment {
-    type Error = AkaError;
 
     fn attach(&mut self, runner: &mut Runner, place: usize, node: usize) -> Result<Measured, AkaError> {
         let mut mobile = self.mobile(place)?;
@@ -152,10 +149,6 @@ impl Deployed for Deployment {
             }
         }
         Ok(measured)
-    }
-
-    fn tallies(&self) -> Vec<&Tally> {
-        self.nodes.iter().map(Node::tally).collect()
     }
 }
 
@@ -178,7 +171,10 @@ pub fn simulate(
     let policy = plan.policy()?;
     let run = |plan: &Plan, step: &mut dyn FnMut(usize) -> ControlFlow<()>| {
         let mut deployment = Deployment::new(suite, plan.mobiles.max(1), plan.roaming, policy)?;
-        plan.run(&mut deployment, step)
+        let mut outcome =
+            plan.run(&mut |runner, place, node| deployment.attach(runner, place, node), step)?;
+        deployment.nodes.iter().for_each(|node| outcome.count(node.tally()));
+        Ok::<_, AkaError>(outcome)
     };
     // What OpenSSL draws when a process first uses it is drawn by an attach that does not count.
     let first = Plan { attaches: 1, mobiles: 1, background_per_s: 0.0, ..plan.clone() };

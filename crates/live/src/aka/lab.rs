@@ -3,7 +3,7 @@
 use super::AkaError;
 use openssl::x509::{X509, X509VerifyResult};
 use shakedown_aka::names::{Imsi, Network};
-use shakedown_aka::sessions::{Basis, Sessions, Store};
+use shakedown_aka::sessions::{Basis, Sessions};
 use shakedown_aka::sgsn::{Environment, NotAdmitted};
 use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::Identity;
@@ -51,9 +51,9 @@ pub(super) fn kinds(suite: &Suite) -> [KeyType; 3] {
 }
 
 /// The sessions of a node, as its TLS stack sees them.
-pub struct Cache<S>(pub Arc<Mutex<Sessions<S>>>);
+pub struct Cache(pub Arc<Mutex<Sessions>>);
 
-impl<S: Store + Send> SessionCache for Cache<S> {
+impl SessionCache for Cache {
     /// Attaches resume by session ID, so each session is a full handshake's own.
     fn put(&self, id: &[u8], session: Vec<u8>, _: i64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).put(id, session);

@@ -11,9 +11,8 @@ use shakedown_aka::core::{Answer, Query, Unanswered};
 use shakedown_aka::frame::Frames;
 use shakedown_aka::names::{Network, NodeName};
 use shakedown_aka::sessions::{Policy, Sessions, Store};
-use shakedown_aka::sgsn::{Attach, AttachEvent, Node};
+use shakedown_aka::sgsn::{Attach, AttachEvent, Node, Tally};
 use shakedown_stacks::{Exposure, Settings};
-use shakedown_trace::Endpoint;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -57,16 +56,10 @@ pub struct HssSummary {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SgsnSummary {
-    pub full: u64,
-    pub resumed: u64,
-    pub rejected: BTreeMap<String, u64>,
+    #[serde(flatten)]
+    pub tally: Tally,
     /// The first of each cause, in a line.
     pub reasons: BTreeMap<String, String>,
-    /// Sessions that were offered and not resumed, by decision.
-    pub not_resumed: BTreeMap<String, u64>,
-    /// Subscribers that went to another SGSN.
-    pub handed_over: u64,
-    pub taken_over: u64,
     /// Mobiles' connections that were not served.
     pub connections: Refusals,
     /// The same of other SGSNs, where there may be any.
@@ -146,7 +139,7 @@ pub fn serve_hss(
 }
 
 /// What the mobile has shown now.
-fn raise(link: &Link<'_>, attach: &Attach<Box<dyn Endpoint>>, standing: &mut Standing) {
+fn raise(link: &Link<'_>, attach: &Attach<Lab>, standing: &mut Standing) {
     let shown = match (attach.negotiated(), attach.is_asked()) {
         // Both sides authenticate in every handshake, full or resumed.
         (Some(_), _) => Standing::Proved,
@@ -164,7 +157,7 @@ pub type Kept = Box<dyn Store + Send>;
 
 /// An SGSN while it serves.
 struct Serving<'a> {
-    node: Mutex<Node<Lab, Kept>>,
+    node: Mutex<Node<Lab>>,
     options: &'a SgsnOptions,
     summary: Mutex<SgsnSummary>,
     asking: Asking,
@@ -218,25 +211,13 @@ pub fn serve_sgsn(
 
 impl Serving<'_> {
     fn summary(&self) -> SgsnSummary {
-        let owned = |counts: &BTreeMap<&'static str, u64>| {
-            counts.iter().map(|(word, times)| ((*word).to_owned(), *times)).collect()
-        };
-        let node = locked(&self.node);
-        let tally = node.tally();
-        SgsnSummary {
-            full: tally.full,
-            resumed: tally.resumed,
-            rejected: owned(&tally.rejected),
-            not_resumed: owned(&tally.not_resumed),
-            handed_over: tally.handed_over,
-            taken_over: tally.taken_over,
-            ..locked(&self.summary).clone()
-        }
+        let tally = locked(&self.node).tally().clone();
+        SgsnSummary { tally, ..locked(&self.summary).clone() }
     }
 
     fn ask(
         &self,
-        attach: &Attach<Box<dyn Endpoint>>,
+        attach: &Attach<Lab>,
         network: &Network,
         query: &Query,
         link: &Link<'_>,
@@ -313,7 +294,7 @@ impl Serving<'_> {
         }
     }
 
-    fn served(&self, attach: &Attach<Box<dyn Endpoint>>, took: Duration) {
+    fn served(&self, attach: &Attach<Lab>, took: Duration) {
         let resumed = attach.negotiated().is_some_and(|negotiated| negotiated.resumed);
         let mut summary = locked(&self.summary);
         let samples = if resumed { &mut summary.scrt_resumed_s } else { &mut summary.scrt_full_s };

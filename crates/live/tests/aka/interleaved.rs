@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use shakedown_aka::mobile::{Mobile, MobileEvent};
 use shakedown_aka::sessions::{Decision, Policy};
 use shakedown_aka::sgsn::Attach;
-use shakedown_live::aka::Deployment;
+use shakedown_live::aka::{Deployment, Lab};
 use shakedown_trace::Endpoint;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ struct Flight {
     place: usize,
     node: usize,
     mobile: Mobile<Box<dyn Endpoint>>,
-    attach: Attach<Box<dyn Endpoint>>,
+    attach: Attach<Lab>,
     seen: Seen,
     counted: bool,
 }

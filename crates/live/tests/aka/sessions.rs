@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use shakedown_aka::core::{Answer, Query, Unanswered};
 use shakedown_aka::message::{Cause, Message};
 use shakedown_aka::mobile::AttachFailure;
-use shakedown_aka::sessions::{Policy, Store};
+use shakedown_aka::sessions::Policy;
 use shakedown_aka::sgsn::{Attach, AttachEvent};
 use shakedown_live::aka::Deployment;
 use std::collections::{BTreeMap, HashMap};
