@@ -1,7 +1,7 @@
 //! An endpoint without cryptography for EAP-TLS, and packets to start from.
 
 use crate::scripted::{End, Script, Scripted};
-use shakedown_eap::radius::{Builder, MppeKeys, Secret, attribute, code};
+use shakedown_eap::radius::{Builder, Secret, add_msk, attribute, code};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Event, Side};
 
@@ -45,7 +45,7 @@ pub fn radius_seed() -> Vec<u8> {
     let mut builder = Builder::new(code::ACCESS_ACCEPT, 1);
     let filled =
         builder.add_eap(&[3, 1, 0, 4]).and_then(|builder| builder.add(attribute::STATE, b"state")).is_ok();
-    assert!(filled && MppeKeys::of(&[5; 64]).add_to(&mut builder, &secret, &request, [1, 2]).is_ok());
+    assert!(filled && add_msk(&mut builder, &[5; 64], &secret, &request, [1, 2]).is_ok());
     builder.response(&secret, &request)
 }
 

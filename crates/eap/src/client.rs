@@ -1,11 +1,11 @@
 //! An access point with one supplicant behind it: an authentication over RADIUS (RFC 3579 section 2).
 
 use crate::eap::{self, Code, kind};
-use crate::keys::Keys;
+use crate::keys::Msk;
 use crate::peer::{Peer, PeerFailure, Reply};
 use crate::radius::{
-    Authenticator, AuthenticatorError, BuildError, Builder, MAX_VALUE_BYTES, MppeError, MppeKeys, Packet,
-    PacketError, Secret, attribute, code,
+    Authenticator, AuthenticatorError, BuildError, Builder, MAX_VALUE_BYTES, MppeError, Packet, PacketError,
+    Secret, attribute, code, take_msk,
 };
 use shakedown_trace::Endpoint;
 use shakedown_trace::endpoint::Time;
@@ -130,8 +130,8 @@ impl<E: Endpoint> Authentication<E> {
     }
 
     /// What both sides derived; there after [`Next::Success`].
-    pub fn keys(&self) -> Option<&Keys> {
-        self.peer.tunnel().keys()
+    pub fn msk(&self) -> Option<&Msk> {
+        self.peer.tunnel().msk()
     }
 
     /// What went to and fro.
@@ -240,9 +240,9 @@ impl<E: Endpoint> Authentication<E> {
     }
 
     fn accepted(&self, packet: &Packet<'_>, authenticator: &Authenticator) -> Next {
-        match MppeKeys::from_packet(packet, &self.secret, authenticator) {
+        match take_msk(packet, &self.secret, authenticator) {
             Err(error) => Next::Failure(error.into()),
-            Ok(keys) if self.keys().is_some_and(|own| keys.msk() == own.msk) => Next::Success,
+            Ok(msk) if self.msk() == Some(&msk) => Next::Success,
             Ok(_) => Next::Failure(ClientFailure::Keys),
         }
     }

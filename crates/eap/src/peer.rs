@@ -48,7 +48,7 @@ impl PeerFailure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Response(Vec<u8>),
-    /// Authenticated; `Peer::keys` are there.
+    /// Authenticated; the tunnel has the MSK.
     Success,
     Failure(PeerFailure),
     /// Not for this peer now; discarded silently.
@@ -159,7 +159,7 @@ impl<E: Endpoint> Peer<E> {
 
     fn success(&mut self) -> Reply {
         // EAP-Success is not protected: it is accepted only if the handshake confirms it.
-        let over = self.tunnel.is_sent() && self.tunnel.keys().is_some() && self.tunnel.closed().is_none();
+        let over = self.tunnel.is_sent() && self.tunnel.msk().is_some() && self.tunnel.closed().is_none();
         match self.tunnel.negotiated().filter(|_| over) {
             None => self.fail(PeerFailure::EarlySuccess),
             Some(negotiated)

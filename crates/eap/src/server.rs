@@ -42,7 +42,7 @@ impl ServerFailure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     Request(Vec<u8>),
-    /// EAP-Success; `Server::keys` are there.
+    /// EAP-Success; the tunnel has the MSK.
     Success(Vec<u8>),
     Failure(Vec<u8>, ServerFailure),
     /// The response was none to the request that waits; discarded silently.

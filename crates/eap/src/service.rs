@@ -6,7 +6,7 @@
 //! Message-Authenticator are dropped without a response and leave no state.
 
 use crate::eap::{self, Code};
-use crate::radius::{Authenticator, BuildError, Builder, MppeKeys, Packet, Secret, attribute, code};
+use crate::radius::{Authenticator, BuildError, Builder, Packet, Secret, add_msk, attribute, code};
 use crate::server::{Said, Server, ServerFailure};
 use crate::tls::MAX_OVERHEAD_BYTES;
 use serde::Serialize;
@@ -356,13 +356,13 @@ impl<V: Environment> Service<V> {
 
     fn accept(&mut self, packet: &Packet<'_>, id: SessionId, success: &[u8]) -> Option<Vec<u8>> {
         let session = self.end(&id)?;
-        let keys = MppeKeys::of(&session.server.tunnel().keys()?.msk);
+        let msk = *session.server.tunnel().msk()?;
         let mut salts = [0; 2];
         self.environment.random(&mut salts);
         let authenticator = packet.authenticator();
         let accept = self.reply(packet, code::ACCESS_ACCEPT, |builder, secret| {
             builder.add_eap(success)?;
-            keys.add_to(builder, secret, &authenticator, salts)
+            add_msk(builder, &msk, secret, &authenticator, salts)
         });
         self.tally.accepted += 1;
         self.tally.resumed +=

@@ -105,7 +105,7 @@ pub fn handshake<E: Endpoint>(client: E, server: E, fragment_bytes: usize) -> Re
         }
     }
     exchanged.fragments = peer.tunnel().fragments();
-    if peer.tunnel().keys().map(|keys| keys.msk) != authenticator.tunnel().keys().map(|keys| keys.msk) {
+    if peer.tunnel().msk() != authenticator.tunnel().msk() {
         return Err("the two ends derived different keys".into());
     }
     if let Some(CloseReason::Failed(failure)) = peer.tunnel().closed().or(authenticator.tunnel().closed()) {

@@ -28,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
             match peer.handle(Time::ZERO, packet) {
                 Reply::Response(response) => fits(&response),
                 Reply::Success => {
-                    assert!(peer.tunnel().keys().is_some());
+                    assert!(peer.tunnel().msk().is_some());
                     return;
                 }
                 Reply::Failure(_) => return,
@@ -41,7 +41,7 @@ fuzz_target!(|input: &[u8]| {
             match server.handle(Time::ZERO, packet) {
                 Said::Request(request) => fits(&request),
                 Said::Success(success) => {
-                    assert!(server.tunnel().keys().is_some() && success.len() == 4);
+                    assert!(server.tunnel().msk().is_some() && success.len() == 4);
                     return;
                 }
                 Said::Failure(failure, _) => {

@@ -2,7 +2,7 @@
 //! RADIUS packets from anybody: attributes, authenticators, keys.
 
 use libfuzzer_sys::fuzz_target;
-use shakedown_eap::radius::{MAX_PACKET_BYTES, MppeKeys, Packet, Secret};
+use shakedown_eap::radius::{MAX_PACKET_BYTES, Packet, Secret, take_msk};
 
 fuzz_target!(|input: &[u8]| {
     let Ok(packet) = Packet::parse(input) else { return };
@@ -13,5 +13,5 @@ fuzz_target!(|input: &[u8]| {
     assert!(packet.eap_message().is_none_or(|eap| eap.len() <= bytes));
     let _ = secret.check_request(&packet);
     let _ = secret.check_response(&packet, &request);
-    let _ = MppeKeys::from_packet(&packet, &secret, &request);
+    let _ = take_msk(&packet, &secret, &request);
 });

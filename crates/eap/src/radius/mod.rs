@@ -6,8 +6,8 @@ mod packet;
 mod secret;
 
 pub use build::{BuildError, Builder};
-pub use mppe::{MppeError, MppeKeys};
-pub use packet::{Attribute, Attributes, Packet, PacketError};
+pub use mppe::{MppeError, add_msk, take_msk};
+pub use packet::{Attribute, Packet, PacketError};
 pub use secret::{AuthenticatorError, Secret};
 
 /// Bytes of an authenticator of either kind.

@@ -17,65 +17,39 @@ pub enum MppeError {
     Malformed(&'static str),
 }
 
-/// MS-MPPE-Recv-Key and MS-MPPE-Send-Key, as the access point uses them.
-#[derive(Clone, PartialEq, Eq)]
-pub struct MppeKeys {
-    /// The first half of the MSK.
-    pub recv: [u8; KEY_BYTES],
-    /// The second.
-    pub send: [u8; KEY_BYTES],
+/// Puts an MSK into an answer: its first half is MS-MPPE-Recv-Key, its second MS-MPPE-Send-Key (RFC 5216 section 2.3).
+/// `salts` are random; they need not be different, for that is seen to.
+pub fn add_msk(
+    builder: &mut Builder,
+    msk: &Msk,
+    secret: &Secret,
+    request: &Authenticator,
+    salts: [u8; SALT_BYTES],
+) -> Result<(), BuildError> {
+    // The first bit is set, and no two salts of a packet are the same.
+    let first = [salts[0] | 0x80, salts[1]];
+    let second = [first[0], first[1] ^ 1];
+    let (recv, send) = msk.split_at(KEY_BYTES);
+    for (kind, key, salt) in [(RECV_KEY, recv, first), (SEND_KEY, send, second)] {
+        let hidden = encrypt(secret, request, salt, key);
+        let mut value = MICROSOFT.to_vec();
+        value.extend([kind, u8::try_from(hidden.len() + 2).unwrap_or(u8::MAX)]);
+        value.extend(hidden);
+        builder.add(attribute::VENDOR_SPECIFIC, &value)?;
+    }
+    Ok(())
 }
 
-impl MppeKeys {
-    /// The halves of an MSK (RFC 5216 section 2.3).
-    pub fn of(msk: &Msk) -> Self {
-        let mut keys = Self { recv: [0; KEY_BYTES], send: [0; KEY_BYTES] };
-        keys.recv.copy_from_slice(&msk[..KEY_BYTES]);
-        keys.send.copy_from_slice(&msk[KEY_BYTES..]);
-        keys
+/// Takes the MSK out of an answer whose authenticators have been checked.
+pub fn take_msk(packet: &Packet<'_>, secret: &Secret, request: &Authenticator) -> Result<Msk, MppeError> {
+    let mut msk: Msk = [0; 2 * KEY_BYTES];
+    let keys = [(RECV_KEY, "MS-MPPE-Recv-Key"), (SEND_KEY, "MS-MPPE-Send-Key")];
+    for ((kind, name), half) in keys.into_iter().zip(msk.chunks_exact_mut(KEY_BYTES)) {
+        let hidden = vendor_value(packet, kind).ok_or(MppeError::Missing(name))?;
+        let clear = decrypt(secret, request, hidden).filter(|clear| clear.len() == KEY_BYTES);
+        half.copy_from_slice(&clear.ok_or(MppeError::Malformed(name))?);
     }
-
-    pub fn msk(&self) -> Msk {
-        let mut msk = [0; 2 * KEY_BYTES];
-        msk[..KEY_BYTES].copy_from_slice(&self.recv);
-        msk[KEY_BYTES..].copy_from_slice(&self.send);
-        msk
-    }
-
-    /// Puts both into an answer. `salts` are random; they need not be different, for that is seen to.
-    pub fn add_to(
-        &self,
-        builder: &mut Builder,
-        secret: &Secret,
-        request: &Authenticator,
-        salts: [u8; SALT_BYTES],
-    ) -> Result<(), BuildError> {
-        // The first bit is set, and no two salts of a packet are the same.
-        let first = [salts[0] | 0x80, salts[1]];
-        let second = [first[0], first[1] ^ 1];
-        for (kind, key, salt) in [(RECV_KEY, &self.recv, first), (SEND_KEY, &self.send, second)] {
-            let hidden = encrypt(secret, request, salt, key);
-            let mut value = MICROSOFT.to_vec();
-            value.extend([kind, u8::try_from(hidden.len() + 2).unwrap_or(u8::MAX)]);
-            value.extend(hidden);
-            builder.add(attribute::VENDOR_SPECIFIC, &value)?;
-        }
-        Ok(())
-    }
-
-    /// Takes both out of an answer whose authenticators have been checked.
-    pub fn from_packet(
-        packet: &Packet<'_>,
-        secret: &Secret,
-        request: &Authenticator,
-    ) -> Result<Self, MppeError> {
-        let key = |kind, name| {
-            let hidden = vendor_value(packet, kind).ok_or(MppeError::Missing(name))?;
-            let clear = decrypt(secret, request, hidden).ok_or(MppeError::Malformed(name))?;
-            <[u8; KEY_BYTES]>::try_from(clear).map_err(|_| MppeError::Malformed(name))
-        };
-        Ok(Self { recv: key(RECV_KEY, "MS-MPPE-Recv-Key")?, send: key(SEND_KEY, "MS-MPPE-Send-Key")? })
-    }
+    Ok(msk)
 }
 
 fn vendor_value<'a>(packet: &Packet<'a>, kind: u8) -> Option<&'a [u8]> {

@@ -84,8 +84,14 @@ impl<'a> Packet<'a> {
     }
 
     /// In the packet's order.
-    pub fn attributes(&self) -> Attributes<'a> {
-        Attributes { bytes: self.bytes, offset: HEADER_BYTES }
+    pub fn attributes(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
+        let (bytes, mut next) = (self.bytes, HEADER_BYTES);
+        std::iter::from_fn(move || {
+            let &[kind, length] = bytes.get(next..next + 2)? else { return None };
+            let offset = next + 2;
+            next += usize::from(length);
+            Some(Attribute { kind, value: bytes.get(offset..next)?, offset })
+        })
     }
 
     /// The values of every attribute of a kind.
@@ -103,23 +109,5 @@ impl<'a> Packet<'a> {
         let mut pieces = self.all(attribute::EAP_MESSAGE).peekable();
         pieces.peek()?;
         Some(pieces.flatten().copied().collect())
-    }
-}
-
-/// The attributes of a [`Packet`].
-#[derive(Clone, Debug)]
-pub struct Attributes<'a> {
-    bytes: &'a [u8],
-    offset: usize,
-}
-
-impl<'a> Iterator for Attributes<'a> {
-    type Item = Attribute<'a>;
-
-    fn next(&mut self) -> Option<Attribute<'a>> {
-        let &[kind, length] = self.bytes.get(self.offset..self.offset + 2)? else { return None };
-        let offset = self.offset + 2;
-        self.offset += usize::from(length);
-        Some(Attribute { kind, value: self.bytes.get(offset..self.offset)?, offset })
     }
 }

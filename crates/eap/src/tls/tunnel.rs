@@ -1,7 +1,7 @@
 //! A TLS endpoint whose flights travel in EAP-TLS messages, for either side.
 
 use super::{FragmentError, MAX_FLIGHT_BYTES, Message, Outgoing, Reassembly, Received};
-use crate::keys::Keys;
+use crate::keys::{Msk, export_msk};
 use shakedown_trace::endpoint::Time;
 use shakedown_trace::{CloseReason, Endpoint, Event, ExportError, Negotiated};
 
@@ -45,7 +45,7 @@ pub struct Tunnel<E> {
     incoming: Reassembly,
     outgoing: Outgoing,
     negotiated: Option<Box<Negotiated>>,
-    keys: Option<Keys>,
+    msk: Option<Msk>,
     closed: Option<CloseReason>,
     data: Vec<u8>,
     fragments: u32,
@@ -59,7 +59,7 @@ impl<E: Endpoint> Tunnel<E> {
             incoming: Reassembly::default(),
             outgoing: Outgoing::new(fragment_bytes),
             negotiated: None,
-            keys: None,
+            msk: None,
             closed: None,
             data: Vec::new(),
             fragments: 0,
@@ -80,8 +80,9 @@ impl<E: Endpoint> Tunnel<E> {
         self.negotiated.as_deref()
     }
 
-    pub fn keys(&self) -> Option<&Keys> {
-        self.keys.as_ref()
+    /// What both sides derived, once the handshake is over.
+    pub fn msk(&self) -> Option<&Msk> {
+        self.msk.as_ref()
     }
 
     /// Why the connection is over, if it is.
@@ -142,7 +143,7 @@ impl<E: Endpoint> Tunnel<E> {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
                 Event::Established(negotiated) => {
-                    self.keys = Some(Keys::export(&self.endpoint, negotiated.protocol)?);
+                    self.msk = Some(export_msk(&self.endpoint, negotiated.protocol)?);
                     self.negotiated = Some(negotiated);
                 }
                 Event::Data(data) => self.data.extend(data),

@@ -106,14 +106,14 @@ pub fn authenticate(
     };
     if options.resume {
         run.begin(Duration::ZERO, false)?;
-        run.until_idle(step)?;
+        run.all(0, step)?;
         if run.session.is_none() && run.tally.failed.is_empty() {
             run.tally.fail("no_session", "the server issued no session to resume".into());
         }
         run.start = Instant::now();
     }
     if !options.resume || run.session.is_some() {
-        run.all(step)?;
+        run.all(options.count, step)?;
     }
     Ok(run.tally.finish(options.count))
 }
@@ -127,18 +127,18 @@ impl Run<'_> {
         self.flights.len() - self.free.len()
     }
 
-    /// Starts all that were asked for, each when it is due, and sees them through.
-    fn all(&mut self, step: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<(), EapError> {
+    /// Starts so many, each when it is due, and sees all through.
+    fn all(&mut self, count: usize, step: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<(), EapError> {
         let mut started = 0;
         let period = self.options.rate_per_s.map(|rate| Duration::from_secs_f64(1.0 / rate));
         let mut timers = Duration::ZERO;
-        while started < self.options.count || self.in_flight() > 0 {
+        while started < count || self.in_flight() > 0 {
             if step(self.tally.over()).is_break() {
                 return Err(EapError::Interrupted);
             }
             let now = self.now();
             let mut next = now + TIMER_EVERY;
-            while started < self.options.count && self.in_flight() < self.options.max_in_flight {
+            while started < count && self.in_flight() < self.options.max_in_flight {
                 let due = match period {
                     Some(period) => period.mul_f64(started as f64),
                     None => now,
@@ -157,18 +157,6 @@ impl Run<'_> {
                 timers = now + TIMER_EVERY;
                 self.timers(now);
             }
-        }
-        Ok(())
-    }
-
-    fn until_idle(&mut self, step: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<(), EapError> {
-        while self.in_flight() > 0 {
-            if step(0).is_break() {
-                return Err(EapError::Interrupted);
-            }
-            self.wait_until(self.now() + TIMER_EVERY);
-            self.receive()?;
-            self.timers(self.now());
         }
         Ok(())
     }
@@ -311,9 +299,9 @@ impl Tally {
         self.fragments.record(flight.authentication.peer().tunnel().fragments().into());
         self.eap_bytes.record(eap_bytes);
         self.radius_bytes.record(radius_bytes);
-        if let Some(keys) = flight.authentication.keys() {
+        if let Some(msk) = flight.authentication.msk() {
             self.msk_sha256 =
-                Some(openssl::sha::sha256(&keys.msk).iter().map(|byte| format!("{byte:02x}")).collect());
+                Some(openssl::sha::sha256(msk).iter().map(|byte| format!("{byte:02x}")).collect());
         }
     }
 
