@@ -33,7 +33,6 @@ fn excess(one: &[(f64, f64)], other: &[(f64, f64)], tolerance: f64) -> f64 {
 
 /// The greatest difference between the shares of both that do not exceed a value, over all values; `None` where either is
 /// empty. Values no further apart than `tolerance`, a share of them, count as equal.
-#[must_use]
 pub fn distance(one: &Histogram, other: &Histogram, tolerance: f64) -> Option<f64> {
     if one.count() == 0 || other.count() == 0 {
         return None;
@@ -44,7 +43,6 @@ pub fn distance(one: &Histogram, other: &Histogram, tolerance: f64) -> Option<f6
 
 /// The distance that samples of `one` and `other` values of the same distribution exceed with probability `level`:
 /// √(-ln(level / 2) / 2 · (1 / one + 1 / other)), Smirnov's limit.
-#[must_use]
 pub fn critical(one: u64, other: u64, level: f64) -> f64 {
     let values = 1.0 / one as f64 + 1.0 / other as f64;
     libm::sqrt(-libm::log(level / 2.0) / 2.0 * values)

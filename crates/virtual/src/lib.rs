@@ -93,7 +93,6 @@ impl EndpointSimulation {
     }
 
     /// What is simulated.
-    #[must_use]
     pub fn scenario(&self) -> &Scenario {
         self.simulation.scenario()
     }

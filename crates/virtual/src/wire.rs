@@ -27,7 +27,6 @@ pub struct Hosts {
 
 impl Hosts {
     /// The settings of both sides of a bearer. Without a write size, everything that is sent at once is one write.
-    #[must_use]
     pub fn of(bearer: &BearerSpec, tcp: TcpConfig, write_bytes: Option<u32>, server_clock: Jiffies) -> Self {
         Self {
             tcp,
@@ -115,7 +114,6 @@ fn direction(from: Side) -> Direction {
 
 impl Wire {
     /// Nothing is connected yet.
-    #[must_use]
     pub fn new(path: Path<InFlight>) -> Self {
         let traffic = Traffic::default();
         Self { path, carriage: Carriage::None, attempt: 0, out: Vec::new(), traffic, contending: None }
@@ -272,7 +270,6 @@ impl Wire {
     }
 
     /// True where a side can send and receive.
-    #[must_use]
     pub fn is_open(&self, side: Side) -> bool {
         match &self.carriage {
             Carriage::None => false,
@@ -282,7 +279,6 @@ impl Wire {
     }
 
     /// True where something has arrived that a side has not read.
-    #[must_use]
     pub fn has_input(&self, side: Side) -> bool {
         match &self.carriage {
             Carriage::None => false,
@@ -309,7 +305,6 @@ impl Wire {
     }
 
     /// When it wants to act next.
-    #[must_use]
     pub fn next(&self) -> Option<Ns> {
         let arrival = self.path.next().map(|(due, _)| due);
         let timers = match &self.carriage {
@@ -320,7 +315,6 @@ impl Wire {
     }
 
     /// How long the client's radio was in which state.
-    #[must_use]
     pub fn radio(&self, from: Ns, until: Ns) -> RadioTimes {
         self.path.times(from, until)
     }

@@ -231,7 +231,7 @@ impl DatagramWorker {
         self.order.insert(self.next_place, peer);
         self.next_place += 1;
         self.begun.insert(peer, begun);
-        self.parts.tally.handshaking.add();
+        self.parts.tally.handshaking.add(1);
     }
 
     fn forget(&mut self, peer: SocketAddr) -> Option<Begun> {
@@ -280,7 +280,7 @@ impl DatagramWorker {
         tally.accepted.add(1);
         self.completed = Some(peer);
         if self.established.insert(peer) {
-            tally.open.add();
+            tally.open.add(1);
         }
         if let Some(begun) = self.forget(peer) {
             lock(&tally.handshakes).record(self.now().saturating_sub(begun.at));

@@ -78,13 +78,12 @@ impl Drop for Exporter {
 pub fn text(tallies: &[Arc<Tally>], elapsed: Duration) -> String {
     let mut page = Page::default();
     let sum = |count: fn(&Tally) -> u64| tallies.iter().map(|tally| count(tally)).sum::<u64>();
-    let gauge = |count: fn(&Tally) -> i64| tallies.iter().map(|tally| count(tally)).sum::<i64>();
     page.family("connections_accepted_total", "counter", "Connections accepted.");
     page.sample("connections_accepted_total", "", sum(|tally| tally.accepted.get()));
     page.family("connections_open", "gauge", "Connections open now.");
-    page.sample("connections_open", "", gauge(|tally| tally.open.get()));
+    page.sample("connections_open", "", sum(|tally| tally.open.get()));
     page.family("handshakes_in_progress", "gauge", "Connections whose handshake is in progress.");
-    page.sample("handshakes_in_progress", "", gauge(|tally| tally.handshaking.get()));
+    page.sample("handshakes_in_progress", "", sum(|tally| tally.handshaking.get()));
     page.family("handshakes_total", "counter", "Handshakes completed.");
     page.sample("handshakes_total", r#"{outcome="full"}"#, sum(|tally| tally.full.get()));
     page.sample("handshakes_total", r#"{outcome="resumed"}"#, sum(|tally| tally.resumed.get()));

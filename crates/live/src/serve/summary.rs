@@ -26,17 +26,17 @@ pub struct Times {
 impl Times {
     #[allow(clippy::cast_precision_loss)] // a mean is no more exact than its parts
     fn of(durations: &Durations) -> Self {
-        let count = durations.count();
-        let some = |figure: f64| (count > 0).then_some(figure);
+        let summary = durations.summary();
+        let second_moment_s2 = durations.sum_of_squares_s2() / summary.n as f64;
         Self {
-            count,
-            mean: some(durations.sum_s() / count.max(1) as f64),
-            p50: durations.percentile_s(0.5),
-            p90: durations.percentile_s(0.9),
-            p95: durations.percentile_s(0.95),
-            p99: durations.percentile_s(0.99),
-            max: some(durations.max_s()),
-            second_moment_s2: some(durations.sum_of_squares_s2() / count.max(1) as f64),
+            count: summary.n,
+            mean: summary.mean,
+            p50: summary.p50,
+            p90: summary.p90,
+            p95: summary.p95,
+            p99: summary.p99,
+            max: summary.max,
+            second_moment_s2: (summary.n > 0).then_some(second_moment_s2),
         }
     }
 }

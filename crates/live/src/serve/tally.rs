@@ -1,12 +1,12 @@
 //! The counters of a worker. Each worker has its own tally; only the worker writes it, any thread may read it.
 
-use shakedown_sim::histogram::Histogram;
+use shakedown_sim::histogram::{Histogram, Summary};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A number that only grows.
+/// A number that a worker counts up, or up and down.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -15,25 +15,12 @@ impl Counter {
         self.0.fetch_add(amount, Relaxed);
     }
 
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
-/// A number that grows and shrinks.
-#[derive(Debug, Default)]
-pub struct Gauge(AtomicI64);
-
-impl Gauge {
-    pub fn add(&self) {
-        self.0.fetch_add(1, Relaxed);
-    }
-
+    /// Takes one back of those that were added.
     pub fn remove(&self) {
         self.0.fetch_sub(1, Relaxed);
     }
 
-    pub fn get(&self) -> i64 {
+    pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
@@ -76,14 +63,9 @@ impl Durations {
         self.histogram.count_within(nanoseconds(bound))
     }
 
-    /// A percentile in seconds; `None` if there are too few durations.
-    pub fn percentile_s(&self, share: f64) -> Option<f64> {
-        Some(self.histogram.percentile(share)? * 1e-9)
-    }
-
-    /// The longest duration in seconds; 0 if there is none.
-    pub fn max_s(&self) -> f64 {
-        self.histogram.range().map_or(0.0, |(_, max)| max as f64 * 1e-9)
+    /// Mean, percentiles and the longest, in seconds.
+    pub fn summary(&self) -> Summary {
+        self.histogram.summary(1e9)
     }
 }
 
@@ -221,8 +203,8 @@ pub struct Tally {
     failed: Mutex<BTreeMap<String, u64>>,
     /// Number of times that accepting paused, because the table of descriptors or of connections was full.
     pub pauses: Counter,
-    pub open: Gauge,
-    pub handshaking: Gauge,
+    pub open: Counter,
+    pub handshaking: Counter,
     /// Established connections that were closed because they were idle for too long.
     pub idle_closed: Counter,
     /// Established connections that were closed when the server stopped.
@@ -283,13 +265,7 @@ impl Tally {
 
     /// Counts a failed handshake.
     pub fn fail(&self, cause: &str) {
-        let mut failed = lock(&self.failed);
-        match failed.get_mut(cause) {
-            Some(count) => *count += 1,
-            None => {
-                failed.insert(cause.to_owned(), 1);
-            }
-        }
+        *lock(&self.failed).entry(cause.to_owned()).or_default() += 1;
     }
 
     /// Failed handshakes, by cause.
@@ -312,7 +288,7 @@ mod tests {
         assert!((one.sum_s() - 0.006).abs() < 1e-12);
         assert!((one.sum_of_squares_s2() - 20e-6).abs() < 1e-12);
         assert_eq!(one.count_within(Duration::from_millis(3)), 1);
-        assert!((one.max_s() - 0.004).abs() < 1e-5);
+        assert_eq!(one.summary().max, Some(0.004));
     }
 
     #[test]

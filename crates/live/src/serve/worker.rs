@@ -348,8 +348,8 @@ impl Worker {
         let due = connection.due;
         self.timers.set(key, &mut connection.deadline, due);
         self.connections.put(key, connection);
-        self.parts.tally.open.add();
-        self.parts.tally.handshaking.add();
+        self.parts.tally.open.add(1);
+        self.parts.tally.handshaking.add(1);
     }
 
     /// Processes a connection and records the result.
