@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import msgspec
 import pytest
 
 import real
@@ -90,24 +89,6 @@ def test_a_primitive_costs_the_same_in_every_suite_that_uses_it_alike():
         public = sum(one.side == side and one.kind != "common" for one in first.operations)
         assert public
         assert whole.costs["wtls/other"].us(side) == pytest.approx(first.us(side) + 5.0 * public, abs=0.01)
-
-
-def test_medians_count_without_samples_and_minima_where_all_was_preempted():
-    replace = msgspec.structs.replace
-
-    def without_samples(spread, median):
-        return replace(spread, samples=msgspec.UNSET, median=median)
-
-    calm = replace(real.measurement(), preempted=0)
-    client, server = calm.handshake.client_us, calm.handshake.server_us
-
-    def with_medians(factor):
-        times = [without_samples(one, factor * one.median) for one in (client, server)]
-        return replace(calm, handshake=replace(calm.handshake, client_us=times[0], server_us=times[1]))
-
-    assert replication.summarise(with_medians(1)).client_us == pytest.approx(client.median, abs=1e-3)
-    preempted = replace(with_medians(10), preempted=10 * calm.repeat)
-    assert replication.summarise(preempted).client_us == pytest.approx(client.min, abs=1e-3)
 
 
 def test_the_whole_is_made_of_the_least_of_each_part():

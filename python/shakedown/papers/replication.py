@@ -288,11 +288,9 @@ def messages_us(messages: Iterable[MessageCost], side: Side) -> float:
 
 
 def summarise(measured: Measurement) -> Cost:
-    """Reduces a measurement: the minimum of each part over its repetitions, or medians without these."""
-    times = measured.handshake
-    if not all(times.of(side).samples for side in SIDES):
-        return _repetition(measured, None)
-    least = _least([_repetition(measured, number) for number in range(len(times.client_us.samples or ()))])
+    """Reduces a measurement: the minimum of each part over its repetitions."""
+    repetitions = len(measured.handshake.client_us.samples or ())
+    least = _least([_repetition(measured, number) for number in range(repetitions)])
     return replace(
         least,
         client_us=round(least.client_us, 3),
@@ -304,15 +302,14 @@ def summarise(measured: Measurement) -> Cost:
     )
 
 
-def _repetition(measured: Measurement, number: int | None) -> Cost:
-    """One repetition of a suite, or the medians of all."""
+def _repetition(measured: Measurement, number: int) -> Cost:
     messages = tuple(
         MessageCost(
             message.sender,
             message.name,
             message.bytes,
-            _figure(message.generate_us, message.generate_samples_us, number),
-            _figure(message.process_us, message.process_samples_us, number),
+            _figure(message.generate_samples_us, number),
+            _figure(message.process_samples_us, number),
         )
         for message in measured.messages
     )
@@ -324,19 +321,16 @@ def _repetition(measured: Measurement, number: int | None) -> Cost:
             operation.algorithm,
             operation.parameters or "",
             operation.class_,
-            _figure(operation.us, operation.samples_us, number),
+            _figure(operation.samples_us, number),
         )
         for operation in measured.operations
         if operation.class_ != "common" or operation.operation in _KEPT_COMMON
     )
-    sides = {
-        side: _figure(_undisturbed(measured, side), measured.handshake.of(side).samples, number)
-        for side in SIDES
-    }
+    times = measured.handshake
     return Cost(
         measured.suite,
-        sides["client"],
-        sides["server"],
+        _figure(times.client_us.samples, number),
+        _figure(times.server_us.samples, number),
         measured.bytes.total,
         measured.flights,
         messages,
@@ -344,16 +338,9 @@ def _repetition(measured: Measurement, number: int | None) -> Cost:
     )
 
 
-def _figure(median_us: float, samples_us: Samples, number: int | None) -> float:
-    if number is None or not samples_us or number >= len(samples_us):
-        return round(median_us, 3)
+def _figure(samples_us: Samples, number: int) -> float:
+    assert samples_us, "`native.measure` returns every repetition's figures"
     return round(samples_us[number], 3)
-
-
-def _undisturbed(measurement: Measurement, side: Side) -> float:
-    """A side's median; its least where most repetitions were preempted."""
-    spread = measurement.handshake.of(side)
-    return spread.min if measurement.preempted > measurement.repeat else spread.median
 
 
 @dataclass(frozen=True)
