@@ -116,7 +116,7 @@ def test_only_a_failure_of_the_program_is_status_1(fake, monkeypatch):
     from shakedown.cli import exit_status
     from shakedown.papers import paper
 
-    monkeypatch.setattr(paper.verdicts, "claim_row", lambda *_: 1 / 0)
+    monkeypatch.setattr(paper.verdicts, "combined", lambda *_: 1 / 0)
     assert exit_status(["reproduce", "wtls-palm", "--no-measure"]) == 1
 
 

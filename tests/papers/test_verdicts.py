@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from shakedown.papers import verdicts
 from shakedown.papers.load import Claim
+from shakedown.schema.replication import Row
 
 
 def claim(value: str, tolerance: str = "", unit: str = "ms") -> Claim:
@@ -94,9 +95,9 @@ def test_a_cell_agrees_to_its_last_printed_digit():
 
 
 def test_a_claims_row_keeps_words_and_numbers_apart():
-    number = verdicts.claim_row("p", claim("72", "10 %"), verdicts.number(80.0, "why")(claim("72", "10 %")))
+    number = verdicts.number(80.0, "why")(claim("72", "10 %"))
     assert (number.published, number.replication, number.difference, number.verdict) == (72, 80, 8, "differs")
-    order = verdicts.claim_row("p", claim("a < b"), verdicts.holds(True, "a < b", "why")(claim("a < b")))
+    order = verdicts.holds(True, "a < b", "why")(claim("a < b"))
     assert (order.published, order.replication, order.difference, order.verdict) == (
         "a < b",
         "a < b",
@@ -105,11 +106,11 @@ def test_a_claims_row_keeps_words_and_numbers_apart():
     )
 
 
-def measured(*figures: float) -> verdicts.Finding:
+def measured(*figures: float) -> Row:
     """A measured figure whose variants gave these, against 100 with a tolerance of a tenth."""
     about = claim("100", "10 %")
     rounds = [verdicts.measured(verdicts.number(figure, "why"))(about) for figure in figures]
-    return verdicts.together(verdicts.measured(verdicts.number(min(figures), "why"))(about), rounds)
+    return verdicts.combined(verdicts.measured(verdicts.number(min(figures), "why"))(about), rounds)
 
 
 def test_a_measured_figure_agrees_or_differs_only_if_every_variant_does():
@@ -133,7 +134,7 @@ def test_a_cell_of_another_machine_keeps_its_interval_and_has_no_verdict():
         )
         for figure in (12.0, 11.0, 14.0)
     ]
-    found = verdicts.combined_row(rows[0], rows[1:])
+    found = verdicts.combined(rows[0], rows[1:])
     assert (found.verdict, found.tolerance) == ("cannot be tested", None)
     assert (found.replication, found.difference, found.interval) == (12, -0.5, (11, 14))
     assert verdicts.OTHER_MACHINES in found.reason
@@ -148,18 +149,18 @@ def test_variants_on_both_sides_decide_nothing():
 def test_without_variants_nothing_measured_is_decided():
     about = claim("100", "10 %")
     assert (
-        verdicts.together(verdicts.measured(verdicts.number(100.0, "why"))(about), []).verdict == "undecided"
+        verdicts.combined(verdicts.measured(verdicts.number(100.0, "why"))(about), []).verdict == "undecided"
     )
 
 
 def test_what_is_computed_needs_no_variants():
     about = claim("100", "10 %")
-    assert verdicts.together(verdicts.number(100.0, "why")(about), []).verdict == "agrees"
+    assert verdicts.combined(verdicts.number(100.0, "why")(about), []).verdict == "agrees"
 
 
 def test_an_order_holds_only_if_it_holds_in_every_variant():
     about = claim("a < b")
     good, bad = (verdicts.measured(verdicts.holds(held, "a, b", "why"))(about) for held in (True, False))
-    assert verdicts.together(good, [good, good]).verdict == "agrees"
-    assert verdicts.together(good, [good, bad]).verdict == "undecided"
-    assert verdicts.together(bad, [bad, bad]).verdict == "differs"
+    assert verdicts.combined(good, [good, good]).verdict == "agrees"
+    assert verdicts.combined(good, [good, bad]).verdict == "undecided"
+    assert verdicts.combined(bad, [bad, bad]).verdict == "differs"

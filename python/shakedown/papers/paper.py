@@ -103,24 +103,20 @@ def reproduce(
         raise ValueError(f"{paper.slug}: claims and checks do not match: {', '.join(sorted(strangers))}")
     others = [paper.checks(data, one) for one in variants]
     rows = [
-        verdicts.claim_row(
-            paper.slug,
-            claim,
-            verdicts.together(checks[claim.id](claim), [one[claim.id](claim) for one in others]),
-        )
+        verdicts.combined(checks[claim.id](claim), [one[claim.id](claim) for one in others])
         for claim in data.claims.values()
     ]
     rows += paper.cells(data)
     cells = [paper.measured_cells(data, one) for one in variants]
     rows += [
-        verdicts.combined_row(
+        verdicts.combined(
             structs.replace(row, kind="measured", depends_on=MEASURED_HERE), [one[number] for one in cells]
         )
         for number, row in enumerate(paper.measured_cells(data, replication))
     ]
     modern = [paper.modern_rerun(data, one) for one in variants]
     rows += [
-        _rerun_row(paper.slug, data, replication, modern_rerun, [one[number] for one in modern])
+        _rerun_row(data, replication, modern_rerun, [one[number] for one in modern])
         for number, modern_rerun in enumerate(paper.modern_rerun(data, replication))
     ]
     return Reproduction(
@@ -129,14 +125,15 @@ def reproduce(
 
 
 def _rerun_row(
-    slug: str,
-    data: PaperData,
-    replication: Replication,
-    modern_rerun: ModernRerun,
-    others: Sequence[ModernRerun],
+    data: PaperData, replication: Replication, modern_rerun: ModernRerun, others: Sequence[ModernRerun]
 ) -> Row:
     claim = data.claims[modern_rerun.claim_id]
     reason = replication.why_not(modern_rerun.suites)
     every = [verdicts.untestable(reason)] if reason else [one.check() for one in (modern_rerun, *others)]
     whole, *varied = (verdicts.measured(check)(claim) for check in every)
-    return verdicts.rerun_row(slug, claim, modern_rerun.quantity, verdicts.together(whole, varied))
+    return structs.replace(
+        verdicts.combined(whole, varied),
+        item=f"claim {claim.id} (modern rerun)",
+        claim_id=None,
+        quantity=modern_rerun.quantity,
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 from msgspec import structs
 
@@ -23,44 +22,20 @@ from shakedown.papers.rows import (
     UNTESTABLE,
     tidy_number,
 )
-from shakedown.schema.replication import Kind, Row, Verdict
+from shakedown.schema.replication import Row, Verdict
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What a check found."""
-
-    replication: float | str | None
-    difference: float | None
-    verdict: Verdict
-    reason: str
-    kind: Kind = "modelled"
-    interval: tuple[float, float] | None = None
-
-
-def together(whole: Finding, others: Sequence[Finding]) -> Finding:
-    """What was measured, and the same by each variant: it agrees or differs only if all do.
+def combined(whole: Row, others: Sequence[Row]) -> Row:
+    """What was measured, and the same by each variant: it agrees or differs only if all do. A row without a
+    verdict has its interval all the same.
 
     Variants that differ on both sides of what was published enclose it, and decide nothing.
     """
-    if whole.kind != "measured" or whole.verdict == UNTESTABLE:
-        return whole
-    every = [whole, *others]
-    verdict = _decided([(one.verdict, one.difference) for one in every])
-    return replace(whole, verdict=verdict, interval=_interval([one.replication for one in every]))
-
-
-def combined_row(whole: Row, others: Sequence[Row]) -> Row:
-    """The same of a cell's row; one without a verdict has its interval all the same."""
     if whole.kind != "measured":
         return whole
     every = [whole, *others]
-    interval = _interval([one.replication for one in every])
-    if whole.verdict == UNTESTABLE:
-        return structs.replace(whole, interval=interval)
-    return structs.replace(
-        whole, verdict=_decided([(one.verdict, one.difference) for one in every]), interval=interval
-    )
+    verdict: Verdict = UNTESTABLE if whole.verdict == UNTESTABLE else _decided(every)
+    return structs.replace(whole, verdict=verdict, interval=_interval([one.replication for one in every]))
 
 
 def _interval(figures: Sequence[float | str | None]) -> tuple[float, float] | None:
@@ -70,16 +45,16 @@ def _interval(figures: Sequence[float | str | None]) -> tuple[float, float] | No
     return min(numbers), max(numbers)
 
 
-def _decided(every: Sequence[tuple[Verdict, float | None]]) -> Verdict:
+def _decided(every: Sequence[Row]) -> Verdict:
     """The verdict of them all, if there is one; a figure without any variant decides nothing."""
-    reached = {verdict for verdict, _ in every}
+    reached = {one.verdict for one in every}
     if len(every) < 2 or len(reached) > 1:
         return UNDECIDED
-    sides = {math.copysign(1.0, apart) if apart else 0.0 for _, apart in every}
-    return UNDECIDED if reached == {DIFFERS} and len(sides) > 1 else every[0][0]
+    sides = {math.copysign(1.0, one.difference) if one.difference else 0.0 for one in every}
+    return UNDECIDED if reached == {DIFFERS} and len(sides) > 1 else every[0].verdict
 
 
-Check = Callable[[Claim], Finding]
+Check = Callable[[Claim], Row]
 
 _NUMBER = r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
 
@@ -125,7 +100,7 @@ def allowance(tolerance: str, published: float, text: str) -> float:
 
 def measured(check: Check) -> Check:
     """The same of handshakes measured here, whose verdict holds only if it does for all variants."""
-    return lambda claim: replace(check(claim), kind="measured")
+    return lambda claim: structs.replace(check(claim), kind="measured", depends_on=MEASURED_HERE)
 
 
 def number(replication: float, reason: str) -> Check:
@@ -145,7 +120,7 @@ def spans(replication: Sequence[tuple[float, float]], reason: str) -> Check:
     A figure of ours without a range may lie anywhere in a published range.
     """
 
-    def check(claim: Claim) -> Finding:
+    def check(claim: Claim) -> Row:
         values = published_values(claim.value)
         if len(values) != len(replication):
             raise ValueError(f"{claim.id}: {len(replication)} figures for {claim.value!r}")
@@ -160,7 +135,7 @@ def spans(replication: Sequence[tuple[float, float]], reason: str) -> Check:
             shown = tidy_number(replication[0][0])
         else:
             shown = "; ".join(_span(low, high) for low, high in replication)
-        return Finding(shown, tidy_number(worst), AGREES if agree else DIFFERS, reason)
+        return _row(claim, shown, tidy_number(worst), AGREES if agree else DIFFERS, reason)
 
     return check
 
@@ -176,13 +151,13 @@ def _apart(low: float, high: float, ours_low: float, ours_high: float) -> list[t
 def within(low: float, high: float, reason: str) -> Check:
     """Our range must lie inside the published range, each end with the claim's tolerance."""
 
-    def check(claim: Claim) -> Finding:
+    def check(claim: Claim) -> Row:
         ((least, most),) = published_values(claim.value)
         below, above = min(low - least, 0.0), max(high - most, 0.0)
         agree = -below <= allowance(claim.tolerance, least, claim.value)
         agree = agree and above <= allowance(claim.tolerance, most, claim.value)
         worst = below if -below > above else above
-        return Finding(_span(low, high), tidy_number(worst), AGREES if agree else DIFFERS, reason)
+        return _row(claim, _span(low, high), tidy_number(worst), AGREES if agree else DIFFERS, reason)
 
     return check
 
@@ -193,51 +168,44 @@ def holds(condition: bool, replication: float | str, reason: str) -> Check:
     If the claim's value and ours are numbers, the row also has the difference.
     """
 
-    def check(claim: Claim) -> Finding:
+    def check(claim: Claim) -> Row:
         difference = None
         values = published_values(claim.value)
         if not isinstance(replication, str) and len(values) == 1:
             low, high = values[0]
             difference = tidy_number(replication - min(max(replication, low), high))
         shown = replication if isinstance(replication, str) else tidy_number(replication)
-        return Finding(shown, difference, AGREES if condition else DIFFERS, reason)
+        return _row(claim, shown, difference, AGREES if condition else DIFFERS, reason)
 
     return check
 
 
 def untestable(reason: str) -> Check:
     """Nothing decides it."""
-    return lambda _: Finding(None, None, UNTESTABLE, reason)
+    return lambda claim: _row(claim, None, None, UNTESTABLE, reason)
 
 
-def claim_row(slug: str, claim: Claim, finding: Finding) -> Row:
+def _row(
+    claim: Claim, replication: float | str | None, difference: float | None, verdict: Verdict, reason: str
+) -> Row:
+    """The row of a claim; its paper is named where all rows of one are together (`paper.reproduce`)."""
     values = published_values(claim.value)
     plain = len(values) == 1 and values[0][0] == values[0][1] and re.fullmatch(_NUMBER, claim.value.strip())
     return Row(
-        paper=slug,
+        paper="",
         item=f"claim {claim.id}, section {claim.section}",
         claim_id=claim.id,
         quantity=claim.claim,
         unit=claim.unit,
         published=tidy_number(values[0][0]) if plain else claim.value or None,
-        replication=finding.replication,
-        difference=finding.difference,
+        replication=replication,
+        difference=difference,
         tolerance=claim.tolerance or None,
-        kind=finding.kind,
-        verdict=finding.verdict,
-        reason=finding.reason,
-        interval=finding.interval,
-        depends_on=MEASURED_HERE if finding.kind == "measured" else PAPERS_OWN,
-    )
-
-
-def rerun_row(slug: str, claim: Claim, quantity: str, finding: Finding) -> Row:
-    """The further row of a claim: what a modern rerun gives."""
-    return structs.replace(
-        claim_row(slug, claim, finding),
-        item=f"claim {claim.id} (modern rerun)",
-        claim_id=None,
-        quantity=quantity,
+        kind="modelled",
+        verdict=verdict,
+        reason=reason,
+        interval=None,
+        depends_on=PAPERS_OWN,
     )
 
 
@@ -253,41 +221,18 @@ def cell_row(
     tolerance: str,
     reason: str,
 ) -> Row:
-    """The row of a table's cell; its paper is named where all rows of one are together (`paper.reproduce`).
-
-    Where there is no ``replication``, nothing decides it.
-    """
-    published = float(printed)
+    """The row of a table's cell. Where there is no ``replication``, nothing decides it."""
     if replication is None or math.isnan(replication):
-        return input_row(item, quantity, unit, printed, reason)
-    agree = abs(replication - published) <= allowance(tolerance, published, printed) + 1e-12
-    return structs.replace(
-        input_row(item, quantity, unit, printed, reason),
-        replication=tidy_number(replication),
-        difference=tidy_number(replication - published),
-        tolerance=tolerance,
-        verdict=AGREES if agree else DIFFERS,
-    )
+        tolerance, check = "", untestable(reason)
+    else:
+        check = number(replication, reason)
+    cell = Claim("", "", quantity, "", printed, unit, tolerance, "")
+    return structs.replace(check(cell), item=item, claim_id=None)
 
 
 def input_row(item: str, quantity: str, unit: str, printed: str, reason: str) -> Row:
     """The row of a cell that is an input, which nothing else in the paper decides."""
-    return Row(
-        paper="",
-        item=item,
-        claim_id=None,
-        quantity=quantity,
-        unit=unit,
-        published=tidy_number(float(printed)),
-        replication=None,
-        difference=None,
-        tolerance=None,
-        kind="modelled",
-        verdict=UNTESTABLE,
-        reason=reason,
-        interval=None,
-        depends_on=PAPERS_OWN,
-    )
+    return cell_row(item, quantity, unit, printed, None, "", reason)
 
 
 def beside(row: Row) -> Row:
