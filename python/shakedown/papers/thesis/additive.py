@@ -1,12 +1,12 @@
-"""Tables 4.1 to 4.11 from the thesis's own primitives and certificates: what the tables have in common.
+"""Tables 4.1 to 4.10 from the thesis's own primitives: what the tables have in common.
 
 A primitive's time is the median over all cases that contain it, so that each cell is compared with what the
-other cases say about it. A handshake's bytes follow from one constant for each family and the sizes of
-signatures and public keys.
+other cases say about it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import median
 
 from shakedown.models.processing import processing_s
@@ -46,19 +46,23 @@ class Primitives:
     def share(self, case: Case, authentication: Authentication, side: Side, column: str) -> float:
         """A column of the percentage tables, in per cent."""
         parts = self.parts_s(case, authentication, side)
-        exchange_s = parts["public"] + parts["master secret"]
-        total_s = sum(parts.values())
-        if column == "others_pct":
-            return 100.0 * parts["others"] / total_s
-        if column in ("client_kx_pct", "server_kx_pct"):
-            return 100.0 * exchange_s / total_s
-        if column.startswith("master_secret"):
-            return 100.0 * parts["master secret"] / exchange_s
-        if column.startswith("verify"):
-            return 100.0 * parts["certificate"] / total_s
-        if column.startswith("certificate_verify"):
-            return 100.0 * parts["CertificateVerify"] / total_s
-        return 100.0 * parts["public"] / exchange_s
+        return share_of_parts(column, parts, sum(parts.values()))
+
+
+def share_of_parts(column: str, parts: Mapping[str, float], total: float) -> float:
+    """A column of the percentage tables, in per cent, from the times of a side's parts and of all of them."""
+    exchange = parts["public"] + parts["master secret"]
+    if column == "others_pct":
+        return 100.0 * parts["others"] / total
+    if column in ("client_kx_pct", "server_kx_pct"):
+        return 100.0 * exchange / total
+    if column.startswith("master_secret"):
+        return 100.0 * parts["master secret"] / exchange
+    if column.startswith("verify"):
+        return 100.0 * parts["certificate"] / total
+    if column.startswith("certificate_verify"):
+        return 100.0 * parts["CertificateVerify"] / total
+    return 100.0 * parts["public"] / exchange
 
 
 def _keys(case: Case, authentication: Authentication, side: Side) -> dict[str, tuple[str, ...]]:
@@ -96,49 +100,3 @@ def _resolved(
     }
     keys = _keys(case, authentication, side)
     return {keys[part]: time_s for part, time_s in times.items() if part in keys and time_s > 0}
-
-
-_ORDER_BYTES = {
-    **{"160p": 21, "163k": 21, "163r": 21, "224p": 28, "233k": 29, "233r": 30},
-    **{"256p": 32, "283k": 36, "283r": 36},
-}
-_POINT_BYTES = {
-    **{"160p": 41, "163k": 43, "163r": 43, "224p": 57, "233k": 61, "233r": 61},
-    **{"256p": 65, "283k": 73, "283r": 73},
-}
-
-
-def order_bytes(curve: str) -> int:
-    return _ORDER_BYTES[curve]
-
-
-def field_bytes(curve: str) -> int:
-    """Bytes of a coordinate."""
-    return (_POINT_BYTES[curve] - 1) // 2
-
-
-def signature_bytes(key: str) -> int:
-    """Bytes of a signature: two numbers as long as the curve's order, or as long as the modulus."""
-    return int(key[3:]) // 8 if key.startswith("rsa") else 2 * _ORDER_BYTES[key]
-
-
-def public_bytes(key: str) -> int:
-    """Bytes of a public key: an uncompressed point (SEC 1), or the modulus."""
-    return int(key[3:]) // 8 if key.startswith("rsa") else _POINT_BYTES[key]
-
-
-def handshake_bytes(thesis: Thesis, case: Case, authentication: Authentication) -> float:
-    """Bytes by the law: a constant of the family, taken from its first case, and the sizes that change.
-
-    Each certificate carries a signature of the CA and a public key; RSA adds the encrypted premaster secret
-    and, mutual, the client's signature; ECDH adds the client's ephemeral point where the server alone is
-    authenticated.
-    """
-    first = next(one for one in thesis.cases if one.family == case.family)
-    signatures = 2 if authentication == "mutual" else 1
-    publics = {"mutual": 4 if case.family == "rsa" else 2, "serverauth": 2}[authentication]
-    return (
-        thesis.size_bytes(first, authentication)
-        + signatures * (signature_bytes(case.ca) - signature_bytes(first.ca))
-        + publics * (public_bytes(case.end) - public_bytes(first.end))
-    )

@@ -10,9 +10,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shakedown.papers.load import PaperData
-from shakedown.papers.thesis.additive import field_bytes, order_bytes, public_bytes, signature_bytes
 from shakedown.papers.thesis.inputs import AUTHENTICATIONS, Authentication, Case, Thesis
 from shakedown.schema.base import Side
+
+_ORDER_BYTES = {
+    **{"160p": 21, "163k": 21, "163r": 21, "224p": 28, "233k": 29, "233r": 30},
+    **{"256p": 32, "283k": 36, "283r": 36},
+}
+_POINT_BYTES = {
+    **{"160p": 41, "163k": 43, "163r": 43, "224p": 57, "233k": 61, "233r": 61},
+    **{"256p": 65, "283k": 73, "283r": 73},
+}
+
+
+def field_bytes(curve: str) -> int:
+    """Bytes of a coordinate."""
+    return (_POINT_BYTES[curve] - 1) // 2
+
+
+def signature_bytes(key: str) -> int:
+    """Bytes of a signature: two numbers as long as the curve's order, or as long as the modulus."""
+    return int(key[3:]) // 8 if key.startswith("rsa") else 2 * _ORDER_BYTES[key]
+
+
+def public_bytes(key: str) -> int:
+    """Bytes of a public key: an uncompressed point (SEC 1), or the modulus."""
+    return int(key[3:]) // 8 if key.startswith("rsa") else _POINT_BYTES[key]
+
 
 FLOW = "tables_3_5_to_3_9_message_flow"
 
@@ -109,14 +133,25 @@ def parameter_set_bytes(curve: str) -> int:
     WAP-261-WTLS, section 10.5: the set's length, the field, a, b, an empty seed, the compressed base point,
     its order, the cofactor. Binary fields have pentanomials.
     """
-    size, order_size = field_bytes(curve), order_bytes(curve)
+    size, order_size = field_bytes(curve), _ORDER_BYTES[curve]
     field = 1 + 1 + size if curve in _PRIME_CURVES else 1 + 2 + 1 + 3 * 2
     return 2 + field + 2 * (1 + size) + 1 + (1 + 1 + size) + (1 + order_size) + (1 + 1)
+
+
+def numbers_bytes(thesis: Thesis, kind: Kind, case: Case) -> int:
+    """All numbers of a case's handshake in the thesis."""
+    return sum(
+        numbers(case, kind.authentication, message).thesis_bytes for message in order(thesis.data, kind)
+    )
 
 
 def constant_bytes(thesis: Thesis, kind: Kind) -> float:
     """What is left of table 4.11 without the numbers: one figure for all cases of a kind."""
     case = first(thesis, kind)
-    return thesis.size_bytes(case, kind.authentication) - sum(
-        numbers(case, kind.authentication, message).thesis_bytes for message in order(thesis.data, kind)
-    )
+    return thesis.size_bytes(case, kind.authentication) - numbers_bytes(thesis, kind, case)
+
+
+def handshake_bytes(thesis: Thesis, case: Case, authentication: Authentication) -> float:
+    """A cell of table 4.11 by the constant and the numbers."""
+    kind = Kind(case.family, authentication)
+    return constant_bytes(thesis, kind) + numbers_bytes(thesis, kind, case)

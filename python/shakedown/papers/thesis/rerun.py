@@ -8,6 +8,7 @@ from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
 from shakedown.papers.paper import ModernRerun
 from shakedown.papers.replication import Cost, Replication
+from shakedown.papers.thesis.additive import share_of_parts
 from shakedown.papers.thesis.inputs import (
     AUTHENTICATIONS,
     COLUMNS,
@@ -35,22 +36,16 @@ from shakedown.schema.replication import Row
 
 def share_here(cost: Cost, side: Side, column: str) -> float:
     """A column of the percentage tables for one of our handshakes, in per cent."""
-    public_us = cost.class_us(side, "key")
-    secret_us = cost.master_secret_us(side)
-    exchange_us, total_us = public_us + secret_us, cost.us(side)
-    certificate_us = cost.operation_us(side, "verify", ["Certificate"])
-    signature_us = cost.operation_us(side, "sign") + cost.operation_us(side, "verify", ["CertificateVerify"])
-    if column == "others_pct":
-        return 100 * (total_us - exchange_us - certificate_us - signature_us) / total_us
-    if column in ("client_kx_pct", "server_kx_pct"):
-        return 100 * exchange_us / total_us
-    if column.startswith("master_secret"):
-        return 100 * secret_us / exchange_us
-    if column.startswith("verify"):
-        return 100 * certificate_us / total_us
-    if column.startswith("certificate_verify"):
-        return 100 * signature_us / total_us
-    return 100 * public_us / exchange_us
+    signed_us = cost.operation_us(side, "sign") + cost.operation_us(side, "verify", ["CertificateVerify"])
+    parts_us = {
+        "public": cost.class_us(side, "key"),
+        "master secret": cost.master_secret_us(side),
+        "certificate": cost.operation_us(side, "verify", ["Certificate"]),
+        "CertificateVerify": signed_us,
+    }
+    exchange_us = parts_us["public"] + parts_us["master secret"]
+    parts_us["others"] = cost.us(side) - exchange_us - parts_us["certificate"] - signed_us
+    return share_of_parts(column, parts_us, cost.us(side))
 
 
 def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
@@ -93,7 +88,7 @@ def _ratios(thesis: Thesis, replication: Replication) -> list[Row]:
 def _shares(thesis: Thesis, replication: Replication) -> Iterator[Row]:
     for number, table, case, authentication, side, column in share_cells(thesis):
         suite = case.suite(authentication)
-        cost = replication.cost(suite)
+        cost = replication.costs.get(suite)
         row = cell_row(
             f"table {number} (modern rerun), {case.name}",
             f"{side}'s share, {WORDS[authentication]}: {COLUMNS[column]}",

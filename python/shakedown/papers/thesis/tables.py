@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shakedown.papers.load import PaperData
 from shakedown.papers.thesis import network
-from shakedown.papers.thesis.additive import Primitives, handshake_bytes
+from shakedown.papers.thesis.additive import Primitives
 from shakedown.papers.thesis.inputs import (
     AUTHENTICATIONS,
     COLUMNS,
@@ -17,6 +17,7 @@ from shakedown.papers.thesis.inputs import (
     Thesis,
     share_cells,
 )
+from shakedown.papers.thesis.messages import handshake_bytes
 from shakedown.papers.thesis.queue import points
 from shakedown.papers.verdicts import cell_row, input_row
 from shakedown.schema.base import SIDES
