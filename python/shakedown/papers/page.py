@@ -107,7 +107,7 @@ class _Words:
             "measured": _provenance(replication.machine, replication.date),
             "Measured": _sentence(_provenance(replication.machine, replication.date)),
             "rule": RULE,
-            "anything_measured": replication.measured,
+            "anything_measured": bool(replication.costs),
             "printed": self._printed,
             "replication": self._replication,
             "reason": lambda claim: self._claims[claim].reason,

@@ -37,8 +37,8 @@ class Paper:
         checks: a check for each claim.
         cells: rows for the cells of its result tables, from its own inputs.
         modern_rerun: further rows of claims, measured here.
-        measured_cells: rows that set cells against ratios measured here.
         figures: its figures, drawn or waiting.
+        measured_cells: rows that set cells against ratios measured here.
         transfers: bulk data that is measured for it.
         words: pieces of text for its page.
     """
@@ -48,8 +48,8 @@ class Paper:
     checks: Callable[[PaperData, Replication], Mapping[str, Check]]
     cells: Callable[[PaperData], list[Row]]
     modern_rerun: Callable[[PaperData, Replication], Sequence[ModernRerun]]
-    measured_cells: Callable[[PaperData, Replication], list[Row]]
     figures: Callable[[PaperData, Replication], list[Drawing]]
+    measured_cells: Callable[[PaperData, Replication], list[Row]] = lambda data, replication: []
     transfers: Sequence[Transfers] = ()
     words: Callable[[PaperData, Replication], dict[str, str]] = lambda data, replication: {}
 

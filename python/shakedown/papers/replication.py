@@ -151,9 +151,6 @@ class Replication:
     rounds: list[Replication] = field(default_factory=list)
     seconds: float = 0.0
 
-    def cost(self, suite: str) -> Cost | None:
-        return self.costs.get(suite)
-
     def all(self, suites: Sequence[str]) -> list[Cost] | None:
         """What these suites cost, in their order, or None where one is missing."""
         found = [self.costs[suite] for suite in suites if suite in self.costs]
@@ -172,11 +169,6 @@ class Replication:
         """What transfers of these sizes took, or None where one is missing."""
         found = [self.bulks[key] for size in sizes_bytes if (key := (suite, link, size)) in self.bulks]
         return found if len(found) == len(sizes_bytes) else None
-
-    @property
-    def measured(self) -> bool:
-        """Whether anything was measured."""
-        return bool(self.costs)
 
 
 def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replication:

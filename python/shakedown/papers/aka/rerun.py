@@ -56,7 +56,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             number(
                 lambda: tht(RESUMED),
                 f"{bearer}: {replication.costs[RESUMED].size_bytes:.0f} bytes"
-                if replication.cost(RESUMED)
+                if RESUMED in replication.costs
                 else "",
             ),
         ),
@@ -78,7 +78,7 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             number(
                 lambda: tht(FULL),
                 f"{bearer}: two round trips and {replication.costs[FULL].size_bytes:.0f} bytes"
-                if replication.cost(FULL)
+                if FULL in replication.costs
                 else "",
             ),
         ),

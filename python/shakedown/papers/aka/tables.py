@@ -83,11 +83,6 @@ def _relation(study: Study, setup: str, time: str) -> tuple[float | None, str, s
     return None, "", INPUT
 
 
-def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
-    """Times in ms of a network that is not here have no counterpart; ratios are in the rows of claims."""
-    return []
-
-
 def words(data: PaperData, replication: Replication) -> dict[str, str]:
     """The simulated accesses with the printed means, and the sizes in storage and memory."""
     study = Study(data)

@@ -9,4 +9,4 @@ from shakedown.papers.palm.rerun import modern_rerun
 from shakedown.papers.palm.tables import cells, measured_cells
 from shakedown.papers.paper import Paper
 
-PAPER = Paper(SLUG, SUITES, checks, cells, modern_rerun, measured_cells, figures)
+PAPER = Paper(SLUG, SUITES, checks, cells, modern_rerun, figures, measured_cells)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Literal
 
 from shakedown.models import primitives
 from shakedown.papers.load import PaperData
 from shakedown.papers.palm.inputs import CLOCKS_MHZ, DEVICES, NEW, TLS_ECC, TLS_RSA, TLS_RSA3, times
 from shakedown.papers.replication import Replication
 from shakedown.papers.verdicts import beside, cell_row, input_row
+from shakedown.schema.base import Side
 from shakedown.schema.replication import Row
 
 
@@ -100,44 +99,38 @@ def _figure_3(row: Mapping[str, str], device: str) -> Row:
     )
 
 
-@cache
-def _ratios() -> dict[str, tuple[str, tuple[str, str], tuple[str, str]]]:
-    """Ratios of figure 3 that can be formed here: title, then numerator and denominator."""
-    return {
-        "verify_sign": ("ECDSA verify over sign", ("ecdsa_verify", ""), ("ecdsa_sign", "")),
-        "exponent": (
-            "RSA public, e = 65537 over e = 3",
-            ("public_decrypt", "65537"),
-            ("public_decrypt", "3"),
-        ),
-        "private": (
-            "RSA private over public, e = 65537",
-            ("private_encrypt", ""),
-            ("public_decrypt", "65537"),
-        ),
-        "private3": ("RSA private over public, e = 3", ("private_encrypt", ""), ("public_decrypt", "3")),
-    }
+_SIGN, _PRIVATE = ("ecdsa_sign", ""), ("private_encrypt", "")
+_PUBLIC, _PUBLIC3 = ("public_decrypt", "65537"), ("public_decrypt", "3")
+_RATIOS = {
+    "verify_sign": ("ECDSA verify over sign", ("ecdsa_verify", ""), _SIGN),
+    "exponent": ("RSA public, e = 65537 over e = 3", _PUBLIC, _PUBLIC3),
+    "private": ("RSA private over public, e = 65537", _PRIVATE, _PUBLIC),
+    "private3": ("RSA private over public, e = 3", _PRIVATE, _PUBLIC3),
+}
+"""Ratios of figure 3 that can be formed here: title, then numerator and denominator."""
 
 
-def _operation(replication: Replication, suite: str, operation: Literal["sign", "verify"]) -> float:
-    """One call on one side, in µs: signing by the client, its CertificateVerify checked by the server."""
-    if operation == "sign":
-        return replication.costs[suite].operation_us("client", "sign", ["CertificateVerify"])
-    return replication.costs[suite].operation_us("server", "verify", ["CertificateVerify"])
+def _sign_verify_us(replication: Replication, suite: str) -> tuple[float, float]:
+    """CertificateVerify signed by the client, and checked by the server."""
+    cost = replication.costs[suite]
+    both: tuple[tuple[Side, str], ...] = (("client", "sign"), ("server", "verify"))
+    sign_us, verify_us = (cost.operation_us(side, name, ["CertificateVerify"]) for side, name in both)
+    return sign_us, verify_us
 
 
 def ratios_here(replication: Replication) -> dict[str, float]:
     """The same ratios on this machine, for those whose suites were measured."""
     found = {}
-    if replication.cost(TLS_ECC):
-        found["verify_sign"] = _operation(replication, TLS_ECC, "verify") / _operation(
-            replication, TLS_ECC, "sign"
+    if TLS_ECC in replication.costs:
+        sign_us, verify_us = _sign_verify_us(replication, TLS_ECC)
+        found["verify_sign"] = verify_us / sign_us
+    if replication.all((TLS_RSA, TLS_RSA3)):
+        (sign_us, verify_us), (sign3_us, verify3_us) = (
+            _sign_verify_us(replication, suite) for suite in (TLS_RSA, TLS_RSA3)
         )
-    if replication.cost(TLS_RSA) and replication.cost(TLS_RSA3):
-        verify, verify3 = (_operation(replication, suite, "verify") for suite in (TLS_RSA, TLS_RSA3))
-        found["exponent"] = verify / verify3
-        found["private"] = _operation(replication, TLS_RSA, "sign") / verify
-        found["private3"] = _operation(replication, TLS_RSA3, "sign") / verify3
+        found["exponent"] = verify_us / verify3_us
+        found["private"] = sign_us / verify_us
+        found["private3"] = sign3_us / verify3_us
     return found
 
 
@@ -147,7 +140,7 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
     rows = []
     table = data.tables["figure_3_primitive_times"]
     missing = replication.why_not([TLS_ECC, TLS_RSA, TLS_RSA3])
-    for key, (title, above, below) in _ratios().items():
+    for key, (title, above, below) in _RATIOS.items():
         for device, name in DEVICES.items():
             upper, lower = (
                 float(table.one(primitive=one[0], rsa_public_exponent=one[1])[device])

@@ -7,6 +7,6 @@ from shakedown.papers.pda.claims import checks
 from shakedown.papers.pda.figures import figures, words
 from shakedown.papers.pda.inputs import SLUG, SUITES, TRANSFERS
 from shakedown.papers.pda.rerun import modern_rerun
-from shakedown.papers.pda.tables import cells, measured_cells
+from shakedown.papers.pda.tables import cells
 
-PAPER = Paper(SLUG, SUITES, checks, cells, modern_rerun, measured_cells, figures, (TRANSFERS,), words)
+PAPER = Paper(SLUG, SUITES, checks, cells, modern_rerun, figures, transfers=(TRANSFERS,), words=words)

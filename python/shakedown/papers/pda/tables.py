@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shakedown.papers.load import PaperData
-from shakedown.papers.replication import Replication
 from shakedown.papers.verdicts import input_row
 from shakedown.schema.replication import Row
 
@@ -23,8 +22,3 @@ def cells(data: PaperData) -> list[Row]:
                 )
             )
     return rows
-
-
-def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
-    """What table 1 describes is not here."""
-    return []

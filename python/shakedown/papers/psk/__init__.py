@@ -15,4 +15,4 @@ from shakedown.papers.psk.messages import words
 from shakedown.papers.psk.rerun import modern_rerun
 from shakedown.papers.psk.tables import cells, measured_cells
 
-PAPER = Paper(SLUG, SUITES, checks, cells, modern_rerun, measured_cells, figures, (TRANSFERS,), words)
+PAPER = Paper(SLUG, SUITES, checks, cells, modern_rerun, figures, measured_cells, (TRANSFERS,), words)

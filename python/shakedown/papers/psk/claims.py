@@ -106,7 +106,7 @@ _NO_TRANSFERS = "no times are printed, and transfers after a handshake were not 
 
 def _handshake_over_data(replication: Replication) -> Check:
     name = suite("rsa", 1024)
-    cost, found = replication.cost(name), replication.transfers(name, "open", [SMALL_BYTES])
+    cost, found = replication.costs.get(name), replication.transfers(name, "open", [SMALL_BYTES])
     if cost is None or found is None:
         return verdicts.untestable(_NO_TRANSFERS)
     data_us = found[0].client_us + found[0].server_us

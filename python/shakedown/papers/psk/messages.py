@@ -135,7 +135,7 @@ def words(data: PaperData, replication: Replication) -> dict[str, str]:
 
 
 def _replicated_certificate(replication: Replication, mechanism: str) -> str:
-    cost = replication.cost(suite(mechanism, KEY_BITS))
+    cost = replication.costs.get(suite(mechanism, KEY_BITS))
     return "not measured" if cost is None else figure_text(_bytes(cost, "Certificate"))
 
 

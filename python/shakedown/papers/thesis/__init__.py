@@ -25,4 +25,4 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     }
 
 
-PAPER = Paper(SLUG, tuple(suites()), checks, cells, modern_rerun, measured_cells, figures, words=words)
+PAPER = Paper(SLUG, tuple(suites()), checks, cells, modern_rerun, figures, measured_cells, words=words)
