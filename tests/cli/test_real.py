@@ -15,7 +15,9 @@ import pytest
 import shakedown
 from runs import written
 from shakedown.results.folder import load_results
-from shakedown.schema import SIDES, Measurement, builtins, convert
+from shakedown.schema import builtins, convert
+from shakedown.schema.base import SIDES
+from shakedown.schema.measured import Measurement
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/reference/measurement.schema.json").read_text())
 SUITES = (

@@ -18,7 +18,8 @@ from tools.reference import written
 from shakedown.cli import app
 from shakedown.errors import InputError
 from shakedown.profiles import device_names
-from shakedown.schema import Object, decode, encode
+from shakedown.schema import decode, encode
+from shakedown.schema.base import Object
 from shakedown.schema.captured import CaptureSummary, Connection
 from shakedown.schema.measured import Machine, Measurement
 from shakedown.schema.publish import PRINTED, published

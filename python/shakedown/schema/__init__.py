@@ -6,40 +6,6 @@ files hold; from these lists the published JSON Schema is made (`publish.py`).
 
 from __future__ import annotations
 
-from shakedown.schema.base import (
-    CLASSES,
-    SIDES,
-    Class,
-    Kind,
-    Object,
-    Side,
-    builtins,
-    convert,
-    decode,
-    encode,
-    encode_pretty,
-)
-from shakedown.schema.identity import Identified, StackId
-from shakedown.schema.measured import Measurement
-from shakedown.schema.trace import CapturedTrace, Message, Operation, Trace
+from shakedown.schema.base import builtins, convert, decode, encode
 
-__all__ = [
-    "CLASSES",
-    "SIDES",
-    "CapturedTrace",
-    "Class",
-    "Identified",
-    "Kind",
-    "Measurement",
-    "Message",
-    "Object",
-    "Operation",
-    "Side",
-    "StackId",
-    "Trace",
-    "builtins",
-    "convert",
-    "decode",
-    "encode",
-    "encode_pretty",
-]
+__all__ = ["builtins", "convert", "decode", "encode"]
