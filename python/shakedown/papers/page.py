@@ -12,7 +12,7 @@ from typing import Any
 from shakedown.papers.drawing import Drawing
 from shakedown.papers.paper import Reproduction
 from shakedown.papers.rows import DIFFERS, RULE, UNDECIDED, UNTESTABLE, VERDICTS
-from shakedown.papers.text import counts_text, figure_text, markdown_table
+from shakedown.papers.text import figure_text, markdown_table, verdict_counts
 from shakedown.schema.replication import Row
 
 PAGES = Path(__file__).parent / "pages"
@@ -32,24 +32,12 @@ def index(reproductions: Sequence[Reproduction]) -> str:
         rows.append(
             [
                 f"[{one.data.title}]({one.paper.slug}.md)",
-                counts_text(list(one.claims().values())),
-                counts_text(one.cells()),
-                counts_text(one.modern_rerun()),
-                counts_text(one.cells("measured")),
+                *verdict_counts([one]),
                 f"{len(drawings) - waiting}" + (f", {waiting} waiting" if waiting else ""),
             ]
         )
     every = [row for one in reproductions for row in one.rows]
-    rows.append(
-        [
-            "all",
-            counts_text([row for one in reproductions for row in one.claims().values()]),
-            counts_text([row for one in reproductions for row in one.cells()]),
-            counts_text([row for one in reproductions for row in one.modern_rerun()]),
-            counts_text([row for one in reproductions for row in one.cells("measured")]),
-            "",
-        ]
-    )
+    rows.append(["all", *verdict_counts(reproductions), ""])
     table = markdown_table(
         ["paper", "claims", "cells of tables", "claims, modern rerun", "cells, modern rerun", "figures"], rows
     )

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from shakedown.papers.paper import Reproduction
 from shakedown.papers.rows import DIFFERS, UNTESTABLE, VERDICTS
 from shakedown.reporting.columns import ALWAYS, USUAL, Column, label
-from shakedown.schema.replication import Row
 
 
 def figure_text(value: float | str | None) -> str:
@@ -66,20 +65,25 @@ def summary_rows(reproductions: Sequence[Reproduction]) -> Iterator[dict[str, ob
     for one in reproductions:
         drawings = one.drawings()
         waiting = sum(1 for drawing in drawings if drawing.waits_for)
+        claims, cells, rerun, _ = verdict_counts([one])
         yield {
             "paper": one.paper.slug,
-            "claims": counts_text(list(one.claims().values())),
-            "cells": counts_text(one.cells()),
-            "rerun": counts_text(one.modern_rerun()),
+            "claims": claims,
+            "cells": cells,
+            "rerun": rerun,
             "drawn": len(drawings) - waiting,
             "waiting": waiting,
         }
 
 
-def counts_text(rows: Sequence[Row]) -> str:
-    """Verdicts counted: ``14 / 6 / 0 / 2``."""
-    counts = Counter(row.verdict for row in rows)
-    return " / ".join(str(counts[verdict]) for verdict in VERDICTS)
+def verdict_counts(reproductions: Sequence[Reproduction]) -> list[str]:
+    """Verdicts counted, as ``14 / 6 / 0 / 2``: of claims, of cells, and of the modern rerun's of both."""
+    parts = [
+        (one.claims().values(), one.cells(), one.modern_rerun(), one.cells("measured"))
+        for one in reproductions
+    ]
+    counts = [Counter(row.verdict for rows in same for row in rows) for same in zip(*parts, strict=True)]
+    return [" / ".join(str(counted[verdict]) for verdict in VERDICTS) for counted in counts]
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
