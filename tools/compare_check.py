@@ -27,13 +27,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shakedown.comparison import functions, pairs
+from shakedown.comparison import pairs
+from shakedown.comparison.budgets import check_budgets
 from shakedown.comparison.figures import Figure, Figures, Handshake, Readings
 from shakedown.comparison.folders import MIN_RUNS, run_pairs
 from shakedown.comparison.pairs import DEFAULT_BLOCKS, ORDERS, ROUNDS, Block, Reading, compared
-from shakedown.comparison.verdicts import Pair, Rules, comparison
+from shakedown.comparison.verdicts import Pair, comparison
 from shakedown.native import counted
-from shakedown.schema.comparison import Compared, Comparison
+from shakedown.schema.budget import CheckedLimit
+from shakedown.schema.comparison import Compared, Comparison, Method
 
 SUITES = ("tls1.2/ecdhe_rsa+x25519/rsa2048/server", "tls1.3/x25519/p256/server")
 SLOWER = (0.01, 0.05, 0.1)
@@ -146,7 +148,7 @@ def _changes(slower: float) -> NDArray[np.float64]:
 def _simulated(drawn: Callable[[int], Mapping[str, Any]]) -> Comparison:
     one = Readings("us", 10.0)
     every = [Pair((HANDSHAKE, HANDSHAKE), figure, one, one, **drawn(at)) for at, figure in enumerate(DRAWN)]
-    return comparison("a", "b", every, Rules())
+    return comparison("a", "b", every, Method())
 
 
 def simulated(count: int, seed: int, row: Sequence[str] | None = None) -> Iterator[str]:
@@ -214,7 +216,7 @@ def pair_rows(suite: str, measured: Sequence[tuple[list[Block], str | None]]) ->
     """Of measured blocks, as they are and with a slower signature."""
     for by in (0.0, *SLOWER):
         found = [
-            compared(suite, suite, seeded(blocks, "sign ", by), rules=Rules(), reason=why)
+            compared(suite, suite, seeded(blocks, "sign ", by), rules=Method(), reason=why)
             for blocks, why in measured
         ]
         seen = tally(found, is_of_signature if by else lambda row: False)
@@ -247,7 +249,7 @@ def run_rows(measured: Mapping[str, Sequence[tuple[list[Block], str | None]]]) -
                 handshake: Handshake = handshake,
                 floor: float = 0.0,
             ) -> Comparison:
-                rules = Rules(floor=floor)
+                rules = Method(floor=floor)
                 one = comparison("a", "b", run_pairs(handshake, before, after, rules, None), rules)
                 found.setdefault(name, []).append(one)
                 return one
@@ -335,23 +337,23 @@ def counts() -> Iterator[str]:
         yield "| --- | ---: | ---: |"
         checked = []
         for number in range(CHECKS):
-            checked += functions.check_budgets(budget)
+            checked += check_budgets(budget)
             print(f"check {number + 1} of {CHECKS}", file=sys.stderr)
         yield f"| {CHECKS} times as it is | {len(checked)} | {sum(one.fails for one in checked)} |"
-        base = _instructions(functions.check_budgets(budget))
+        base = _instructions(check_budgets(budget))
         with more_work(0):
-            none = _instructions(functions.check_budgets(budget))
+            none = _instructions(check_budgets(budget))
         with more_work(100):
-            hundred = _instructions(functions.check_budgets(budget))
+            hundred = _instructions(check_budgets(budget))
         slope = {side: (hundred[side] - none[side]) / 100 for side in base}
         least = max(((1 + MORE_INSTRUCTIONS) * base[side] - none[side]) / slope[side] for side in base)
         with more_work(max(0, math.ceil(least))):
-            more = functions.check_budgets(budget)
+            more = check_budgets(budget)
         by = ", ".join(f"{side} {_instructions(more)[side] / base[side] - 1:+.2%}" for side in base)
         yield f"| with more work in each allocation: {by} | {len(more)} | {sum(one.fails for one in more)} |"
 
 
-def _instructions(checked: Sequence[functions.CheckedLimit]) -> dict[str, float]:
+def _instructions(checked: Sequence[CheckedLimit]) -> dict[str, float]:
     return {
         one.quantity.removesuffix("_instructions"): one.found
         for one in checked

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from shakedown.api.predictions import predict
     from shakedown.api.reports import report
     from shakedown.api.simulations import simulate, simulate_mix
-    from shakedown.comparison.functions import check_budgets, compare, compare_pair
+    from shakedown.comparison.budgets import check_budgets
+    from shakedown.comparison.functions import compare, compare_pair
     from shakedown.errors import InputError, ShakedownError
     from shakedown.experiments.figure_kinds import load_experiment
     from shakedown.experiments.file.experiment import Experiment
@@ -62,7 +63,8 @@ _HOMES = {
     "api.predictions": ("predict",),
     "api.reports": ("report",),
     "api.simulations": ("simulate", "simulate_mix"),
-    "comparison.functions": ("check_budgets", "compare", "compare_pair"),
+    "comparison.budgets": ("check_budgets",),
+    "comparison.functions": ("compare", "compare_pair"),
     "native": ("canonical", "describe", "machine"),
     "native.captures": ("inspect",),
     "native.scenario": ("Fleet", "MeasureOptions", "Stacks"),

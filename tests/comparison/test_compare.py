@@ -17,10 +17,10 @@ from shakedown.comparison.folders import MIN_RUNS, Runs, compare_folders, load_r
 from shakedown.comparison.gates import failures, gate
 from shakedown.comparison.pairs import paired
 from shakedown.comparison.text import decisive, lacking, markdown, summary
-from shakedown.comparison.verdicts import Rules
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.reporting.columns.comparison import escaped
+from shakedown.schema.comparison import Method
 
 SUITE = "tls1.2/ecdhe_rsa+x25519/rsa2048/server"
 
@@ -51,12 +51,12 @@ def different(found):
     return [(row.side, row.operation, row.message) for row in found.rows if row.verdict == "different"]
 
 
-FLOOR = Rules(floor=0.03)
+FLOOR = Method(floor=0.03)
 
 
 def test_single_runs_compare_counts_and_times_by_the_floor_that_is_given(measured):
     both = runs(measured)
-    found = compare_folders(both, both, rules=Rules())
+    found = compare_folders(both, both, rules=Method())
     assert {row.quantity for row in found.rows} == {"time", "bytes", "memory"}
     assert {row.verdict for row in found.rows if row.quantity != "time"} == {"equivalent"}
     assert {(row.verdict, row.reason) for row in found.rows if row.quantity == "time"} == {
@@ -90,7 +90,7 @@ def test_ten_runs_of_each_need_no_floor(measured):
     vary = [1 + 0.001 * number for number in range(MIN_RUNS)]
     before = runs(*(slower(measured, "sign", factor) for factor in vary))
     after = runs(*(slower(measured, "sign", 1.02 * factor) for factor in vary))
-    assert different(compare_folders(before, after, rules=Rules())) == [
+    assert different(compare_folders(before, after, rules=Method())) == [
         ("server", "sign rsa rsa2048", "ServerKeyExchange")
     ]
 
@@ -110,7 +110,7 @@ def test_foreign_names_stay_text_in_markdown(measured):
     """What a pull request shows may come from a folder that anybody wrote."""
     stack = msgspec.structs.replace(measured.client_stack, name="`</a>|\n![](x)\x1b[2J")
     both = runs(msgspec.structs.replace(measured, client_stack=stack))
-    found = compare_folders(both, both, rules=Rules())
+    found = compare_folders(both, both, rules=Method())
     text = markdown(found, found.rows)
     (heading,) = (line for line in text.splitlines() if "</a>" in line)
     assert heading.count("`") == 2
@@ -129,7 +129,7 @@ def folder(*measurements):
 def test_suites_are_matched_by_name_and_those_of_one_side_are_listed(measured):
     before = folder(measured, named(measured, "tls1.2/psk"))
     after = folder(named(measured, "tls1.2/dhe_psk+dh2048"), measured)
-    found = compare_folders(before, after, rules=Rules())
+    found = compare_folders(before, after, rules=Method())
     assert {row.suite for row in found.rows if row.verdict == "equivalent"} == {SUITE}
     lines = [
         "only in folder: tls1.2/psk (openssl)",
@@ -162,7 +162,7 @@ def test_folders_without_a_common_suite_are_refused(measured):
     with pytest.raises(
         InputError, match=r"the folders have no handshake in common: .*tls1.2/psk.*; accepted: "
     ):
-        compare_folders(folder(measured), folder(named(measured, "tls1.2/psk")), rules=Rules())
+        compare_folders(folder(measured), folder(named(measured, "tls1.2/psk")), rules=Method())
 
 
 def test_other_suites_are_paired_in_their_order_on_request_alone():
@@ -211,7 +211,7 @@ def test_the_encoding_of_a_signature_is_no_difference():
         return runs(msgspec.structs.replace(found, messages=messages))
 
     def verdicts(name, by):
-        rows = compare_folders(runs(found), shorter(name, by), rules=Rules()).rows
+        rows = compare_folders(runs(found), shorter(name, by), rules=Method()).rows
         return {row.verdict for row in rows if row.quantity == "bytes" and row.message == name}
 
     assert verdicts("CertificateVerify", 2) == {"equivalent"}

@@ -16,11 +16,9 @@ from msgspec.structs import replace
 
 from shakedown.api import in_memory
 from shakedown.cli import exit_status
-from shakedown.comparison import functions
-from shakedown.comparison.budgets import HEADROOM
+from shakedown.comparison.budgets import HEADROOM, check_budgets
 from shakedown.comparison.folders import Runs, compare_folders
 from shakedown.comparison.reports import junit, markdown
-from shakedown.comparison.verdicts import Rules
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native import counted
 from shakedown.native.scenario import MeasureOptions
@@ -29,6 +27,7 @@ from shakedown.reporting.columns.measured import MESSAGES, sequence
 from shakedown.reporting.columns.objects import message_table
 from shakedown.reporting.terminal.listing import listing
 from shakedown.schema.budget import Budget, CheckedLimit
+from shakedown.schema.comparison import Method
 
 SUITE = "tls1.3/x25519/p256/server"
 
@@ -155,7 +154,7 @@ def counted_runs(measured, factor=1.0, **change):
 
 
 def test_one_per_cent_of_one_primitive_is_named_by_its_count(measured):
-    found = compare_folders(counted_runs(measured), counted_runs(measured, 1.01), rules=Rules())
+    found = compare_folders(counted_runs(measured), counted_runs(measured, 1.01), rules=Method())
     differ = [row for row in found.rows if row.verdict == "different"]
     assert [(row.side, row.operation, row.quantity) for row in differ] == [
         ("client", "derive ecdh x25519", "instructions")
@@ -165,7 +164,7 @@ def test_one_per_cent_of_one_primitive_is_named_by_its_count(measured):
 def test_counts_without_a_seed_are_compared_as_times_are(measured):
     """rustls draws from the system: its counts vary from run to run."""
     both = counted_runs(measured, seed=None)
-    rows = compare_folders(both, both, rules=Rules()).rows
+    rows = compare_folders(both, both, rules=Method()).rows
     reasons = {(row.verdict, row.reason) for row in rows if row.quantity == "instructions"}
     assert reasons == {("not comparable", "fewer than 10 runs")}
 
@@ -189,9 +188,9 @@ def limits(measured, factor=1.0):
 
 def test_two_per_mille_of_instructions_are_caught(measured):
     """Limits of what 0.2 % less would have been; a budget of the same build is kept."""
-    kept = functions.check_budgets([limits(measured)])
+    kept = check_budgets([limits(measured)])
     assert [one.verdict for one in kept] == ["kept"] * 3
-    caught = functions.check_budgets([limits(measured, factor=1.002)])
+    caught = check_budgets([limits(measured, factor=1.002)])
     assert [one.verdict for one in caught] == ["kept", "exceeded", "exceeded"]
 
 

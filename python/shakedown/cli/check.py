@@ -52,17 +52,15 @@ def command(
     differ by less than 0.1 %. Energy and capacity are predicted. Times are printed, but count only with
     --times.
     """
-    from shakedown.comparison import functions, reports
+    from shakedown.comparison import budgets, reports
     from shakedown.errors import os_failure, os_reason
     from shakedown.files.write import check_distinct, check_free, write
 
     if record:
         if times or junit or summary or as_markdown or as_json or selection.csv:
             raise click.UsageError("--record prints a budget; accepted: --record with suites alone")
-        from shakedown.comparison.budgets import recorded
-
         with stopped_like_interrupted():
-            echo_lines(recorded(budget))
+            echo_lines(budgets.recorded(budget))
         return
     if len(budget) != 1:
         raise click.UsageError(f"{len(budget)} files; accepted: one budget")
@@ -73,9 +71,9 @@ def command(
     if summary is not None:
         check_free(summary, replace=True)
     check_distinct([junit, summary], [Path(budget[0])])
-    budgets = functions.read_budgets(budget[0])
-    with stopped_like_interrupted(), progress_bar(len(budgets), "checking") as update:
-        checked = functions.check_budgets(budgets, times=times, progress=update)
+    tables = budgets.read_budgets(budget[0])
+    with stopped_like_interrupted(), progress_bar(len(tables), "checking") as update:
+        checked = budgets.check_budgets(tables, times=times, progress=update)
     # Files first: printing ends at a closed pipe.
     if junit is not None:
         write(junit, reports.junit(checked), replace=force)

@@ -17,6 +17,8 @@ from shakedown.native.scenario import (
     MeasureOptions,
 )
 from shakedown.profiles import load_bearer, load_device
+from shakedown.reporting.rows import Rows
+from shakedown.schema.arguments import checked
 from shakedown.schema.base import SIDES, Bounds, convert
 from shakedown.schema.budget import Budget, BudgetFile, CheckedLimit
 from shakedown.schema.measured import Measurement
@@ -39,10 +41,12 @@ TIMES = tuple(f"{side}_time_us" for side in SIDES)
 COUNTS = tuple(f"{side}_instructions" for side in SIDES)
 
 
-def read_budgets(path: Path) -> tuple[Budget, ...]:
+@checked
+def read_budgets(path: str | Path) -> tuple[Budget, ...]:
     """The tables of a budget's file. Raises `InputError`."""
     from shakedown import native
 
+    path = Path(path)
     data, _ = load_toml(path, MAX_BUDGET_BYTES, "budget")
     budgets = convert(data, BudgetFile, str(path), "TOML").budget
     for number, one in enumerate(budgets):
@@ -70,19 +74,31 @@ def limits(budget: Budget) -> Iterator[tuple[str, float]]:
             yield name, limit
 
 
+@checked
 def check_budgets(
-    budgets: Sequence[Budget],
+    budgets: str | Path | Sequence[Budget],
     *,
     times: bool = False,
-    progress: Callable[[int, str], None] = lambda done, label: None,
-) -> list[CheckedLimit]:
-    """Measures and predicts what has limits. `times`: limits of times count, too."""
-    checked: list[CheckedLimit] = []
-    for number, budget in enumerate(budgets):
-        progress(number, budget.suite)
-        checked += _check(budget, times)
-    progress(len(budgets), "")
-    return checked
+    progress: Callable[[int, str], None] | None = None,
+) -> Rows[CheckedLimit]:
+    """Checks suites against their budgets: a file's, or those that `read_budgets` returns.
+
+    Args:
+        budgets: limits of bytes, instructions, memory, times, predicted energy and capacity.
+        times: limits of times fail, too.
+        progress: told how many are done, and which suite is next.
+
+    Raises:
+        InputError: for a file that is no budget.
+    """
+    given = read_budgets(budgets) if isinstance(budgets, str | Path) else budgets
+    tell = progress or (lambda done, label: None)
+    found: Rows[CheckedLimit] = Rows()
+    for number, budget in enumerate(given):
+        tell(number, budget.suite)
+        found += _check(budget, times)
+    tell(len(given), "")
+    return found
 
 
 def _check(budget: Budget, times: bool) -> Iterator[CheckedLimit]:

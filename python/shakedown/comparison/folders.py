@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shakedown.comparison.figures import Figure, Figures, Handshake, Readings, handshakes
-from shakedown.comparison.verdicts import Pair, Rules, comparison, logarithms, only, pairs_of
+from shakedown.comparison.verdicts import Pair, comparison, logarithms, only, pairs_of
 from shakedown.errors import InputError
 from shakedown.results.folder import Results, load_results
 from shakedown.results.names import MANIFEST
-from shakedown.schema.comparison import Comparison
+from shakedown.schema.comparison import Comparison, Method
 
 MIN_RUNS = 10
 """Runs of each condition whose own spread bounds a change: of 4,600 times at once, of 320 with eight."""
@@ -56,7 +56,7 @@ def load_runs(folder: Path) -> Runs:
     return Runs(str(folder), tuple(runs.values()))
 
 
-def compare_folders(before: Runs, after: Runs, *, rules: Rules, across: bool = False) -> Comparison:
+def compare_folders(before: Runs, after: Runs, *, rules: Method, across: bool = False) -> Comparison:
     """Compares what was measured of each handshake that both have. `across`: also times, where machines,
     clocks or versions differ. Raises `InputError` where they have none in common.
     """
@@ -89,7 +89,7 @@ def run_pairs(
     handshake: Handshake,
     before: Sequence[Figures],
     after: Sequence[Figures],
-    rules: Rules,
+    rules: Method,
     reason: str | None,
 ) -> list[Pair]:
     """The figures of a handshake in runs of two conditions; `reason` is why times are not comparable."""

@@ -1,20 +1,15 @@
-"""The package's functions, as Python calls them: what `shakedown.compare`, `compare_pair` and budgets are."""
+"""The package's functions, as Python calls them: what `shakedown.compare` and `compare_pair` are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from shakedown.comparison import pairs
-from shakedown.comparison.budgets import check_budgets as check_limits
-from shakedown.comparison.budgets import read_budgets as budgets_of
 from shakedown.comparison.folders import compare_folders, load_runs
-from shakedown.comparison.verdicts import Rules
 from shakedown.errors import InputError
-from shakedown.reporting.rows import Rows
 from shakedown.schema.arguments import checked
-from shakedown.schema.budget import Budget, CheckedLimit
-from shakedown.schema.comparison import Comparison
+from shakedown.schema.comparison import Comparison, Method
 
 
 @checked
@@ -68,45 +63,15 @@ def compare_pair(
         blocks = pairs.DEFAULT_BLOCKS
     if not pairs.MIN_BLOCKS <= blocks <= pairs.MAX_BLOCKS:
         raise InputError(f"blocks is {blocks}; accepted: {pairs.MIN_BLOCKS} to {pairs.MAX_BLOCKS:,}")
-    return pairs.compare_pair(
-        pairs.condition(before),
-        pairs.condition(after, None if program is None else Path(program)),
-        blocks=blocks,
-        rules=_rules(margin, floor),
-        progress=progress or (lambda done, label: None),
-    )
+    one, other = pairs.condition(before), pairs.condition(after, None if program is None else Path(program))
+    rules = _rules(margin, floor)
+    found, reason = pairs.measured_blocks(one, other, blocks, progress or (lambda done, label: None))
+    return pairs.compared(one.label, other.label, found, rules=rules, reason=reason)
 
 
-@checked
-def read_budgets(path: str | Path) -> tuple[Budget, ...]:
-    """The tables of a budget's file. Raises `InputError`."""
-    return budgets_of(Path(path))
-
-
-@checked
-def check_budgets(
-    budgets: str | Path | Sequence[Budget],
-    *,
-    times: bool = False,
-    progress: Callable[[int, str], None] | None = None,
-) -> Rows[CheckedLimit]:
-    """Checks suites against their budgets: a file's, or those that `read_budgets` returns.
-
-    Args:
-        budgets: limits of bytes, instructions, memory, times, predicted energy and capacity.
-        times: limits of times fail, too.
-        progress: told how many are done, and which suite is next.
-
-    Raises:
-        InputError: for a file that is no budget.
-    """
-    given = read_budgets(budgets) if isinstance(budgets, str | Path) else budgets
-    return Rows(check_limits(given, times=times, progress=progress or (lambda done, label: None)))
-
-
-def _rules(margin: float | None, floor: float | None) -> Rules:
+def _rules(margin: float | None, floor: float | None) -> Method:
     given = {name: value for name, value in (("margin", margin), ("floor", floor)) if value is not None}
     for name, value in given.items():
         if not 0 <= value <= 1:
             raise InputError(f"{name} is {value}; accepted: a share, 0 to 1")
-    return Rules(**given)
+    return Method(**given)

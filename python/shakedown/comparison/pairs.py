@@ -27,12 +27,12 @@ from pathlib import Path
 import polars as pl
 
 from shakedown.comparison.figures import Figure, Figures, Handshake, handshakes
-from shakedown.comparison.verdicts import Pair, Rules, comparison, logarithms, pairs_of
+from shakedown.comparison.verdicts import Pair, comparison, logarithms, pairs_of
 from shakedown.errors import InputError, ShakedownError
 from shakedown.native.processors import placed, processors
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.schema.base import decode
-from shakedown.schema.comparison import Comparison
+from shakedown.schema.comparison import Comparison, Method
 from shakedown.schema.measured import Measurement
 
 DEFAULT_BLOCKS, MIN_BLOCKS, MAX_BLOCKS = 24, 4, 1000
@@ -145,19 +145,6 @@ class Block:
         )
 
 
-def compare_pair(
-    before: Condition,
-    after: Condition,
-    *,
-    blocks: int = DEFAULT_BLOCKS,
-    rules: Rules,
-    progress: Progress = lambda done, label: None,
-) -> Comparison:
-    """Measures both conditions in blocks and compares them. Raises `ShakedownError`."""
-    found, reason = measured_blocks(before, after, blocks, progress)
-    return compared(before.label, after.label, found, rules=rules, reason=reason)
-
-
 def measured_blocks(
     before: Condition, after: Condition, blocks: int, progress: Progress
 ) -> tuple[list[Block], str | None]:
@@ -214,7 +201,7 @@ def _table(measured: Sequence[Measurement]) -> pl.DataFrame:
 
 
 def compared(
-    before: str, after: str, blocks: Sequence[Block], *, rules: Rules, reason: str | None = None
+    before: str, after: str, blocks: Sequence[Block], *, rules: Method, reason: str | None = None
 ) -> Comparison:
     """The verdicts of measured blocks; `reason` is why times cannot be compared."""
     pairs: list[Pair] = []

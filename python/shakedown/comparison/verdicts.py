@@ -9,7 +9,7 @@ one-sided tests, Schuirmann 1987). The intervals of a comparison are simultaneou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,8 +17,6 @@ from shakedown.comparison.figures import Figure, Figures, Handshake, Readings
 from shakedown.comparison.statistics import Shift, min_group, min_pairs, paired, unpaired
 from shakedown.schema.comparison import Compared, Comparison, Method, Verdict
 
-DEFAULT_ALPHA = 0.05
-DEFAULT_MARGIN = 0.01
 COUNT_MARGIN = 0.001
 """Counts whose relative difference is smaller are equivalent: repetitions of one build differ by 0.03 %."""
 COUNT_SLACK = 32
@@ -27,17 +25,6 @@ ENCODING_BYTES = 2
 """The DER encodings of two signatures usually differ by at most this."""
 MIN_TIME_US = 1.0
 """Shorter times are close to the cost of reading the clock, and are not compared."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The error probability of all intervals together, the margin of equivalence, and the known difference
-    between two runs of one build (`floor`), which widens each interval.
-    """
-
-    alpha: float = DEFAULT_ALPHA
-    margin: float = DEFAULT_MARGIN
-    floor: float = 0.0
 
 
 Groups = tuple[tuple[float, ...], tuple[float, ...]]
@@ -77,20 +64,14 @@ class Pair:
         return Shift(*[found.estimate] * 3) if self.few else found
 
 
-def decide(pairs: Iterable[Pair], rules: Rules) -> list[Compared]:
-    """The verdict on each figure, from simultaneous intervals."""
-    every = list(pairs)
-    level = 1 - rules.alpha / max(1, sum(one.is_tested for one in every))
-    return [_tested(one, level, rules) if one.is_tested else _counted(one) for one in every]
+def comparison(before: str, after: str, pairs: Sequence[Pair], rules: Method) -> Comparison:
+    """The verdict on each figure, from simultaneous intervals, and by which rules."""
+    level = 1 - rules.alpha / max(1, sum(one.is_tested for one in pairs))
+    rows = tuple(_tested(one, level, rules) if one.is_tested else _counted(one) for one in pairs)
+    return Comparison(before=before, after=after, method=rules, rows=rows)
 
 
-def comparison(before: str, after: str, pairs: Sequence[Pair], rules: Rules) -> Comparison:
-    """All verdicts, and by which rules."""
-    method = Method(alpha=rules.alpha, margin=rules.margin, floor=rules.floor)
-    return Comparison(before=before, after=after, method=method, rows=tuple(decide(pairs, rules)))
-
-
-def _tested(pair: Pair, level: float, rules: Rules) -> Compared:
+def _tested(pair: Pair, level: float, rules: Method) -> Compared:
     shift = pair.shift(level).widened(math.log1p(rules.floor))
     if not math.isfinite(shift.lower):
         few = (min_pairs(level), "blocks") if pair.groups is None else (min_group(level), "runs of each")
@@ -173,12 +154,11 @@ def pairs_of(
     """
     for figure in sorted(dict.fromkeys([*before, *after]), key=lambda one: not one.is_whole):
         one, other = before.get(figure), after.get(figure)
-        plain = Pair(handshakes, figure, one, other)
         if one is None or other is None:
             where = "before" if other is None else "after"
             yield Pair(handshakes, figure, one, other, reason=f"only {where}")
         elif not (one.varies or other.varies):
-            yield plain
+            yield Pair(handshakes, figure, one, other)
         elif figure.quantity == "time" and max(one.median, other.median) < MIN_TIME_US:
             continue
         elif reason is not None:

@@ -51,11 +51,13 @@ class Compared(Object, frozen=True, kw_only=True):
 
 
 class Method(Object, frozen=True, kw_only=True):
-    """By which rules figures were compared."""
+    """By which rules figures are compared: the error probability of all intervals together, the margin of
+    equivalence, and the known difference between two runs of one build, which widens each interval.
+    """
 
-    alpha: Number
-    margin: Number
-    floor: Number
+    alpha: Number = 0.05
+    margin: Number = 0.01
+    floor: Number = 0.0
 
 
 class Comparison(Object, frozen=True, kw_only=True):
