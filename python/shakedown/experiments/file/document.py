@@ -98,12 +98,6 @@ class Document:
             raise self.wrong(key, f"found {describe(value)}; accepted: true, false")
         return value
 
-    def choice(self, key: str, value: object, *accepted: str) -> str:
-        """One of several words."""
-        if not isinstance(value, str) or value not in accepted:
-            raise self.wrong(key, f"found {describe(value)}; accepted: {', '.join(accepted)}")
-        return value
-
     def rate_per_s(self, key: str, value: object) -> float:
         """A rate with its unit, or a number of them a second."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
