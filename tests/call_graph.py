@@ -165,9 +165,10 @@ def _methods(unit: Unit) -> Iterator[Unit]:
 
 
 def _kinds() -> list[Unit]:
-    interface = {
-        name.rpartition(".")[2] for name in modules()[REGISTRY][1] if name.startswith(("Kind.", "Spreading."))
-    } | {"TABLE", "job", "take", "table"}
+    interface = {name.rpartition(".")[2] for name in modules()[REGISTRY][1] if name.startswith("Kind.")} | {
+        "TABLE",
+        "job",
+    }
     return [
         unit
         for module, (_, units) in modules().items()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shakedown import native
 from shakedown.errors import without_name
 from shakedown.experiments.cluster import Cluster, alone
-from shakedown.experiments.figure_kinds import KINDS, Kind, Run, Spreading, Together, kind, load_experiment
+from shakedown.experiments.figure_kinds import KINDS, Kind, Run, kind, load_experiment
 from shakedown.experiments.file.experiment import Experiment
 from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE, Scenario
 from shakedown.results.lock import FolderLock
@@ -131,7 +131,8 @@ def _found(
     module: Kind, run: Run, pool: Cluster | None
 ) -> Iterator[tuple[Sequence[Scenario], Iterator[Any] | None]]:
     """The batches of a kind; if the pool computes its figures, with these figures, in order."""
-    if pool is None or not isinstance(module, Spreading):
+    job = module.job
+    if pool is None or job is None:
         for batch in module.scenarios(run):
             yield batch, None
         return
@@ -141,7 +142,7 @@ def _found(
         for batch in module.scenarios(run):
             batches.append(batch)
             for scenario in batch:
-                yield alone(module.job(scenario, run))
+                yield alone(job(scenario, run))
 
     found = pool.results(works())
     while (first := next(found, None)) is not None:
@@ -162,8 +163,6 @@ def _made(
     first: dict[Scenario, Any],
 ) -> Iterator[list[tuple[Scenario, Any]]]:
     """Computes and saves a batch's figures (a large batch as several parts), and reasons of failures."""
-    import polars as pl
-
     size = max(1, FIGURES_A_PART // len(batch[0].load.rates_per_s))
     for begin in range(0, len(batch), size):
         made: list[tuple[Scenario, Any]] = []
@@ -171,7 +170,6 @@ def _made(
             run.place = f", place {number:,} of {len(batch):,}" if len(batch) > 1 else ""
             run.progress(0, f"{scenario.label}{run.place}")
             if elsewhere is not None:
-                assert isinstance(module, Spreading)
                 made.append((scenario, module.take(scenario, next(elsewhere), run)))
                 continue
             try:
@@ -183,13 +181,9 @@ def _made(
                 reason = without_name(str(error), scenario.label)
                 writer.fail(Failure(suite=scenario.label, reason=reason, kind=scenario.kind))
         if made:
-            if isinstance(module, Together):
-                table = module.table(made)
-            else:
-                table = pl.concat([module.rows(scenario, found) for scenario, found in made])
             # Only the last part has the bare label, so the batch counts as done when that part is written.
             more = "" if begin + size >= len(batch) else f", places {begin + 1} to {begin + len(made)}"
-            writer.add(batch[0].kind, f"{batch[0].label}{more}", table)
+            writer.add(batch[0].kind, f"{batch[0].label}{more}", module.table(made))
             yield made
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from shakedown.schema.arguments import checked
 from shakedown.schema.saved import Planned
@@ -98,14 +98,24 @@ class Kind:
     rows: Callable[[Scenario, Any], pl.DataFrame]
     """Converts the result of `run` to rows of the table."""
 
+    job: Callable[[Scenario, Run], Callable[[], Any]] | None = None
+    """Returns a picklable function that computes a scenario's figures, possibly in another process; None:
+    they depend on the machine that computes them.
+    """
+
     def __init__(self, name: str) -> None:
         """Raises `ImportError` if there is no such kind."""
         vars(self).update(vars(import_module(f"{__name__}.{name}")))
         self.name = name
 
     def planned(self, experiment: Experiment) -> Iterable[Planned]:
-        """The parts of the table that a run will write, as far as they are known in advance."""
-        return (Planned(kind=self.name, about=one.label) for one in experiment.of(self.name))
+        """The parts of the table that a run will write, as far as they are known in advance: one for each
+        scenario, or for each measured one whose results it uses.
+        """
+        after = "measured" if self.needs(experiment) else None
+        return (
+            Planned(kind=self.name, about=one.label, after=after) for one in experiment.of(after or self.name)
+        )
 
     def needs(self, experiment: Experiment) -> Collection[Need]:
         """The results of earlier kinds that it uses; results that no kind uses are not kept."""
@@ -118,6 +128,16 @@ class Kind:
     def scenarios(self, run: Run) -> Iterable[Sequence[Scenario]]:
         """The scenarios of an experiment, a batch for each part of the table."""
         return ((one,) for one in run.experiment.of(self.name))
+
+    def take(self, scenario: Scenario, found: Any, run: Run) -> Any:  # noqa: ANN401 - what the job returned
+        """Converts a job's result to the result of `run`; called in the order of the scenarios."""
+        return found
+
+    def table(self, made: Sequence[tuple[Scenario, Any]]) -> pl.DataFrame:
+        """The rows of scenarios, in their order."""
+        import polars as pl
+
+        return pl.concat([self.rows(scenario, found) for scenario, found in made])
 
     def printed(self, found: Any) -> Iterable[Object]:  # noqa: ANN401 - what `run` returned
         """The objects that `run --json` prints."""
@@ -148,25 +168,6 @@ class Kind:
         made = (getattr(self._page, part, None) for part in ("answer", "findings"))
         first, beside = ([] if one is None else one(results) for one in made)
         return first, beside
-
-
-@runtime_checkable
-class Spreading(Protocol):
-    """A kind whose figures do not depend on the machine that computes them."""
-
-    def job(self, scenario: Scenario, run: Run) -> Callable[[], Any]:
-        """A picklable function that computes a scenario's figures, possibly in another process."""
-
-    def take(self, scenario: Scenario, found: Any, run: Run) -> Any:  # noqa: ANN401 - what the job returned
-        """Converts a job's result to the result of `run`; called in the order of the scenarios."""
-
-
-@runtime_checkable
-class Together(Protocol):
-    """A kind with very many scenarios, whose rows are computed together."""
-
-    def table(self, made: Sequence[tuple[Scenario, Any]]) -> pl.DataFrame:
-        """Their rows, in the order of the scenarios."""
 
 
 def kind(name: str) -> Kind:

@@ -15,13 +15,13 @@ import msgspec
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds.live_comparison import Loaded, compare
 from shakedown.experiments.file import loads
+from shakedown.live.load_test import load_run
 from shakedown.native.processors import placed, processors, ran_s, threads
 from shakedown.native.scenario import Live, Load, MeasureOptions, Places, Scenario
 from shakedown.results.loads import STATISTICS
 from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
 from shakedown.schema.identity import Identified
-from shakedown.schema.live import LiveRun, LoadOutcome, LoadProgress, LoadRun, TimeSpent
-from shakedown.schema.saved import Planned
+from shakedown.schema.live import LiveRun, LoadProgress, TimeSpent
 from shakedown.schema.serving import Serving
 
 if TYPE_CHECKING:
@@ -52,13 +52,6 @@ class Found:
 
 
 TABLE = loads.TABLE
-
-
-def planned(experiment: Experiment) -> Iterator[Planned]:
-    """A part a suite."""
-    if experiment.asked.get("live"):
-        for one in experiment.of("measured"):
-            yield Planned(kind="live", about=one.label, after="measured")
 
 
 def needs(experiment: Experiment) -> tuple[Need, ...]:
@@ -296,7 +289,7 @@ def loaded(
     counted = running.summary()
     many = counted.busy_s.count
     return Loaded(
-        load=_load_run(outcome, target, served, live, config),
+        load=load_run(outcome, served, config),
         server=counted,
         own_core=bool(server_cores),
         server_cpu_s=None if cpu_s is None or not many else cpu_s / many,
@@ -319,22 +312,6 @@ def _server_options(options: MeasureOptions) -> MeasureOptions:
         client_key=None,
         client_ca=None,
         client_password=None,
-    )
-
-
-def _load_run(
-    outcome: LoadOutcome, target: str, suite: str, live: Live, config: Mapping[str, Any]
-) -> LoadRun:
-    figures = msgspec.structs.asdict(outcome)
-    del figures["traces"]
-    return LoadRun(
-        **figures,
-        target=target,
-        suite=suite,
-        arrivals=live.arrivals,
-        duration_s=live.duration_s,
-        clients=live.clients,
-        seed=config["seed"],
     )
 
 

@@ -16,7 +16,6 @@ from shakedown.results.queries import BOUNDED, MARKED
 from shakedown.results.table import Row, complete, fact, figure, frame
 from shakedown.schema.base import Basis
 from shakedown.schema.identity import Identified
-from shakedown.schema.saved import Planned
 from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
@@ -77,13 +76,6 @@ class Modelled:
     without_cost: str | None = None
 
 
-def planned(experiment: Experiment) -> Iterator[Planned]:
-    """A part a suite; which captured connections can be estimated is not known before they are read."""
-    if experiment.places:
-        for one in experiment.of("measured"):
-            yield Planned(kind="modelled", about=one.label, after="measured")
-
-
 def needs(experiment: Experiment) -> tuple[Need, ...]:
     """What was recorded."""
     return ("traces",) if experiment.places else ()
@@ -132,7 +124,7 @@ def _modelled(scenario: Scenario, trace: Trace, fragment_bytes: int | None) -> M
 
     name = None if scenario.capture is None else Path(scenario.capture.file).name
     try:
-        priced = priced_on(scenario, trace, fragment_bytes)
+        priced = recorded_on(scenario, recorded(trace), fragment_bytes)
         rows = tuple(predict.rows(priced, "default", scenario.load.rates_per_s, scenario.load.workers))
     except InputError as error:
         return Modelled(trace, name, scenario.connection, without_cost=with_options(str(error), ()))
@@ -149,37 +141,21 @@ def _workers(priced: Priced, load: Load) -> tuple[tuple[int | None, int | None, 
     return tuple(workers_needed(priced, load.within_s, load.percentile, load.rates_per_s))
 
 
-def priced_on(
-    scenario: Scenario, trace: Trace, fragment_bytes: int | None = None, *, from_idle: bool = False
-) -> Priced:
-    """A trace with its costs on a scenario's devices, inside EAP if recorded there. Raises `InputError`."""
-    return recorded_on(scenario, recorded(trace), fragment_bytes, from_idle=from_idle)
-
-
-_last_recorded: list[tuple[Trace, Recorded]] = []
-"""The trace that was read last: it is estimated in many places, one after the other."""
-
-
+@lru_cache(maxsize=1)
 def recorded(trace: Trace) -> Recorded:
-    """A trace as pricing knows it. Raises `InputError`."""
+    """A trace as pricing knows it, kept for all places of one handshake. Raises `InputError`."""
     from shakedown.prediction.library import open_library
     from shakedown.prediction.trace import parse_trace
     from shakedown.schema import builtins
 
-    last = _last_recorded[0] if _last_recorded else None
-    if last is None or last[0] is not trace:
-        parsed = parse_trace(builtins(trace), trace.suite)
-        if parsed.partial:
-            parsed = open_library().completed(parsed)
-        last = (trace, parsed)
-        _last_recorded[:] = [last]
-    return last[1]
+    parsed = parse_trace(builtins(trace), trace.suite)
+    return open_library().completed(parsed) if parsed.partial else parsed
 
 
 def recorded_on(
     scenario: Scenario, trace: Recorded, fragment_bytes: int | None = None, *, from_idle: bool = False
 ) -> Priced:
-    """A trace, as pricing knows it, on a scenario's devices. Raises `InputError`."""
+    """A trace with its costs on a scenario's devices, inside EAP if recorded there. Raises `InputError`."""
     from shakedown.prediction import predict
     from shakedown.prediction.eap import carried
     from shakedown.prediction.library import open_library

@@ -153,7 +153,7 @@ def _mixed_scenarios(run: Run, mix: Mix) -> Iterator[Scenario]:
 
 def run(scenario: Scenario, run: Run) -> Found:
     """Simulates a fleet. What cannot be estimated is a reason in the result, not an error."""
-    return take(scenario, job(scenario, run, progress=_progress(scenario, run))(), run)
+    return job(scenario, run, progress=_progress(scenario, run))()
 
 
 def _progress(scenario: Scenario, run: Run) -> Callable[[int, int], None]:
@@ -248,11 +248,6 @@ def _simulated_mix(
     return Found(row=row)
 
 
-def take(scenario: Scenario, found: Found, run: Run) -> Found:
-    """All of it."""
-    return found
-
-
 def _resumed(run: Run, source: Source) -> Recorded:
     """The handshake by which a client resumes: the experiment's own, or else the library's."""
     from shakedown.experiments.figure_kinds.modelled import recorded
@@ -277,12 +272,12 @@ def _simulated(
     engines: Stacks | None,
     progress: Callable[[int, int], None] | None,
 ) -> Found:
-    from shakedown.experiments.figure_kinds.modelled import priced_on, recorded_on
+    from shakedown.experiments.figure_kinds.modelled import recorded, recorded_on
     from shakedown.simulation.deployment import seed_of
     from shakedown.simulation.simulate import Job, run
 
     try:
-        full = priced_on(scenario, trace, from_idle=settled.fleet.from_idle)
+        full = recorded_on(scenario, recorded(trace), from_idle=settled.fleet.from_idle)
         again = None if resumed is None else recorded_on(scenario, resumed)
         row = run(Job(full, again, settled, scenario.load.workers, seed_of(scenario.seed)), engines, progress)
     except InputError as error:

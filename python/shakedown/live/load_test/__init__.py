@@ -13,7 +13,7 @@ from shakedown.schema.options import LoadOptions
 
 if TYPE_CHECKING:
     from shakedown.prediction.slowdown import Slowed
-    from shakedown.schema.live import LoadProgress, LoadRun
+    from shakedown.schema.live import LoadOutcome, LoadProgress, LoadRun
 
 
 NOT_THE_CORES = ("http", "requirements", "traces_out", "server_traces", "emulate_device")
@@ -54,12 +54,10 @@ def load(
     from shakedown.live.load_test.time_spent import read_halves, time_spent
     from shakedown.native import load_generator
     from shakedown.schema.base import encode
-    from shakedown.schema.live import LoadRun, Requirement
+    from shakedown.schema.live import Requirement
 
     wanted = options.settled()
     emulate_device = None if wanted.emulate_device is None else str(wanted.emulate_device)
-    assert wanted.arrivals is not None
-    assert wanted.clients is not None
     if wanted.rate_per_s is None and wanted.arrivals != "closed":
         raise InputError(
             "no rate; accepted: new connections per second such as --rate 50/s, or --arrivals closed"
@@ -96,18 +94,13 @@ def load(
         shares = _shares(config, generators.count())
         parts = generators.results([partial(load_generator.part, share, name, clients) for share in shares])
         outcome = load_generator.merge(parts)
-    figures = msgspec.structs.asdict(outcome)
-    del figures["traces"]
-    # Generators without figures when the run was interrupted are missing.
-    figures["interrupted"] |= generators is not None and outcome.generators < generators.count()
-    run = LoadRun(
-        **figures,
-        target=target,
-        suite=name,
-        arrivals=wanted.arrivals,
-        duration_s=wanted.duration_s,
-        clients=wanted.clients,
-        seed=wanted.seed,
+        if outcome.generators < len(shares):
+            # Generators without figures when the run was interrupted are missing.
+            outcome = msgspec.structs.replace(outcome, interrupted=True)
+    run = load_run(
+        outcome,
+        name,
+        config,
         requirements=tuple(
             Requirement(text=one.text, value=one.value(outcome), met=one.is_met(outcome))
             for one in thresholds
@@ -126,6 +119,18 @@ def load(
         except ShakedownError as error:
             raise UnwrittenTracesError(error, run) from error
     return run
+
+
+def load_run(outcome: LoadOutcome, suite: str | None, config: Mapping[str, Any], **more: object) -> LoadRun:
+    """A generator's figures with what was asked of it, and more fields of a run."""
+    import msgspec
+
+    from shakedown.schema.live import LoadRun
+
+    figures = msgspec.structs.asdict(outcome)
+    del figures["traces"]
+    asked = {name: config[name] for name in ("target", "arrivals", "duration_s", "clients", "seed")}
+    return LoadRun(**figures | asked | more, suite=suite)
 
 
 class UnwrittenTracesError(ShakedownError):
