@@ -54,9 +54,9 @@ def test_the_least_of_each_part_counts_and_the_parts_make_up_the_side():
         if operation.class_ != "common":
             assert round(min(operation.samples_us), 3) in [one.us for one in cost.operations]
     for number, message in enumerate(measured.messages):
-        for side, samples, found in (
-            (message.sender, message.generate_samples_us, cost.messages[number].generate_us),
-            (OTHER[message.sender], message.process_samples_us, cost.messages[number].process_us),
+        for side, samples in (
+            (message.sender, message.generate_samples_us),
+            (OTHER[message.sender], message.process_samples_us),
         ):
             work = [
                 one.samples_us
@@ -65,10 +65,10 @@ def test_the_least_of_each_part_counts_and_the_parts_make_up_the_side():
             ]
             besides = [whole - sum(of) for whole, *of in zip(samples, *work, strict=True)]
             expected = max(0.0, min(besides)) + sum(min(of) for of in work)
-            assert found == pytest.approx(expected, abs=0.01)
+            assert cost.message_us(side, number) == pytest.approx(expected, abs=0.01)
     for side in ("client", "server"):
         outside = getattr(measured.unattributed_us, f"{side}_samples")
-        found = cost.us(side) - replication.messages_us(cost.messages, side)
+        found = sum(one.us for one in cost.parts if (one.side, one.message) == (side, None))
         assert found == pytest.approx(min(outside), abs=0.05)
         assert cost.us(side) <= measured.handshake.of(side).min + 0.1
 
@@ -76,17 +76,18 @@ def test_the_least_of_each_part_counts_and_the_parts_make_up_the_side():
 def test_a_primitive_costs_the_same_in_every_suite_that_uses_it_alike():
     first = replication.summarise(real.measurement())
     slower = dataclasses.replace(
-        replication.with_operations(
-            first, tuple(dataclasses.replace(one, us=one.us + 5.0) for one in first.operations)
-        ),
+        first,
         suite=first.suite.replace("tls1.2/", "tls1.2/slower_"),
+        parts=tuple(
+            dataclasses.replace(one, us=one.us + 5.0) if one.is_public else one for one in first.parts
+        ),
     )
     elsewhere = dataclasses.replace(slower, suite="wtls/other")
     rounds = [replication.Replication(costs={one.suite: one for one in (first, slower, elsewhere)})]
     whole = replication.summary(rounds, {})
     for side in ("client", "server"):
         assert whole.costs[slower.suite].us(side) == pytest.approx(first.us(side), abs=0.01)
-        public = sum(one.side == side and one.kind != "common" for one in first.operations)
+        public = sum(one.side == side and one.is_public for one in first.parts)
         assert public
         assert whole.costs["wtls/other"].us(side) == pytest.approx(first.us(side) + 5.0 * public, abs=0.01)
 
@@ -96,20 +97,18 @@ def test_the_whole_is_made_of_the_least_of_each_part():
 
     def one_round(made_us: float, outside_us: float) -> replication.Replication:
         """The first message made in so long, and so long outside of messages; all else as it was."""
-        hello = dataclasses.replace(first.messages[0], generate_us=made_us)
-        messages = (hello, *first.messages[1:])
-        client_us = replication.messages_us(messages, "client") + outside_us
-        return replication.Replication(
-            costs={first.suite: dataclasses.replace(first, client_us=client_us, messages=messages)}
+        changed = {("client", 0, ""): made_us, ("client", None, ""): outside_us}
+        parts = (
+            dataclasses.replace(one, us=changed.get((one.side, one.message, one.operation), one.us))
+            for one in first.parts
         )
+        return replication.Replication(costs={first.suite: dataclasses.replace(first, parts=tuple(parts))})
 
     rounds = [one_round(10.0, 7.0), one_round(12.0, 3.0), one_round(90.0, 80.0)]
     whole = replication.summary(rounds, {}).costs[first.suite]
-    assert whole.messages[0].generate_us == 10.0
-    assert whole.client_us == pytest.approx(replication.messages_us(whole.messages, "client") + 3.0, abs=1e-3)
-    for ours, theirs in zip(whole.messages[1:], first.messages[1:], strict=True):
-        assert dataclasses.astuple(ours)[:3] == dataclasses.astuple(theirs)[:3]
-        assert dataclasses.astuple(ours)[3:] == pytest.approx(dataclasses.astuple(theirs)[3:], abs=1e-6)
+    assert whole == one_round(10.0, 3.0).costs[first.suite]
+    assert first.messages[0].sender == "client"
+    assert whole.message_us("client", 0) == 10.0
 
 
 def test_rounds_are_kept_as_they_come_and_none_begins_that_would_end_too_late(fake):

@@ -6,7 +6,7 @@ import pytest
 
 from papers.conftest import DOCUMENTED
 from shakedown.papers import replication
-from shakedown.papers.replication import MIN_ROUNDS, Replication, messages_us
+from shakedown.papers.replication import MIN_ROUNDS, Replication
 from shakedown.papers.rows import COMMON_OFF, PRIMITIVE_OFF, RULE
 from shakedown.papers.variants import PATTERNS, shifted, variants
 from shakedown.papers.write import MEASURED
@@ -43,8 +43,10 @@ def test_parts_still_make_up_the_whole(known, patterns):
         for one in patterns:
             after = one.costs[suite]
             for side in SIDES:
-                outside = before.us(side) - messages_us(before.messages, side)
-                left = after.us(side) - messages_us(after.messages, side)
+                outside, left = (
+                    sum(part.us for part in cost.parts if (part.side, part.message) == (side, None))
+                    for cost in (before, after)
+                )
                 ends = ((1 - COMMON_OFF) * outside, (1 + COMMON_OFF) * outside)
                 assert any(left == pytest.approx(end, abs=1e-6) for end in ends)
                 assert sum(after.class_us(side, kind) for kind in ("key", "signature", "common")) == (
@@ -56,8 +58,8 @@ def test_a_primitive_is_off_alike_in_every_suite(known, patterns):
     for one in patterns:
         factors: dict[tuple[str, str, str], set[float]] = {}
         for suite, cost in known.costs.items():
-            for before, after in zip(cost.operations, one.costs[suite].operations, strict=True):
-                if before.kind != "common" and before.us > 0:
+            for before, after in zip(cost.parts, one.costs[suite].parts, strict=True):
+                if before.is_public and before.us > 0:
                     key = (before.operation, before.algorithm, before.parameters)
                     factors.setdefault(key, set()).add(round(after.us / before.us, 6))
         assert {len(found) for found in factors.values()} == {1}

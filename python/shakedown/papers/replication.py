@@ -12,9 +12,11 @@ Ratios are formed from figures of one run on one machine.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -34,23 +36,22 @@ MIN_ROUNDS = 6
 MAX_ROUNDS = 10_000
 FORMAT = "shakedown papers, measured in rounds"
 
-_KEPT_COMMON = ("prf",)
-
 
 @dataclass(frozen=True)
 class MessageCost:
-    """One message: its bytes, and the times to generate and to process it."""
+    """One message, and its bytes."""
 
     sender: Side
     name: str
     size_bytes: float
-    generate_us: float
-    process_us: float
 
 
 @dataclass(frozen=True)
-class OperationCost:
-    """One public-key operation, or the PRF's work in one message."""
+class Part:
+    """Work of one side in a message, or outside any (None).
+
+    Without an `operation` it is all that is no public-key operation; the operation `prf` is part of that.
+    """
 
     side: Side
     message: int | None
@@ -60,28 +61,52 @@ class OperationCost:
     kind: str
     us: float
 
+    @property
+    def is_public(self) -> bool:
+        """Whether it is a public-key operation."""
+        return self.kind in ("key", "signature")
+
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a suite's handshake on this machine."""
+    """The cost of a suite's handshake on this machine: `parts` are operations, then all other work."""
 
     suite: str
-    client_us: float
-    server_us: float
     size_bytes: float
     flights: int
     messages: tuple[MessageCost, ...]
-    operations: tuple[OperationCost, ...]
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def client_us(self) -> float:
+        return self._sum("client", lambda one: True)
+
+    @cached_property
+    def server_us(self) -> float:
+        return self._sum("server", lambda one: True)
+
+    def _sum(self, side: Side, counted: Callable[[Part], bool]) -> float:
+        return sum(
+            one.us for one in self.parts if one.side == side and one.operation != "prf" and counted(one)
+        )
+
+    @property
+    def operations(self) -> list[Part]:
+        return [one for one in self.parts if one.operation]
 
     def us(self, side: Side) -> float:
         """One side's time."""
         return self.client_us if side == "client" else self.server_us
 
+    def message_us(self, side: Side, number: int) -> float:
+        """One side's time in a message."""
+        return self._sum(side, lambda one: one.message == number)
+
     def at(self, side: Side, name: str, sender: Side | None = None) -> float:
         """One side's time in messages of a name, in µs; of one sender where it is given."""
         return sum(
-            message.generate_us if message.sender == side else message.process_us
-            for message in self.messages
+            self.message_us(side, number)
+            for number, message in enumerate(self.messages)
             if message.name == name and sender in (None, message.sender)
         )
 
@@ -90,7 +115,7 @@ class Cost:
         names = None if messages is None else set(messages)
         return sum(
             one.us
-            for one in self.operations
+            for one in self.parts
             if one.side == side
             and one.operation == operation
             and (names is None or (one.message is not None and self.messages[one.message].name in names))
@@ -98,33 +123,26 @@ class Cost:
 
     def class_us(self, side: Side, kind: str) -> float:
         """One side's time in public-key operations of a class, or for ``common`` in all the rest."""
-        if kind == "common":
-            return self.us(side) - self.class_us(side, "key") - self.class_us(side, "signature")
-        return sum(one.us for one in self.operations if one.side == side and one.kind == kind)
+        return self._sum(side, lambda one: one.kind == kind)
 
     def master_secret_us(self, side: Side) -> float:
         """The PRF's work in the message that completes this side's key exchange."""
         homes = {
             one.message
-            for one in self.operations
+            for one in self.parts
             if one.side == side and one.kind == "key" and one.operation != "keygen"
         }
         homes |= {index for index, one in enumerate(self.messages) if one.name == "ClientKeyExchange"}
         return sum(
             one.us
-            for one in self.operations
+            for one in self.parts
             if one.side == side and one.operation == "prf" and one.message in homes
         )
 
     def flight_bytes(self) -> list[tuple[Side, float]]:
         """The runs of bytes of one sender."""
-        runs: list[tuple[Side, float]] = []
-        for message in self.messages:
-            if runs and runs[-1][0] == message.sender:
-                runs[-1] = (message.sender, runs[-1][1] + message.size_bytes)
-            else:
-                runs.append((message.sender, message.size_bytes))
-        return runs
+        runs = groupby(self.messages, key=lambda message: message.sender)
+        return [(sender, sum(message.size_bytes for message in run)) for sender, run in runs]
 
 
 @dataclass(frozen=True)
@@ -185,36 +203,13 @@ def summary(rounds: Sequence[Replication], missing: dict[str, str]) -> Replicati
 
 
 def _least(costs: Sequence[Cost]) -> Cost:
-    """The minimum of each operation, of each message's other work, and of the work outside messages."""
-    first = costs[0]
-    bare = [with_operations(cost, tuple(replace(one, us=0.0) for one in cost.operations)) for cost in costs]
-    messages = tuple(
-        replace(
-            message,
-            generate_us=max(0.0, min(cost.messages[number].generate_us for cost in bare)),
-            process_us=max(0.0, min(cost.messages[number].process_us for cost in bare)),
-        )
-        for number, message in enumerate(first.messages)
-    )
-    sides = {
-        side: messages_us(messages, side)
-        + min(cost.us(side) - messages_us(cost.messages, side) for cost in bare)
-        for side in SIDES
-    }
-    # Operations of the class "common" are part of what else a message takes.
-    least = tuple(
-        min(cost.operations[number].us for cost in costs) for number in range(len(first.operations))
-    )
-    without = replace(
-        first,
-        client_us=sides["client"],
-        server_us=sides["server"],
-        messages=messages,
-        operations=tuple(replace(one, us=0.0) for one in first.operations),
-    )
-    return with_operations(
-        without, tuple(replace(one, us=us) for one, us in zip(first.operations, least, strict=True))
-    )
+    """The minimum of each part."""
+    parts = []
+    for same in zip(*(cost.parts for cost in costs), strict=True):
+        us = min(one.us for one in same)
+        # What operations leave of a message's time can be below 0, because both are rounded.
+        parts.append(replace(same[0], us=us if same[0].message is None else max(0.0, us)))
+    return replace(costs[0], parts=tuple(parts))
 
 
 def _pooled(costs: Sequence[Cost]) -> list[Cost]:
@@ -222,91 +217,36 @@ def _pooled(costs: Sequence[Cost]) -> list[Cost]:
     protocol.
     """
 
-    def use(cost: Cost, one: OperationCost) -> tuple[str, ...]:
+    def use(cost: Cost, one: Part) -> tuple[str, ...]:
         message = "" if one.message is None else cost.messages[one.message].name
         return cost.suite.split("/")[0], one.side, message, one.operation, one.algorithm, one.parameters
 
     least: dict[tuple[str, ...], float] = {}
     for cost in costs:
-        for one in cost.operations:
-            if one.kind != "common":
+        for one in cost.parts:
+            if one.is_public:
                 least[use(cost, one)] = min(one.us, least.get(use(cost, one), one.us))
     return [
-        with_operations(
+        replace(
             cost,
-            tuple(
-                one if one.kind == "common" else replace(one, us=least[use(cost, one)])
-                for one in cost.operations
+            parts=tuple(
+                replace(one, us=least[use(cost, one)]) if one.is_public else one for one in cost.parts
             ),
         )
         for cost in costs
     ]
 
 
-def with_operations(cost: Cost, operations: tuple[OperationCost, ...]) -> Cost:
-    """A cost with other times of its public-key operations; the times of messages and sides change
-    accordingly.
-    """
-    beyond: dict[tuple[Side, int | None], float] = {}
-    for before, after in zip(cost.operations, operations, strict=True):
-        if before.kind != "common":
-            key = (before.side, before.message)
-            beyond[key] = beyond.get(key, 0.0) + after.us - before.us
-    messages = []
-    for number, one in enumerate(cost.messages):
-        receiver = opposite(one.sender)
-        messages.append(
-            replace(
-                one,
-                generate_us=one.generate_us + beyond.get((one.sender, number), 0.0),
-                process_us=one.process_us + beyond.get((receiver, number), 0.0),
-            )
-        )
-    sides = {
-        side: cost.us(side) + sum(us for (where, _), us in beyond.items() if where == side) for side in SIDES
-    }
-    return replace(
-        cost,
-        client_us=sides["client"],
-        server_us=sides["server"],
-        messages=tuple(messages),
-        operations=operations,
-    )
-
-
-def messages_us(messages: Iterable[MessageCost], side: Side) -> float:
-    """One side's time inside messages, in µs."""
-    return sum(one.generate_us if one.sender == side else one.process_us for one in messages)
-
-
 def summarise(measured: Measurement) -> Cost:
     """Reduces a measurement: the minimum of each part over its repetitions."""
     repetitions = len(measured.handshake.client_us.samples or ())
     least = _least([_repetition(measured, number) for number in range(repetitions)])
-    return replace(
-        least,
-        client_us=round(least.client_us, 3),
-        server_us=round(least.server_us, 3),
-        messages=tuple(
-            replace(one, generate_us=round(one.generate_us, 3), process_us=round(one.process_us, 3))
-            for one in least.messages
-        ),
-    )
+    return replace(least, parts=tuple(replace(one, us=round(one.us, 3)) for one in least.parts))
 
 
 def _repetition(measured: Measurement, number: int) -> Cost:
-    messages = tuple(
-        MessageCost(
-            message.sender,
-            message.name,
-            message.bytes,
-            _figure(message.generate_samples_us, number),
-            _figure(message.process_samples_us, number),
-        )
-        for message in measured.messages
-    )
-    operations = tuple(
-        OperationCost(
+    operations = [
+        Part(
             operation.side,
             operation.message,
             operation.operation,
@@ -316,18 +256,43 @@ def _repetition(measured: Measurement, number: int) -> Cost:
             _figure(operation.samples_us, number),
         )
         for operation in measured.operations
-        if operation.class_ != "common" or operation.operation in _KEPT_COMMON
-    )
+        if operation.class_ != "common" or operation.operation == "prf"
+    ]
     times = measured.handshake
-    return Cost(
+    return _cost(
         measured.suite,
-        _figure(times.client_us.samples, number),
-        _figure(times.server_us.samples, number),
         measured.bytes.total,
         measured.flights,
-        messages,
+        [MessageCost(message.sender, message.name, message.bytes) for message in measured.messages],
+        [
+            (_figure(message.generate_samples_us, number), _figure(message.process_samples_us, number))
+            for message in measured.messages
+        ],
+        {side: _figure(times.of(side).samples, number) for side in SIDES},
         operations,
     )
+
+
+def _cost(
+    suite: str,
+    size_bytes: float,
+    flights: int,
+    messages: Sequence[MessageCost],
+    messages_us: Sequence[tuple[float, float]],
+    sides_us: Mapping[Side, float],
+    operations: Sequence[Part],
+) -> Cost:
+    """A cost from whole times: of generating and processing each message, and of each side."""
+    rest_us: dict[tuple[Side, int | None], float] = {(side, None): sides_us[side] for side in SIDES}
+    for number, (message, (generate_us, process_us)) in enumerate(zip(messages, messages_us, strict=True)):
+        for side, us in ((message.sender, generate_us), (opposite(message.sender), process_us)):
+            rest_us[side, number] = us
+            rest_us[side, None] -= us
+    for one in operations:
+        if one.is_public:
+            rest_us[one.side, one.message] -= one.us
+    rest = (Part(side, number, "", "", "", "common", us) for (side, number), us in rest_us.items())
+    return Cost(suite, size_bytes, flights, tuple(messages), (*operations, *rest))
 
 
 def _figure(samples_us: Samples, number: int) -> float:
@@ -475,9 +440,15 @@ def saved(replication: Replication) -> str:
             "operations": [list(vars(one).values())[:-1] for one in first.operations],
             "rounds": [
                 {
-                    "client_us": cost.client_us,
-                    "server_us": cost.server_us,
-                    "messages_us": [[one.generate_us, one.process_us] for one in cost.messages],
+                    "client_us": round(cost.client_us, 3),
+                    "server_us": round(cost.server_us, 3),
+                    "messages_us": [
+                        [
+                            round(cost.message_us(side, number), 3)
+                            for side in (one.sender, opposite(one.sender))
+                        ]
+                        for number, one in enumerate(cost.messages)
+                    ],
                     "operations_us": [one.us for one in cost.operations],
                 }
                 for cost in (one.costs[suite] for one in replication.rounds)
@@ -527,19 +498,12 @@ def load(path: Path) -> Replication:
 
 
 def _unpacked(packed: dict[str, Any], times: dict[str, Any]) -> Cost:
-    return Cost(
+    return _cost(
         packed["suite"],
-        times["client_us"],
-        times["server_us"],
         packed["bytes"],
         packed["flights"],
-        tuple(
-            MessageCost(*one, *us) for one, us in zip(packed["messages"], times["messages_us"], strict=True)
-        ),
-        tuple(
-            OperationCost(side, message, operation, algorithm, parameters, kind, us)
-            for (side, message, operation, algorithm, parameters, kind), us in zip(
-                packed["operations"], times["operations_us"], strict=True
-            )
-        ),
+        [MessageCost(*one) for one in packed["messages"]],
+        times["messages_us"],
+        {side: times[f"{side}_us"] for side in SIDES},
+        [Part(*one, us) for one, us in zip(packed["operations"], times["operations_us"], strict=True)],
     )

@@ -16,16 +16,8 @@ from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 
-from shakedown.papers.replication import (
-    MIN_ROUNDS,
-    Cost,
-    OperationCost,
-    Replication,
-    summary,
-    with_operations,
-)
+from shakedown.papers.replication import MIN_ROUNDS, Cost, Part, Replication, summary
 from shakedown.papers.rows import COMMON_OFF, PRIMITIVE_OFF
-from shakedown.schema.base import SIDES, opposite
 
 PATTERNS = 56
 _ALIKE = 24  # of them, patterns in which suites that differ in numbers alone are off alike
@@ -62,32 +54,12 @@ def shifted(replication: Replication, pattern: int) -> Replication:
 
 
 def _shifted(cost: Cost, pattern: int) -> Cost:
-    common = {side: _factor(pattern, "common", f"{cost.suite} {side}") for side in SIDES}
+    def off(one: Part) -> float:
+        if one.is_public:
+            return _factor(pattern, one.kind, f"{one.operation} {one.algorithm} {one.parameters}")
+        return _factor(pattern, "common", f"{cost.suite} {one.side}")
 
-    def off(one: OperationCost) -> float:
-        if one.kind == "common":
-            return common[one.side]
-        return _factor(pattern, one.kind, f"{one.operation} {one.algorithm} {one.parameters}")
-
-    # All by the factor of what is not public-key work, then the rest of the way for what is.
-    messages = []
-    for one in cost.messages:
-        receiver = opposite(one.sender)
-        messages.append(
-            replace(
-                one,
-                generate_us=one.generate_us * common[one.sender],
-                process_us=one.process_us * common[receiver],
-            )
-        )
-    scaled = replace(
-        cost,
-        client_us=cost.client_us * common["client"],
-        server_us=cost.server_us * common["server"],
-        messages=tuple(messages),
-        operations=tuple(replace(one, us=one.us * common[one.side]) for one in cost.operations),
-    )
-    return with_operations(scaled, tuple(replace(one, us=one.us * off(one)) for one in cost.operations))
+    return replace(cost, parts=tuple(replace(one, us=one.us * off(one)) for one in cost.parts))
 
 
 @cache
