@@ -20,7 +20,18 @@ PAGES = Path(__file__).parent / "pages"
 
 def page(reproduction: Reproduction) -> str:
     """A paper's page as Markdown."""
-    return _render(f"{reproduction.paper.slug}.md", _Words(reproduction).names())
+    paper, data, replication = reproduction.paper, reproduction.data, reproduction.replication
+    story, measured = _Story(reproduction), _provenance(replication.machine, replication.date)
+    names = {
+        **{name: getattr(story, name) for name in vars(_Story) if not name.startswith("_")},
+        "citation": data.citation,
+        "slug": paper.slug,
+        "measured": measured,
+        "Measured": _sentence(measured),
+        "rule": RULE,
+        **paper.words(data, replication),
+    }
+    return _render(f"{paper.slug}.md", names)
 
 
 def index(reproductions: Sequence[Reproduction]) -> str:
@@ -48,7 +59,6 @@ def index(reproductions: Sequence[Reproduction]) -> str:
             "table": table,
             "comparisons": len(every),
             "counts": Counter(row.verdict for row in every),
-            "replication": replication,
             "rule": RULE,
             "measured": _provenance(replication.machine, replication.date),
         },
@@ -77,8 +87,8 @@ def _provenance(machine: str, date: str) -> str:
     return f"measured on {date} on {machine}" if machine else "not measured"
 
 
-class _Words:
-    """What a page's story may ask for."""
+class _Story:
+    """What a page's story may call: all public methods."""
 
     def __init__(self, reproduction: Reproduction) -> None:
         self._all = reproduction
@@ -86,47 +96,23 @@ class _Words:
         self._drawings = {drawing.number: drawing for drawing in reproduction.drawings()}
         self._shown: set[str] = set()
 
-    def names(self) -> dict[str, Any]:
-        replication = self._all.replication
-        return {
-            "title": self._all.data.title,
-            "citation": self._all.data.citation,
-            "slug": self._all.paper.slug,
-            "measured": _provenance(replication.machine, replication.date),
-            "Measured": _sentence(_provenance(replication.machine, replication.date)),
-            "rule": RULE,
-            "anything_measured": bool(replication.costs),
-            "printed": self._printed,
-            "replication": self._replication,
-            "reason": lambda claim: self._claims[claim].reason,
-            "verdict": lambda claim: self._claims[claim].verdict,
-            "modern_rerun": self._modern_rerun,
-            "counts": self._counts,
-            "figure": self._figure,
-            "figures": self._rest_of_figures,
-            "claims_table": self._claims_table,
-            "rerun_table": self._rerun_table,
-            "tables": self._tables,
-            "ratios": self._ratios,
-            "lines": self._lines,
-            "side_by_side": self._side_by_side,
-            **self._all.paper.words(self._all.data, replication),
-        }
-
-    def _printed(self, claim: str) -> str:
+    def printed(self, claim: str) -> str:
         return figure_text(self._claims[claim].published)
 
-    def _replication(self, claim: str) -> str:
+    def replication(self, claim: str) -> str:
         return figure_text(self._claims[claim].replication)
 
-    def _modern_rerun(self, claim: str) -> str:
+    def reason(self, claim: str) -> str:
+        return self._claims[claim].reason
+
+    def modern_rerun(self, claim: str) -> str:
         """What a modern rerun gives for a claim, or that it was not measured."""
         for row in self._all.modern_rerun():
             if row.item.startswith(f"claim {claim} "):
                 return "not measured" if row.replication is None else figure_text(row.replication)
         raise KeyError(claim)
 
-    def _counts(self) -> str:
+    def counts(self) -> str:
         counts = Counter(row.verdict for row in self._claims.values())
         return ", ".join(
             f"{counts[verdict]} "
@@ -134,7 +120,7 @@ class _Words:
             for verdict in VERDICTS
         )
 
-    def _figure(self, *numbers: str) -> str:
+    def figure(self, *numbers: str) -> str:
         return "\n\n".join(self._one_figure(self._drawings[number]) for number in numbers)
 
     def _one_figure(self, drawing: Drawing) -> str:
@@ -143,12 +129,12 @@ class _Words:
             return f"*Figure {drawing.number}, {drawing.title}, needs {drawing.waits_for}.*"
         return f"![{drawing.heading}](figures/{drawing.name}.svg)\n\n*{drawing.note}*"
 
-    def _rest_of_figures(self) -> str:
+    def figures(self) -> str:
         """The figures that the story has not shown."""
         rest = [drawing for number, drawing in self._drawings.items() if number not in self._shown]
         return "\n\n".join(self._one_figure(drawing) for drawing in rest)
 
-    def _claims_table(self) -> str:
+    def claims_table(self) -> str:
         rows = [
             [
                 row.claim_id or "",
@@ -165,7 +151,7 @@ class _Words:
             ["claim", "what", "printed", "reproduced", "verdict", "reason", "depends on"], rows
         )
 
-    def _rerun_table(self) -> str:
+    def rerun_table(self) -> str:
         rows = [
             [
                 row.item.split()[1],
@@ -179,7 +165,7 @@ class _Words:
         ]
         return markdown_table(["claim", "what", "printed", "modern rerun", "verdict", "remark"], rows)
 
-    def _lines(self, start: str) -> str:
+    def lines(self, start: str) -> str:
         """Rows whose item starts so: a line for each item, a column for each quantity."""
         rows = [row for row in self._all.rows if row.item.startswith(start)]
         columns = list(dict.fromkeys(f"{row.quantity} ({row.unit})" for row in rows))
@@ -190,7 +176,7 @@ class _Words:
         body = [[item, *(found.get(column, "") for column in columns)] for item, found in lines.items()]
         return markdown_table(["", *columns], body)
 
-    def _side_by_side(self, **items: str) -> str:
+    def side_by_side(self, **items: str) -> str:
         """The same cells computed in several ways: a line for each, the printed figure first."""
         lines: dict[str, list[str]] = {}
         for start in items.values():
@@ -202,11 +188,11 @@ class _Words:
         head = ["", "printed", *(name.replace("_", " ") for name in items)]
         return markdown_table(head, list(lines.values()))
 
-    def _tables(self) -> str:
+    def tables(self) -> str:
         """Every result table: printed and ours, cell by cell."""
         return self._pivots(self._all.cells("modelled"))
 
-    def _ratios(self) -> str:
+    def ratios(self) -> str:
         """Every result table against what was measured here."""
         return self._pivots([row for row in self._all.cells("measured") if row.replication is not None])
 

@@ -12,7 +12,8 @@ Ratios are formed from figures of one run on one machine.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -353,14 +354,9 @@ def measure(
                 continue
             if progress:
                 progress(number * len(wanted) + position, suite)
-            try:
+            with _failure_noted(missing, suite):
                 measured = native.measure(HandshakeId(suite=suite), MeasureOptions(repeat=repeat // rounds))
-            except Exception as error:
-                if not (native.is_failure(error) or isinstance(error, InputError)):
-                    raise
-                missing[suite] = str(error)
-                continue
-            replication.costs[suite] = summarise(measured)
+                replication.costs[suite] = summarise(measured)
         for wanted_transfers in bulk:
             for suite in wanted_transfers.suites:
                 _measure_transfers(replication, missing, suite, wanted_transfers)
@@ -400,24 +396,32 @@ def _measure_transfers(
     for link in wanted.links:
         if suite in missing:
             return
-        try:
+        with _failure_noted(missing, suite):
             found = native.transfers(
                 HandshakeId(suite=suite),
                 wanted.sizes_bytes,
                 link=link,
                 options=MeasureOptions(repeat=TRANSFERS_EACH),
             )
-        except Exception as error:
-            if not (native.is_failure(error) or isinstance(error, InputError)):
-                raise
-            missing[suite] = str(error)
-            return
-        for one in found:
-            key = (suite, link, one.data_bytes)
-            client, server = float(one.client_us.min), float(one.server_us.min)
-            replication.bulks[key] = Bulk(
-                suite, link, one.data_bytes, one.wire_bytes, round(client, 3), round(server, 3)
-            )
+            for one in found:
+                key = (suite, link, one.data_bytes)
+                client, server = float(one.client_us.min), float(one.server_us.min)
+                replication.bulks[key] = Bulk(
+                    suite, link, one.data_bytes, one.wire_bytes, round(client, 3), round(server, 3)
+                )
+
+
+@contextmanager
+def _failure_noted(missing: dict[str, str], suite: str) -> Iterator[None]:
+    """Notes why a suite cannot run; raises all other errors."""
+    from shakedown import native
+
+    try:
+        yield
+    except Exception as error:
+        if not (native.is_failure(error) or isinstance(error, InputError)):
+            raise
+        missing[suite] = str(error)
 
 
 def save(replication: Replication, path: Path) -> None:
