@@ -32,10 +32,6 @@ class Published:
     columns: tuple[str, ...]
     rows: tuple[dict[str, str], ...]
 
-    def by(self, *keys: str) -> dict[tuple[str, ...], dict[str, str]]:
-        """The rows by the values of their key columns."""
-        return {tuple(row[key] for key in keys): row for row in self.rows}
-
     def one(self, **where: str) -> dict[str, str]:
         """The row with these values; KeyError where there is none."""
         for row in self.rows:

@@ -109,19 +109,18 @@ def words(data: PaperData, replication: Replication) -> dict[str, str]:
     with_hint, without = printed_parts(data, "plain_psk"), printed_parts(data, "plain_psk", hint=False)
     names = printed_parts(data, "dhe_psk").names
     measured = not replication.why_not([suite(name, KEY_BITS) for name in (*MECHANISMS, "rsa", "dhe_dss")])
+
+    def ours(mechanism: str) -> Parts | None:
+        return replicated_parts(replication, mechanism) if measured else None
+
+    psk, anonymous = ours("plain_psk"), ours("dh_anon")
     return {
         "bytes_table": _table(data, replication) if measured else "*Our handshakes were not measured.*",
         "printed_bytes": figure_text(size_bytes(data, "plain_psk", KEY_BITS)),
-        "replicated_bytes": figure_text(replicated_parts(replication, "plain_psk").total)
-        if measured
-        else "–",
+        "replicated_bytes": figure_text(psk and psk.total),
         "others_printed": figure_text(with_hint.others),
-        "others_replicated": figure_text(replicated_parts(replication, "dh_anon").others)
-        if measured
-        else "–",
-        "others_bare": figure_text(replicated_parts(replication, "dh_anon").others - NEWER_BYTES)
-        if measured
-        else "–",
+        "others_replicated": figure_text(anonymous and anonymous.others),
+        "others_bare": figure_text(anonymous and anonymous.others - NEWER_BYTES),
         "names_psk": figure_text(with_hint.names),
         "names_psk_without_hint": figure_text(without.names),
         "names_dhe_psk": figure_text(names),

@@ -26,7 +26,7 @@ from shakedown.papers.thesis.inputs import (
 from shakedown.papers.thesis.network_claims import modelled_s, overall_s
 from shakedown.papers.thesis.queue import RATES_PER_S, Point, Queue, points, queue
 from shakedown.reporting import charts
-from shakedown.schema.base import Side
+from shakedown.schema.base import SIDES
 
 GROUPS = {1: "prime curves", 2: "Koblitz curves", 3: "random curves", 4: "RSA"}
 
@@ -62,7 +62,7 @@ def _processing(thesis: Thesis) -> Iterator[Drawing]:
                 }
                 for case in thesis.cases
                 if case.category == category
-                for side in ("client", "server")
+                for side in SIDES
             ]
             yield Drawing(
                 f"4.{1 + 3 * position + category - 1}",
@@ -131,11 +131,6 @@ def mixtures(thesis: Thesis, group: int) -> list[tuple[str, Sequence[Case], Sequ
     ]
 
 
-def _mixtures(thesis: Thesis, authentication: Authentication, group: int) -> list[tuple[str, Queue]]:
-    chosen = mixtures(thesis, group)
-    return [(name, queue(thesis, authentication, cases, shares)) for name, cases, shares in chosen]
-
-
 def _waits(thesis: Thesis) -> Iterator[Drawing]:
     """4.13 to 4.23: waits in the server's queue."""
     note = (
@@ -167,10 +162,12 @@ def _group_waits(
     for group, words in GROUPS.items():
         yield _wait_figure(
             f"4.{before + group}",
-            f"Mean wait, {'mutual' if authentication == 'mutual' else 'server-authenticated'}, group {group} "
-            f"({words})",
+            f"Mean wait, {WORDS[authentication]}, group {group} ({words})",
             note,
-            _mixtures(thesis, authentication, group),
+            [
+                (name, queue(thesis, authentication, cases, shares))
+                for name, cases, shares in mixtures(thesis, group)
+            ],
             limits_ms[group],
             [one for one in points(thesis) if _belongs(one, authentication, group)],
         )
@@ -265,7 +262,6 @@ def _pings(data: PaperData) -> Iterator[Drawing]:
 def _overall(thesis: Thesis) -> Iterator[Drawing]:
     """4.39 to 4.41: whole handshakes on CSD by category."""
     y = "time in s"
-    parts: tuple[tuple[str, Side], ...] = (("client", "client"), ("server", "server"))
     for category in (1, 2, 3):
         values = [
             {
@@ -279,10 +275,7 @@ def _overall(thesis: Thesis) -> Iterator[Drawing]:
             if case.category == category
             for part, value in (
                 ("transmission", thesis.transmission_s(case, authentication)),
-                *(
-                    (f"{name}'s processing", thesis.time_s(case, authentication, side))
-                    for name, side in parts
-                ),
+                *((f"{side}'s processing", thesis.time_s(case, authentication, side)) for side in SIDES),
             )
         ]
         yield Drawing(

@@ -108,9 +108,9 @@ class Thesis:
         return self._rows[table][case.ca, case.end]
 
     @cached_property
-    def _rows(self) -> dict[str, dict[tuple[str, ...], dict[str, str]]]:
+    def _rows(self) -> dict[str, dict[tuple[str, str], dict[str, str]]]:
         return {
-            name: table.by("ca_cert", "end_cert")
+            name: {(row["ca_cert"], row["end_cert"]): row for row in table.rows}
             for name, table in self.data.tables.items()
             if {"ca_cert", "end_cert"} <= set(table.columns)
         }

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shakedown.papers.load import PaperData
-from shakedown.papers.thesis.inputs import AUTHENTICATIONS, Authentication, Case, Thesis
+from shakedown.papers.thesis.inputs import AUTHENTICATIONS, WORDS, Authentication, Case, Thesis
 from shakedown.schema.base import Side
 
 _ORDER_BYTES = {
@@ -62,8 +62,7 @@ class Kind:
     @property
     def name(self) -> str:
         """In words: ``ECDH_ECDSA, mutual``."""
-        how = "mutual" if self.authentication == "mutual" else "server-authenticated"
-        return f"{'RSA' if self.family == 'rsa' else 'ECDH_ECDSA'}, {how}"
+        return f"{'RSA' if self.family == 'rsa' else 'ECDH_ECDSA'}, {WORDS[self.authentication]}"
 
 
 def kinds() -> Iterator[Kind]:

@@ -113,6 +113,11 @@ class Point:
         return min(capacities), max(capacities)
 
 
+def span_words(low: float, high: float, digits: str = ".3g") -> str:
+    """Two figures, or one where their digits are the same."""
+    return " to ".join(dict.fromkeys((f"{low:{digits}}", f"{high:{digits}}")))
+
+
 def points(thesis: Thesis) -> list[Point]:
     """The rates and waits that the thesis prints (sections 4.2 and 5)."""
 

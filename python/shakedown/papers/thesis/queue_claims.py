@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from shakedown.papers import verdicts
 from shakedown.papers.thesis.inputs import Case, Thesis
-from shakedown.papers.thesis.queue import RATES_PER_S, Point, Queue, points, queue
+from shakedown.papers.thesis.queue import RATES_PER_S, Point, Queue, points, queue, span_words
 from shakedown.papers.verdicts import Check, published_values
 
 _LIMITS = ("wn-043", "wn-046")
@@ -31,16 +31,13 @@ def checks(thesis: Thesis) -> Mapping[str, Check]:
 
 def capacity_words(*queues: Queue) -> str:
     """The true capacity, for a published limit."""
-    low = min(one.capacity_per_s for one in queues)
-    high = max(one.capacity_per_s for one in queues)
-    span = f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
-    return f"the server's true capacity is {span} handshakes/s"
+    capacities = [one.capacity_per_s for one in queues]
+    return f"the server's true capacity is {span_words(min(capacities), max(capacities))} handshakes/s"
 
 
 def _point(point: Point) -> Check:
     waits, (low, high) = point.waits_here_ms(), point.rates_here_per_s()
-    met = f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
-    story = f"the printed wait occurs at {met} messages/s, not {point.rate_per_s:g}"
+    story = f"the printed wait occurs at {span_words(low, high, '.1f')} messages/s, not {point.rate_per_s:g}"
     if any(math.isnan(wait) for wait in waits):
         load = max(one.load(point.rate_per_s) for one in point.queues)
         return verdicts.holds(
@@ -73,7 +70,7 @@ def _bottlenecks(thesis: Thesis) -> dict[str, Check]:
     )
     totals = {one.name: 1e3 * thesis.time_s(thesis.case(one.name), "mutual", "server") for one in first}
     server_waits = [1e3 * float(one.wait_s(rate)) for one in servers for rate in (1.0, top)]
-    (light,) = [queue(thesis, "serverauth", [thesis.case("rsa3072/rsa1024")])]
+    light = queue(thesis, "serverauth", [thesis.case("rsa3072/rsa1024")])
     return {
         "wn-002": _never_full(primes, top),
         "wn-003": _never_full(servers, top),

@@ -25,8 +25,10 @@ from shakedown.papers.thesis.processing_claims import (
     SHARES,
     Share,
     growth_violations,
+    mutual_violations,
     order_check,
     prime_ratios,
+    rsa_violations,
     violations,
 )
 from shakedown.papers.verdicts import Check, beside, cell_row
@@ -116,14 +118,6 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             "mutual and server auth",
         )
 
-    def ecc_before_rsa() -> Check:
-        broken = [
-            one
-            for kind in ("prime", "koblitz", "random")
-            for one in violations(thesis, time, (kind, "rsa"), SIDES, (1, 2, 3))
-        ]
-        return order_check(broken, "ecc < rsa", "36 pairs of equal strength on both sides")
-
     def span(how: Authentication, family: str, side: Side, column: str) -> tuple[float, float]:
         values = [
             share_here(replication.costs[case.suite(how)], side, column)
@@ -183,16 +177,14 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
         worst = max(ratios, key=lambda name: ratios[name])
         return verdicts.holds(ratios[worst] < 0.5, ratios[worst], f"largest of {len(ratios)} ratios: {worst}")
 
-    def mutual_above() -> Check:
-        broken = [
-            case.name
-            for case in thesis.cases
-            if time(case, "mutual", "server") <= time(case, "serverauth", "server")
-        ]
-        return order_check(broken, "mutual > serverauth", "24 pairs")
-
     rows: list[tuple[str, str, Callable[[], Check]]] = [
-        ("wn-001", "orders of client's and server's time", ecc_before_rsa),
+        (
+            "wn-001",
+            "orders of client's and server's time",
+            lambda: order_check(
+                rsa_violations(thesis, time), "ecc < rsa", "36 pairs of equal strength on both sides"
+            ),
+        ),
         (
             "wn-012",
             "orders of the client's time, category 1",
@@ -234,6 +226,10 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
                 growth_violations(thesis, time), "category 1 < 2 < 3", "at equal end certificates"
             ),
         ),
-        ("wn-089", "server's time, mutual and server auth", mutual_above),
+        (
+            "wn-089",
+            "server's time, mutual and server auth",
+            lambda: order_check(mutual_violations(thesis, time), "mutual > serverauth", "24 pairs"),
+        ),
     ]
     return [ModernRerun(claim, words, everything, check) for claim, words, check in rows]

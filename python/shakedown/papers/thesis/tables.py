@@ -18,7 +18,7 @@ from shakedown.papers.thesis.inputs import (
     share_cells,
 )
 from shakedown.papers.thesis.messages import handshake_bytes
-from shakedown.papers.thesis.queue import points
+from shakedown.papers.thesis.queue import points, span_words
 from shakedown.papers.verdicts import cell_row, input_row
 from shakedown.schema.base import SIDES
 from shakedown.schema.replication import Row
@@ -182,7 +182,7 @@ def _points(thesis: Thesis) -> Iterator[Row]:
     for point in points(thesis):
         low, high = point.rates_here_per_s()
         middle = (low + high) / 2
-        words = _range(low, high)
+        words = span_words(low, high)
         wait = " to ".join(f"{one:g}" for one in dict.fromkeys(point.waits_ms))
         item = f"queue point, {point.what}: {point.rate_per_s:g}/s, {wait} ms"
         yield cell_row(
@@ -202,10 +202,6 @@ def _points(thesis: Thesis) -> Iterator[Row]:
             f"{point.rate_per_s:g}",
             sum(capacities) / 2,
             "10 %",
-            f"{_range(*capacities)} handshakes/s: the published rate counts messages, "
+            f"{span_words(*capacities)} handshakes/s: the published rate counts messages, "
             f"{point.queues[0].messages} to a handshake, and leaves work out",
         )
-
-
-def _range(low: float, high: float) -> str:
-    return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
