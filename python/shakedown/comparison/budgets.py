@@ -67,7 +67,6 @@ def read_budgets(path: str | Path) -> tuple[Budget, ...]:
 
 
 def limits(budget: Budget) -> Iterator[tuple[str, float]]:
-    """Those that are set."""
     for name in UNITS:
         limit = getattr(budget, name)
         if limit is not None:
@@ -155,7 +154,6 @@ def _measured(budget: Budget, counted: bool) -> Measurement | str:
 
 
 def measured_figures(measured: Measurement) -> dict[str, float | str]:
-    """What a measurement holds of what can have limits."""
     from msgspec import UNSET
 
     found: dict[str, float | str] = {"bytes": measured.bytes.total}

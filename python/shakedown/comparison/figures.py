@@ -29,19 +29,16 @@ class Figure(NamedTuple):
 
     @property
     def message_label(self) -> str | None:
-        """The message, as people call it."""
         if self.message is None:
             return self.part
         return _numbered(self.message, self.message_number)
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is of the whole handshake."""
         return self.message is None and self.operation is None
 
     @property
     def operation_label(self) -> str | None:
-        """The operation, as people call it."""
         return None if self.operation is None else _numbered(self.operation, self.number)
 
 

@@ -31,7 +31,6 @@ class Gate:
     limit: float
 
     def is_about(self, row: Compared) -> bool:
-        """Whether it limits this figure."""
         return row.level == self.level and row.quantity == self.quantity and self.side in (None, row.side)
 
     def is_exceeded(self, row: Compared) -> bool:

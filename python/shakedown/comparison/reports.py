@@ -11,7 +11,6 @@ from shakedown.schema.budget import CheckedLimit
 
 
 def markdown(checked: Sequence[CheckedLimit]) -> str:
-    """A job's summary."""
     failed = sum(one.fails for one in checked)
     head = f"**{failed} of {len(checked)} limits exceeded**" if failed else f"**{len(checked)} limits met**"
     rows = [{**checked_row(one), "strong": one.fails} for one in checked]

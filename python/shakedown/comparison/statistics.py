@@ -29,7 +29,6 @@ class Shift:
     upper: float
 
     def widened(self, by: float) -> Shift:
-        """The interval, widened at both ends."""
         return Shift(self.estimate, self.lower - by, self.upper + by)
 
 

@@ -45,7 +45,6 @@ def summary(comparison: Comparison) -> str:
 
 
 def method(comparison: Comparison) -> str:
-    """By which rules."""
     rules = comparison.method
     floor = f"; widened by ±{rules.floor:.1%} (--floor)" if rules.floor else ""
     return (
@@ -55,7 +54,6 @@ def method(comparison: Comparison) -> str:
 
 
 def markdown(comparison: Comparison, rows: Sequence[Compared]) -> str:
-    """The comparison for a pull request."""
     lines = [f"**{escaped(comparison.before)} → {escaped(comparison.after)}**: {summary(comparison)}"]
     grouped: dict[str, list[Compared]] = {}
     for row in rows:

@@ -59,7 +59,6 @@ class Pair:
         return self.reason is None and (self.groups is not None or bool(self.differences))
 
     def shift(self, level: float) -> Shift:
-        """Estimate and interval of the logarithm of the change."""
         found = paired(self.differences, level) if self.groups is None else unpaired(*self.groups, level)
         return Shift(*[found.estimate] * 3) if self.few else found
 

@@ -78,11 +78,9 @@ class Cluster:
         self._common: dict[int, tuple[object, Any]] = {}
 
     def threads(self) -> int:
-        """Threads of all workers that are there now."""
         return sum(int(worker["nthreads"]) for worker in workers_of(self.client).values())
 
     def is_here(self) -> bool:
-        """Whether all workers are on this machine."""
         return all("//127.0.0.1:" in address for address in workers_of(self.client))
 
     def results(self, works: Iterable[Work[T]]) -> Iterator[T]:

@@ -51,7 +51,6 @@ class Generators:
         self.workers = sorted(workers_of(client))
 
     def count(self) -> int:
-        """How many workers there are."""
         return len(self.workers)
 
     def results(self, jobs: Sequence[GeneratorJob[T]]) -> list[T]:

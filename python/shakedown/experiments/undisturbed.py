@@ -67,7 +67,6 @@ def to_the_end(work: Callable[[], Any], others: Container[int | None], *, hurry:
 
 
 def kill_children(others: Container[int | None]) -> None:
-    """Kills this process's children but for others."""
     for child in active_children():
         if child.pid not in others:
             child.kill()

@@ -76,7 +76,6 @@ def check_writable(path: Path, replace: bool = False) -> None:
 
 
 def draft_of(path: Path) -> Path:
-    """The name of a file's draft."""
     return path.with_name(f".{path.name}{DRAFT}")
 
 
@@ -142,7 +141,6 @@ class Draft:
         self._file: IO[bytes] = os.fdopen(handle, "wb")
 
     def write(self, content: bytes | str) -> None:
-        """Adds to the file."""
         self._file.write(content.encode() if isinstance(content, str) else content)
 
     def commit(self, *, replace: bool) -> None:
@@ -203,7 +201,6 @@ class Destination:
         return self.path if self._draft is None else self._draft.temp_path
 
     def write(self, content: bytes | str) -> None:
-        """Adds to the file."""
         with self._one_line_errors():
             if self._draft is not None:
                 self._draft.write(content)

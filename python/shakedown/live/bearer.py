@@ -161,7 +161,6 @@ def _deviation(figure: dict[str, Any], profile: float) -> float | None:
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """The core's errors as ours."""
     core = extension()
     try:
         yield

@@ -30,12 +30,10 @@ class Usage:
     sleeps: int
 
     def since(self, before: Usage) -> Usage:
-        """What was added."""
         return Usage(self.ran_s - before.ran_s, self.whole_s - before.whole_s, self.sleeps - before.sleeps)
 
 
 def usage(processes: frozenset[int]) -> Usage:
-    """What they have used so far."""
     ran_ns = ticks = sleeps = 0
     for process in processes:
         for task in Path(f"/proc/{process}/task").glob("*"):

@@ -126,7 +126,6 @@ class StateFile:
             return columns(empty)
 
     def close(self) -> None:
-        """Lets go of the file."""
         self._database.close()
 
     def _all(self, *statements: tuple[str, tuple[object, ...]]) -> None:

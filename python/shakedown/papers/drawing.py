@@ -40,7 +40,6 @@ class Drawing:
 
     @property
     def heading(self) -> str:
-        """The figure's number and title."""
         return f"{'Figures' if ' ' in self.number else 'Figure'} {self.number}: {self.title}"
 
     def figure(self) -> Figure:

@@ -71,7 +71,6 @@ class PaperData:
 
 
 def load(slug: str) -> PaperData:
-    """Reads one paper's folder."""
     folder = DATA / slug
     with (folder / "paper.toml").open("rb") as file:
         about = tomllib.load(file)

@@ -19,7 +19,6 @@ PAGES = Path(__file__).parent / "pages"
 
 
 def page(reproduction: Reproduction) -> str:
-    """A paper's page as Markdown."""
     paper, data, replication = reproduction.paper, reproduction.data, reproduction.replication
     story, measured = _Story(reproduction), _provenance(replication.machine, replication.date)
     names = {

@@ -69,16 +69,13 @@ class Reproduction:
         return f"Reproduction({self.paper.slug}: {told})"
 
     def drawings(self) -> list[Drawing]:
-        """The paper's figures, drawn or waiting."""
         figures = self.paper.figures(self.data, self.replication)
         return [replace(one, slug=self.paper.slug) for one in figures]
 
     def claims(self) -> dict[str, Row]:
-        """The rows of claims by their ids."""
         return {row.claim_id: row for row in self.rows if row.claim_id}
 
     def cells(self, kind: Kind = "modelled") -> list[Row]:
-        """The rows of tables' cells."""
         return [row for row in self.rows if not row.claim_id and row.kind == kind and not _is_rerun(row)]
 
     def modern_rerun(self) -> list[Row]:

@@ -64,7 +64,6 @@ class Part:
 
     @property
     def is_public(self) -> bool:
-        """Whether it is a public-key operation."""
         return self.kind in ("key", "signature")
 
 
@@ -96,11 +95,9 @@ class Cost:
         return [one for one in self.parts if one.operation]
 
     def us(self, side: Side) -> float:
-        """One side's time."""
         return self.client_us if side == "client" else self.server_us
 
     def message_us(self, side: Side, number: int) -> float:
-        """One side's time in a message."""
         return self._sum(side, lambda one: one.message == number)
 
     def at(self, side: Side, name: str, sender: Side | None = None) -> float:

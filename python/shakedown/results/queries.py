@@ -41,7 +41,6 @@ MARKED = ("client", "server", "energy", "wake-tail", "handshakes_per_charge")
 
 
 def labelled(view: pl.DataFrame) -> pl.DataFrame:
-    """A view with one more column, `label`."""
     return view.with_columns(label=label(view))
 
 

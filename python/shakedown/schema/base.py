@@ -16,7 +16,6 @@ Side = Literal["client", "server"]
 
 
 def opposite(side: Side) -> Side:
-    """The other side of a connection."""
     return "server" if side == "client" else "client"
 
 

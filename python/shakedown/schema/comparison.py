@@ -43,7 +43,6 @@ class Compared(Object, frozen=True, kw_only=True):
 
     @property
     def level(self) -> Literal["handshake", "message", "operation"]:
-        """Of what it is a figure."""
         if self.operation is not None:
             return "operation"
         # Memory has a part of the handshake's time in the place of a message.

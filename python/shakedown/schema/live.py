@@ -81,7 +81,6 @@ class LoadFigures(Object, frozen=True, kw_only=True):
 
     @property
     def failed_count(self) -> int:
-        """Connections that failed, of whatever cause."""
         return sum(self.failed.values())
 
 

@@ -67,7 +67,6 @@ class Declared:
 
     @property
     def accepted(self) -> str:
-        """What it takes, in words."""
         inner = self.inner
         if self.form == "rate":
             return 'a rate such as "10/s"'

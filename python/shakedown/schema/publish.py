@@ -33,7 +33,6 @@ PRINTED = _printed()
 
 
 def published() -> dict[str, str]:
-    """Texts by file name."""
     return {f"{name}.schema.json": _text(kind, what) for name, (kind, what) in PRINTED.items()}
 
 

@@ -33,7 +33,6 @@ class Message(Object, frozen=True, kw_only=True, rename={"sender": "from"}):
 
     @property
     def receiver(self) -> Side:
-        """Who processes it."""
         return opposite(self.sender)
 
 
@@ -51,7 +50,6 @@ class Operation(Object, frozen=True, kw_only=True, rename={"class_": "class"}):
 
     @property
     def triple(self) -> Triple:
-        """Operation, algorithm, parameters."""
         return self.operation, self.algorithm, self.parameters or ""
 
 

@@ -145,7 +145,6 @@ class _Kept:
             times.add(connection.handshake_s)
 
     def capture(self, name: str, **about: Any) -> Capture:  # noqa: ANN401 - fields of Capture
-        """What there is, the most frequent kinds first."""
         kinds = sorted(self.sizes, key=lambda kind: -self.sizes[kind].count)
         zero = Range(low=0, mean=0, high=0)
         return Capture(
@@ -277,7 +276,6 @@ def printed(found: Capture) -> Iterable[Object]:
 
 
 def traces(scenario: Scenario, found: Capture) -> dict[Source, Trace]:
-    """One a suite."""
     return {
         (HandshakeId(suite=kept.trace.suite, credentials=None), scenario.capture, kept.connection): kept.trace
         for kept in found.traces
@@ -285,13 +283,11 @@ def traces(scenario: Scenario, found: Capture) -> dict[Source, Trace]:
 
 
 def notes(found: Capture) -> list[str]:
-    """What of the capture was not read, or not kept."""
     lines = [cut_short(found.capture, found.problem)] if found.problem else []
     return [*lines, *([] if found.kinds else [f"{found.capture}: no handshake in it"])]
 
 
 def terminal(results: Results, width: int) -> Iterable[str]:
-    """Each capture's connections, by kind."""
     import polars as pl
 
     from shakedown.reporting.columns import Selection

@@ -323,7 +323,6 @@ def _cores(workers: int) -> tuple[list[int], list[int]]:
 
 
 def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
-    """A load's figures as rows of the table."""
     common: Row = {
         "scenario": scenario.key,
         "kind": "live",
@@ -379,7 +378,6 @@ def _rows(one: LiveRun) -> Iterator[Row]:
 
 
 def _steps(spent: TimeSpent) -> Iterator[Row]:
-    """Where sampled handshakes spend their time."""
     common: Row = {"device": spent.emulate_device, "n": spent.handshakes, "statistic": "mean"}
     yield figure("live.sampled", spent.handshakes, device=spent.emulate_device)
     yield figure("live.slowdown", spent.slowdown, device=spent.emulate_device)
@@ -402,12 +400,10 @@ def _steps(spent: TimeSpent) -> Iterator[Row]:
 
 
 def printed(found: Found) -> Iterable[LiveRun]:
-    """The load, as both sides counted it."""
     return (found.row,)
 
 
 def notes(found: Found) -> list[str]:
-    """A generator that was the bottleneck, and resumptions that the server did not confirm."""
     one, load = found.row, found.row.load
     said = []
     if load.saturated:
@@ -429,7 +425,6 @@ def notes(found: Found) -> list[str]:
 
 
 def terminal(results: Results, width: int) -> Iterable[str]:
-    """Loads, one line each; compared loads with the figures of the other kinds."""
     from shakedown.reporting.terminal.loads import comparison_tables, load_tables
 
     yield from load_tables(results, width)

@@ -155,18 +155,15 @@ def _listed(samples: tuple[float, ...] | UnsetType | None) -> list[float] | None
 
 
 def printed(found: Measurement) -> Iterable[Measurement]:
-    """What `measure --json` prints."""
     return (found.without_samples(),)
 
 
 def traces(scenario: Scenario, found: Measurement) -> dict[Source, Trace]:
-    """Itself."""
     assert scenario.handshake is not None
     return {(scenario.handshake, None, None): bare(found)}
 
 
 def terminal(results: Results, width: int) -> Iterable[str]:
-    """What was measured, a line a handshake."""
     from shakedown.reporting.columns import Selection
     from shakedown.reporting.columns.measured import HANDSHAKES, notes, title
     from shakedown.reporting.terminal.listing import listing

@@ -77,7 +77,6 @@ class Modelled:
 
 
 def needs(experiment: Experiment) -> tuple[Need, ...]:
-    """What was recorded."""
     return ("traces",) if experiment.places else ()
 
 
@@ -91,7 +90,6 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
 
 
 def run(scenario: Scenario, run: Run) -> Modelled:
-    """Estimates a handshake in one place."""
     run.progress(0, f"pricing {scenario.label}{run.place}")
     return take(scenario, job(scenario, run)(), run)
 
@@ -102,7 +100,6 @@ def job(scenario: Scenario, run: Run) -> Callable[[], Modelled]:
 
 
 def source_of(scenario: Scenario) -> Source:
-    """Where a scenario's trace comes from."""
     assert scenario.handshake is not None
     return scenario.handshake, scenario.capture, scenario.connection
 
@@ -210,7 +207,6 @@ def _queue(service_s: float, sd_s: float, workers: int, basis: Basis) -> Queue:
 
 
 def rows(scenario: Scenario, found: Modelled) -> pl.DataFrame:
-    """Predictions as rows of the table."""
     return table([(scenario, found)])
 
 
@@ -308,7 +304,6 @@ def _figure(one: Mapping[str, Any], key: str, place: str | None) -> float | None
 
 
 def _facts(found: Modelled) -> Iterator[Row]:
-    """What is valid at all rates."""
     if found.without_cost is not None:
         yield fact("predicted.without_cost", found.without_cost)
     for number, one in enumerate(found.predictions):
@@ -360,13 +355,11 @@ def key_share(kind: str, found: Mapping[str, Any] | None) -> Iterator[Row]:
 
 
 def printed(found: Modelled) -> Iterable[Any]:
-    """What `predict --json` prints."""
     place = {} if found.capture is None else {"capture": found.capture, "connection": found.connection}
     return ({**one, **place} for one in found.predictions)
 
 
 def terminal(results: Results, width: int) -> Iterable[str]:
-    """Handshakes by device and bearer, and the server's load."""
     from shakedown.reporting.terminal.modelled import predicted_tables
 
     return predicted_tables(results, width)

@@ -73,7 +73,6 @@ TABLE = fleets.TABLE
 
 
 def planned(experiment: Experiment) -> Iterator[Planned]:
-    """A part a suite and a mixture."""
     wanted = _wanted(experiment)
     if wanted.fleets:
         for one in experiment.of("measured"):
@@ -83,12 +82,10 @@ def planned(experiment: Experiment) -> Iterator[Planned]:
 
 
 def needs(experiment: Experiment) -> tuple[Need, ...]:
-    """What was recorded."""
     return ("traces",) if _wanted(experiment).fleets else ()
 
 
 def profiles(experiment: Experiment) -> Iterator[str]:
-    """Those of the mixtures' clients."""
     for mix in _wanted(experiment).mixes:
         for one in mix.kinds:
             yield from (name for name in (one.device, one.bearer) if name is not None)
@@ -290,7 +287,6 @@ def _capture(scenario: Scenario) -> str | None:
 
 
 def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
-    """A fleet's figures as rows of the table."""
     common: Row = {
         "scenario": scenario.key,
         "kind": "simulated",
@@ -387,7 +383,6 @@ def _asked(one: Counted) -> float:
 
 
 def _bounds(quantity: str, found: Bounds | None) -> Iterator[Row]:
-    """A figure with what bounds it."""
     yield figure(quantity, None if found is None else found.estimate)
     for statistic, value in () if found is None else (("low", found.lower), ("high", found.upper)):
         if value is not None:
@@ -395,7 +390,6 @@ def _bounds(quantity: str, found: Bounds | None) -> Iterator[Row]:
 
 
 def _missing(rows: Sequence[Simulated | MixedClients]) -> Iterator[Row]:
-    """What of their work has no figure."""
     from shakedown.reporting.figures import without_figure
 
     missing = dict.fromkeys(
@@ -408,7 +402,6 @@ def _missing(rows: Sequence[Simulated | MixedClients]) -> Iterator[Row]:
 
 
 def _kinds(row: SimulatedMix) -> Iterator[Row]:
-    """The kinds of a mixture's clients, by number."""
     for item, one in enumerate(row.kinds):
         place: Row = {"item": item, "suite": one.suite, "device": one.device, "bearer": one.bearer}
         yield {**figure("simulated.share", one.share), **place}
@@ -423,7 +416,6 @@ def _kinds(row: SimulatedMix) -> Iterator[Row]:
 
 
 def _engines(found: Endpoints) -> Iterator[Row]:
-    """Whose engines ran, and how far a replay is from them."""
     both = dict.fromkeys((found.client_stack, found.server_stack))
     yield fact("simulated.endpoints", " and ".join(both))
     yield figure("simulated.endpoints.mean-ratio", found.replayed.mean_ratio)
@@ -462,12 +454,10 @@ def _series(one: Counted) -> Iterator[Row]:
 
 
 def printed(found: Found) -> Iterable[Simulated | SimulatedMix]:
-    """What `simulate --json` prints, with or without `--mix`."""
     return () if found.row is None else (found.row,)
 
 
 def notes(found: Found) -> list[str]:
-    """A load that the server cannot sustain, or whose figures are less precise than asked."""
     from shakedown.reporting.columns.simulated import imprecise, saturation
 
     one = found.row
@@ -487,14 +477,12 @@ def notes(found: Found) -> list[str]:
 
 
 def _place(one: Simulated | SimulatedMix) -> str:
-    """A suite and where its clients are, or a mixture."""
     if isinstance(one, SimulatedMix):
         return one.mix
     return f"{one.suite}, {one.device} over {one.bearer}"
 
 
 def terminal(results: Results, width: int) -> Iterable[str]:
-    """Fleets, a line each."""
     from shakedown.reporting.terminal.fleets import fleet_tables, mixture_tables
 
     yield from fleet_tables(results, width)

@@ -90,7 +90,6 @@ class WrongChainError(InputError):
     """One side's files are invalid for every suite."""
 
     def __init__(self, side: Side, reason: str) -> None:
-        """Stores the side whose files are invalid."""
         super().__init__(reason)
         self.side = side
 

@@ -35,7 +35,6 @@ class Document:
         return InputError(visible(f"{where}: {what}"))
 
     def no_others(self, table: Mapping[str, Any], known: Collection[str], inside: str = "") -> None:
-        """Refuses unknown keys."""
         for key in table:
             if key not in known:
                 hint = did_you_mean(key, known) or f"; accepted: {', '.join(sorted(known))}"
@@ -50,7 +49,6 @@ class Document:
         return found
 
     def string(self, key: str, default: str, pattern: str | None = None) -> str:
-        """A string of the file's top."""
         value = self.data.get(key, default)
         if not isinstance(value, str):
             raise self.wrong(key, f"found {describe(value)}; accepted: a string")
@@ -80,7 +78,6 @@ class Document:
             seen.add(meaning)
 
     def bounded(self, key: str, value: Collection[object], most: int) -> None:
-        """Refuses more than there may be."""
         if len(value) > most:
             raise self.wrong(key, f"found {len(value):,} of them; accepted: {most:,} at most")
 
@@ -93,7 +90,6 @@ class Document:
         return value
 
     def truth(self, key: str, value: object) -> bool:
-        """True or false."""
         if not isinstance(value, bool):
             raise self.wrong(key, f"found {describe(value)}; accepted: true, false")
         return value
@@ -117,7 +113,6 @@ class Document:
             raise self.wrong(key, str(error)) from error
 
     def option(self, one: Declared, key: str, value: object) -> Any:  # noqa: ANN401 - as its field is
-        """The value of an option, as it is declared."""
         if one.form == "duration":
             value = self.duration_s(key, value)
         elif one.form == "rate":

@@ -39,7 +39,6 @@ class Experiment:
 
     @property
     def suites(self) -> tuple[str, ...]:
-        """The suites that are measured."""
         return tuple(one.label for one in self.of("measured"))
 
     def presented(self, side: Side) -> tuple[str, ...]:

@@ -39,7 +39,6 @@ def read_options(document: Document) -> MeasureOptions:
 
 
 def _option(document: Document, one: Declared, key: str, value: object) -> Any:  # noqa: ANN401 - as its field is
-    """One option's value, checked against its declaration."""
     if one.form == "time":
         return _unix_s(document, key, value)
     found = document.option(one, key, value)

@@ -36,7 +36,6 @@ def read_places(document: Document) -> Places:
 
 
 def _battery_j(document: Document) -> float | None:
-    """What a client's battery holds."""
     value = document.data.get("battery")
     if value is None:
         return None

@@ -71,7 +71,6 @@ class Threshold:
         return None if rank > times.n else _at_least(times, rank / times.n)
 
     def is_met(self, outcome: LoadFigures) -> bool:
-        """Whether a run meets it."""
         value = self.value(outcome)
         return value is not None and _OPERATORS[self.operator](value, self.bound)
 

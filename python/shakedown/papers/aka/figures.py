@@ -14,7 +14,6 @@ from shakedown.reporting import charts
 
 
 def figures(data: PaperData, replication: Replication) -> list[Drawing]:
-    """Figures 8 to 11."""
     study = Study(data)
     drawings = []
     for number, setup in zip(("8", "9", "10"), SETUPS, strict=True):

@@ -33,8 +33,6 @@ def handshake_here_s(replication: Replication, suite: str, bearer: str) -> float
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
-    """What a modern rerun says, over the paper's own bearer."""
-
     def number(value: Callable[[], float], reason: str) -> Callable[[], Check]:
         return lambda: verdicts.number(value(), reason)
 

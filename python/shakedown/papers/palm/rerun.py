@@ -22,8 +22,6 @@ from shakedown.papers.verdicts import Check
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> list[ModernRerun]:
-    """What a modern rerun says to the report's observations."""
-
     def ratio(above: str, below: str) -> float:
         return replication.costs[above].client_us / replication.costs[below].client_us
 

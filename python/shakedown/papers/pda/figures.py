@@ -15,7 +15,6 @@ from shakedown.reporting import charts
 
 
 def figures(data: PaperData, replication: Replication) -> list[Drawing]:
-    """Figures 2 to 6."""
     bulk = _figure_6(replication)
     if replication.why_not(SUITES):
         waits = "handshakes measured here (the study prints no step times)"

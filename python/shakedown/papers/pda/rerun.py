@@ -21,8 +21,6 @@ from shakedown.schema.base import Side
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
-    """What a modern rerun says to shares, resumption and key exchange."""
-
     def share(side: Side) -> float:
         cost = replication.costs[RSA]
         return 100 * (cost.class_us(side, "key") + cost.class_us(side, "signature")) / cost.us(side)

@@ -29,7 +29,6 @@ from shakedown.schema.base import Side
 
 
 def figures(data: PaperData, replication: Replication) -> list[Drawing]:
-    """Figures 4.1 to 4.7."""
     titles = {
         "4.1": (
             "client",

@@ -32,7 +32,6 @@ PREMASTER_SECRETS = {"psk": "zeros", "dhe_psk": "ephemeral DH value", "rsa_psk":
 
 
 def suite(mechanism: str, key_bits: int) -> str:
-    """The TLS 1.0 suite of a mechanism."""
     return {
         "plain_psk": "tls1.0/psk",
         "dh_anon": f"tls1.0/dh_anon+dh{key_bits}",

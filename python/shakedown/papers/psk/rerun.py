@@ -13,7 +13,6 @@ from shakedown.papers.verdicts import Check
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
-    """What a modern rerun says to the claims that table 4.1 decides."""
     suites = [suite(name, bits) for name in NAMES for bits in KEY_BITS]
 
     def sizes(name: str) -> list[float]:

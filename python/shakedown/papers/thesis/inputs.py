@@ -104,7 +104,6 @@ class Thesis:
         return next(case for case in self.cases if (case.ca, case.end) == (ca, end))
 
     def printed(self, table: str, case: Case) -> dict[str, str]:
-        """A case's row of a table."""
         return self._rows[table][case.ca, case.end]
 
     @cached_property
@@ -120,7 +119,6 @@ class Thesis:
         return float(self.printed(TIME_TABLES[authentication][1], case)[f"{side}_ms"]) / 1e3
 
     def processing_s(self, case: Case, authentication: Authentication) -> float:
-        """Both sides' processing time."""
         return self.time_s(case, authentication, "client") + self.time_s(case, authentication, "server")
 
     def share(self, case: Case, authentication: Authentication, side: Side, column: str) -> float:

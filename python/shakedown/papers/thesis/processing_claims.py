@@ -20,7 +20,6 @@ LEVELS = {1: (1,), 2: (1, 2), 3: (1, 2, 3)}
 
 
 def checks(thesis: Thesis) -> Mapping[str, Check]:
-    """The checks of sections 1, 2, 3.1, 4.1 and 5."""
     return {**_texts(thesis), **_orders(thesis), **_figures(thesis), **_percentages(thesis)}
 
 

@@ -104,7 +104,6 @@ def _shares(thesis: Thesis, replication: Replication) -> Iterator[Row]:
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
-    """What a modern rerun says to the orders and percentages."""
     thesis = Thesis(data)
     everything = [case.suite(how) for case, how in thesis.all()]
 
