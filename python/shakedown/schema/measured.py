@@ -6,12 +6,12 @@ Medians need not add up; means do: those of the messages and the unattributed ti
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from shakedown.schema.base import CLASSES, SIDES, Amount, Class, Count, Number, Object, Side, Text
+from shakedown.schema.base import CLASSES, Amount, Class, Count, Number, Object, Side, Text
 from shakedown.schema.identity import StackId
 from shakedown.schema.trace import Message, Operation, Trace
 
@@ -225,28 +225,20 @@ class Measurement(Trace, frozen=True, kw_only=True):
 
     def without_samples(self) -> Measurement:
         """The measurement with medians and means alone, not every repetition's figures."""
-        replace = msgspec.structs.replace
-        handshake = {f"{side}_us": replace(self.handshake.of(side), samples=UNSET) for side in SIDES}
-        transfers = self.transfers
-        if transfers is not UNSET:
-            transfers = tuple(
-                replace(
-                    one,
-                    client_us=replace(one.client_us, samples=UNSET),
-                    server_us=replace(one.server_us, samples=UNSET),
-                )
-                for one in transfers
-            )
-        return replace(
-            self,
-            handshake=replace(self.handshake, **handshake),
-            unattributed_us=replace(self.unattributed_us, client_samples=UNSET, server_samples=UNSET),
-            messages=tuple(
-                replace(one, generate_samples_us=UNSET, process_samples_us=UNSET) for one in self.messages
-            ),
-            operations=tuple(replace(one, samples_us=UNSET) for one in self.operations),
-            transfers=transfers,
-        )
+        found: Measurement = _without_samples(self)
+        return found
+
+
+def _without_samples(value: Any) -> Any:  # noqa: ANN401 - an object or a field of one
+    if isinstance(value, tuple):
+        return tuple(map(_without_samples, value))
+    if not isinstance(value, Object):
+        return value
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    return msgspec.structs.replace(
+        value,
+        **{name: UNSET if "samples" in name else _without_samples(one) for name, one in fields.items()},
+    )
 
 
 PRINTED = {
