@@ -12,14 +12,11 @@ import polars as pl
 
 from shakedown.results.parts import Table, chunks, over_parts
 from shakedown.results.quantities import Names, columns, texts
-from shakedown.results.table import SCHEMA
+from shakedown.results.table import IDENTITY_COLUMNS, SCHEMA
 from shakedown.schema.base import CLASSES, SIDES, convert
 from shakedown.schema.saved import ScenarioFigures
 
-IDENTITY = (
-    "scenario", "suite", "client_stack", "client_stack_version", "server_stack", "server_stack_version",
-    "carrier", "credentials",
-)  # fmt: skip
+IDENTITY = ("scenario", *IDENTITY_COLUMNS)
 PLACE = (
     *IDENTITY,
     "device",

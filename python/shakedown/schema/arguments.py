@@ -30,33 +30,23 @@ _WORDS = {
     "Sequence[float]": "a list of numbers",
     "Names": "a string or a path or a list of both",
     "Callable": "a function",
-    "Experiment": "an Experiment",
     "Results": "Results",
     "Sequence[Kind]": "a list of kinds of clients",
     "Sequence[str | Path]": "a list of strings or paths",
     "Generators": "Generators",
     "Sequence[Calibration]": "a list of Calibrations",
-    "TraceLibrary": "a TraceLibrary",
     "Mapping[str, Trace]": "traces by suite",
     "Sequence[Fleet | str]": "a list of both",
-    **{
-        name: f"{'an' if name[0] in 'AE' else 'a'} {name}"
-        for name in (
-            "Attaching",
-            "Costs",
-            "EapOptions",
-            "Fleet",
-            "LoadOptions",
-            "MeasureOptions",
-            "MobileOptions",
-            "PredictionOptions",
-            "ServerModel",
-            "ServerOptions",
-        )
-    },
     "Stacks": "Stacks",
 }
-"""Annotations that are checked, and what their values are called; one with any other part is not."""
+"""What values of an annotation are called, where that is not its own name."""
+
+
+def _words(kind: str) -> str | None:
+    """What values of a part of an annotation are called; None for one that is not checked."""
+    if kind in _WORDS or not re.fullmatch(r"[A-Z]\w+", kind) or kind == "Client":
+        return _WORDS.get(kind)  # Dask's client is checked where Dask is loaded
+    return f"{'an' if kind[0] in 'AE' else 'a'} {kind}"
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -130,12 +120,12 @@ def check(name: str, value: object, annotation: str) -> None:
     """Raises `InputError` for a value that is of no type in an annotation, as far as those are known."""
     parts = re.split(r" \| (?![^\[]*\])", annotation)
     kinds = ["Callable" if one.startswith("Callable[") else one for one in parts]
-    if not all(one in _WORDS for one in kinds) or any(_is(value, one) for one in kinds):
+    words = [_words(one) for one in kinds]
+    if None in words or any(_is(value, one) for one in kinds):
         return
-    words = " or ".join(_WORDS[one] for one in kinds)
     plain = value is None or isinstance(value, str | bytes | Real | list | tuple)
     shown = repr(value) if plain else f"a {type(value).__name__}"
-    raise InputError(f"{name} is {shown[:80]}; accepted: {words}")
+    raise InputError(f"{name} is {shown[:80]}; accepted: {' or '.join(filter(None, words))}")
 
 
 def several(names: str | Sequence[str]) -> list[str]:
