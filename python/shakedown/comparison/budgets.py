@@ -162,10 +162,7 @@ def measured_figures(measured: Measurement) -> dict[str, float | str]:
         if measured.instructions is not UNSET:
             found[f"{side}_instructions"] = measured.instructions.of(side).median
         if measured.memory is not None:
-            peak = (
-                measured.memory.client_peak_bytes if side == "client" else measured.memory.server_peak_bytes
-            )
-            found[f"{side}_memory_bytes"] = peak
+            found[f"{side}_memory_bytes"] = getattr(measured.memory, f"{side}_peak_bytes")
     return found
 
 

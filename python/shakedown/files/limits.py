@@ -92,6 +92,15 @@ def read_text(path: Path, max_bytes: int, what: str = "file") -> str:
         raise InputError(f"{path}: not a text file in UTF-8 (byte {error.start})") from error
 
 
+def check_readable(path: str | Path) -> None:
+    """Raises `InputError` where a file for somebody else cannot be opened, with the system's reason."""
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise InputError(f'"{path}" cannot be read: {os_reason(error)}') from error
+
+
 def parse_json(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - JSON has any type
     """JSON from outside as plain values. Raises `InputError`, also for a key that stands twice in an object:
     another reader might take the other value.

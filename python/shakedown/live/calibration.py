@@ -10,7 +10,7 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -180,17 +180,12 @@ def calibrate(
     )
 
 
-@contextlib.contextmanager
-def _loops(processes: frozenset[int]) -> Iterator[Meter | None]:
+def _loops(processes: frozenset[int]) -> contextlib.AbstractContextManager[Meter | None]:
     """Loops beside the server on each processor that it may use, which show how fast these are; None where
     that is not known, as of a server elsewhere.
     """
     there = allowed(processes)
-    if not there:
-        yield None
-        return
-    with each_shared(there) as meter:
-        yield meter
+    return each_shared(there) if there else contextlib.nullcontext()
 
 
 def _sampled(meter: Meter | None, speed: Speed) -> contextlib.AbstractContextManager[None]:

@@ -168,7 +168,7 @@ def start(
     import msgspec
 
     from shakedown import native
-    from shakedown.files.read import check_readable
+    from shakedown.files.limits import check_readable
     from shakedown.files.write import Destination
 
     sides = options.checked()

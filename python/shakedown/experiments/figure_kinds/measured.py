@@ -9,8 +9,8 @@ from msgspec import UNSET, UnsetType
 
 from shakedown.results.table import Row, fact, figure, frame, identity_columns
 from shakedown.schema.base import SIDES
-from shakedown.schema.measured import Measurement, Spread
-from shakedown.schema.trace import Message, Trace, bare
+from shakedown.schema.measured import CountedOperation, Measurement, Spread
+from shakedown.schema.trace import Message, Operation, Trace, bare
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,12 +65,8 @@ def _rows(scenario: Scenario, one: Measurement) -> Iterator[Row]:
     for item, operation in enumerate(one.operations):
         place = {
             **places.get(operation.message, {"message_index": operation.message}),
+            **_operation_columns(operation),
             "item": item,
-            "side": operation.side,
-            "operation": operation.operation,
-            "algorithm": operation.algorithm,
-            "parameters": operation.parameters,
-            "class": operation.class_,
             "n": repeat,
         }
         yield from _medians("operation.time", operation.us, operation.mean_us, operation.samples_us, **place)
@@ -94,7 +90,7 @@ def _instructions(one: Measurement) -> Iterator[Row]:
         for statistic in STATISTICS:
             value = getattr(counts.of(side), statistic)
             yield figure("handshake.instructions", value, side=side, statistic=statistic)
-    places = {}
+    places: dict[int | None, Row] = {}
     for item, (message, spent) in enumerate(zip(one.messages, counts.messages, strict=True)):
         places[message.index] = place = message_columns(message)
         for side, value in ((message.sender, spent.generate), (message.receiver, spent.process)):
@@ -103,13 +99,9 @@ def _instructions(one: Measurement) -> Iterator[Row]:
         yield figure(
             "operation.instructions",
             operation.instructions,
-            **(places.get(operation.message, {}) if operation.message is not None else {}),
+            **places.get(operation.message, {}),
+            **_operation_columns(operation),
             item=item,
-            side=operation.side,
-            operation=operation.operation,
-            algorithm=operation.algorithm,
-            parameters=operation.parameters,
-            **{"class": operation.class_},
         )
 
 
@@ -135,9 +127,14 @@ def message_columns(message: Message) -> Row:
     }
 
 
+def _operation_columns(operation: Operation | CountedOperation) -> Row:
+    about = {name: getattr(operation, name) for name in ("side", "operation", "algorithm", "parameters")}
+    return {**about, "class": operation.class_}
+
+
 def _spread(quantity: str, spread: Spread, **columns: object) -> Iterator[Row]:
     for statistic in STATISTICS:
-        samples = spread.samples if statistic == "median" and spread.samples is not UNSET else None
+        samples = spread.samples if statistic == "median" else None
         value = getattr(spread, statistic)
         yield figure(quantity, value, statistic=statistic, n=spread.n, samples=_listed(samples), **columns)
 
@@ -145,8 +142,7 @@ def _spread(quantity: str, spread: Spread, **columns: object) -> Iterator[Row]:
 def _medians(
     quantity: str, median: float, mean: float, samples: tuple[float, ...] | UnsetType, **columns: object
 ) -> Iterator[Row]:
-    kept = None if samples is UNSET else _listed(samples)
-    yield figure(quantity, median, statistic="median", samples=kept, **columns)
+    yield figure(quantity, median, statistic="median", samples=_listed(samples), **columns)
     yield figure(quantity, mean, statistic="mean", **columns)
 
 

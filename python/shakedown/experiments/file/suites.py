@@ -155,12 +155,8 @@ def _options_of(
 def _not_presented(files: SideFiles, now: int) -> str:
     """Why files go to no suite, and what would have a use for them."""
     keys = files.described(now).keys_name
-    if files.side == "client":
-        return (
-            "no suite here presents these certificates; accepted: a suite with /mutual that leaves its keys "
-            f"out, or names these: {keys}"
-        )
+    kind, example = (" with /mutual", "") if files.side == "client" else ("", ", as tls1.3/x25519")
     return (
-        "no suite here presents these certificates; accepted: a suite that leaves its keys out, as "
-        f"tls1.3/x25519, or names these: {keys}"
+        f"no suite here presents these certificates; accepted: a suite{kind} that leaves its keys "
+        f"out{example}, or names these: {keys}"
     )

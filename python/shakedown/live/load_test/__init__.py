@@ -48,7 +48,7 @@ def load(
     import msgspec
 
     from shakedown import native
-    from shakedown.files.read import check_readable
+    from shakedown.files.limits import check_readable
     from shakedown.files.write import check_distinct, check_writable, write
     from shakedown.live.load_test.requirements import parse
     from shakedown.live.load_test.time_spent import read_halves, time_spent
