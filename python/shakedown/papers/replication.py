@@ -506,5 +506,5 @@ def _unpacked(packed: dict[str, Any], times: dict[str, Any]) -> Cost:
         [MessageCost(*one) for one in packed["messages"]],
         times["messages_us"],
         {side: times[f"{side}_us"] for side in SIDES},
-        [Part(*one, us) for one, us in zip(packed["operations"], times["operations_us"], strict=True)],
+        [Part(*(*one, us)) for one, us in zip(packed["operations"], times["operations_us"], strict=True)],
     )

@@ -117,10 +117,10 @@ def words(data: PaperData, replication: Replication) -> dict[str, str]:
     return {
         "bytes_table": _table(data, replication) if measured else "*Our handshakes were not measured.*",
         "printed_bytes": figure_text(size_bytes(data, "plain_psk", KEY_BITS)),
-        "replicated_bytes": figure_text(psk and psk.total),
+        "replicated_bytes": figure_text(psk.total if psk else None),
         "others_printed": figure_text(with_hint.others),
-        "others_replicated": figure_text(anonymous and anonymous.others),
-        "others_bare": figure_text(anonymous and anonymous.others - NEWER_BYTES),
+        "others_replicated": figure_text(anonymous.others if anonymous else None),
+        "others_bare": figure_text(anonymous.others - NEWER_BYTES if anonymous else None),
         "names_psk": figure_text(with_hint.names),
         "names_psk_without_hint": figure_text(without.names),
         "names_dhe_psk": figure_text(names),
