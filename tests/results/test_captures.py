@@ -28,7 +28,6 @@ from shakedown.results import queries
 from shakedown.results.folder import load_results
 from shakedown.schema import builtins
 from shakedown.schema.base import SIDES
-from shakedown.schema.captured import Capture
 
 SUITES = ("tls1.2/ecdhe_rsa/rsa2048", "tls1.3/x25519/p256/server", "tls1.2/psk", "tls1.3/x25519/p256/mutual")
 NAMES = [native.canonical(suite) for suite in SUITES]
@@ -41,7 +40,7 @@ captures = [{ file = "gateway.pcap", keylog = "gateway.keys" }]
 """
 
 
-def read_capture(file: Path, keylog: Path | None = None) -> Capture:
+def read_capture(file: Path, keylog: Path | None = None) -> captured.Capture:
     return captured.keep(file, keylog, captures.inspect(file, keylog))
 
 
@@ -153,7 +152,7 @@ def test_what_is_kept_is_bounded_and_all_are_counted(home, monkeypatch):
     assert [one.connection.suite for one in found.connections] == NAMES[:2]
     assert [len(one.connection.messages) for one in found.connections] == [3, 3]
     assert found.connections[1].messages_left_out > 0
-    assert sum(kind.count for kind in found.kinds) + found.uncounted == 4
+    assert sum(sizes.count for sizes, _ in found.kinds.values()) + found.uncounted == 4
     assert len(found.traces) == 2
     assert list(found.without_cost) == NAMES[2:]
 

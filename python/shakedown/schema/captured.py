@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from shakedown.schema.base import SIDES, Amount, Count, Number, Object, Side
-from shakedown.schema.trace import ByteCounts, CapturedTrace, Message
+from shakedown.schema.trace import ByteCounts, Message
 
 T = TypeVar("T")
 
@@ -130,64 +130,6 @@ class CaptureSummary(Object, frozen=True, kw_only=True):
     evicted: Count
     incomplete_fragments: Count
     problems: tuple[str, ...]
-
-
-class Range(Object, frozen=True, kw_only=True):
-    """Lowest, mean and highest of the connections of a kind."""
-
-    low: Number
-    mean: Number
-    high: Number
-
-
-class ConnectionKind(Object, frozen=True, kw_only=True):
-    """Connections alike in suite (or protocol and cipher), resumption and completeness, and their figures.
-
-    `bytes` counts what stayed encrypted, too; `handshake_s` is null where no handshake of theirs has an end.
-    """
-
-    suite: str | None
-    protocol: str | None
-    cipher: str | None
-    resumed: bool | None
-    complete: bool
-    count: Count
-    bytes: Range
-    handshake_s: Range | None
-
-
-class KeptConnection(Object, frozen=True, kw_only=True):
-    """A connection of a capture, its messages bounded in number, and why it makes no trace."""
-
-    connection: Connection
-    messages_left_out: Count
-    refused: str | None
-
-
-class KeptTrace(Object, frozen=True, kw_only=True):
-    """A suite of the capture as one connection showed it."""
-
-    connection: Count
-    trace: CapturedTrace
-
-
-class Capture(Object, frozen=True, kw_only=True):
-    """A capture as an experiment keeps it: some connections in full, all of them counted, one trace a suite.
-
-    `problem` says why reading ended before the file did; `uncounted` connections are of more kinds than are
-    counted apart, `without_cost` suites more than are estimated.
-    """
-
-    capture: str
-    keylog: str | None
-    size_bytes: Count | None
-    summary: CaptureSummary | None
-    problem: str | None
-    connections: tuple[KeptConnection, ...]
-    kinds: tuple[ConnectionKind, ...]
-    uncounted: Count
-    traces: tuple[KeptTrace, ...]
-    without_cost: tuple[str, ...]
 
 
 PRINTED = {

@@ -6,8 +6,9 @@ trace is estimated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -15,14 +16,7 @@ from shakedown.experiments.figure_kinds.measured import message_columns
 from shakedown.native.scenario import HandshakeId
 from shakedown.results.table import Row, fact, figure, frame, spread
 from shakedown.schema.base import SIDES, Object
-from shakedown.schema.captured import (
-    Capture,
-    Connection,
-    ConnectionKind,
-    KeptConnection,
-    KeptTrace,
-    Range,
-)
+from shakedown.schema.captured import CaptureSummary, Connection
 from shakedown.schema.trace import CapturedTrace, Trace
 
 if TYPE_CHECKING:
@@ -41,9 +35,9 @@ MAX_MESSAGES = 64
 """Messages kept of a connection; a handshake has a dozen, and renegotiations could go on for ever."""
 
 MAX_KINDS = 40
+"""Kinds of connections that are counted separately; all further kinds are counted together."""
 MAX_KINDS_SHOWN = 12
 """Kinds of connections that a terminal shows; the report has the others."""
-"""Kinds of connections that are counted separately; all further kinds are counted together."""
 
 MAX_TRACES = 12
 """Suites of a capture that are estimated."""
@@ -66,104 +60,93 @@ def run(scenario: Scenario, run: Run) -> Capture:
 
 def keep(file: Path, keylog: Path | None, stream: Inspection) -> Capture:
     """Reads a capture to its end and keeps what a report shows of it."""
-    kept = _Kept()
+    found = Capture(file.name, keylog=None if keylog is None else keylog.name)
     for item in stream:
-        kept.add(item.connection, item.trace, item.refused)
-    return kept.capture(
-        file.name,
-        keylog=None if keylog is None else keylog.name,
-        size_bytes=file.stat().st_size,
-        summary=stream.summary,
-        problem=stream.problem,
-    )
+        found.add(item.connection, item.trace, item.refused)
+    found.connections.sort(key=lambda one: one.connection.index)
+    found.summary, found.problem = stream.summary, stream.problem
+    return found
 
 
 def capture_of_traces(name: str, traces: Iterable[CapturedTrace]) -> Capture:
     """Traces that `inspect --traces-out` wrote, as a capture: what its connections sent, without times."""
-    kept = _Kept()
+    found = Capture(name)
     for index, trace in enumerate(traces):
-        kept.add(_connection_of(index, trace), trace, None)
-    return kept.capture(name, keylog=None, size_bytes=None, summary=None, problem=None)
+        found.add(_connection_of(index, trace), trace, None)
+    return found
 
 
-class _Tally:
+@dataclass
+class Tally:
     """Lowest, mean and highest of figures that come one by one."""
 
-    def __init__(self) -> None:
-        self.count, self.sum, self.low, self.high = 0, 0.0, float("inf"), float("-inf")
+    count: int = 0
+    sum: float = 0.0
+    low: float = float("inf")
+    high: float = float("-inf")
 
     def add(self, value: float) -> None:
         self.count += 1
         self.sum += value
         self.low, self.high = min(self.low, value), max(self.high, value)
 
-    def range(self) -> Range | None:
-        return Range(low=self.low, mean=self.sum / self.count, high=self.high) if self.count else None
+    @property
+    def mean(self) -> float:
+        return self.sum / self.count
+
+
+class KeptConnection(NamedTuple):
+    """A connection, its messages limited in number, and why it has no trace."""
+
+    connection: Connection
+    messages_left_out: int
+    refused: str | None
 
 
 _KIND = ("suite", "protocol", "cipher", "resumed", "complete")
 
 
-class _Kept:
-    """The data that is kept while connections are read."""
+@dataclass
+class Capture:
+    """What is kept of a capture: some connections in full, all of them counted by kind, one trace a suite.
 
-    def __init__(self) -> None:
-        self.connections: list[KeptConnection] = []
-        self.traces: dict[str, KeptTrace] = {}
-        self.without_cost: dict[str, None] = {}
-        self.sizes: dict[tuple[Any, ...], _Tally] = {}
-        self.times: dict[tuple[Any, ...], _Tally] = {}
-        self.uncounted = 0
+    `kinds` has bytes and handshake times of connections alike in `_KIND`; `uncounted` connections are of more
+    kinds than are counted separately, `without_cost` suites more than are estimated. `problem` says why
+    reading ended before the file did.
+    """
+
+    name: str
+    keylog: str | None = None
+    summary: CaptureSummary | None = None
+    problem: str | None = None
+    connections: list[KeptConnection] = field(default_factory=list)
+    traces: dict[str, tuple[int, CapturedTrace]] = field(default_factory=dict)
+    without_cost: dict[str, None] = field(default_factory=dict)
+    kinds: dict[tuple[Any, ...], tuple[Tally, Tally]] = field(default_factory=dict)
+    uncounted: int = 0
 
     def add(self, connection: Connection, trace: CapturedTrace | None, refused: str | None) -> None:
         self._count(connection)
         new = trace is not None and trace.suite not in self.traces
         priced = new and len(self.traces) < MAX_TRACES
         if len(self.connections) < MAX_CONNECTIONS or priced:
-            self.connections.append(
-                KeptConnection(
-                    connection=msgspec.structs.replace(
-                        connection, messages=connection.messages[:MAX_MESSAGES]
-                    ),
-                    messages_left_out=max(0, len(connection.messages) - MAX_MESSAGES),
-                    refused=refused,
-                )
-            )
+            kept = msgspec.structs.replace(connection, messages=connection.messages[:MAX_MESSAGES])
+            left_out = max(0, len(connection.messages) - MAX_MESSAGES)
+            self.connections.append(KeptConnection(kept, left_out, refused))
         if trace is not None and priced:
-            self.traces[trace.suite] = KeptTrace(connection=connection.index, trace=trace)
+            self.traces[trace.suite] = (connection.index, trace)
         elif trace is not None and new and len(self.without_cost) < MAX_KINDS:
             self.without_cost[trace.suite] = None
 
     def _count(self, connection: Connection) -> None:
         kind = tuple(getattr(connection, name) for name in _KIND)
-        if kind not in self.sizes and len(self.sizes) >= MAX_KINDS:
+        if kind not in self.kinds and len(self.kinds) >= MAX_KINDS:
             self.uncounted += 1
             return
-        self.sizes.setdefault(kind, _Tally()).add(connection.wire_bytes)
-        times = self.times.setdefault(kind, _Tally())
+        sizes, times = self.kinds.setdefault(kind, (Tally(), Tally()))
+        sizes.add(connection.wire_bytes)
         if connection.handshake_s is not None:
             times.add(connection.handshake_s)
-
-    def capture(self, name: str, **about: Any) -> Capture:  # noqa: ANN401 - fields of Capture
-        kinds = sorted(self.sizes, key=lambda kind: -self.sizes[kind].count)
-        zero = Range(low=0, mean=0, high=0)
-        return Capture(
-            capture=name,
-            connections=tuple(sorted(self.connections, key=lambda one: one.connection.index)),
-            kinds=tuple(
-                ConnectionKind(
-                    **dict(zip(_KIND, kind, strict=True)),
-                    count=self.sizes[kind].count,
-                    bytes=self.sizes[kind].range() or zero,
-                    handshake_s=self.times[kind].range(),
-                )
-                for kind in kinds
-            ),
-            uncounted=self.uncounted,
-            traces=tuple(self.traces.values()),
-            without_cost=tuple(self.without_cost),
-            **about,
-        )
 
 
 def _connection_of(index: int, trace: CapturedTrace) -> Connection:
@@ -206,7 +189,7 @@ def _connection_of(index: int, trace: CapturedTrace) -> Connection:
 
 
 def rows(scenario: Scenario, found: Capture) -> pl.DataFrame:
-    return frame(_rows(found), {"scenario": scenario.key, "kind": "captured", "capture": found.capture})
+    return frame(_rows(found), {"scenario": scenario.key, "kind": "captured", "capture": found.name})
 
 
 def _rows(capture: Capture) -> Iterator[Row]:
@@ -219,24 +202,26 @@ def _rows(capture: Capture) -> Iterator[Row]:
             yield fact(quantity, text)
     for suite in capture.without_cost:
         yield fact("capture.without_cost", suite)
-    for item, kind in enumerate(capture.kinds):
-        for row in _kind(kind):
-            yield {"suite": kind.suite, "item": item, **row}
+    most_frequent = sorted(capture.kinds.items(), key=lambda one: -one[1][0].count)
+    for item, (kind, (sizes, times)) in enumerate(most_frequent):
+        about = dict(zip(_KIND, kind, strict=True))
+        for row in _kind(about, sizes, times):
+            yield {"suite": about["suite"], "item": item, **row}
     for kept in capture.connections:
         place = {"suite": kept.connection.suite, "connection": kept.connection.index}
         for row in _connection(kept):
             yield {**place, **row}
 
 
-def _kind(kind: ConnectionKind) -> Iterator[Row]:
-    yield figure("capture.connections", kind.count)
-    yield fact("capture.protocol", kind.protocol)
-    yield fact("capture.cipher", kind.cipher)
-    yield figure("capture.resumed", kind.resumed)
-    yield figure("capture.complete", kind.complete)
-    for quantity, range_ in (("capture.bytes", kind.bytes), ("capture.duration", kind.handshake_s)):
-        if range_ is not None:
-            yield from spread(quantity, range_, ("low", "mean", "high"))
+def _kind(about: Row, sizes: Tally, times: Tally) -> Iterator[Row]:
+    yield figure("capture.connections", sizes.count)
+    yield fact("capture.protocol", about["protocol"])
+    yield fact("capture.cipher", about["cipher"])
+    yield figure("capture.resumed", about["resumed"])
+    yield figure("capture.complete", about["complete"])
+    for quantity, tally in (("capture.bytes", sizes), ("capture.duration", times)):
+        if tally.count:
+            yield from spread(quantity, tally, ("low", "mean", "high"))
 
 
 def _connection(kept: KeptConnection) -> Iterator[Row]:
@@ -277,14 +262,14 @@ def printed(found: Capture) -> Iterable[Object]:
 
 def traces(scenario: Scenario, found: Capture) -> dict[Source, Trace]:
     return {
-        (HandshakeId(suite=kept.trace.suite, credentials=None), scenario.capture, kept.connection): kept.trace
-        for kept in found.traces
+        (HandshakeId(suite=trace.suite, credentials=None), scenario.capture, connection): trace
+        for connection, trace in found.traces.values()
     }
 
 
 def notes(found: Capture) -> list[str]:
-    lines = [cut_short(found.capture, found.problem)] if found.problem else []
-    return [*lines, *([] if found.kinds else [f"{found.capture}: no handshake in it"])]
+    lines = [cut_short(found.name, found.problem)] if found.problem else []
+    return [*lines, *([] if found.kinds else [f"{found.name}: no handshake in it"])]
 
 
 def terminal(results: Results, width: int) -> Iterable[str]:

@@ -14,7 +14,6 @@ from shakedown.native.scenario import CaptureFile, HandshakeId, Scenario
 from shakedown.results.folder import Results
 from shakedown.results.table import empty
 from shakedown.schema.base import convert
-from shakedown.schema.captured import Capture
 from shakedown.schema.measured import Measurement
 from shakedown.schema.saved import AboutExperiment, Manifest
 from shakedown.schema.trace import CapturedTrace
@@ -25,7 +24,7 @@ UNSAVED = "unsaved"
 def results_of(
     measurements: Iterable[Measurement] = (),
     manifest: Manifest | None = None,
-    captures: Iterable[Capture] = (),
+    captures: Iterable[captured.Capture] = (),
 ) -> Results:
     """Measurements and captures as results, without a results folder."""
     tables = []
@@ -39,7 +38,7 @@ def results_of(
         )
         tables.append(measured.rows(Scenario(kind="measured", handshake=identity), one))
     for capture in captures:
-        place = Scenario(kind="captured", capture=CaptureFile(file=capture.capture))
+        place = Scenario(kind="captured", capture=CaptureFile(file=capture.name))
         tables.append(captured.rows(place, capture))
     table = pl.concat(tables) if tables else empty()
     table = table.with_columns(provenance=pl.lit(UNSAVED))
