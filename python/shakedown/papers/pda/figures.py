@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from shakedown.papers.drawing import Drawing, waiting
 from shakedown.papers.load import PaperData
 from shakedown.papers.pda.inputs import CIPHERS, DH, RSA, STEPS, SUITES, Study
-from shakedown.papers.pda.steps import client_steps_us, one_way_s, server_steps_us, with_network_us
+from shakedown.papers.pda.steps import one_way_s, steps_us, with_network_us
 from shakedown.papers.pda.transfers import side_s, transfers_of, wep_growth
 from shakedown.papers.replication import Replication
 from shakedown.papers.text import markdown_table
 from shakedown.reporting import charts
+from shakedown.schema.base import SIDES
 
 
 def figures(data: PaperData, replication: Replication) -> list[Drawing]:
@@ -38,10 +39,9 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
         "PDA, open, as printed": {step: 1e3 * value for step, value in published.items()},
         "here, open": with_network_us(replication.costs[RSA], delay_s, wep=False),
         "here, WEP's bytes": with_network_us(replication.costs[RSA], delay_s, wep=True),
-        "here, no network": client_steps_us(replication.costs[RSA]),
+        "here, no network": steps_us(replication.costs[RSA], "client"),
     }
-    servers: dict[str, Mapping[int, float]] = {"here": server_steps_us(replication.costs[RSA])}
-    exchange = "RSA 1024", "DH 1024"
+    servers: dict[str, Mapping[int, float]] = {"here": steps_us(replication.costs[RSA], "server")}
     drawn: list[tuple[str, str, str, Mapping[str, Mapping[int, float]]]] = [
         (
             "2",
@@ -59,23 +59,17 @@ def figures(data: PaperData, replication: Replication) -> list[Drawing]:
             "step times of the server, which WEP does not affect.",
             servers,
         ),
-        (
-            "4",
-            "Client's time by step, RSA and DH",
-            "Measured here, without network; no values were printed.",
-            {
-                name: client_steps_us(replication.costs[one])
-                for name, one in zip(exchange, (RSA, DH), strict=True)
-            },
-        ),
-        (
-            "5",
-            "Server's time by step, RSA and DH",
-            "Measured here, without network; no values were printed.",
-            {
-                name: server_steps_us(replication.costs[one])
-                for name, one in zip(exchange, (RSA, DH), strict=True)
-            },
+        *(
+            (
+                number,
+                f"{side.capitalize()}'s time by step, RSA and DH",
+                "Measured here, without network; no values were printed.",
+                {
+                    name: steps_us(replication.costs[one], side)
+                    for name, one in (("RSA 1024", RSA), ("DH 1024", DH))
+                },
+            )
+            for number, side in zip(("4", "5"), SIDES, strict=True)
         ),
     ]
     drawings = []

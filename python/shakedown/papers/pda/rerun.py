@@ -8,34 +8,29 @@ from shakedown.papers import verdicts
 from shakedown.papers.load import PaperData
 from shakedown.papers.paper import ModernRerun
 from shakedown.papers.pda.inputs import BULK, DH, RESUMED, RSA, STEPS
-from shakedown.papers.pda.steps import (
-    client_steps_us,
-    one_way_s,
-    time_ratio,
-    with_network_us,
-)
+from shakedown.papers.pda.steps import one_way_s, steps_us, time_ratio, with_network_us
 from shakedown.papers.pda.transfers import wep_growth
 from shakedown.papers.replication import Replication
 from shakedown.papers.verdicts import Check
-from shakedown.schema.base import Side
 
 
 def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRerun]:
-    def share(side: Side) -> float:
+    def public_us() -> float:
         cost = replication.costs[RSA]
-        return 100 * (cost.class_us(side, "key") + cost.class_us(side, "signature")) / cost.us(side)
+        return cost.class_us("client", "key") + cost.class_us("client", "signature")
 
     def with_network() -> float:
-        total = sum(with_network_us(replication.costs[RSA], one_way_s(data), wep=False).values())
-        cost = replication.costs[RSA]
-        return 100 * (cost.class_us("client", "key") + cost.class_us("client", "signature")) / total
+        total_us = sum(with_network_us(replication.costs[RSA], one_way_s(data), wep=False).values())
+        return 100 * public_us() / total_us
 
-    def step(number: int) -> float:
-        own = client_steps_us(replication.costs[RSA])
-        return 100 * own[number] / sum(own.values())
+    def step(number: int) -> Check:
+        own = steps_us(replication.costs[RSA], "client")
+        share = 100 * own[number] / sum(own.values())
+        return verdicts.number(share, "without network waits, which the study's shares include")
 
-    def resumed(side: Side) -> float:
-        return time_ratio(replication, side, RESUMED, RSA)
+    def resumed(printed: str) -> Check:
+        ratio = time_ratio(replication, "client", RESUMED, RSA)
+        return verdicts.number(ratio, f"CPU time; by the study's times {printed}")
 
     network = (
         "network waits from the study's 10 Mbit/s and the delay derived from the laptop's resumed handshake"
@@ -47,18 +42,8 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             (RSA,),
             lambda: verdicts.holds(with_network() < 50, f"crypto {with_network():.2g} %", network),
         ),
-        ModernRerun(
-            "sp-004",
-            "step 2's share of the client's own work",
-            (RSA,),
-            lambda: verdicts.number(step(2), "without network waits, which the study's shares include"),
-        ),
-        ModernRerun(
-            "sp-005",
-            "step 3's share of the client's own work",
-            (RSA,),
-            lambda: verdicts.number(step(3), "without network waits, which the study's shares include"),
-        ),
+        ModernRerun("sp-004", "step 2's share of the client's own work", (RSA,), lambda: step(2)),
+        ModernRerun("sp-005", "step 3's share of the client's own work", (RSA,), lambda: step(3)),
         ModernRerun(
             "sp-014",
             "public-key work's share of the client's handshake, network included",
@@ -69,7 +54,9 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             "sp-016",
             "public-key work's share of the client's own work",
             (RSA,),
-            lambda: verdicts.number(share("client"), "CPU time, without network"),
+            lambda: verdicts.number(
+                100 * public_us() / replication.costs[RSA].client_us, "CPU time, without network"
+            ),
         ),
         ModernRerun(
             "sp-017",
@@ -83,18 +70,8 @@ def modern_rerun(data: PaperData, replication: Replication) -> Sequence[ModernRe
             (RSA, DH),
             lambda: _steps_longer(replication, one_way_s(data)),
         ),
-        ModernRerun(
-            "sp-025",
-            "client's time, resumed over full",
-            (RSA, RESUMED),
-            lambda: verdicts.number(resumed("client"), "CPU time; by the study's times 9.7 %"),
-        ),
-        ModernRerun(
-            "sp-026",
-            "client's time, resumed over full",
-            (RSA, RESUMED),
-            lambda: verdicts.number(resumed("client"), "CPU time; by the study's times 26.6 %"),
-        ),
+        ModernRerun("sp-025", "client's time, resumed over full", (RSA, RESUMED), lambda: resumed("9.7 %")),
+        ModernRerun("sp-026", "client's time, resumed over full", (RSA, RESUMED), lambda: resumed("26.6 %")),
         ModernRerun(
             "sp-032",
             "client's time, RSA below DH",

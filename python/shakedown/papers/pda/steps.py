@@ -11,27 +11,16 @@ from shakedown.schema.base import Side
 _TO_SERVER = ("ServerHello", "Certificate", "ServerKeyExchange", "ServerHelloDone")
 
 
-def client_steps_us(cost: Cost) -> dict[int, float]:
-    """The client's own work in the study's six steps, without waiting; step 5 is the server's."""
+def steps_us(cost: Cost, side: Side) -> dict[int, float]:
+    """One side's own work in the study's six steps, without waiting: 3 is the client's, 5 the server's."""
+    exchange_us = cost.at(side, "ClientKeyExchange")
     return {
-        1: cost.at("client", "ClientHello"),
-        2: sum(cost.at("client", name, "server") for name in _TO_SERVER),
-        3: cost.at("client", "ClientKeyExchange"),
-        4: cost.at("client", "ChangeCipherSpec", "client") + cost.at("client", "Finished", "client"),
-        5: 0.0,
-        6: cost.at("client", "ChangeCipherSpec", "server") + cost.at("client", "Finished", "server"),
-    }
-
-
-def server_steps_us(cost: Cost) -> dict[int, float]:
-    """The server's own work in the same steps; step 3 is the client's."""
-    return {
-        1: cost.at("server", "ClientHello"),
-        2: sum(cost.at("server", name, "server") for name in _TO_SERVER),
-        3: 0.0,
-        4: cost.at("server", "ChangeCipherSpec", "client") + cost.at("server", "Finished", "client"),
-        5: cost.at("server", "ClientKeyExchange"),
-        6: cost.at("server", "ChangeCipherSpec", "server") + cost.at("server", "Finished", "server"),
+        1: cost.at(side, "ClientHello"),
+        2: sum(cost.at(side, name, "server") for name in _TO_SERVER),
+        3: exchange_us if side == "client" else 0.0,
+        4: cost.at(side, "ChangeCipherSpec", "client") + cost.at(side, "Finished", "client"),
+        5: exchange_us if side == "server" else 0.0,
+        6: cost.at(side, "ChangeCipherSpec", "server") + cost.at(side, "Finished", "server"),
     }
 
 
@@ -40,7 +29,7 @@ def with_network_us(cost: Cost, one_way_s: float, *, wep: bool) -> dict[int, flo
 
     WEP adds its bytes on the air; what its cipher costs is not in here.
     """
-    own, server = client_steps_us(cost), server_steps_us(cost)
+    own, server = steps_us(cost, "client"), steps_us(cost, "server")
     flights_us = [
         1e6
         * float(flight_s(size + (float(wep_wire_bytes(size)) if wep else 0.0), NETWORK_BITS_PER_S, one_way_s))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -25,32 +26,20 @@ from shakedown.papers.psk.inputs import (
 from shakedown.papers.psk.rates import fast_factor
 from shakedown.papers.replication import Replication
 from shakedown.reporting import charts
-from shakedown.schema.base import Side
+from shakedown.schema.base import SIDES, Side
 
 
 def figures(data: PaperData, replication: Replication) -> list[Drawing]:
-    titles = {
-        "4.1": (
-            "client",
-            ("plain_psk", "rsa", "rsa_mutual", "dhe_dss", "dhe_dss_mutual"),
-            "PSK, RSA and DHE_DSS",
-        ),
-        "4.2": (
-            "server",
-            ("plain_psk", "rsa", "rsa_mutual", "dhe_dss", "dhe_dss_mutual"),
-            "PSK, RSA and DHE_DSS",
-        ),
-        "4.3": ("client", DSS_ORDER, "DH_anon, DHE_PSK and DHE_DSS"),
-        "4.4": ("server", DSS_ORDER, "DH_anon, DHE_PSK and DHE_DSS"),
-    }
-    missing = replication.why_not(SUITES)
-    if missing:
+    if replication.why_not(SUITES):
         waits = "handshakes measured here (the report prints no processing time)"
-        numbers = [*titles, "4.5", "4.6", "4.7"]
-        return [waiting(number, "processing or duration", waits) for number in numbers]
+        return [waiting(f"4.{number}", "processing or duration", waits) for number in range(1, 8)]
+    compared = (
+        (("plain_psk", "rsa", "rsa_mutual", "dhe_dss", "dhe_dss_mutual"), "PSK, RSA and DHE_DSS"),
+        (DSS_ORDER, "DH_anon, DHE_PSK and DHE_DSS"),
+    )
     drawings = [
-        _processing_figure(replication, number, "client" if side == "client" else "server", mechanisms, words)
-        for number, (side, mechanisms, words) in titles.items()
+        _processing_figure(replication, f"4.{number}", side, mechanisms, words)
+        for number, ((mechanisms, words), side) in enumerate(product(compared, SIDES), start=1)
     ]
     return [*drawings, *_duration_figures(data, replication)]
 
