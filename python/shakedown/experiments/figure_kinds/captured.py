@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from shakedown.experiments.figure_kinds.measured import message_columns
+from shakedown.experiments.figure_kinds.measured import message_columns, place_columns
 from shakedown.native.scenario import HandshakeId
 from shakedown.results.table import Row, fact, figure, frame, spread
 from shakedown.schema.base import SIDES, Object
@@ -189,7 +189,7 @@ def _connection_of(index: int, trace: CapturedTrace) -> Connection:
 
 
 def rows(scenario: Scenario, found: Capture) -> pl.DataFrame:
-    return frame(_rows(found), {"scenario": scenario.key, "kind": "captured", "capture": found.name})
+    return frame(_rows(found), {**place_columns(scenario), "capture": found.name})
 
 
 def _rows(capture: Capture) -> Iterator[Row]:

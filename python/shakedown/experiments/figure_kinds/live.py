@@ -14,6 +14,7 @@ import msgspec
 
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds.live_comparison import Loaded, compare
+from shakedown.experiments.figure_kinds.measured import place_columns
 from shakedown.experiments.file import loads
 from shakedown.live.load_test import load_run
 from shakedown.native.processors import placed, processors, ran_s, threads
@@ -131,13 +132,7 @@ def run(scenario: Scenario, run: Run) -> Found:
     load, server = one.load, one.server
     comparison = None
     if live.compare and live.arrivals != "closed":
-        quiet_per_s = min(UNLOADED_RATE_PER_S, 0.1 * saturation_per_s)
-        quiet = msgspec.structs.replace(
-            live,
-            arrivals="deterministic",
-            rate_per_s=quiet_per_s,
-            duration_s=UNLOADED_SHARE * live.duration_s,
-        )
+        quiet = _quiet(live, saturation_per_s, duration_s=UNLOADED_SHARE * live.duration_s)
         comparison = compare(measured, live, one, loaded(scenario, quiet, progress).load, scenario)
     rate_per_s = load.rate_per_s.achieved
     busy = server.busy_s
@@ -171,15 +166,10 @@ def _time_spent(
 
     handshake, options = scenario.handshake, scenario.options
     assert handshake is not None
-    quiet_per_s = min(UNLOADED_RATE_PER_S, 0.1 * saturation_per_s)
-    quiet = msgspec.structs.replace(
-        live,
-        arrivals="deterministic",
-        rate_per_s=quiet_per_s,
-        count=live.trace_count,
-        duration_s=(live.trace_count + 1) / quiet_per_s,
-        timeout_s=max(live.timeout_s, SLOW_TIMEOUT_S),
-    )
+    timeout_s = max(live.timeout_s, SLOW_TIMEOUT_S)
+    quiet = _quiet(live, saturation_per_s, count=live.trace_count, timeout_s=timeout_s)
+    assert quiet.rate_per_s is not None
+    quiet = msgspec.structs.replace(quiet, duration_s=(live.trace_count + 1) / quiet.rate_per_s)
     for device in (None, *live.emulate_device):
         slow = None
         if device is not None:
@@ -199,6 +189,12 @@ def _time_spent(
             )
         if found is not None:
             yield found
+
+
+def _quiet(live: Live, saturation_per_s: float, **more: float) -> Live:
+    """The same load without a queue."""
+    rate_per_s = min(UNLOADED_RATE_PER_S, 0.1 * saturation_per_s)
+    return msgspec.structs.replace(live, arrivals="deterministic", rate_per_s=rate_per_s, **more)
 
 
 def _rounded(rate_per_s: float) -> float:
@@ -324,10 +320,8 @@ def _cores(workers: int) -> tuple[list[int], list[int]]:
 
 def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
     common: Row = {
-        "scenario": scenario.key,
-        "kind": "live",
+        **place_columns(scenario),
         **identity_columns(found.identity),
-        "bearer": scenario.bearer,
         "workers": found.row.workers,
         "rate_per_s": found.row.rate_per_s,
     }

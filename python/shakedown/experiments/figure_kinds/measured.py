@@ -37,8 +37,7 @@ def run(scenario: Scenario, run: Run) -> Measurement:
 
 
 def rows(scenario: Scenario, found: Measurement) -> pl.DataFrame:
-    common = {"scenario": scenario.key, "kind": "measured", **identity_columns(found)}
-    return frame(_rows(scenario, found), common)
+    return frame(_rows(scenario, found), {**place_columns(scenario), **identity_columns(found)})
 
 
 def _rows(scenario: Scenario, one: Measurement) -> Iterator[Row]:
@@ -115,6 +114,12 @@ def _memory(one: Measurement) -> Iterator[Row]:
             yield figure(f"memory.{name}", getattr(memory, f"{side}_{name}_bytes"), side=side)
     for side in SIDES:
         yield figure("memory.context", getattr(memory.context_bytes, side), side=side)
+
+
+def place_columns(scenario: Scenario) -> Row:
+    """What holds in all rows of a scenario, besides its handshake's identity."""
+    where = ("kind", "device", "server_device", "bearer", "connection")
+    return {"scenario": scenario.key, **{name: getattr(scenario, name) for name in where}}
 
 
 def message_columns(message: Message) -> Row:

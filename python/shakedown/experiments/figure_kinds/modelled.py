@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.errors import InputError, with_options
+from shakedown.experiments.figure_kinds.measured import place_columns
 from shakedown.native.scenario import Load, Scenario
 from shakedown.results.quantities import UNITS, column
 from shakedown.results.queries import BOUNDED, MARKED
-from shakedown.results.table import Row, complete, fact, figure, frame
+from shakedown.results.table import Row, complete, fact, figure, frame, identity_columns
 from shakedown.schema.base import Basis
 from shakedown.schema.identity import Identified
 from shakedown.schema.trace import Trace
@@ -231,22 +232,12 @@ def table(made: Sequence[tuple[Scenario, Modelled]]) -> pl.DataFrame:
 
 
 def _common(scenario: Scenario, found: Modelled) -> Row:
-    """What holds in all rows of a place."""
-    from shakedown.results.table import identity_columns
-
     return {
-        "scenario": scenario.key,
-        "kind": "modelled",
+        **place_columns(scenario),
         **identity_columns(found.identity),
-        "device": scenario.device,
-        "server_device": scenario.server_device,
-        "bearer": scenario.bearer,
         "workers": scenario.load.workers,
         "model": "default",
-        "capture": None
-        if scenario.capture is None
-        else Scenario(kind="captured", capture=scenario.capture).label,
-        "connection": scenario.connection,
+        "capture": found.capture,
     }
 
 

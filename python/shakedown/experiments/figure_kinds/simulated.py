@@ -12,6 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from shakedown.errors import InputError
+from shakedown.experiments.figure_kinds.measured import place_columns
 from shakedown.experiments.figure_kinds.modelled import key_share
 from shakedown.experiments.file import fleets
 from shakedown.native.scenario import (
@@ -63,8 +64,6 @@ class Found:
     """One handshake's fleet in one place, or a mixture's, or why there is none; a mixture has no identity."""
 
     identity: Identified | None = None
-    capture: str | None = None
-    connection: int | None = None
     row: Simulated | SimulatedMix | None = None
     without_cost: str | None = None
 
@@ -107,17 +106,12 @@ def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
         return
     for handshake, capture, connection in sorted(run.traces, key=lambda source: source[1] is not None):
         yield tuple(
-            Scenario(
+            replace(
+                place,
                 kind="simulated",
-                handshake=handshake,
-                device=place.device,
-                server_device=place.server_device,
-                bearer=place.bearer,
                 load=Load(workers=place.load.workers),
                 asked=fleet,
                 options=MeasureOptions(seed=wanted.seed),
-                capture=capture,
-                connection=connection,
             )
             for place in run.experiment.places.scenarios(handshake, capture=capture, connection=connection)
             for fleet in wanted.fleets
@@ -173,14 +167,14 @@ def job(
         assert scenario.handshake is not None
         if scenario.handshake.credentials != "generated":
             why = "protocol stacks in virtual time need generated certificates; these are user-supplied"
-            return partial(_without_cost, scenario, run.traces[source], why)
+            return partial(Found, run.traces[source], without_cost=why)
         engines = Stacks(scenario.handshake.client_stack, scenario.handshake.server_stack)
     settled = settle(fleet)
     if settled.fleet.resumption > 0.0:
         try:
             resumed = _resumed(run, source)
         except InputError as error:
-            return partial(_without_cost, scenario, run.traces[source], str(error))
+            return partial(Found, run.traces[source], without_cost=str(error))
     return partial(_simulated, scenario, run.traces[source], resumed, settled, engines, progress)
 
 
@@ -257,10 +251,6 @@ def _resumed(run: Run, source: Source) -> Recorded:
     return open_library()[name]
 
 
-def _without_cost(scenario: Scenario, trace: Trace, why: str) -> Found:
-    return Found(trace, _capture(scenario), scenario.connection, without_cost=why)
-
-
 def _simulated(
     scenario: Scenario,
     trace: Trace,
@@ -278,25 +268,16 @@ def _simulated(
         again = None if resumed is None else recorded_on(scenario, resumed)
         row = run(Job(full, again, settled, scenario.load.workers, seed_of(scenario.seed)), engines, progress)
     except InputError as error:
-        return _without_cost(scenario, trace, str(error))
-    return Found(trace, _capture(scenario), scenario.connection, row)
-
-
-def _capture(scenario: Scenario) -> str | None:
-    return None if scenario.capture is None else Path(scenario.capture.file).name
+        return Found(trace, without_cost=str(error))
+    return Found(trace, row)
 
 
 def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
     common: Row = {
-        "scenario": scenario.key,
-        "kind": "simulated",
+        **place_columns(scenario),
         **({"suite": scenario.label} if found.identity is None else identity_columns(found.identity)),
-        "device": scenario.device,
-        "server_device": scenario.server_device,
-        "bearer": scenario.bearer,
         "workers": scenario.load.workers,
-        "capture": found.capture,
-        "connection": found.connection,
+        "capture": None if scenario.capture is None else Path(scenario.capture.file).name,
         "rate_per_s": None if found.row is None else found.row.rate_per_s,
     }
     return frame(_rows(scenario, found), common)
