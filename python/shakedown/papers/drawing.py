@@ -13,14 +13,9 @@ class Drawing:
     """A figure of a paper, drawn or waiting.
 
     Attributes:
-        number: as the paper numbers it.
-        title: what it shows.
         note: where its figures come from, and what was never published.
-        kind: modelled, measured or published.
         definition: Vega-Lite, or None for a figure that waits.
-        data: what is drawn, as figures.
         waits_for: the part that is missing, empty where nothing is.
-        slug: the paper's, named where its figures are together.
     """
 
     number: str

@@ -32,12 +32,10 @@ class Paper:
     """The interface of a paper's package.
 
     Attributes:
-        slug: the paper's short name.
         suites: handshakes that are measured for it.
         checks: a check for each claim.
         cells: rows for the cells of its result tables, from its own inputs.
         modern_rerun: further rows of claims, measured here.
-        figures: its figures, drawn or waiting.
         measured_cells: rows that set cells against ratios measured here.
         transfers: bulk data that is measured for it.
         words: pieces of text for its page.

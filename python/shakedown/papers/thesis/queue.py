@@ -82,15 +82,7 @@ def queue(
 
 @dataclass(frozen=True)
 class Point:
-    """A published point: a rate in requests per second, and its wait.
-
-    Attributes:
-        claim_id: the claim that states it.
-        what: the curve in words.
-        queues: the curves it speaks of.
-        rate_per_s: the printed rate.
-        waits_ms: the printed wait, least and greatest.
-    """
+    """A published point of some curves: a rate in requests per second, and the least and greatest wait."""
 
     claim_id: str
     what: str
