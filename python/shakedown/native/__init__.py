@@ -6,28 +6,30 @@ is in modules of its own.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from msgspec import structs
+
 from shakedown.errors import InputError, NoUseError, ShakedownError, did_you_mean
 from shakedown.native.core import extension
 from shakedown.schema.arguments import check
+from shakedown.schema.base import builtins, convert
+from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
+from shakedown.schema.measured import Machine, Measurement, Transfer
+from shakedown.schema.primitives import Timing
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from shakedown.native.scenario import HandshakeId, MeasureOptions
-    from shakedown.schema.catalogue import Build, StackEntry, SuiteEntry
-    from shakedown.schema.measured import Machine, Measurement, Transfer
-    from shakedown.schema.primitives import Timing
 
 
 def exit_status(error: BaseException) -> int | None:
     """Which exit status an error of the native core asks for; None for any other error."""
-    import sys
-
     module = sys.modules.get("shakedown._core")
     if module is None or not isinstance(error, module.CoreError):
         return None
@@ -37,8 +39,6 @@ def exit_status(error: BaseException) -> int | None:
 
 def is_failure(error: BaseException) -> bool:
     """True where a handshake failed or a suite cannot run: one suite's trouble, not the whole run's."""
-    import sys
-
     module = sys.modules.get("shakedown._core")
     return module is not None and isinstance(error, (module.HandshakeFailed, module.Unsupported))
 
@@ -94,17 +94,11 @@ def describe(suite: str) -> dict[str, Any]:
 
 def suites(*, all: bool = False) -> list[SuiteEntry]:
     """Suites that can be run; with `all`, those that cannot too, each with the reason."""
-    from shakedown.schema import convert
-    from shakedown.schema.catalogue import SuiteEntry
-
     return convert(extension().suites(all), list[SuiteEntry])
 
 
 def stacks() -> list[StackEntry]:
     """The implementations that run suites."""
-    from shakedown.schema import convert
-    from shakedown.schema.catalogue import StackEntry
-
     return convert(extension().stacks(), list[StackEntry])
 
 
@@ -115,16 +109,11 @@ def profile_suites() -> dict[str, int]:
 
 def machine() -> Machine:
     """What this machine is: the provenance of every figure measured here."""
-    from shakedown.schema import convert
-    from shakedown.schema.measured import Machine
-
     return convert(extension().machine(), Machine)
 
 
 def build() -> Build:
     """Versions and profile of the build that measures."""
-    from shakedown.schema.catalogue import Build
-
     core = extension()
     return Build(shakedown=core.__version__, profile=core.BUILD_PROFILE, openssl=core.OPENSSL_VERSION)
 
@@ -138,11 +127,7 @@ def measure(
     because its times are meaningless. Raises `InputError` for unknown names and invalid options, the core's
     `Unsupported` for suites that cannot run here, its `HandshakeFailed` if the handshake failed.
     """
-    import msgspec
-
     from shakedown.native import counted
-    from shakedown.schema import convert
-    from shakedown.schema.measured import Measurement
 
     core = release_build()
     chosen = chosen_options(options, handshake)
@@ -154,7 +139,7 @@ def measure(
     if options.counter is None:
         return measured
     counts = counted.count_instructions(handshake.suite, chosen)
-    return msgspec.structs.replace(measured, instructions=counts)
+    return structs.replace(measured, instructions=counts)
 
 
 def presenting(suite: str) -> tuple[Literal["client", "server"], ...]:
@@ -204,9 +189,6 @@ def primitives(
     `progress` is called with the number of keys, groups and algorithms that are done, the number of all, and
     the current one. Raises `InputError` if nothing matches or `seconds` is invalid.
     """
-    from shakedown.schema import convert
-    from shakedown.schema.primitives import Timing
-
     core = release_build()
     words = None if filter is None else list(filter)
     with refused():
@@ -218,8 +200,6 @@ def primitives(
 
 def device_profile(timed: Sequence[Timing], *, name: str, date: str, title: str | None = None) -> str:
     """What `primitives` timed on this machine, as the text of a device profile (TOML)."""
-    from shakedown.schema import builtins
-
     return cast(str, extension().device_profile(builtins(timed), name=name, title=title, date=date))
 
 
@@ -230,9 +210,6 @@ def transfers(
 
     `link` is `open`, or `wep`, which encrypts every frame. Raises `InputError`.
     """
-    from shakedown.schema import convert
-    from shakedown.schema.measured import Transfer
-
     core = extension()
     with complaints(handshake.suite):
         found = core.transfers(

@@ -16,13 +16,13 @@ import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shakedown.errors import ShakedownError
+from shakedown.native.core import extension
 from shakedown.native.signals import noted
-
-if TYPE_CHECKING:
-    from shakedown.schema.measured import InstructionCounts
+from shakedown.schema.base import convert
+from shakedown.schema.measured import InstructionCounts
 
 COUNTED_REPEAT = 9
 DEFAULT_SEED = 1
@@ -131,8 +131,6 @@ def _compile_modules() -> None:
 
 def _as_counts(found: Mapping[str, Any]) -> InstructionCounts:
     """The core's figures, which are thousands, as counts."""
-    from shakedown.schema.base import convert
-    from shakedown.schema.measured import InstructionCounts
 
     def spread(of: Mapping[str, Any]) -> dict[str, Any]:
         names = ("median", "mean", "sd", "min", "max")
@@ -163,8 +161,6 @@ def _count(thousands: float) -> int:
 
 def _main() -> None:
     """In the process that valgrind runs."""
-    from shakedown.native.core import extension
-
     core = extension()
     if not sys.argv[1:]:
         return

@@ -11,17 +11,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import structs
+
 from shakedown.errors import InputError
+from shakedown.files.read import check_readable
+from shakedown.files.write import Destination
+from shakedown.native import canonical
 from shakedown.native.core import extension
 from shakedown.native.scenario import MeasureOptions
 from shakedown.schema.arguments import checked
+from shakedown.schema.base import convert
 from shakedown.schema.options import ServerOptions
+from shakedown.schema.serving import Serving
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from shakedown.schema.serving import Serving
 
 MAX_PORT = 65_535
 LOOK_EVERY_S = 0.2
@@ -128,9 +133,6 @@ class Server:
 
     def summary(self) -> Serving:
         """What it has counted so far."""
-        from shakedown.schema import convert
-        from shakedown.schema.serving import Serving
-
         return convert(self._inner.summary(), Serving)
 
     def __enter__(self) -> Server:
@@ -165,16 +167,10 @@ def start(
     that is there is replaced then, where `replace` says so, and never added to. Raises `InputError`, also
     where the address is taken or a suite cannot be served.
     """
-    import msgspec
-
-    from shakedown import native
-    from shakedown.files.limits import check_readable
-    from shakedown.files.write import Destination
-
     sides = options.checked()
     if sides.now is None:
         # Servers on a network live today, not on the laboratory's fixed day.
-        sides = msgspec.structs.replace(sides, now=int(time.time()))
+        sides = structs.replace(sides, now=int(time.time()))
     chosen = {key: value for key, value in sides.given().items() if key != "repeat"}
     if stack is not None:
         chosen["stack"] = stack
@@ -182,13 +178,13 @@ def start(
         if file is not None:
             check_readable(file)
     request: dict[str, object] = {
-        name: value for name, value in msgspec.structs.asdict(settings).items() if value not in (None, False)
+        name: value for name, value in structs.asdict(settings).items() if value not in (None, False)
     }
     request["listen"] = parse_address(listen)
     client_ca, traces_out = settings.client_ca, settings.traces_out
     if settings.metrics is not None:
         request["metrics"] = parse_address(settings.metrics)
-    names = [native.canonical(suite) for suite in suites]
+    names = [canonical(suite) for suite in suites]
     core = extension()
     log = None if traces_out is None else Destination(Path(traces_out), replace=replace)
     if log is not None:
