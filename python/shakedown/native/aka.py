@@ -55,13 +55,14 @@ def hss(
     Raises `InputError`.
     """
 
-    def tell(found: dict[str, Any]) -> None:
-        stopped(convert(found, HssSummary))
-
     core = extension()
     with complaints(""):
         core.aka_hss(
-            listen, str(register), first_message_s=first_message_s, listening=listening, stopped=tell
+            listen,
+            str(register),
+            first_message_s=first_message_s,
+            listening=listening,
+            stopped=lambda found: stopped(convert(found, HssSummary)),
         )
 
 
@@ -78,12 +79,14 @@ def sgsn(
     Raises `InputError`.
     """
 
-    def tell(found: dict[str, Any]) -> None:
-        stopped(convert(found, SgsnSummary))
-
     core = extension()
     with complaints(""):
-        core.aka_sgsn(paths_as_text(options), store=store, listening=listening, stopped=tell)
+        core.aka_sgsn(
+            paths_as_text(options),
+            store=store,
+            listening=listening,
+            stopped=lambda found: stopped(convert(found, SgsnSummary)),
+        )
 
 
 def mobile(options: Mapping[str, object], *, progress: Callable[[int], None] | None = None) -> dict[str, Any]:

@@ -140,7 +140,7 @@ class Load(Object, frozen=True, kw_only=True):
     battery_j: float | None = None
 
 
-class ClientKind(Object, frozen=True, kw_only=True):
+class ClientKind(Object, frozen=True):
     """A kind of client of a mixture; None stands for the value of the fleet or its place."""
 
     suite: str
@@ -148,6 +148,10 @@ class ClientKind(Object, frozen=True, kw_only=True):
     device: str | None = None
     bearer: str | None = None
     resumption: float | None = None
+
+    def share_resuming(self, fleet: Fleet) -> float:
+        """The share of its clients that resume."""
+        return fleet.resumption if self.resumption is None else self.resumption
 
 
 class Mix(Object, frozen=True, kw_only=True):
@@ -259,8 +263,6 @@ class Scenario(Object, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """Its name in output."""
-        from pathlib import Path
-
         if self.capture is not None and self.handshake is None:
             return Path(self.capture.file).name
         if isinstance(self.asked, Fleet) and self.asked.mix is not None:

@@ -21,7 +21,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,40 +46,10 @@ KEYS = ("suite", "weight", "device", "bearer", "resumption")
 MAX_WEIGHT = 1e9
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of client; what is None is as the command's options have it.
+class Kind(ClientKind, frozen=True):
+    """A kind of client of a file, and where it was written, for complaints."""
 
-    Attributes:
-        where: where it was written, for complaints.
-    """
-
-    suite: str
-    weight: float = 1.0
-    device: str | None = None
-    bearer: str | None = None
-    resumption: float | None = None
     where: str = ""
-
-    @property
-    def plain(self) -> ClientKind:
-        """The same, wherever it was written."""
-        return ClientKind(
-            suite=self.suite,
-            weight=self.weight,
-            device=self.device,
-            bearer=self.bearer,
-            resumption=self.resumption,
-        )
-
-    @classmethod
-    def of(cls, plain: ClientKind) -> Kind:
-        """A kind of an experiment."""
-        return cls(plain.suite, plain.weight, plain.device, plain.bearer, plain.resumption)
-
-    def share_resuming(self, fleet: Fleet) -> float:
-        """The share of its clients that resume."""
-        return fleet.resumption if self.resumption is None else self.resumption
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
@@ -215,7 +184,7 @@ def simulate_mix(
 
 
 def recorded(
-    kinds: Sequence[Kind], fleet: Fleet, library: TraceLibrary, own: Mapping[str, Trace]
+    kinds: Sequence[ClientKind], fleet: Fleet, library: TraceLibrary, own: Mapping[str, Trace]
 ) -> dict[str, Trace]:
     """The traces that a mixture is estimated from, by the names that its kinds have for them.
 
@@ -223,12 +192,11 @@ def recorded(
     """
     found: dict[str, Trace] = {}
     for kind in kinds:
-        with kind.blamed():
-            name = native.canonical(kind.suite)
-            found[kind.suite] = own[name] if name in own else library[name]
-            if kind.share_resuming(fleet) > 0.0:
-                again = resumed_of(name)
-                found[again] = own[again] if again in own else library[again]
+        name = native.canonical(kind.suite)
+        found[kind.suite] = own[name] if name in own else library[name]
+        if kind.share_resuming(fleet) > 0.0:
+            again = resumed_of(name)
+            found[again] = own[again] if again in own else library[again]
     return found
 
 

@@ -185,7 +185,7 @@ def _mixed_job(
     from shakedown.prediction.library import open_library
     from shakedown.prediction.trace import parse_trace
     from shakedown.simulation.fleet import settle
-    from shakedown.simulation.mix import Kind, recorded
+    from shakedown.simulation.mix import recorded
 
     fleet = _fleet(scenario)
     own = {
@@ -195,7 +195,7 @@ def _mixed_job(
     }
     try:
         settled = settle(fleet)
-        traces = recorded([Kind.of(one) for one in mix.kinds], settled.fleet, open_library(), own)
+        traces = recorded(mix.kinds, settled.fleet, open_library(), own)
     except InputError as error:
         return partial(Found, without_cost=str(error))
     return partial(_simulated_mix, scenario, mix, traces, settled, progress)
@@ -211,11 +211,10 @@ def _simulated_mix(
     from shakedown.experiments.figure_kinds.modelled import recorded_on
     from shakedown.prediction.library import resumed_of
     from shakedown.simulation.deployment import seed_of
-    from shakedown.simulation.mix import Kind, run_mix
+    from shakedown.simulation.mix import run_mix
     from shakedown.simulation.spec import Client
 
-    def client(plain: ClientKind) -> Client:
-        kind = Kind.of(plain)
+    def client(kind: ClientKind) -> Client:
         place = replace(
             scenario, device=kind.device or scenario.device, bearer=kind.bearer or scenario.bearer
         )
@@ -225,7 +224,7 @@ def _simulated_mix(
         return Client(full, again, kind.weight, kind.resumption)
 
     try:
-        clients = [client(plain) for plain in mix.kinds]
+        clients = list(map(client, mix.kinds))
         row = run_mix(
             clients,
             settled,

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from shakedown.errors import InputError
 from shakedown.experiments.file.table import Key, Table, keys_of
 from shakedown.files import limits
 from shakedown.files.toml import describe
-from shakedown.native.scenario import Fleet, Fleets, Mix
+from shakedown.native.scenario import ClientKind, Fleet, Fleets, Mix
 from shakedown.simulation.arrivals import FROM_FILE
 
 if TYPE_CHECKING:
@@ -153,7 +154,8 @@ def _mixes(document: Document, table: Mapping[str, Any]) -> tuple[Mix, ...]:
     for name in names:
         path = document.path.parent / name
         try:
-            kinds = tuple(kind.plain for kind in read_mix(path))
+            # Where a kind was written is no part of a scenario.
+            kinds = convert(read_mix(path), tuple[ClientKind, ...], from_attributes=True)
         except InputError as error:
             raise document.wrong("simulated.mix", str(error)) from error
         if path.stem in found:
