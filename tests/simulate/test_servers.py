@@ -160,7 +160,7 @@ def test_admission_and_autoscaling_are_read():
         "refusal": "silence",
     }
     found = parse_autoscaling("max=9,up=0.9,down=10%,queue=4,startup=2min", 3)
-    assert found == Autoscaling(9, 0.9, 0.1, queue=4.0, startup_s=120.0)
+    assert found == Autoscaling(9, 0.9, 0.1, up_waiting=4.0, startup_s=120.0)
     assert settle(Fleet(arrivals="poisson:1/s")).autoscaling is None
 
 

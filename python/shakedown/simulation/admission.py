@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shakedown.errors import InputError
 from shakedown.simulation.keyed import rate, read_keyed, whole, word
 
 ACCEPTED = "accepted: rate=100/s,burst=20,refuse=reset; refuse is reset, alert or silence"
@@ -28,9 +27,7 @@ class Admission:
 
 def parse_admission(text: str) -> Admission:
     """Reads a bucket as an option has it. Raises `InputError`."""
-    found = read_keyed("admission", text, _READERS, ACCEPTED)
-    if "rate" not in found:
-        raise InputError(f'admission "{text:.60}": rate is missing; {ACCEPTED}')
+    found = read_keyed("admission", text, _READERS, ACCEPTED, needed=["rate"])
     return Admission(found["rate"], found.get("burst", 1), found.get("refuse", "reset"))
 
 

@@ -96,8 +96,6 @@ class Arrivals:
 
 def parse_arrivals(text: str, folder: Path | None = None) -> Arrivals:
     """Reads an arrival spec; a file's path is taken from `folder`. Raises `InputError`."""
-    if not isinstance(text, str):
-        raise InputError(f"arrivals is {text!r:.40}; accepted: {ACCEPTED}")
     written = text.strip()
     kind, colon, rest = written.partition(":")
     kind, rest = kind.strip().lower(), rest.strip()

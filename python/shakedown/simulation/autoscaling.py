@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.schema.units import parse_share
@@ -19,53 +18,43 @@ MAX_S = 1e7
 
 @dataclass(frozen=True)
 class Autoscaling:
-    """Thresholds and times.
+    """Thresholds and times, named as the core has them.
 
     Attributes:
-        most: servers at most; the fleet's number is there at first, and at least.
+        max_servers: the fleet's number is there at first, and at least.
         up, down: utilisations over an interval from which on servers start, and below which they stop.
-        queue: flights that wait for each server from which on servers start; None: however many.
+        up_waiting: flights that wait for each server from which on servers start; None: however many.
         step: servers that start or stop at once.
     """
 
-    most: int
+    max_servers: int
     up: float = 0.8
     down: float = 0.3
-    queue: float | None = None
+    up_waiting: float | None = None
     step: int = 1
     interval_s: float = 15.0
     startup_s: float = 60.0
     cooldown_s: float = 300.0
 
-    def spec(self) -> dict[str, Any]:
-        """As the core reads it."""
-        return {
-            "max_servers": self.most,
-            "interval_s": self.interval_s,
-            "up": self.up,
-            "up_waiting": self.queue,
-            "step": self.step,
-            "startup_s": self.startup_s,
-            "down": self.down,
-            "cooldown_s": self.cooldown_s,
-        }
-
 
 def parse_autoscaling(text: str, servers: int) -> Autoscaling:
     """Reads the option, for this initial number of servers. Raises `InputError`."""
-    found = read_keyed("autoscale", text, _READERS, ACCEPTED)
-    if "max" not in found:
-        raise InputError(f'autoscale "{text:.60}": max is missing; {ACCEPTED}')
-    one = Autoscaling(found.pop("max"), **{_FIELDS.get(name, name): value for name, value in found.items()})
-    if one.most < servers:
-        raise InputError(f"autoscale has max={one.most} and servers is {servers}; accepted: as many or more")
+    found = read_keyed("autoscale", text, _READERS, ACCEPTED, needed=["max"])
+    one = Autoscaling(**{_FIELDS.get(name, name): value for name, value in found.items()})
+    if one.max_servers < servers:
+        raise InputError(
+            f"autoscale has max={one.max_servers} and servers is {servers}; accepted: as many or more"
+        )
     if not one.down < one.up:
         raise InputError(f'autoscale "{text:.60}": down is not below up; {ACCEPTED}')
     return one
 
 
-_FIELDS = {"interval": "interval_s", "startup": "startup_s", "cooldown": "cooldown_s"}
-
+_FIELDS = {
+    "max": "max_servers",
+    "queue": "up_waiting",
+    **{time: f"{time}_s" for time in ("interval", "startup", "cooldown")},
+}
 
 _READERS = {
     "max": whole(1, MAX_SERVERS),

@@ -1,5 +1,4 @@
-"""How many handshakes a second a server takes within a promise, found by simulating: `capacity "
-"--simulated`."""
+"""How many handshakes a second a server takes within a promise, found by simulating: `capacity --simulated`."""
 
 from __future__ import annotations
 
@@ -101,14 +100,11 @@ def simulated_capacity(
         search = _Search(found, within_s, percentile, site.server_workers, site.draws, asked)
         return found, {"row": search.row()}
 
-    rows: list[SimulatedCapacity | FailedSimulatedCapacity] = []
     announce(site.library, suites)
-    for _, found in each(suites, one, site.names):
-        if "row" in found:
-            rows.append(found["row"])
-        else:
-            rows.append(convert(found, FailedSimulatedCapacity))
-    return rows
+    return [
+        found["row"] if "row" in found else convert(found, FailedSimulatedCapacity)
+        for _, found in each(suites, one, site.names)
+    ]
 
 
 class _Search:

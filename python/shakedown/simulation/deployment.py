@@ -86,12 +86,7 @@ def seed_of(given: int | None) -> int:
 
 def check_server(workers: int, seed: int | None) -> None:
     """Raises `InputError` for workers or a seed that there cannot be."""
-    if not _whole(workers, 1, MAX_WORKERS):
+    if not 1 <= workers <= MAX_WORKERS:
         raise InputError(f"workers is {workers}; accepted: a whole number from 1 to {MAX_WORKERS:,}")
-    if seed is not None and not _whole(seed, 0, MAX_NUMBER):
+    if seed is not None and not 0 <= seed <= MAX_NUMBER:
         raise InputError(f"seed is {seed}; accepted: a whole number from 0 to {MAX_NUMBER}")
-
-
-def _whole(value: object, least: int, most: int) -> bool:
-    """Python's callers may give anything."""
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

@@ -27,8 +27,6 @@ MAX_REPLICATIONS = 1000
 MAX_SERVERS = 10_000
 MAX_MAX_EVENTS = 10**15
 
-BALANCE = ("round-robin", "least-connections", "hash", "cell")
-
 YEAR_S = 365.25 * 86_400.0
 MAX_SPAN_S = 100.0 * YEAR_S
 """Virtual time ends after 584 years, and clients that had not come by then would be missing."""
@@ -105,21 +103,6 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
 
     `folder` is where the path of a file of arrivals begins; `arrivals` are the fleet's, if read before.
     """
-    whole = (
-        "clients",
-        "retries",
-        "max_handshakes",
-        "accept_queue",
-        "replications",
-        "cells",
-        "clients_per_cell",
-        "max_events",
-        "servers",
-    )
-    for name in whole:
-        value: object = getattr(fleet, name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise InputError(f"{name.replace('_', ' ')} is {value!r:.40}; accepted: a whole number")
     arrivals = arrivals or parse_arrivals(fleet.arrivals, folder)
     records = None if fleet.records is None else parse_records(fleet.records)
     clients = _clients(fleet, arrivals, records)
@@ -143,12 +126,6 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
     ):
         if value is not None and not least <= value <= most:
             raise InputError(f"{name} is {value}; accepted: a whole number from {least} to {most:,}")
-    if not 0.0 <= fleet.resumption <= 1.0:
-        raise InputError(f"resumption is {fleet.resumption:g}; accepted: a share from 0 to 1")
-    if fleet.discipline not in ("fifo", "ps"):
-        raise InputError(f'discipline is "{fleet.discipline}"; accepted: fifo, ps (processor sharing)')
-    if fleet.balance not in BALANCE:
-        raise InputError(f'balance is "{fleet.balance}"; accepted: {", ".join(BALANCE)}')
     if fleet.balance == "cell" and fleet.cells is None:
         raise InputError('balance is "cell" and there are no cells; accepted: a number of cells, too')
     warmup = math.ceil(WARMUP * clients / replications) if arrivals.steady else 0

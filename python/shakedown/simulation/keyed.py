@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
@@ -12,7 +12,9 @@ from shakedown.schema.units import parse_duration_s, parse_rate_per_s
 Reader = Callable[[str], Any]
 
 
-def read_keyed(option: str, text: str, readers: Mapping[str, Reader], accepted: str) -> dict[str, Any]:
+def read_keyed(
+    option: str, text: str, readers: Mapping[str, Reader], accepted: str, needed: Iterable[str] = ()
+) -> dict[str, Any]:
     """What a text says, by name. Raises `InputError`."""
     found: dict[str, Any] = {}
     for part in text.split(","):
@@ -26,6 +28,9 @@ def read_keyed(option: str, text: str, readers: Mapping[str, Reader], accepted: 
             found[name] = readers[name](value)
         except InputError as error:
             raise InputError(f'{option} "{text:.60}": {error}') from None
+    for name in needed:
+        if name not in found:
+            raise InputError(f'{option} "{text:.60}": {name} is missing; {accepted}')
     return found
 
 

@@ -118,7 +118,7 @@ def _let_in(settled: Settled, rate_per_s: float) -> float:
 
 def _most_servers(settled: Settled) -> int:
     scaling = settled.autoscaling
-    return settled.fleet.servers if scaling is None else scaling.most
+    return settled.fleet.servers if scaling is None else scaling.max_servers
 
 
 def free_bytes() -> int | None:

@@ -49,10 +49,7 @@ class Records:
 
 def parse_records(text: str) -> Records:
     """Reads what an option says. Raises `InputError`."""
-    found = read_keyed("records", text, _READERS, ACCEPTED)
-    for name in _READERS:
-        if name not in found:
-            raise InputError(f'records "{text:.60}": {name} is missing; {ACCEPTED}')
+    found = read_keyed("records", text, _READERS, ACCEPTED, needed=_READERS)
     one = Records(found["rate"], found["for"], found["size"])
     if one.interval_s < MIN_INTERVAL_S:
         raise InputError(

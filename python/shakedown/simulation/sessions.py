@@ -158,9 +158,7 @@ def _steps(edges_s: Numbers, shares: Numbers) -> Steps:
 
 def parse_sessions(text: str) -> Sessions:
     """Reads what an option says. Raises `InputError`."""
-    found = read_keyed("sessions", text, _READERS, ACCEPTED)
-    if "lifetime" not in found:
-        raise InputError(f'sessions "{text:.60}": lifetime is missing; {ACCEPTED}')
+    found = read_keyed("sessions", text, _READERS, ACCEPTED, needed=["lifetime"])
     return Sessions(found["lifetime"], found.get("interval"), found.get("away", 0.0))
 
 

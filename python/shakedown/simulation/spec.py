@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shakedown.errors import InputError
@@ -60,18 +60,18 @@ def at_least(clients: Sequence[Client], settled: Settled) -> list[Client]:
     """
     if not any(price.missing for price in works(clients, settled)):
         return list(clients)
-
-    def least(one: Priced) -> Priced:
-        return replace(one, lowest=True)
-
     return [
-        replace(one, full=least(one.full), resumed=None if one.resumed is None else least(one.resumed))
+        replace(
+            one,
+            full=replace(one.full, lowest=True),
+            resumed=None if one.resumed is None else replace(one.resumed, lowest=True),
+        )
         for one in clients
     ]
 
 
 def simulation_spec(
-    clients: Sequence[Client], settled: Settled, *, workers: int, seed: int, series_s: float | None = None
+    clients: Sequence[Client], settled: Settled, *, workers: int, seed: int, series_s: float = 0.0
 ) -> dict[str, Any]:
     """The core's scenario; `series_s` is the width of the time series' intervals, 0 for none."""
     fleet = settled.fleet
@@ -87,7 +87,7 @@ def simulation_spec(
             "discipline": fleet.discipline,
             "max_handshakes": fleet.max_handshakes,
             "accept_queue": fleet.accept_queue,
-            "scaling": None if settled.autoscaling is None else settled.autoscaling.spec(),
+            "scaling": None if settled.autoscaling is None else asdict(settled.autoscaling),
             "admission": None if settled.admission is None else settled.admission.spec(),
         },
         "tcp": _tcp(clients),
@@ -100,7 +100,7 @@ def simulation_spec(
             if settled.precision is None
             else {"relative": settled.precision, "max_events": settled.max_events}
         ),
-        "series_s": 0.0 if series_s is None else series_s,
+        "series_s": series_s,
         "seed": seed,
         "replications": settled.replications,
     }
