@@ -1,4 +1,4 @@
-"""How many handshakes a second a server takes within a promise, found by simulating: `capacity --simulated`."""
+"""How many handshakes a second a server takes within a promise, by simulation: `capacity --simulated`."""
 
 from __future__ import annotations
 
