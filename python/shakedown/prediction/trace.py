@@ -75,14 +75,6 @@ class _Entry(msgspec.Struct, frozen=True):
     kind: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """A run of messages of one sender, and its bytes."""
-
-    sender: Side
-    size_bytes: float
-
-
 @dataclass(frozen=True)
 class Trace:
     """The messages and operations of one handshake of a suite, without the times of the machine that recorded
@@ -101,19 +93,6 @@ class Trace:
     software: ServerSoftware | None = None
     unused: tuple[Operation, ...] = ()
     partial: bool = False
-
-    @cached_property
-    def flights(self) -> tuple[Flight, ...]:
-        """The handshake's flights in order, without what follows the last Finished."""
-        runs: list[list[Message]] = []
-        for message in self.messages:
-            if message.flight is None:
-                continue
-            if runs and runs[-1][-1].sender == message.sender:
-                runs[-1].append(message)
-            else:
-                runs.append([message])
-        return tuple(Flight(run[0].sender, sum(m.size_bytes for m in run)) for run in runs)
 
     def size_bytes(self, sender: Side) -> float:
         """Bytes that one side sends, tickets included."""
