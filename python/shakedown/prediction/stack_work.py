@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from shakedown.models.ranges import Range
+from shakedown.models.ranges import Range, within
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.device import Device
-from shakedown.profiles.overhead import MessageKey, MessageWork, handshake_kind
+from shakedown.profiles.overhead import MessageWork, Overhead
 
 DATA = Path(__file__).parent.parent / "data" / "overhead.json"
 SOFTWARE_SPREAD = 1.5
@@ -44,34 +44,25 @@ class Reference:
     device: str
     software_s_per_kib: float
     cycles_per_byte: dict[str, tuple[float, float]]
-    messages: dict[MessageKey, MessageWork]
-    handshakes: dict[tuple[str, str], MessageWork]
+    overhead: Overhead
     calls: dict[str, float]
     imports: dict[tuple[str, str], float]
     connection: dict[str, float]
-    plain: dict[Triple, float] = field(default_factory=dict)
-    plain_cycles: tuple[float, float] = (0.0, 1.0)
-    lineages: dict[str, tuple[float, float]] = field(default_factory=dict)
+    plain: dict[Triple, float]
+    plain_cycles: tuple[float, float]
+    lineages: dict[str, tuple[float, float]]
 
     def message(self, protocol: str, kind: str, work: str, *, public_keys: bool = True) -> MessageWork | None:
         """The work on a kind of message, of the nearest protocol that was measured."""
-        while True:
-            alike = handshake_kind(protocol, public_keys=public_keys)
-            found = self.messages.get((alike, kind, work, "")) or self.messages.get(
-                (protocol, kind, work, "")
-            )
-            if found is not None or protocol not in NEAREST_PROTOCOL:
-                return found
-            protocol = NEAREST_PROTOCOL[protocol]
+        near = (protocol, NEAREST_PROTOCOL.get(protocol, protocol))
+        found = (self.overhead.of(one, kind, work, public_keys=public_keys) for one in near)
+        return next(filter(None, found), None)
 
     def handshake(self, protocol: str, side: str, *, public_keys: bool = True) -> MessageWork | None:
         """The work outside any message."""
-        while True:
-            alike = handshake_kind(protocol, public_keys=public_keys)
-            found = self.handshakes.get((alike, side)) or self.handshakes.get((protocol, side))
-            if found is not None or protocol not in NEAREST_PROTOCOL:
-                return found
-            protocol = NEAREST_PROTOCOL[protocol]
+        near = (protocol, NEAREST_PROTOCOL.get(protocol, protocol))
+        found = (self.overhead.outside(one, side, public_keys=public_keys) for one in near)
+        return next(filter(None, found), None)
 
 
 @lru_cache(maxsize=1)
@@ -82,8 +73,12 @@ def reference() -> Reference:
         document["from"],
         document["software_s_per_kib"],
         {bits: (one[0], one[1]) for bits, one in document["cycles_per_byte"].items()},
-        {(p, name, work, ""): MessageWork(*rest) for p, name, work, *rest in document["messages"]},
-        {(p, side): MessageWork(*rest) for p, side, *rest in document["handshakes"]},
+        Overhead(
+            messages={
+                (p, name, work, ""): MessageWork(*rest) for p, name, work, *rest in document["messages"]
+            },
+            handshakes={(p, side): MessageWork(*rest) for p, side, *rest in document["handshakes"]},
+        ),
         document["calls"],
         {(algorithm, parameters): value for algorithm, parameters, value in document["imports"]},
         document["connection"],
@@ -103,8 +98,7 @@ class Speed:
 
     def of(self, seconds: float) -> Range:
         """The reference's seconds on this device."""
-        middle = seconds * self.factor
-        return Range(middle / self.spread, middle, middle * self.spread)
+        return within(seconds * self.factor, self.spread)
 
 
 @dataclass(frozen=True)
