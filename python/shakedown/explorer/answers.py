@@ -160,7 +160,7 @@ def _library(software: Same[ServerSoftware]) -> TraceLibrary:
 def _ready(one: Scenario, question: Question) -> Distribution | None:
     """Times until ready, the queue's wait included; None without a steady state."""
     wait = one.wait(question.rate_per_s, question.server_workers)
-    return None if wait is None else one.few_points()[0].plus(wait)
+    return None if wait is None else one.unloaded()[0].compact.plus(wait)
 
 
 def _densities(ready: Sequence[Distribution | None]) -> dict[str, Any]:

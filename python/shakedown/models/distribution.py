@@ -144,11 +144,12 @@ class Distribution:
             return many.shifted(float(one.values_s[0]))
         one, two = self, other
         if len(one.values_s) * len(two.values_s) > _MAX_SUMS:
-            one, two = (one.compact(), two) if len(one.values_s) < len(two.values_s) else (one, two.compact())
+            one, two = (one.compact, two) if len(one.values_s) < len(two.values_s) else (one, two.compact)
         values = np.add.outer(one.values_s, two.values_s).ravel()
         weights = np.multiply.outer(one.weights, two.weights).ravel()
         return _merged(values, weights)
 
+    @cached_property
     def compact(self) -> Distribution:
         """The same in about a hundred points, finer towards the upper tail; the mean is kept."""
         if len(self.values_s) <= len(_CUTS):

@@ -251,7 +251,8 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
     done = one.unloaded(model)[1]
     rates = np.asarray(rates_per_s, dtype=np.float64)
     waits = one.wait_s(model, rates, workers).tolist()
-    used = queueing.utilisation(rates, _service_s(one, model), workers).tolist()
+    service_s = (one.service_s if model == "default" else one.server.total).mean
+    used = queueing.utilisation(rates, service_s, workers).tolist()
     waits_low, waits_high = (_waits_at(one, model, rates, workers, end) for end in ("low", "high"))
     same: Row = {
         "suite": one.trace.suite,
@@ -309,9 +310,9 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
     service_s = one.service_s.low if one.missing else None
     queue = one.wait(rate_per_s, workers, service_s) if model == "default" else None
     delay = queue or Distribution.exactly(wait_s)
-    # If the wait has no spread, no sum is needed, and all points are kept.
+    # Many waits are added faster to few points. If the wait has no spread, all points are kept.
     ready, done = one.unloaded(model)
-    points = one.few_points(model) if len(delay.values_s) > 1 else (ready, done)
+    points = (ready.compact, done.compact) if len(delay.values_s) > 1 else (ready, done)
     last = points[1].plus(delay)
     first = last if points[0] is points[1] else points[0].plus(delay)
     ends = _interval_s(one, model, wait, ready)
@@ -380,10 +381,6 @@ def _inside_eap(one: Scenario, how: Carried) -> Row:
         "eap_bytes": found.eap_bytes,
         "radius_bytes": found.radius_bytes,
     }
-
-
-def _service_s(one: Scenario, model: str) -> float:
-    return one.service_s.mean if model == "default" else one.server.total.mean
 
 
 def _used(one: Scenario, mean: float, missing: Sequence[str]) -> Range:

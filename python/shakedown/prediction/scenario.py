@@ -135,43 +135,22 @@ class Scenario:
         scale = mean_s / self.service_s.mean if self.service_s.mean > 0.0 else 1.0
         return spread_service(mean_s, self.service_sd_s * scale)
 
-    def transmission(self, model: str) -> Distribution:
-        """Time on the network in a model, without both sides' work."""
-        if model == "default":
-            return self.exchange.done.shifted(-min(self.work_s, self.exchange.done.mean))
-        return load_model(model).transmission(self)
-
     def unloaded(self, model: str = "default") -> tuple[Distribution, Distribution]:
         """Ready and done without a queue, including the spread of the devices' work."""
         if model not in self._unloaded:
-            self._unloaded[model] = self._without_queue(model)
+            if model == "default":
+                ready, done = self.exchange.ready, self.exchange.done
+            else:
+                ready = done = load_model(model).transmission(self).shifted(self.work_s)
+            spread = work_spread(self.work_s, *(one.sd_s for one in self.work))
+            spread_done = done.plus(spread)
+            self._unloaded[model] = (spread_done if ready is done else ready.plus(spread)), spread_done
         return self._unloaded[model]
-
-    def few_points(self, model: str = "default") -> tuple[Distribution, Distribution]:
-        """The same with few points, so that adding many waits is fast."""
-        if model not in self._few_points:
-            ready, done = self.unloaded(model)
-            fewer = ready.compact()
-            self._few_points[model] = (fewer, fewer if done is ready else done.compact())
-        return self._few_points[model]
 
     @cached_property
     def _unloaded(self) -> dict[str, tuple[Distribution, Distribution]]:
         """The results by model, which all rates share."""
         return {}
-
-    @cached_property
-    def _few_points(self) -> dict[str, tuple[Distribution, Distribution]]:
-        return {}
-
-    def _without_queue(self, model: str) -> tuple[Distribution, Distribution]:
-        if model == "default":
-            ready, done = self.exchange.ready, self.exchange.done
-        else:
-            ready = done = self.transmission(model).shifted(self.work_s)
-        spread = work_spread(self.work_s, *(one.sd_s for one in self.work))
-        spread_done = done.plus(spread)
-        return (spread_done if ready is done else ready.plus(spread)), spread_done
 
     def wait_s(self, model: str, rates_per_s: Floats, workers: int, factor: float = 1.0) -> Floats:
         """Mean wait at each rate, NaN without a steady state; ``factor`` scales the service time, for
