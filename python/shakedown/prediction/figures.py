@@ -124,9 +124,8 @@ class Same(Generic[Thing]):
 @lru_cache(maxsize=4096)
 def _call_figure(key: Same[Device], triple: Triple) -> Figure:
     device = key.thing
-    own = _own(device, triple)
-    if own is not None:
-        return own
+    if triple in device.costs:
+        return own_figure(device, triple, device.costs[triple])
     if triple[1] == "hybrid":
         return _hybrid(device, triple)
     like, left = _computed_by(device, triple)
@@ -137,11 +136,6 @@ def _call_figure(key: Same[Device], triple: Triple) -> Figure:
     if found.half >= widest:
         return _unknown(triple, found)
     return _estimated(device, triple, found)
-
-
-def _own(device: Device, triple: Triple) -> Figure | None:
-    cost = device.costs.get(triple)
-    return None if cost is None else own_figure(device, triple, cost)
 
 
 def own_figure(device: Device, triple: Triple, cost: Cost) -> Figure:

@@ -323,8 +323,7 @@ class SidePricing:
     def _import(self, operation: Operation) -> None:
         own = self._own(operation)
         if own is not None:
-            time = within(own.mean_s * operation.count * self.slower_symmetric, self.device.spread)
-            self._add(operation, Part(f"{self.device.name}: own", time, "own", ""))
+            self._add(operation, self._own_part(own.mean_s * operation.count * self.slower_symmetric))
             return
         shown = reference().imports
         _, algorithm, parameters = operation.triple
@@ -354,43 +353,34 @@ class SidePricing:
             verb = "generate" if message.sender == self.side else "process"
             kind = message_kind(message.name, message.size_bytes)
             key = message_key(inside.get(message.index, ()))
-            cost = own.of(protocol, kind, verb, key, public_keys=public_keys)
-            seconds = None
+            known = own.of(protocol, kind, verb, key, public_keys=public_keys)
+            cost = known or reference().message(protocol, kind, verb, public_keys=cold)
             if cost is None:
-                cost = reference().message(protocol, kind, verb, public_keys=cold)
-                if cost is None:
-                    self._stack_without_cost(message, verb)
-                    continue
-                seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
-                part = self._assumed(seconds)
-                ratio = self.work.stack.factor
-            else:
-                seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
-                seconds *= self.slower_stack
-                part = Part(f"{self.device.name}: own", within(seconds, self.device.spread), "own", "")
-                ratio = self.slower_stack
+                self._stack_without_cost(message, verb)
+                continue
+            seconds = cost.mean_s + cost.per_kib_s * message.size_bytes / 1024.0
+            ratio = self.slower_stack if known else self.work.stack.factor
             self._vary((cost.sd_s * ratio) ** 2, message.index)
+            part = self._own_part(seconds * ratio) if known else self._assumed(seconds)
             self._stack_part(part, message.index)
-        rest = own.outside(protocol, self.side, public_keys=public_keys)
+        known = own.outside(protocol, self.side, public_keys=public_keys)
+        rest = known or reference().handshake(protocol, self.side, public_keys=cold)
         if rest is not None:
-            outside = within(rest.mean_s * self.slower_stack, self.device.spread)
-            self._stack_part(Part(f"{self.device.name}: own", outside, "own", ""), None)
-            return
-        rest = reference().handshake(protocol, self.side, public_keys=cold)
-        if rest is not None:
-            self._stack_part(self._assumed(rest.mean_s), None)
+            part = self._own_part(rest.mean_s * self.slower_stack) if known else self._assumed(rest.mean_s)
+            self._stack_part(part, None)
+
+    def _own_part(self, seconds: float) -> Part:
+        return Part(f"{self.device.name}: own", within(seconds, self.device.spread), "own", "")
 
     def _assumed(self, seconds: float) -> Part:
         return Part(self.work.cause, self.work.stack.of(seconds), "assumed", self.work.stack.method)
 
     def _plain_overhead(self) -> None:
         own = self.device.overhead
-        spread = self.device.spread
-        cause = f"{self.device.name}: own"
-        self._stack_part(Part(cause, within(own.per_handshake_s, spread), "own", ""), None)
+        self._stack_part(self._own_part(own.per_handshake_s), None)
         for message in self.trace.messages:
             seconds = own.per_message_s + own.per_byte_s * message.size_bytes
-            self._stack_part(Part(cause, within(seconds, spread), "own", ""), message.index)
+            self._stack_part(self._own_part(seconds), message.index)
         self._vary(own.sd_s**2, None)
 
     def _connection(self) -> None:
@@ -514,7 +504,15 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
     ]
     own_s = found.bases.get("own", 0.0) * ratio
     if own_s > 0.0:
-        rows.insert(0, _clock_row(method, scale_from.name, own_s))
+        row = {
+            **_row("", ("all", "", ""), 1),
+            "basis": "assumed",
+            "method": method,
+            "source": scale_from.name,
+            "time_s": own_s,
+            "range_s": [own_s / CLOCK_SPREAD, own_s * CLOCK_SPREAD],
+        }
+        rows.insert(0, row)
     return Price(
         parts={f"{device.name}: clock of {scale_from.name}": whole},
         **found._scaled(ratio),
@@ -526,14 +524,3 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
         connection=None if found.connection is None else found.connection.times(ratio).widened(CLOCK_SPREAD),
         connection_sd_s=found.connection_sd_s * ratio,
     )
-
-
-def _clock_row(method: str, source: str, own_s: float) -> dict[str, Any]:
-    return {
-        **_row("", ("all", "", ""), 1),
-        "basis": "assumed",
-        "method": method,
-        "source": source,
-        "time_s": own_s,
-        "range_s": [own_s / CLOCK_SPREAD, own_s * CLOCK_SPREAD],
-    }

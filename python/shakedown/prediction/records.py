@@ -127,9 +127,7 @@ class _RecordPricing(SidePricing):
         own = self.device.overhead
         if own.known and not own.messages:
             seconds = own.per_message_s * self.records + own.per_byte_s * self.trace.size_bytes("client")
-            self._stack_part(
-                Part(f"{self.device.name}: own", within(seconds, self.device.spread), "own", ""), 0
-            )
+            self._stack_part(self._own_part(seconds), 0)
         else:
             read = reference().message("tls1.3", "ChangeCipherSpec", "process")
             assert read is not None

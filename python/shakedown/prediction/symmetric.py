@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from shakedown.models.ranges import Range, exactly
+from shakedown.models.ranges import Range, exactly, within
 from shakedown.prediction.cost_model import WIDEST
 from shakedown.prediction.figures import Figure, call_figure
 from shakedown.prediction.stack_work import StackWork, reference
@@ -79,8 +79,7 @@ def symmetric_parts(
     """
     if own is not None and own.mean_s > 0.0:
         time_s = slower * own.time_s(operation.count, operation.size_bytes)
-        spread = device.spread
-        return [Part(f"{device.name}: own", Range(time_s / spread, time_s, time_s * spread), "own", "")]
+        return [Part(f"{device.name}: own", within(time_s, device.spread), "own", "")]
     kind, algorithm, _ = operation.triple
     digests = digests_of(algorithm)
     parts: list[Part] = []
@@ -120,6 +119,5 @@ def _blocks(device: Device, work: StackWork, digest: str, kib: float) -> Part:
         return Part(work.cause, time.widened(BLOCK_SPREAD), "assumed", f"{digest}: {work.software.method}")
     time = figure.time.times(kib)
     spread = math.exp(math.hypot(math.log(BLOCK_SPREAD), math.log(time.high / time.mean)))
-    wide = Range(time.mean / spread, time.mean, time.mean * spread)
     basis: Basis = "scaled" if figure.basis == "own" else figure.basis
-    return Part(figure.cause, wide, basis, figure.method or f"blocks of {digest}")
+    return Part(figure.cause, within(time.mean, spread), basis, figure.method or f"blocks of {digest}")
