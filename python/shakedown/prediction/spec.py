@@ -210,34 +210,30 @@ def work_spec(mean_s: float, sd_s: float = 0.0) -> dict[str, Any]:
 
 def bearer_spec(bearer: Bearer, *, from_idle: bool = False) -> dict[str, Any]:
     """A bearer for the core's links; radios that begin idle are set up before the first packet."""
-    up, down = bearer.up, bearer.down
-    return {
-        "up_bits_per_s": up.rate_bits_per_s,
-        "down_bits_per_s": down.rate_bits_per_s,
+    found = {
         "traversal_s": bearer.traversal_s,
-        "traversal_up": builtins(up.delay),
-        "traversal_down": builtins(down.delay),
         "traversal_holds_s": bearer.delay_holds_s,
         "mtu_bytes": bearer.mtu_bytes,
         "ip_bytes": bearer.ip_bytes,
         "udp_bytes": bearer.udp_bytes,
         "packet_overhead_bytes": bearer.packet_overhead_bytes,
         "link_encryption": bearer.link_encryption,
-        "loss_up": up.loss,
-        "loss_down": down.loss,
-        "loss_burst_packets_up": up.loss_burst_packets,
-        "loss_burst_packets_down": down.loss_burst_packets,
         "half_duplex": bearer.half_duplex,
         "super_packets": bearer.super_packets,
-        "queue_bytes_up": up.queue_bytes,
-        "queue_bytes_down": down.queue_bytes,
-        "duty_cycle_up": up.duty_cycle,
-        "duty_cycle_down": down.duty_cycle,
-        "pause_up_s": up.pause_s,
-        "pause_down_s": down.pause_s,
         "setup": builtins(bearer.setup) if from_idle and bearer.setup is not None else None,
         "energy": _radio(bearer.energy),
     }
+    for name, way in (("up", bearer.up), ("down", bearer.down)):
+        found |= {
+            f"{name}_bits_per_s": way.rate_bits_per_s,
+            f"traversal_{name}": builtins(way.delay),
+            f"loss_{name}": way.loss,
+            f"loss_burst_packets_{name}": way.loss_burst_packets,
+            f"queue_bytes_{name}": way.queue_bytes,
+            f"duty_cycle_{name}": way.duty_cycle,
+            f"pause_{name}_s": way.pause_s,
+        }
+    return found
 
 
 def tcp_spec(bearer: Bearer) -> dict[str, Any]:
@@ -249,13 +245,6 @@ def tcp_spec(bearer: Bearer) -> dict[str, Any]:
 
 def _radio(power: BearerEnergy) -> dict[str, float | None]:
     """The radio's power by state; set-up and tail are accounted apart (`prediction.energy`)."""
-    return {
-        "send_w": power.send_w,
-        "receive_w": power.receive_w,
-        "idle_w": power.idle_w,
-        "send_j_per_byte": power.send_j_per_byte,
-        "receive_j_per_byte": power.receive_j_per_byte,
-        "setup_j": 0.0,
-        "tail_w": 0.0,
-        "tail_s": 0.0,
-    }
+    found = structs.asdict(structs.replace(power, setup_j=0.0, tail_w=0.0, tail_s=0.0))
+    del found["spread"]
+    return found
