@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from shakedown.models.energy import LinkBytes, radio_energy_j
 from shakedown.models.ranges import Range, combined, exactly, within
@@ -76,11 +77,8 @@ def _sum(parts: dict[str, Range | None]) -> Range:
 
 
 def _plus(parts: Sequence[Range | None]) -> Range | None:
-    whole: Range | None = None
-    for part in parts:
-        if part is not None:
-            whole = part if whole is None else whole.plus(part)
-    return whole
+    known = [part for part in parts if part is not None]
+    return reduce(Range.plus, known) if known else None
 
 
 def client_energy(
@@ -231,7 +229,8 @@ def terms(bearer: Bearer, *, from_idle: bool) -> str:
     power = bearer.energy
     if from_idle:
         waking = f"from idle ({bearer.setup_s:.2g} s on average)"
-        first = waking if bearer.setup_s else f"idle makes no difference ({_why(bearer, 'setup')})"
+        unknown = bearer.assumed.get("setup", "its profile gives no set-up")
+        first = waking if bearer.setup_s else f"idle makes no difference ({unknown})"
     else:
         joules = "" if power.setup_j is None else f" and {power.setup_j:g} J"
         first = "connected before"
@@ -244,7 +243,3 @@ def terms(bearer: Bearer, *, from_idle: bool) -> str:
         last = f"tail of {power.tail_s:g} s at {power.tail_w:g} W"
     why = bearer.assumed.get("energy.tail_s")
     return f"over {bearer.name}: {first}, {last}{f' ({why})' if why else ''}"
-
-
-def _why(bearer: Bearer, aspect: str) -> str:
-    return bearer.assumed.get(aspect, "its profile gives no set-up")
