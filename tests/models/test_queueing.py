@@ -102,7 +102,7 @@ def erlangs_fixed_service_cdf(at: float, load: float) -> float:
 @pytest.mark.parametrize("load", [0.3, 0.8])
 @pytest.mark.parametrize("at", [0.5, 2.0, 5.0, 8.5])
 def test_the_distribution_of_the_wait_is_erlangs_for_fixed_service(load, at):
-    wait = waiting.mg1_wait(load, waiting.fixed_service(1.0))
+    wait = waiting.mg1_wait(load, waiting.spread_service(1.0, 0.0))
     assert wait is not None
     assert float(wait.probability_within(at)) == pytest.approx(erlangs_fixed_service_cdf(at, load), abs=1e-3)
 
@@ -157,9 +157,9 @@ def test_the_highest_rate_keeps_the_promise_and_a_higher_one_does_not(
 
 def test_an_impossible_promise_allows_no_rate():
     late = Distribution.exactly(1.0)
-    assert handshake.highest_rate_per_s(0.5, late, waiting.fixed_service(0.1)) == 0.0
+    assert handshake.highest_rate_per_s(0.5, late, waiting.spread_service(0.1, 0.0)) == 0.0
     spread = Distribution.normal(1.0, 0.1)
-    assert handshake.highest_rate_per_s(0.5, spread, waiting.fixed_service(0.1), percentile=99.0) == 0.0
+    assert handshake.highest_rate_per_s(0.5, spread, waiting.spread_service(0.1, 0.0), percentile=99.0) == 0.0
 
 
 def test_many_rates_and_workers_are_worked_on_in_pieces(monkeypatch):

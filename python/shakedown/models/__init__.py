@@ -5,7 +5,6 @@
 ``waiting``       the whole distribution of the wait, percentiles
 ``transmission``  bytes over a rate, traversal delay and its measurement, crossover rates
 ``transport``     packets, their headers, WEP
-``network``       ready and done of a handshake over TCP or datagrams, as distributions, under delay and loss
 ``distribution``  weighted points that add and mix
 ``primitives``    Daswani's additive model, key expansion, clock scaling
 ``access``        Kambourakis's NRT, RPT, THT, TST, SCRT; Shin's step shares

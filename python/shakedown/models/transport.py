@@ -1,15 +1,10 @@
-"""What packets add to bytes over a rate: headers, link encryption, WEP.
-
-Whole handshakes over TCP or in datagrams are in ``network``.
-"""
+"""What packets add to bytes over a rate: headers, link encryption, WEP."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from shakedown.models.arrays import Floats, Numbers, floats
-
-LINK_ENCRYPTION_BYTES = {"none": 0, "wep": 8, "ccmp": 16}  # IV, key ID and ICV; header and MIC
 
 
 def flight_s(size_bytes: Numbers, rate_bits_per_s: Numbers, traversal_s: Numbers) -> Floats:
@@ -22,4 +17,4 @@ def wep_wire_bytes(size_bytes: Numbers) -> Floats:
     """Bytes that WEP adds to a payload: IV, key ID and ICV, 8 for each frame of at most 1,500 bytes
     (IEEE 802.11-1997, 8.2).
     """
-    return LINK_ENCRYPTION_BYTES["wep"] * np.ceil(floats(size_bytes) / 1500.0)
+    return 8.0 * np.ceil(floats(size_bytes) / 1500.0)

@@ -47,11 +47,6 @@ class Service:
         return math.sqrt(float((self.points_s - self.mean_s) ** 2 @ self.weights))
 
 
-def fixed_service(service_s: float) -> Service:
-    """A service that always takes ``service_s`` seconds."""
-    return Service(np.array([service_s]), np.array([1.0]))
-
-
 def spread_service(mean_s: float, sd_s: float, bins: int = 256) -> Service:
     """A service of given mean and deviation: fixed work plus an exponential part, as of a rejection loop.
 
@@ -63,7 +58,7 @@ def spread_service(mean_s: float, sd_s: float, bins: int = 256) -> Service:
         bins: number of equally likely values of one exponential, each its bin's conditional mean.
     """
     if sd_s <= _NEGLIGIBLE * mean_s:
-        return fixed_service(mean_s)
+        return Service(np.array([mean_s]), np.array([1.0]))
     if sd_s <= mean_s:
         above = _exponential_bins(bins) - 1.0
         values = mean_s + above * (sd_s / math.sqrt(float(above @ above) / bins))
