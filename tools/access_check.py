@@ -27,7 +27,7 @@ from tools import ideal, pages
 from shakedown.native import virtual_time
 from shakedown.prediction.spec import message_spec, work_spec
 from shakedown.profiles import load_bearer
-from shakedown.profiles.tables import plain
+from shakedown.schema.base import builtins
 from shakedown.schema.profiles import Aloha, Csma, RandomAccess
 
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "access.md"
@@ -198,7 +198,7 @@ def random_access() -> Iterator[Row]:
     for (devices, law), (collisions, success, preambles, delay_ms) in published.items():
         span_s = 60.0 if law == "uniform" else 10.0
         at_s = times(law, devices, span_s)
-        access = simulated({"entry": plain(lte.entry)}, {"kind": "times", "at_s": at_s}, devices)["access"]
+        access = simulated({"entry": builtins(lte.entry)}, {"kind": "times", "at_s": at_s}, devices)["access"]
         place = f"{devices:,} devices in {span_s:g} s ({law})"
         opportunities = lte.entry.preambles * span_s / lte.entry.opportunity_s
         found = 100.0 * access["collisions"] / opportunities
@@ -216,7 +216,7 @@ def random_access() -> Iterator[Row]:
     assert isinstance(narrow.entry, RandomAccess)
     for devices in (500, 1_000, 3_000):
         at_s = times("beta", devices, 60.0)
-        spec, arrivals = {"entry": plain(narrow.entry)}, {"kind": "times", "at_s": at_s}
+        spec, arrivals = {"entry": builtins(narrow.entry)}, {"kind": "times", "at_s": at_s}
         access = simulated(spec, arrivals, devices, replications=REPLICATIONS)["access"]
         place = f"NB-IoT, {devices:,} devices in 60 s (beta)"
         opportunities = narrow.entry.preambles * 60.0 / narrow.entry.opportunity_s
@@ -234,7 +234,7 @@ def density() -> Iterator[Row]:
     per_s = 50_000 * 5 / 3600.0
     more = structs.replace(cell.entry, opportunity_s=0.16, preambles=48)
     report = simulated(
-        {"entry": plain(more), "up_bits_per_s": cell.up_bits_per_s},
+        {"entry": builtins(more), "up_bits_per_s": cell.up_bits_per_s},
         {"kind": "poisson", "per_s": per_s},
         FRAMES,
         packet_bytes=105,
@@ -282,7 +282,7 @@ def dcf() -> Iterator[Row]:
     ):
         spec = Csma(50e-6, window, window << stages, 1_000_000, header_s, acknowledged_s, idle_s)
         report = simulated(
-            {"contention": plain(spec)},
+            {"contention": builtins(spec)},
             {"kind": "storm", "within_s": 0.0},
             stations,
             packet_bytes=1023,
@@ -339,7 +339,7 @@ def carrier_sense() -> Iterator[Row]:
     for load in (0.3, 0.7, 1.3):
         expected = listened(spec, frame_s, load)
         access = simulated(
-            {"contention": plain(spec)},
+            {"contention": builtins(spec)},
             {"kind": "poisson", "per_s": load / frame_s},
             LISTENED,
             packet_bytes=127,

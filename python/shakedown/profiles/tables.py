@@ -5,11 +5,9 @@ one line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
-from shakedown.schema.base import Object, builtins
 
 LARGEST, LEAST = 1e18, 1e-18
 """Limits of a profile's figures, so that their sums and squares are finite."""
@@ -181,21 +179,3 @@ def _holds(values: Mapping[str, Any], key: str) -> bool:
             return False
         place = place[part]
     return True
-
-
-def plain(value: object) -> Any:  # noqa: ANN401 - JSON has any type
-    """A part of a profile as JSON has it: by its own `as_json`, else field by field."""
-    if hasattr(value, "as_json"):
-        return value.as_json()
-    if isinstance(value, Object):
-        return builtins(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain_fields(value)
-    if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def plain_fields(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass's instance
-    """A part of a profile field by field."""
-    return {one.name: plain(getattr(value, one.name)) for one in fields(value)}

@@ -12,8 +12,7 @@ from shakedown.prediction.prices import Price
 from shakedown.prediction.scenario import Scenario as Priced
 from shakedown.prediction.spec import bearer_spec, handshake_spec, tcp_spec
 from shakedown.profiles.bearer import Bearer
-from shakedown.profiles.tables import plain
-from shakedown.schema.base import SIDES, Side
+from shakedown.schema.base import SIDES, Side, builtins
 from shakedown.schema.profiles import Cell, RandomAccess
 from shakedown.simulation.fleet import SERIES_INTERVALS, Settled
 
@@ -199,7 +198,7 @@ def cell_spec(bearer: Bearer, cells: int | None, *, from_idle: bool) -> dict[str
     if cells is None:
         return None
     cell = shared_cell(bearer, cells)
-    found = plain(cell)
+    found = builtins(cell)
     if not from_idle and isinstance(cell.entry, RandomAccess):
         found["entry"] = None
     return {"count": cells, "idle_after_s": bearer.energy.tail_s, **found}
