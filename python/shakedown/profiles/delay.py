@@ -23,15 +23,10 @@ _ACCEPTED = (
 )
 
 
-def constant(value_s: float) -> Delay:
-    """Always the same."""
-    return ConstantDelay(s=value_s)
-
-
 def of_moments(mean_s: float, sd_s: float) -> Delay:
     """A lognormal excess over a minimum of mean - 1.5 sd, or of 0, with this mean and deviation."""
     if sd_s <= 0.0:
-        return constant(mean_s)
+        return ConstantDelay(s=mean_s)
     minimum_s = max(0.0, mean_s - 1.5 * sd_s)
     excess_s = mean_s - minimum_s
     variance = math.log1p((sd_s / excess_s) ** 2)
@@ -78,13 +73,13 @@ def parse_delay(table: Table, key: str) -> Delay:
     """Read a delay in milliseconds: a table of one of the shapes, or a bare number (fixed)."""
     value = table.peek(key)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return constant(table.seconds(key))
+        return ConstantDelay(s=table.seconds(key))
     if value is None or not isinstance(value, dict):
         raise table.fail(f"{key} is {'missing' if value is None else repr(value)}; accepted: {_ACCEPTED}")
     inner = table.table(key)
     keys = set(value)
     if keys == {"fixed"}:
-        return constant(inner.seconds("fixed"))
+        return ConstantDelay(s=inner.seconds("fixed"))
     if keys == {"minimum", "maximum"}:
         low, high = (inner.number(key, maximum=MAX_MS) for key in ("minimum", "maximum"))
         if high <= low:

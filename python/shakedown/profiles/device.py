@@ -6,10 +6,10 @@ The file format is described in ``docs/reference/device-profile.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from shakedown.errors import did_you_mean
+from shakedown.errors import InputError, did_you_mean
 from shakedown.profiles.costs import Cost, Triple, read_primitive
 from shakedown.profiles.overhead import (
     UNKNOWN_CONNECTION,
@@ -18,7 +18,8 @@ from shakedown.profiles.overhead import (
     read_connection,
     read_overhead,
 )
-from shakedown.profiles.tables import Table, plain, plain_fields
+from shakedown.profiles.tables import Table
+from shakedown.schema.base import builtins
 from shakedown.schema.profiles import (
     DeviceConnection,
     DeviceCore,
@@ -125,7 +126,7 @@ class Device:
         """The device as ``devices --json`` prints it, with the number of its primitives."""
         told = ("name", "title", "chip", "clock_hz", "library", "build", "date", "source", "note", "assumed")
         return {
-            **{key: plain(getattr(self, key)) for key in told},
+            **{key: builtins(getattr(self, key)) for key in told},
             "primitives": len(self.costs),
             "variant": self.variant,
             "variants": [one.name for one in self.variants],
@@ -139,7 +140,7 @@ class Device:
             for (protocol, message, triple), cost in overhead.primitives.items()
         }
         work = {
-            **plain_fields(overhead),
+            **{one.name: getattr(overhead, one.name) for one in fields(overhead)},
             "messages": _rows(overhead.messages, ("protocol", "name", "work", "key")),
             "handshakes": _rows(overhead.handshakes, ("protocol", "side")),
             "primitives": [
@@ -147,11 +148,11 @@ class Device:
                 for row in _rows(placed, ("protocol", "message", *_TRIPLE))
             ],
         }
-        told = ("core", "implementation", "spread", "reference", "overhead", "connection", "energy", "totals")
+        told = ("core", "implementation", "spread", "reference", "connection", "energy", "totals")
         return {
             **self.summary(),
-            **{key: plain(getattr(self, key)) for key in told},
-            "overhead": work,
+            **{key: builtins(getattr(self, key)) for key in told},
+            "overhead": builtins(work),
             "primitives": _rows(self.costs, _TRIPLE),
         }
 
@@ -161,9 +162,7 @@ _TRIPLE = ("operation", "algorithm", "parameters")
 
 def _rows(costs: Mapping[Any, object], names: tuple[str, ...]) -> list[dict[str, Any]]:
     """Costs with their keys by name, sorted."""
-    return [
-        {**dict(zip(names, key, strict=True)), **plain_fields(cost)} for key, cost in sorted(costs.items())
-    ]
+    return [{**dict(zip(names, key, strict=True)), **builtins(cost)} for key, cost in sorted(costs.items())]
 
 
 def parse_device(document: Mapping[str, Any], where: str) -> Device:
@@ -221,16 +220,18 @@ def _variants(tables: list[Table], device: Device) -> tuple[Device, ...]:
     return tuple(one for name, one in found.items() if name != device.variant)
 
 
-def variant_of(device: Device, variant: str) -> Device | None:
-    """One of a board's builds by its name, None where it has none of that name."""
-    if variant == device.variant:
-        return device
-    return next((one for one in device.variants if one.variant == variant), None)
-
-
-def variant_names(device: Device) -> list[str]:
-    """The names of a board's builds, its usual one first."""
-    return [device.variant, *(one.variant for one in device.variants)] if device.variants else []
+def variant_of(device: Device, variant: str) -> Device:
+    """One of a board's builds by its name. Raises `InputError`."""
+    builds = {one.variant: one for one in (device, *device.variants)}
+    if variant in builds:
+        return builds[variant]
+    if not device.variants:
+        raise InputError(f"device {device.name!r} has no variants; accepted: {device.name}")
+    listed = ", ".join(f"{device.name}:{name}" for name in builds)
+    raise InputError(
+        f"device {device.name!r} has no variant {variant!r}; accepted: {listed}"
+        f"{did_you_mean(variant, list(builds))}"
+    )
 
 
 def _build(table: Table, clock_hz: float | None = None) -> dict[str, Any]:
@@ -290,14 +291,3 @@ def _total(table: Table) -> DeviceTotal:
     total = DeviceTotal(what, value, unit, table.text("suite", ""), table.text("note", ""))
     table.finish()
     return total
-
-
-def unknown_variant(device: Device, variant: str) -> str:
-    """The error for an unknown variant of a board."""
-    names = variant_names(device)
-    if not names:
-        return f"device {device.name!r} has no variants; accepted: {device.name}"
-    listed = ", ".join(f"{device.name}:{name}" for name in names)
-    return (
-        f"device {device.name!r} has no variant {variant!r}; accepted: {listed}{did_you_mean(variant, names)}"
-    )

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from shakedown.profiles.costs import Cost, Triple, read_primitive
 from shakedown.profiles.tables import Table
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
+from shakedown.schema.base import SIDES
 from shakedown.schema.profiles import Cooling, DeviceConnection
 
 EMPTY_BYTES = 64
 """A Certificate message of fewer bytes holds no certificate."""
 WORKS = ("generate", "process")
-SIDES = ("client", "server")
 
 
 def message_kind(name: str, size_bytes: float) -> str:

@@ -27,7 +27,7 @@ from shakedown.profiles.bearer import (
     Bearer,
     parse_bearer,
 )
-from shakedown.profiles.device import Device, parse_device, unknown_variant, variant_of
+from shakedown.profiles.device import Device, parse_device, variant_of
 from shakedown.profiles.software import ServerSoftware, parse_software
 from shakedown.schema.arguments import profile_name
 from shakedown.schema.units import parse_share
@@ -129,12 +129,7 @@ def load_device(name: str) -> Device:
         return _load("devices", "device", name, parse_device)
     board, colon, variant = name.partition(":")
     device = _load("devices", "device", board, parse_device)
-    if not colon:
-        return device
-    found = variant_of(device, variant)
-    if found is None:
-        raise InputError(unknown_variant(device, variant))
-    return found
+    return variant_of(device, variant) if colon else device
 
 
 def load_bearer(name: str) -> Bearer:
