@@ -52,18 +52,9 @@ def _told(cost: dict[str, float]) -> str:
 
 CURVE_NAMES = {
     "SECP160R1": "secp160r1",
-    "SECP192R1": "p192",
-    "SECP224R1": "p224",
-    "SECP256R1": "p256",
-    "SECP384R1": "p384",
-    "SECP521R1": "p521",
-    "BRAINPOOLP256R1": "brainpoolp256r1",
-    "BRAINPOOLP384R1": "brainpoolp384r1",
-    "BRAINPOOLP512R1": "brainpoolp512r1",
-    "X25519": "x25519",
-    "CURVE25519": "x25519",
-    "X448": "x448",
-    "CURVE448": "x448",
+    **{f"SECP{bits}R1": f"p{bits}" for bits in (192, 224, 256, 384, 521)},
+    **{f"BRAINPOOLP{bits}R1": f"brainpoolp{bits}r1" for bits in (256, 384, 512)},
+    **{f"{prefix}{size}": f"x{size}" for prefix in ("X", "CURVE") for size in ("25519", "448")},
 }
 
 

@@ -11,32 +11,15 @@ from shakedown.profiles.vocabulary import parse_parameters, triple_fault
 
 _OPENSSL_CURVES = [
     "secp160r1",
-    "p192",
-    "p224",
-    "p256",
-    "p384",
-    "p521",
-    "sect163k1",
-    "sect233k1",
-    "sect283k1",
-    "sect409k1",
-    "sect571k1",
+    *(f"p{bits}" for bits in (192, 224, 256, 384, 521)),
+    *(f"sect{bits}k1" for bits in (163, 233, 283, 409, 571)),
     "sect163r2",
-    "sect233r1",
-    "sect283r1",
-    "sect409r1",
-    "sect571r1",
-    "brainpoolp256r1",
-    "brainpoolp256t1",
-    "brainpoolp384r1",
-    "brainpoolp384t1",
-    "brainpoolp512r1",
-    "brainpoolp512t1",
+    *(f"sect{bits}r1" for bits in (233, 283, 409, 571)),
+    *(f"brainpoolp{bits}{form}" for bits in (256, 384, 512) for form in ("r1", "t1")),
 ]
 """Curves in the order of ``speed.c``; a build without binary curves leaves these out of its numbers."""
 _OPENSSL_MONTGOMERY = {253: "x25519", 448: "x448"}
-_KEM_NAMES = {"ML-KEM-512": "mlkem512", "ML-KEM-768": "mlkem768", "ML-KEM-1024": "mlkem1024"}
-_ML_DSA_NAMES = {"ML-DSA-44": "mldsa44", "ML-DSA-65": "mldsa65", "ML-DSA-87": "mldsa87"}
+_STEPS = {"mlkem": ("keygen", "encapsulate", "decapsulate"), "mldsa": ("keygen", "sign", "verify")}
 
 
 def read_openssl_speed(text: str) -> Imported:
@@ -113,14 +96,10 @@ def _openssl_named(put: Callable[[str, str, str, str], None], fields: list[str])
     figures = [field for field in fields if re.fullmatch(r"\d+\.\d+", field)][:3]
     if len(figures) < 3:
         return
-    if name in _KEM_NAMES:
-        steps, algorithm, token = ("keygen", "encapsulate", "decapsulate"), "mlkem", _KEM_NAMES[name]
-    elif name in _ML_DSA_NAMES:
-        steps, algorithm, token = ("keygen", "sign", "verify"), "mldsa", _ML_DSA_NAMES[name]
-    else:
-        return
-    for step, figure in zip(steps, figures, strict=True):
-        put(step, algorithm, token, figure)
+    if match := re.fullmatch(r"(ML)-(KEM|DSA)-(\d+)", name):
+        algorithm, token = f"ml{match[2].lower()}", name.replace("-", "").lower()
+        for step, figure in zip(_STEPS[algorithm], figures, strict=True):
+            put(step, algorithm, token, figure)
 
 
 def _openssl_symmetric(found: Primitives, fields: list[str], sizes: list[int]) -> None:
