@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -91,10 +92,7 @@ def holding(words: Sequence[str]) -> list[str]:
 
 
 def _joined(protocol: str, words: Sequence[Sequence[str]]) -> Iterator[str]:
-    size = 1
-    for some in words:
-        size *= len(some)
-    if size <= MAX_TRIED:
+    if math.prod(map(len, words)) <= MAX_TRIED:
         yield from ("/".join((protocol, *chosen)) for chosen in product(*words))
 
 

@@ -17,12 +17,17 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
+from shakedown import native
 from shakedown.errors import InputError, ShakedownError, did_you_mean, os_reason
 from shakedown.files.limits import MAX_TRACES_BYTES, MIB, parse_json, read_bytes
 from shakedown.files.write import write_durably
+from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.prediction.captured import completed
 from shakedown.prediction.trace import Trace, parse_trace
+from shakedown.profiles.registry import load_software, user_data_dir
 from shakedown.profiles.software import DEFAULT_SOFTWARE, ServerSoftware
+from shakedown.schema.base import builtins
+from shakedown.schema.trace import bare
 
 INDEX_KEY = "shakedown_traces"
 SHIPPED = Path(__file__).parent.parent / "data" / "traces.json"
@@ -247,8 +252,6 @@ def opened(
 
 def of_one_suite(error: Exception) -> bool:
     """Whether an error concerns one suite only, so that the others can be computed."""
-    from shakedown import native
-
     return isinstance(error, InputError) or native.is_failure(error)
 
 
@@ -270,29 +273,18 @@ def open_library(
     ``server_software`` is a name or a path. Default: `DEFAULT_SOFTWARE`; for a given file, the software with
     which it was recorded. Raises `InputError` for unknown software.
     """
-    from shakedown.profiles import load_software, user_data_dir
 
     def record(suite: str) -> Mapping[str, Any]:
-        from shakedown import native
-        from shakedown.native.scenario import HandshakeId, MeasureOptions
-        from shakedown.schema import builtins
-        from shakedown.schema.trace import bare
-
         options = MeasureOptions(repeat=RECORD_REPEAT).issuing(suite)
         measured = native.measure(HandshakeId(suite=suite), options)
         for notice in native.take_notices():
             say(notice)
         return cast("Mapping[str, Any]", builtins(bare(measured)))
 
-    def canonical(suite: str) -> str:
-        from shakedown import native
-
-        return native.canonical(suite)
-
     chosen = server_software or (DEFAULT_SOFTWARE if path is None else None)
     software = None if chosen is None else load_software(str(chosen))
     own = user_data_dir() / "traces"
-    return TraceLibrary(path, software=software, own=own, record=record, canonical=canonical, say=say)
+    return TraceLibrary(path, software=software, own=own, record=record, canonical=native.canonical, say=say)
 
 
 def write_library(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
@@ -366,8 +358,6 @@ def _json(text: bytes, path: Path, line: int | None) -> Any:  # noqa: ANN401 - J
 
 def resumed_of(suite: str) -> str:
     """The suite by which a client of this one resumes. Raises `InputError` where there is none."""
-    from shakedown import native
-
     about = native.describe(suite)
     if about.get("is_resumption"):
         raise InputError(f"{suite}: resumes already; accepted with a share of resumption: a full handshake")

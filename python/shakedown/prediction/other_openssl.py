@@ -21,7 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from shakedown import native
 from shakedown.native.processors import placed, processors
+from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.prediction.cpu_contention import shared
 from shakedown.prediction.libssl import KEYS, RARE_KEYS, LibraryError, Libssl, Plan, libssl_of
 from shakedown.prediction.processor_speed import Speed, Timed
@@ -257,9 +259,6 @@ def _ratios(
 
     None where these operations are nearly all, or one of them has no figure.
     """
-    from shakedown import native
-    from shakedown.native.scenario import HandshakeId, MeasureOptions
-
     options = MeasureOptions(repeat=REPEAT, tickets=handshake.tickets)
     ours = native.measure(HandshakeId(suite=native.canonical(handshake.suite)), options)
     theirs_us = library.measure(plan, REPEAT)
@@ -293,8 +292,6 @@ def openssl_speed(program: str, name: str) -> dict[Triple, float]:
 
 def _plan(handshake: Handshake, folder: Path) -> Plan:
     """The suite for the other libssl, with a chain of new keys."""
-    from shakedown import native
-
     about = native.describe(handshake.suite)
     folder.mkdir()
     keys = about["keys"] if isinstance(about["keys"], str) else "@".join(about["keys"])

@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import Any
 
+from shakedown import native
+from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.prediction.other_openssl import OtherOpenssl, adjusted
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.profiles.costs import Triple
@@ -15,9 +18,8 @@ from shakedown.profiles.device import DEFAULT_SPREAD
 from shakedown.profiles.importers.joined import joined
 from shakedown.profiles.importers.measured import REJECTION_LOOPS, as_primitives, summarise
 from shakedown.profiles.profile_text import About, profile_toml
-
-if TYPE_CHECKING:
-    from shakedown.schema.primitives import Timing
+from shakedown.schema.base import builtins
+from shakedown.schema.primitives import Timing
 
 ROUNDS = 5
 """How often every suite is measured, in turn with all others, so that a busy minute affects all."""
@@ -58,12 +60,6 @@ def measure_suites(
         progress: called with the work done, the total, and the suite's name.
         kept: given what is measured so far, after each round.
     """
-    from time import perf_counter
-
-    from shakedown import native
-    from shakedown.native.scenario import HandshakeId, MeasureOptions
-    from shakedown.schema import builtins
-
     tickets = native.profile_suites()
     speed = speed or Speed.warmed_up()
     found: dict[str, list[Timed[dict[str, Any]]]] = {name: [] for name in names}
@@ -115,8 +111,6 @@ def measure_primitives(
     """Times primitives in rounds, each for a part of the seconds: of each the middle time of those at the
     processor's full speed. There are more rounds until `MOST` primitives have such a time.
     """
-    from shakedown import native
-
     speed = speed or Speed.warmed_up()
     found: dict[Triple, list[Timed[Timing]]] = {}
     for number in range(MORE * PRIMITIVE_ROUNDS):
@@ -171,9 +165,6 @@ def profile_of(
     With `other`, it is that of another OpenSSL on this machine. `spread` is the factor by which
     figures may be off because the processor was slower than at full speed while they were measured.
     """
-    from shakedown import native
-    from shakedown.schema import builtins
-
     machine = native.machine()
     found = summarise(measured)
     primitives = joined(as_primitives(builtins(timed)), found.primitives)
