@@ -10,7 +10,6 @@ Numbers = npt.ArrayLike
 
 
 def floats(values: Numbers) -> Floats:
-    """Return ``values`` as an array of doubles."""
     return np.asarray(values, dtype=np.float64)
 
 

@@ -49,7 +49,6 @@ class Distribution:
 
     @staticmethod
     def exactly(value_s: float) -> Distribution:
-        """One value, certain."""
         return Distribution(np.array([value_s]), np.array([1.0]))
 
     @staticmethod
@@ -101,7 +100,6 @@ class Distribution:
 
     @cached_property
     def sd(self) -> float:
-        """The standard deviation."""
         return math.sqrt(_sum_of_products((self.values_s - self.mean) ** 2, self.weights))
 
     @cached_property
@@ -116,17 +114,14 @@ class Distribution:
 
     @property
     def p50(self) -> float:
-        """The median."""
         return self.quantile(0.5)
 
     @property
     def p95(self) -> float:
-        """The 95th percentile."""
         return self.quantile(0.95)
 
     @property
     def p99(self) -> float:
-        """The 99th percentile."""
         return self.quantile(0.99)
 
     def interval(self, share: float = 0.9) -> tuple[float, float]:
@@ -134,7 +129,6 @@ class Distribution:
         return self.quantile((1.0 - share) / 2.0), self.quantile((1.0 + share) / 2.0)
 
     def probability_within(self, limit_s: float) -> float:
-        """Probability of a value of at most ``limit_s``."""
         return float(self.weights[self.values_s <= limit_s].sum() / self.weights.sum())
 
     def plus(self, other: Distribution) -> Distribution:
@@ -159,7 +153,6 @@ class Distribution:
         return _together(cells, self.values_s, self.weights)
 
     def shifted(self, by_s: float) -> Distribution:
-        """Every value later by ``by_s``."""
         return self if by_s == 0.0 else Distribution(self.values_s + by_s, self.weights)
 
 

@@ -43,7 +43,6 @@ class Service:
 
     @property
     def sd_s(self) -> float:
-        """Standard deviation in seconds."""
         return math.sqrt(float((self.points_s - self.mean_s) ** 2 @ self.weights))
 
 

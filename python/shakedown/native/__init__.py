@@ -98,7 +98,6 @@ def suites(*, all: bool = False) -> list[SuiteEntry]:
 
 
 def stacks() -> list[StackEntry]:
-    """The implementations that run suites."""
     return convert(extension().stacks(), list[StackEntry])
 
 
@@ -113,7 +112,6 @@ def machine() -> Machine:
 
 
 def build() -> Build:
-    """Versions and profile of the build that measures."""
     core = extension()
     return Build(shakedown=core.__version__, profile=core.BUILD_PROFILE, openssl=core.OPENSSL_VERSION)
 

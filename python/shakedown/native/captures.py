@@ -18,12 +18,10 @@ class Inspected:
     """A connection of a capture, decoded when asked for."""
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
-        """Wraps the core's."""
         self._inner = inner
 
     @property
     def json(self) -> str:
-        """The connection as a line of JSON."""
         return cast(str, self._inner.json)
 
     @property
@@ -47,7 +45,6 @@ class Inspection:
     """A capture being read: its connections as they end, those that it leaves open last, by their index."""
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
-        """Wraps the core's."""
         self._inner = inner
 
     def __iter__(self) -> Iterator[Inspected]:

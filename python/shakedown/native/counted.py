@@ -160,7 +160,6 @@ def _count(thousands: float) -> int:
 
 
 def _main() -> None:
-    """In the process that valgrind runs."""
     core = extension()
     if not sys.argv[1:]:
         return

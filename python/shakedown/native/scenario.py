@@ -57,11 +57,9 @@ class MeasureOptions(OptionGroup, frozen=True, kw_only=True):
 
     @property
     def user_supplied(self) -> tuple[Side, ...]:
-        """Sides with user-supplied certificates."""
         return tuple(side for side in SIDES if getattr(self, "chain" if side == "server" else "client_chain"))
 
     def files(self) -> tuple[Path, ...]:
-        """The files of both sides that it names."""
         named = (self.chain, self.key, self.ca, self.client_chain, self.client_key, self.client_ca)
         return tuple(Path(one) for one in named if one is not None)
 
@@ -106,7 +104,6 @@ class Stacks:
     server: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks the names' types."""
         check_fields(vars(self), Stacks)
 
 
@@ -150,7 +147,6 @@ class ClientKind(Object, frozen=True):
     resumption: float | None = None
 
     def share_resuming(self, fleet: Fleet) -> float:
-        """The share of its clients that resume."""
         return fleet.resumption if self.resumption is None else self.resumption
 
 
@@ -203,7 +199,6 @@ class Fleet(OptionGroup, frozen=True, kw_only=True):
     clients_per_cell: int | None = None
 
     def __post_init__(self) -> None:
-        """Checks the values."""
         check("arrivals", self.arrivals, "str")
         super().__post_init__()
 
@@ -262,7 +257,6 @@ class Scenario(Object, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Its name in output."""
         if self.capture is not None and self.handshake is None:
             return Path(self.capture.file).name
         if isinstance(self.asked, Fleet) and self.asked.mix is not None:

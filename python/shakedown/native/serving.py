@@ -84,7 +84,6 @@ class Server:
     """A running server. As a context manager it is stopped in good order at the end of the block."""
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401 - the core's object
-        """Wraps the core's."""
         self._inner = inner
 
     def __repr__(self) -> str:
@@ -116,7 +115,6 @@ class Server:
         self._inner.stop()
 
     def cut(self) -> None:
-        """Cuts every connection."""
         self._inner.cut()
 
     def wait(self, timeout_s: float) -> bool:
@@ -132,7 +130,6 @@ class Server:
         return QueueTraces(arrived_s, taken_up_s, done_s, worked_s, rows[:, 4], rows[:, 5] == 1)
 
     def summary(self) -> Serving:
-        """What it has counted so far."""
         return convert(self._inner.summary(), Serving)
 
     def __enter__(self) -> Server:

@@ -86,7 +86,6 @@ class Trial:
         return abs(self.error) / self.sd
 
     def half(self, fit: Fit) -> float:
-        """The half-width of the range."""
         return fit.half(self.sd, self.keys)
 
     def given(self, fit: Fit) -> bool:
@@ -94,7 +93,6 @@ class Trial:
         return self.half(fit) <= math.log(WIDEST)
 
     def held(self, fit: Fit) -> bool:
-        """Whether the range holds the figure."""
         return abs(self.error) <= self.half(fit)
 
 

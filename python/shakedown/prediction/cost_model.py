@@ -124,7 +124,6 @@ def widened(sd: float, name: str, new: str) -> float:
 
 
 def build_of(device: Device) -> Build:
-    """A device as a build."""
     way = device.implementation
     kinds = {"curves": way.curves, "integers": way.integers, "lattices": way.lattices}
     log_s = {}
@@ -187,7 +186,6 @@ class Rows:
     effects: NDArray[np.int64]
 
     def take(self, keep: Sequence[int] | NDArray[Any]) -> Rows:
-        """Some of the rows."""
         at = np.asarray(keep, dtype=np.int64)
         return Rows(
             [self.build[index] for index in at],
@@ -264,7 +262,6 @@ class CostModel:
         return np.array([self.fit.variances.get(effect, 0.0) for effect in self._effects])
 
     def covariance(self, some: Rows, others: Rows) -> Array:
-        """The covariance of some figures with others."""
         variances = self._variances
         found = np.zeros((len(some.build), len(others.build)))
         for j, mine, theirs in shared_primitives(some, others):
@@ -422,8 +419,6 @@ def to_json(model: CostModel) -> dict[str, Any]:
 
 
 def from_json(document: Mapping[str, Any]) -> CostModel:
-    """The inverse of `to_json`."""
-
     def split(mapping: Mapping[str, float]) -> dict[Any, float]:
         return {tuple(key.split("|")): value for key, value in mapping.items()}
 

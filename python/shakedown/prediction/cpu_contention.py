@@ -124,7 +124,6 @@ class Watch:
     """How steady the machine was between making one and asking it, with the loops of its measurements."""
 
     def __init__(self, *speeds: Speed) -> None:
-        """Begin now."""
         self._ticks, self._speeds = _ticks(), speeds
 
     @property

@@ -50,7 +50,6 @@ class Carried:
 
     @property
     def server_fragment_bytes(self) -> int:
-        """TLS bytes in the server's fragments."""
         return min(self.fragment_bytes, SERVER_FRAGMENT_BYTES)
 
 

@@ -204,7 +204,6 @@ def _radio(
 def _around(
     device: Device, bearer: Bearer, missing: list[str], *, from_idle: bool
 ) -> tuple[Range | None, Range | None]:
-    """Set-up and tail."""
     power = bearer.energy
     setup: Range | None = exactly(0.0)
     if from_idle and bearer.setup_s > 0.0:

@@ -256,7 +256,6 @@ def _hybrid(device: Device, triple: Triple) -> Figure:
 
 
 def hybrid_parts(triple: Triple) -> list[Triple]:
-    """The operations that a hybrid's operation is made of."""
     classical, kem = HYBRID_PARTS[triple[2]]
     return {
         "keygen": [("keygen", "ecdh", classical), ("keygen", "mlkem", kem)],

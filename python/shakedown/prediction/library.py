@@ -328,7 +328,6 @@ def _read_index(line: bytes, path: Path) -> dict[str, tuple[int, int]]:
 
 
 def _bytes_of(entry: Mapping[str, Any]) -> str:
-    """The bytes of a trace's handshake."""
     found = entry.get("bytes")
     total = found.get("total") if isinstance(found, dict) else None
     return f"{total:,} bytes" if isinstance(total, int) else "no total of bytes"

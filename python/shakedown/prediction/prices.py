@@ -80,7 +80,6 @@ class Price:
 
     @property
     def with_connection(self) -> Range:
-        """The same with a TCP connection."""
         if self.connection is None:
             return self.total
         cause = self.connection_cause
@@ -252,7 +251,6 @@ class SidePricing:
         return placed or self.device.costs.get(operation.triple)
 
     def run(self) -> Price:
-        """Estimate everything."""
         with_energy = any(cost.energy_j is not None for cost in self.device.costs.values())
         energy_j: float | None = 0.0 if with_energy else None
         for operation in self.trace.operations:
@@ -475,7 +473,6 @@ class SidePricing:
 
 
 def _row(side: str, work: Triple, count: int) -> dict[str, Any]:
-    """The initial row of an operation."""
     operation, algorithm, parameters = work
     return {
         "side": side,

@@ -71,13 +71,11 @@ class Speed:
 
     @property
     def full_s(self) -> float:
-        """The loop's time at full speed."""
         ordered = sorted(self.loops_s)
         return ordered[len(ordered) // 10] if ordered else 0.0
 
     @property
     def share(self) -> float:
-        """The share of the loops that ran at full speed."""
         limit_s = TOLERANCE * self.full_s
         return sum(one <= limit_s for one in self.loops_s) / max(len(self.loops_s), 1)
 
@@ -104,7 +102,6 @@ class Speed:
         return self.lowest**2
 
     def sample(self) -> float:
-        """The loop's time now."""
         return self.note(statistics.fmean(loop_s() for _ in range(FLANK)))
 
     def note(self, seconds: float) -> float:
@@ -119,11 +116,9 @@ class Speed:
         return Timed(found, max(before_s, self.sample()))
 
     def is_full(self, one: Timed[object]) -> bool:
-        """Whether a measurement counts."""
         return one.loop_s <= TOLERANCE * self.full_s
 
     def has(self, enough: int, some: Sequence[Timed[object]]) -> bool:
-        """Whether enough measurements are at full speed."""
         return sum(map(self.is_full, some)) >= enough
 
     def counted(self, some: Sequence[Timed[T]], enough: int = 1, *, provisional: bool = False) -> list[T]:

@@ -83,7 +83,6 @@ class Scenario:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The work of both sides without a cost figure."""
         return (*self.client.missing, *self.server.missing)
 
     @cached_property
@@ -125,7 +124,6 @@ class Scenario:
 
     @property
     def service_sd_s(self) -> float:
-        """The standard deviation of this time between handshakes."""
         server = self.served
         apart_s = 0.0 if server.connection is None else server.connection_sd_s
         return math.hypot(server.sd_s, apart_s)

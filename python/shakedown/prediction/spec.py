@@ -138,7 +138,6 @@ def stream_spec(
 
 
 def datagram_spec(name: str, messages: Sequence[dict[str, Any]], timers: Timers) -> dict[str, Any]:
-    """A handshake over UDP."""
     return {
         "name": name,
         "transport": "datagram",

@@ -56,12 +56,10 @@ class Operation(msgspec.Struct, frozen=True, rename={"calls": "count"}):
 
     @property
     def size_bytes(self) -> float:
-        """Over how many bytes."""
         return self.bytes or 0
 
     @property
     def triple(self) -> Triple:
-        """Operation, algorithm, parameters."""
         return self.operation, self.algorithm, self.parameters or ""
 
 
@@ -131,7 +129,6 @@ class Trace:
 
     @cached_property
     def datagrams(self) -> bool:
-        """Whether the protocol runs over datagrams rather than TCP."""
         return self.protocol in _DATAGRAM_PROTOCOLS
 
 

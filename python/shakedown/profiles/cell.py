@@ -27,7 +27,6 @@ RATE_LIMITS = {"above": 1e-3, "maximum": 1e15}
 
 
 def _within(minimum: float, maximum: float = MAX_MS) -> dict[str, float]:
-    """Limits of a key."""
     return {"minimum": minimum, "maximum": maximum}
 
 

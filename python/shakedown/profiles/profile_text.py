@@ -37,7 +37,6 @@ def profile_toml(
     stack: str = "",
     cooling: Mapping[str, float] | None = None,
 ) -> str:
-    """Return a device profile as TOML text."""
     head = {
         "schema": "1",
         "name": quoted(about.name),

@@ -63,7 +63,6 @@ def existing_device_names() -> list[str]:
 
 
 def bearer_names() -> list[str]:
-    """Return the names of every bearer profile, shipped and own, sorted."""
     return sorted(_paths("bearers"))
 
 
@@ -190,7 +189,6 @@ def _changed(bearer: Bearer, change: str) -> Bearer:
 
 
 def software_names() -> list[str]:
-    """Return the names of every profile of server software, shipped and own, sorted."""
     return sorted(_paths("server_software"))
 
 
@@ -200,7 +198,6 @@ def load_software(name: str) -> ServerSoftware:
 
 
 def shipped_names(kind: str) -> list[str]:
-    """Return the names of the ``devices``, ``bearers`` or ``server_software`` that the package ships."""
     return sorted(_shipped(kind))
 
 

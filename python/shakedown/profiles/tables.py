@@ -23,7 +23,6 @@ class Table:
     """
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
-        """Start reading ``values``."""
         self._values = dict(values)
         self._asked: dict[str, None] = {}
         self.where = where
@@ -87,7 +86,6 @@ class Table:
     def whole(
         self, key: str, default: int | None = None, *, minimum: float = 0.0, maximum: float | None = None
     ) -> int:
-        """Read a whole number."""
         value = self.number(key, default, minimum=minimum, maximum=maximum)
         if value != int(value):
             raise self.fail(f"{key} is {value!r}; accepted: a whole number")
@@ -99,14 +97,12 @@ class Table:
         return self.whole(key, None, **limits) if key in self._values else None
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """Read a truth value."""
         value = self._take(key, default)
         if not isinstance(value, bool):
             raise self.fail(f"{key} is {value!r}; accepted: true or false")
         return value
 
     def texts(self, key: str, *, required: bool = True) -> tuple[str, ...]:
-        """Read a list of strings."""
         value = self._take(key, None if required else [])
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
             raise self.fail(f"{key} is {value!r}; accepted: a list of strings")

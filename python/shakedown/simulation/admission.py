@@ -21,7 +21,6 @@ class Admission:
     refuse: str
 
     def spec(self) -> dict[str, Any]:
-        """As the core reads it."""
         return {"per_s": self.rate_per_s, "burst": self.burst, "refusal": self.refuse}
 
 

@@ -81,7 +81,6 @@ class Arrivals:
         return self.rate_per_s is not None
 
     def spec(self) -> dict[str, Any]:
-        """As the core reads it."""
         if self.kind == "storm":
             return {"kind": "storm", "within_s": self.within_s}
         if self.kind == "file":

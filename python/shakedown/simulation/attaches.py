@@ -163,7 +163,6 @@ def _priced(side: Side, full: Priced, resumed: Priced) -> dict[str, Any]:
 
 
 def failures(attaches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many failed, by cause."""
     found: dict[str, int] = {}
     for one in attaches:
         if one["failure"] is not None:
@@ -193,7 +192,6 @@ def group(attaches: Sequence[Mapping[str, Any]], *, samples: bool) -> dict[str, 
 
 
 def spread(values: Sequence[Any], *, samples: bool) -> dict[str, Any]:
-    """Mean, sample standard deviation, quantiles."""
     array = np.array(values, float)
     p50, p95, p99 = (float(one) for one in np.quantile(array, (0.5, 0.95, 0.99)))
     least = least_values()

@@ -154,7 +154,6 @@ class _Search:
         return settle(fleet)
 
     def at(self, settled: Settled) -> Simulated:
-        """A fleet, simulated."""
         return run(Job(self.one, None, settled, self.workers, self.seed))
 
     def breaks(self, rate_per_s: float) -> bool:
@@ -168,7 +167,6 @@ class _Search:
 
     @property
     def may_fail(self) -> float:
-        """The share of clients that may fail."""
         return MAY_FAIL if self.percentile is None else 1.0 - self.percentile / 100.0
 
     def keeps(self, rate_per_s: float, precision: float = DOUBT) -> Simulated | None:
@@ -248,7 +246,6 @@ class _Search:
         return simulated(rate_per_s, basis)
 
     def row(self) -> SimulatedCapacity:
-        """The answer."""
         one = self.one
         rate_per_s, found = self.best()
         plain: dict[str, Any] = {

@@ -38,17 +38,14 @@ class Site:
     scale_from: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks what no profile says."""
         check_server(self.server_workers, self.seed)
 
     @cached_property
     def library(self) -> TraceLibrary:
-        """The recorded handshakes."""
         return self.traces or open_library()
 
     @property
     def draws(self) -> int:
-        """The random seed."""
         return seed_of(self.seed)
 
     @property
@@ -80,7 +77,6 @@ class Site:
 
 
 def seed_of(given: int | None) -> int:
-    """The seed, where one is given, else the default."""
     return DEFAULT_SEED if given is None else given
 
 

@@ -35,8 +35,6 @@ def read_keyed(
 
 
 def duration(least_s: float, most_s: float) -> Reader:
-    """A time within bounds."""
-
     def read(value: str) -> float:
         found = parse_duration_s(value)
         if not least_s <= found <= most_s:
@@ -47,8 +45,6 @@ def duration(least_s: float, most_s: float) -> Reader:
 
 
 def rate(least_per_s: float, most_per_s: float) -> Reader:
-    """A rate within bounds."""
-
     def read(value: str) -> float:
         found = parse_rate_per_s(value)
         if not least_per_s <= found <= most_per_s:
@@ -76,8 +72,6 @@ def number(least: float, most: float, accepted: str, names: Mapping[str, float] 
 
 
 def whole(least: int, most: int) -> Reader:
-    """A whole number within bounds."""
-
     def read(value: str) -> int:
         found = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else -1
         if not least <= found <= most:
@@ -88,8 +82,6 @@ def whole(least: int, most: int) -> Reader:
 
 
 def word(*accepted: str) -> Reader:
-    """One of some words."""
-
     def read(value: str) -> str:
         if value not in accepted:
             raise InputError(f'"{value:.20}"; accepted: {", ".join(accepted)}')

@@ -43,7 +43,6 @@ class Records:
         return math.floor(self.open_s / self.interval_s * (1.0 + 1e-12))
 
     def spec(self) -> dict[str, Any]:
-        """As the core reads it."""
         return {"interval_s": self.interval_s, "count": self.count}
 
 

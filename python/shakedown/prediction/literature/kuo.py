@@ -21,5 +21,4 @@ def transmission(one: Handshake) -> Distribution:
 
 
 def wait_s(one: Handshake, rates_per_s: Floats, factor: float) -> Floats:
-    """None."""
     return np.zeros(rates_per_s.shape)

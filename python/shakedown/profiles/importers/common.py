@@ -27,7 +27,6 @@ class Figures(Primitives):
     """
 
     def __init__(self, what: str = "lines") -> None:
-        """Begins before the first of them."""
         super().__init__()
         self.line, self._what = 0, what
         self._lines: dict[Triple, int] = {}
