@@ -66,10 +66,8 @@ def flights_of(trace: Trace, ticket_bytes: float = 0.0) -> list[tuple[Side, floa
     """Sender and bytes of each flight as EAP has them, which a trace in memory does not.
 
     TLS 1.3 goes without middlebox compatibility (no ChangeCipherSpec, empty session IDs), and the server ends
-    with its protected byte. Tickets of the trace share that flight, beside `ticket_bytes` of others.
-
-    Raises:
-        InputError: for what EAP-TLS does not carry.
+    with its protected byte. Tickets of the trace share that flight, beside `ticket_bytes` of others. Raises
+    `InputError` for what EAP-TLS does not carry.
     """
     if trace.protocol not in _PROTOCOLS:
         raise InputError(f"{trace.suite} inside EAP; accepted: TLS 1.0 to 1.3")
@@ -137,8 +135,7 @@ def carry(
 ) -> Exchange:
     """When the peer has its EAP-Success over a bearer; ready and done are the same.
 
-    Raises:
-        InputError: where a fragment does not fit a packet of the bearer, or EAP does not carry the suite.
+    Raises `InputError` where a fragment does not fit a packet of the bearer, or EAP does not carry the suite.
     """
     packets = on_air(packets_of(trace, how))
     works, ends_s = _works(trace, client, server)

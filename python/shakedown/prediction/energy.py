@@ -97,8 +97,6 @@ def client_energy(
 
     Args:
         sent: what the handshake puts on the link, None where unknown.
-        device, bearer: whose power.
-        client: the client's cost.
         elapsed_s: how long the handshake takes, None where there is no steady state.
         setup_s: for how much of that the radio is set up.
         longer_s: how much longer the wait for the server may be.

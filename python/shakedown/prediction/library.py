@@ -73,8 +73,7 @@ class TraceLibrary:
     def __getitem__(self, suite: str) -> Trace:
         """Return the trace of a suite.
 
-        Raises:
-            InputError: for an unknown suite, or one that has no trace and cannot be recorded.
+        Raises `InputError` for an unknown suite, or one that has no trace and cannot be recorded.
         """
         if suite in self._cache:
             return self._cache[suite]

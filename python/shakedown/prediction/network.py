@@ -71,11 +71,8 @@ class Exchange:
 def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_idle: bool = False) -> Exchange:
     """When the handshake is ready and done over a bearer, with both sides' mean work on the way.
 
-    ``from_idle`` puts the radio's set-up before it, where the bearer says what that takes.
-
-    Raises:
-        InputError: where the bearer's packets have no room for the transport's headers, or where no
-            handshake gets through.
+    ``from_idle`` puts the radio's set-up before it, where the bearer says what that takes. Raises
+    `InputError` where the bearer's packets have no room for headers, or where no handshake gets through.
     """
     handshake = handshake_spec(trace, client, server, bearer, spread=False)
     return exchange(handshake, bearer, from_idle=from_idle)
@@ -86,8 +83,7 @@ def exchange(
 ) -> Exchange:
     """Replays a handshake (of `prediction.spec`) over a bearer; ``changes`` replace keys of its spec.
 
-    Raises:
-        InputError: for what cannot be replayed, or where no handshake completes.
+    Raises `InputError` for what cannot be replayed, or where no handshake completes.
     """
     link = bearer_spec(bearer, from_idle=from_idle) | changes
     return replayed({"handshake": handshake, "bearer": link, "tcp": tcp_spec(bearer)}, bearer.name)

@@ -189,14 +189,8 @@ def known_basis(prices: Sequence[Price]) -> Basis:
 def price(trace: Trace, side: Side, device: Device, scale_from: Device | None = None) -> Price:
     """Estimate one side of a handshake on a device.
 
-    Args:
-        trace: the recorded handshake.
-        side: ``client`` or ``server``.
-        device: whose figures to use.
-        scale_from: for a device without primitives, the one whose figures are scaled by the clocks' ratio.
-
-    Raises:
-        InputError: for a device without primitives and no ``scale_from``.
+    ``scale_from`` is the one whose figures are scaled by the clocks' ratio, for a device without primitives.
+    Raises `InputError` for such a device and no ``scale_from``.
     """
     return on_device(lambda one: SidePricing(trace, side, one), device, scale_from)
 

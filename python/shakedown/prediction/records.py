@@ -46,17 +46,11 @@ def record_price(
     size_bytes: int,
     piece_bytes: int = MAX_RECORD_BYTES,
 ) -> Price:
-    """Estimate the server's work on so many bytes that a client sends at once.
+    """Estimate the server's work on so many bytes that a client sends at once, in records of at most
+    `piece_bytes`; `scale_from` as for `price`.
 
-    Args:
-        trace: the handshake before.
-        device: the server.
-        scale_from: for a server without primitives, the device whose figures are scaled by the clocks' ratio.
-        size_bytes: the data.
-        piece_bytes: data in a record at most.
-
-    Raises:
-        InputError: for a trace that does not show how records are protected, and devices without primitives.
+    Raises `InputError` for a trace that does not show how records are protected, and devices without
+    primitives.
     """
     records = math.ceil(size_bytes / piece_bytes)
     sent = _sent(trace, size_bytes, records)

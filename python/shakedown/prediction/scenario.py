@@ -280,8 +280,7 @@ def scenario(
 ) -> Scenario:
     """Load and estimate one scenario, with TCP or inside EAP, where the cost of a TCP connection is omitted.
 
-    Raises:
-        InputError: for unknown names, bad files, or devices without primitives.
+    Raises `InputError` for unknown names, bad files, or devices without primitives.
     """
     client, server, link = load_device(device), load_device(server_device), load_bearer(bearer)
     scale = None if scale_from is None else load_device(scale_from)

@@ -133,11 +133,7 @@ class Trace:
 
 
 def parse_trace(entry: Mapping[str, Any], where: str) -> Trace:
-    """Read one object of ``measure --json``.
-
-    Raises:
-        InputError: naming ``where`` and what is missing or wrong.
-    """
+    """Read one object of ``measure --json``. Raises `InputError`, which names ``where`` it is from."""
     try:
         found = convert(entry, _Entry, where)
     except InputError as error:

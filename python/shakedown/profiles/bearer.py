@@ -124,15 +124,7 @@ _UNITS = {
 
 
 def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
-    """Validate a bearer profile.
-
-    Args:
-        document: the parsed TOML document.
-        where: how complaints name the file.
-
-    Raises:
-        InputError: naming file, key and what is accepted.
-    """
+    """Validate a bearer profile, a TOML document that complaints name by `where`. Raises `InputError`."""
     top = Table(document, where)
     schema = top.number("schema")
     if schema not in (1, SCHEMA):

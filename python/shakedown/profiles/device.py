@@ -166,15 +166,7 @@ def _rows(costs: Mapping[Any, object], names: tuple[str, ...]) -> list[dict[str,
 
 
 def parse_device(document: Mapping[str, Any], where: str) -> Device:
-    """Validate a device profile.
-
-    Args:
-        document: the parsed TOML document.
-        where: how complaints name the file.
-
-    Raises:
-        InputError: naming file, table, key and what is accepted.
-    """
+    """Validate a device profile, a TOML document that complaints name by `where`. Raises `InputError`."""
     top = Table(document, where)
     if top.number("schema") != SCHEMA:
         raise top.fail(f"schema is {document['schema']!r}; accepted: {SCHEMA}")

@@ -114,10 +114,8 @@ def listed(names: Names, known: Callable[[], list[str]], what: str) -> list[str]
 def load_device(name: str) -> Device:
     """Load and validate a device profile by name, or by path if ``name`` has a slash or ends in ``.toml``.
 
-    ``BOARD:VARIANT`` is another build of the same board.
-
-    Raises:
-        InputError: for an unknown name (the nearest is suggested), an unreadable file or a bad profile.
+    ``BOARD:VARIANT`` is another build of the same board. Raises `InputError` for an unknown name (the nearest
+    is suggested), an unreadable file or a bad profile.
     """
     if name == THIS_MACHINE and THIS_MACHINE not in _paths("devices"):
         raise InputError(

@@ -59,19 +59,14 @@ def simulate_attaches(
     samples: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> AttachRun:
-    """Runs attaches. The same arguments give the same result.
+    """Runs attaches. The same arguments give the same result. Raises `InputError`.
 
     Args:
         suite: what is negotiated; mutual, and with chains of two levels, whatever its short name says.
-        attaching: number and times of the attaches, and the policy of resumption.
-        device, server_device, bearer: profile names or paths.
         traces: where recorded handshakes come from; default: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
         samples: keep each attach's times.
         progress: called with the attaches done.
-
-    Raises:
-        InputError: naming what was wrong and what is accepted.
     """
     library = traces or open_library()
     names = aka.suites(suite)

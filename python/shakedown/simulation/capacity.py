@@ -78,10 +78,7 @@ def simulated_capacity(
     """Find the highest Poisson rate at which handshakes stay within a promise: one row a suite.
 
     `records`, `cells` and `from_idle` are those of `Fleet`: the server's work on records counts at each rate,
-    and clients share the cells.
-
-    Raises:
-        InputError: naming what was wrong and what is accepted.
+    and clients share the cells. Raises `InputError`.
     """
     if not (math.isfinite(within_s) and within_s > 0.0):
         raise InputError(f"within is {within_s}; accepted: a time above 0")

@@ -149,18 +149,13 @@ def simulate_mix(
     pool: Pool | None = None,
     progress: Progress | None = None,
 ) -> SimulatedMix:
-    """Simulate one fleet of several kinds of clients. The same seed gives the same row.
+    """Simulate one fleet of several kinds of clients. The same seed gives the same row. Raises `InputError`.
 
     Args:
-        kinds: of clients, by weight.
-        fleet: when clients arrive, how many, how patient, how they are served.
         site: the server that all share, and the device and bearer of kinds that name none.
         name: what the row calls the mixture.
         pool: where pieces of the fleet are simulated; None: in this process.
         progress: called with the clients done, and of how many.
-
-    Raises:
-        InputError: naming what was wrong and what is accepted.
     """
     settled = settle(fleet)
     clients = []

@@ -51,18 +51,12 @@ def simulate(
     """Simulate a fleet of each suite, one row per suite. The same seed gives the same rows.
 
     A suite that cannot be simulated has a row with the reason. If no suite can be simulated, the first error
-    is raised.
+    is raised. Raises `InputError`.
 
     Args:
-        suites: suite names.
-        fleet: arrivals, number, timeouts and service of the clients.
-        site: their devices and bearer, and the server.
         endpoints: run the protocol engines of these stacks, with real cryptography, instead of a replay.
         pool: the processes that simulate pieces of the fleets; None: this process.
         progress: called with the number of completed clients, the number of all clients, and the suite.
-
-    Raises:
-        InputError: for invalid arguments.
     """
     settled = settle(fleet if endpoints is None else fleet_of_engines(fleet))
     works: list[Work[dict[str, Any]]] = []

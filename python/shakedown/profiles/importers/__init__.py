@@ -34,17 +34,10 @@ RESERVED = ("import", "measure", "show")
 
 
 def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
-    """Read benchmark output.
+    """Read benchmark output: the library as far as it names one, and what was found and left out.
 
-    Args:
-        text: what the benchmark printed.
-        where: how complaints name the file.
-
-    Returns:
-        The library as far as the output names it, and what was found and left out.
-
-    Raises:
-        InputError: if no known format yields a primitive, or two lines give different figures for one.
+    Complaints name the file by `where`. Raises `InputError` if no known format yields a primitive, or two
+    lines give different figures for one.
     """
     readers: tuple[tuple[str, Callable[[str], Imported]], ...] = (
         ("shakedown", read_measurements),
