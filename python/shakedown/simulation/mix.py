@@ -40,7 +40,7 @@ from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, in_pieces
 from shakedown.simulation.simulate import Progress, figures, may_give_up, missing_of, spread, stands_on
-from shakedown.simulation.spec import Client, at_least, series_width_s, simulation_spec, works
+from shakedown.simulation.spec import Client, at_least, simulation_spec, works
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
 MAX_WEIGHT = 1e9
@@ -210,8 +210,7 @@ def run_mix(
     if not whole > 0.0:
         raise InputError("the weights of all kinds of clients are 0; accepted: at least one above 0")
     clients = at_least(clients, settled)
-    width_s = series_width_s(clients, settled, workers)
-    spec = simulation_spec(clients, settled, workers=workers, seed=seed, series_s=width_s)
+    spec = simulation_spec(clients, settled, workers=workers, seed=seed)
     if pool is None or pool.is_here():
         check_room(clients, settled, workers, spec)
     if pool is None:

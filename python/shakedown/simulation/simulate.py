@@ -31,7 +31,7 @@ from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, Work, in_pieces
 from shakedown.simulation.records import Records
-from shakedown.simulation.spec import Client, at_least, priced_spec, series_width_s, simulation_spec
+from shakedown.simulation.spec import Client, at_least, priced_spec, simulation_spec
 
 Progress = Callable[[int, int], None]
 
@@ -136,9 +136,7 @@ class Job:
 
     def spec(self) -> dict[str, Any]:
         """The core's description of it."""
-        clients = [self.client]
-        width_s = series_width_s(clients, self.settled, self.workers)
-        return simulation_spec(clients, self.settled, workers=self.workers, seed=self.seed, series_s=width_s)
+        return simulation_spec([self.client], self.settled, workers=self.workers, seed=self.seed)
 
 
 def run(job: Job, endpoints: Stacks | None = None, progress: Progress | None = None) -> Simulated:

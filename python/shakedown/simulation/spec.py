@@ -70,9 +70,9 @@ def at_least(clients: Sequence[Client], settled: Settled) -> list[Client]:
 
 
 def simulation_spec(
-    clients: Sequence[Client], settled: Settled, *, workers: int, seed: int, series_s: float = 0.0
+    clients: Sequence[Client], settled: Settled, *, workers: int, seed: int
 ) -> dict[str, Any]:
-    """The core's scenario; `series_s` is the width of the time series' intervals, 0 for none."""
+    """The core's scenario."""
     fleet = settled.fleet
     each = settled.clients // settled.replications
     return {
@@ -99,7 +99,7 @@ def simulation_spec(
             if settled.precision is None
             else {"relative": settled.precision, "max_events": settled.max_events}
         ),
-        "series_s": series_s,
+        "series_s": _series_width_s(clients, settled, workers),
         "seed": seed,
         "replications": settled.replications,
     }
@@ -116,8 +116,10 @@ def _tcp(clients: Sequence[Client]) -> dict[str, Any]:
     return tcp_spec(clients[0].full.bearer)
 
 
-def series_width_s(clients: Sequence[Client], settled: Settled, workers: int) -> float:
-    """A round width of intervals, so that a storm's whole time makes a readable number of them."""
+def _series_width_s(clients: Sequence[Client], settled: Settled, workers: int) -> float:
+    """A round width of intervals, so that a series of a storm's whole time has a readable number of them;
+    0 for no series.
+    """
     if settled.arrivals.steady:
         return 0.0
     arrivals = settled.arrivals
