@@ -37,47 +37,31 @@ def profile_toml(
     stack: str = "",
     cooling: Mapping[str, float] | None = None,
 ) -> str:
-    head = {
-        "schema": "1",
-        "name": quoted(about.name),
-        "title": quoted(about.title),
-        "chip": quoted(about.chip),
-        "clock_hz": f"{about.clock_hz:.0f}",
-        "library": quoted(about.library),
-        "build": quoted(about.build),
-        "date": quoted(about.date),
-        "source": f"[{', '.join(quoted(one) for one in about.source)}]",
-    }
-    if about.note:
-        head["note"] = quoted(about.note)
-    if about.spread is not None:
-        head["spread"] = f"{about.spread:.3g}"
-    lines = [f"{key} = {value}" for key, value in head.items()]
-    for title, table in (("core", about.core), ("implementation", about.implementation)):
-        if table:
-            lines += ["", f"[{title}]", *(f"{key} = {_value(value)}" for key, value in table.items())]
-    if connection:
-        lines += ["", "[connection]", *(f"{key} = {_value(value)}" for key, value in connection.items())]
+    head = {"schema": 1, **vars(about), "clock_hz": round(about.clock_hz)}
+    core, implementation = head.pop("core"), head.pop("implementation")
+    if not about.note:
+        del head["note"]
+    spread = head.pop("spread")
+    if spread is not None:
+        head["spread"] = float(f"{spread:.3g}")
+    tables = [
+        ("", head),
+        ("[core]", core),
+        ("[implementation]", implementation),
+        ("[connection]", connection),
+    ]
     if overhead and any(overhead.values()):
-        lines += ["", "[overhead]", f"stack = {quoted(stack)}"]
-        if cooling:
-            lines += [
-                "",
-                "[overhead.cooling]",
-                *(f"{key} = {_value(value)}" for key, value in cooling.items()),
-            ]
-        for name, rows in overhead.items():
-            for row in rows:
-                lines += [
-                    "",
-                    f"[[overhead.{name}]]",
-                    *(f"{key} = {_value(value)}" for key, value in row.items()),
-                ]
+        tables += [("[overhead]", {"stack": stack}), ("[overhead.cooling]", cooling)]
+        tables += [(f"[[overhead.{name}]]", row) for name, rows in overhead.items() for row in rows]
     for (operation, algorithm, parameters), cost in sorted(primitives.items()):
-        lines += ["", "[[primitive]]", f"operation = {quoted(operation)}", f"algorithm = {quoted(algorithm)}"]
-        lines += [f"parameters = {quoted(parameters)}"] if parameters else []
-        lines += [f"{key} = {value:.6g}" for key, value in cost.items()]
-    return "\n".join(lines) + "\n"
+        named = {"operation": operation, "algorithm": algorithm}
+        named |= {"parameters": parameters} if parameters else {}
+        tables.append(("[[primitive]]", {**named, **cost}))
+    return "\n".join(
+        "".join([f"{title}\n" if title else "", *(f"{key} = {_value(one)}\n" for key, one in table.items())])
+        for title, table in tables
+        if table
+    )
 
 
 def quoted(text: str) -> str:
@@ -93,4 +77,6 @@ def quoted(text: str) -> str:
 def _value(value: object) -> str:
     if isinstance(value, str):
         return quoted(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(quoted, value))}]"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
