@@ -9,6 +9,16 @@ from shakedown.profiles.importers.common import CURVE_NAMES, Figures, Imported
 from shakedown.profiles.vocabulary import triple_fault
 
 _BITS_TO_CURVE = {192: "p192", 224: "p224", 256: "p256", 384: "p384", 521: "p521"}
+_STEPS = {
+    "key gen": ("keygen",),
+    "agree": ("derive",),
+    "sign": ("sign",),
+    "verify": ("verify",),
+    "encap": ("encapsulate",),
+    "decap": ("decapsulate",),
+    "public": ("verify", "encrypt"),
+    "private": ("sign", "decrypt"),
+}
 _OPERATIONS = re.compile(
     r"^\s*([A-Za-z-]+)\s*(?:\[\s*(\w+)\s*\])?\s*(\d+)?\s+(?:\d+\s+)?([a-z][a-z -]*?)\s+"
     r"\d+ ops took .*?avg ([\d.]+)"
@@ -45,33 +55,20 @@ def read_wolfcrypt(text: str) -> Imported:
 
 
 def _wolfcrypt_triples(family: str, curve: str | None, bits: int, step: str) -> list[Triple]:
-    token = CURVE_NAMES.get((curve or "").upper()) or _BITS_TO_CURVE.get(bits, "")
-    step = step.removesuffix(" time")
-    if family == "RSA":
-        steps = {"public": ("verify", "encrypt"), "private": ("sign", "decrypt"), "key gen": ("keygen",)}
-        return [(operation, "rsa", f"rsa{bits}") for operation in steps.get(step, ())]
-    if family == "DH":
-        # wolfCrypt's own groups go with exponents of some 256 bits.
-        return [
-            (name, "dh", f"ffdhe{bits}")
-            for name in {"key gen": ["keygen"], "agree": ["derive"]}.get(step, [])
-        ]
+    """The operations of a step; those that a family does not have are no valid triples."""
+    operations = _STEPS.get(step.removesuffix(" time"), ())
     if family in ("ECC", "ECDHE", "ECDSA"):
-        names = {"key gen": ("keygen", "ecdh"), "agree": ("derive", "ecdh"), "sign": ("sign", "ecdsa")}
-        operation = {**names, "verify": ("verify", "ecdsa")}.get(step)
-        return [(*operation, token)] if operation and token else []
-    if family in ("CURVE", "ED"):
-        token = {"CURVE": {25519: "x25519", 448: "x448"}, "ED": {25519: "ed25519"}}[family].get(bits, "")
-        algorithm = "ecdh" if family == "CURVE" else "eddsa"
-        name = {"key gen": "keygen", "agree": "derive", "sign": "sign", "verify": "verify"}.get(step)
-        return [(name, algorithm, token)] if name and token else []
-    if family == "ML-KEM":
-        name = {"key gen": "keygen", "encap": "encapsulate", "decap": "decapsulate"}.get(step)
-        return [(name, "mlkem", f"mlkem{bits}")] if name else []
-    if family == "ML-DSA":
-        name = {"key gen": "keygen", "sign": "sign", "verify": "verify"}.get(step)
-        return [(name, "mldsa", f"mldsa{bits}")] if name else []
-    return []
+        token = CURVE_NAMES.get((curve or "").upper()) or _BITS_TO_CURVE.get(bits, "")
+        return [(one, "ecdsa" if one in ("sign", "verify") else "ecdh", token) for one in operations]
+    algorithm, token = {
+        "RSA": ("rsa", f"rsa{bits}"),
+        "DH": ("dh", f"ffdhe{bits}"),  # wolfCrypt's own groups go with exponents of some 256 bits
+        "CURVE": ("ecdh", f"x{bits}"),
+        "ED": ("eddsa", "ed25519" if bits == 25519 else ""),
+        "ML-KEM": ("mlkem", f"mlkem{bits}"),
+        "ML-DSA": ("mldsa", f"mldsa{bits}"),
+    }.get(family, ("", ""))
+    return [(one, algorithm, token) for one in operations]
 
 
 def _wolfcrypt_symmetric(name: str) -> tuple[str, str] | None:
