@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from shakedown.errors import InputError, did_you_mean, os_reason
+from shakedown.files.limits import MAX_PROFILE_BYTES
 from shakedown.files.patterns import expanded, is_pattern, one_name
 from shakedown.profiles.bearer import (
     CONGESTION_CONTROLS,
@@ -229,14 +230,11 @@ def _titled(name: str, paths: Mapping[str, Path]) -> str:
     """The hint at profiles by the words of a name: the one whose title begins with them ("Raspberry Pi 4" for
     `raspberry-pi-4`), or a few whose titles contain them ("NXP LPC1114 (Cortex-M0)" for `cortex-m0`).
     """
-    from shakedown.files.limits import MAX_PROFILE_BYTES
-    from shakedown.files.toml import load_toml
-
     words = re.findall(r"[^\W_]+", name.casefold())
     found, holding = [], []
     for known, path in paths.items():
         with suppress(InputError):  # another profile's fault is not this name's
-            title = str(load_toml(path, MAX_PROFILE_BYTES, "TOML file")[0].get("title", ""))
+            title = str(_document(path).get("title", ""))
             of_title = re.findall(r"[^\W_]+", title.casefold())
             if words and of_title[: len(words)] == words:
                 found.append(known)
@@ -276,8 +274,10 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
 
 @lru_cache(maxsize=256)
 def _read(path: Path, _stamp: tuple[int, ...], parse: Callable[[dict[str, Any], str], Profile]) -> Profile:
-    from shakedown.files.limits import MAX_PROFILE_BYTES
+    return parse(_document(path), str(path))
+
+
+def _document(path: Path) -> dict[str, Any]:
     from shakedown.files.toml import load_toml
 
-    document, _ = load_toml(path, MAX_PROFILE_BYTES, "TOML file")
-    return parse(document, str(path))
+    return load_toml(path, MAX_PROFILE_BYTES, "TOML file")[0]
