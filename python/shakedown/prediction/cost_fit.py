@@ -189,14 +189,6 @@ def trials(model: CostModel, like: Iterable[Build], hidden: str, only: str = "")
                 yield Trial(hidden, name, build, target, error, widened(sd, how, how_new), keys)
 
 
-def calibration_trials(model: CostModel) -> list[Trial]:
-    """Every figure held out with its board, and with its library."""
-    return [
-        *trials(model, model.builds, BOARD),
-        *trials(model, model.builds, LIBRARY, NOVELTIES[1]),
-    ]
-
-
 def _is_hidden(build: Build, like: Build, hidden: str) -> bool:
     of_library = hidden == LIBRARY and like.lineage and build.lineage == like.lineage
     return build.board == like.board or bool(of_library)
@@ -230,9 +222,11 @@ def quantile(scores: Iterable[float]) -> float:
 
 
 def fitted(builds: list[Build], devices: Iterable[str] = ()) -> tuple[CostModel, list[Trial]]:
-    """The model of some builds, and the trials that its ranges were fitted to."""
+    """The model of some builds, and the trials that its ranges were fitted to: every figure held out with its
+    board, and with its library.
+    """
     model = CostModel(builds, Fit(fit_variances(builds)), tuple(devices))
-    found = calibration_trials(model)
+    found = [*trials(model, builds, BOARD), *trials(model, builds, LIBRARY, NOVELTIES[1])]
     model.fit.factors = fit_factors(found)
     return model, found
 

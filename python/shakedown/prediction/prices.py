@@ -218,7 +218,7 @@ class SidePricing:
         self.trace, self.side, self.device = trace, side, device
         self.work = StackWork(device)
         self.price = Price()
-        self.rows: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.rows: dict[Triple, dict[str, Any]] = {}
         self.variances: dict[int | None, float] = {}
         self.wide: list[tuple[Operation, list[Part]]] = []
         self.names = {message.index: message.name for message in trace.messages}
@@ -415,7 +415,7 @@ class SidePricing:
         part = self._of_software(part)
         self.price._add(part, at)
         if part.method:
-            self._note(("stack", "", "", part.basis), part, 1)
+            self._note(("stack", "", ""), part, 1)
 
     def _stack_without_cost(self, message: Message, verb: str) -> None:
         self.price.without_cost_high_s = math.inf
@@ -431,16 +431,15 @@ class SidePricing:
         self.price._add(part, operation.message)
         noted = bool(part.method) and part.time.high > 0.0
         if noted:
-            self._note((*operation.triple, part.basis), part, operation.count if count is None else count)
+            self._note(operation.triple, part, operation.count if count is None else count)
         return noted
 
-    def _note(self, key: tuple[str, ...], part: Part, count: int) -> None:
+    def _note(self, key: Triple, part: Part, count: int) -> None:
         """Add a part to the row of its operation, whose basis is the weakest of its parts."""
-        operation, algorithm, parameters, _ = key
         row = self.rows.setdefault(
-            key[:3],
+            key,
             {
-                **_row(self.side, (operation, algorithm, parameters), 0),
+                **_row(self.side, key, 0),
                 "basis": part.basis,
                 "method": part.method,
                 "source": self.device.name,
@@ -467,14 +466,8 @@ class SidePricing:
 
 
 def _row(side: str, work: Triple, count: int) -> dict[str, Any]:
-    operation, algorithm, parameters = work
-    return {
-        "side": side,
-        "operation": operation,
-        "algorithm": algorithm,
-        "parameters": parameters,
-        "count": count,
-    }
+    names = ("operation", "algorithm", "parameters")
+    return {"side": side, **dict(zip(names, work, strict=True)), "count": count}
 
 
 def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:

@@ -21,7 +21,6 @@ from shakedown.prediction.symmetric import DIGEST_BYTES, Part, digests_of
 from shakedown.prediction.trace import Message, Operation, Trace
 from shakedown.profiles.device import Device
 from shakedown.profiles.software import AS_OURS
-from shakedown.schema.base import Basis
 
 MAX_RECORD_BYTES = 16_384
 """Data in a record of TLS."""
@@ -140,13 +139,11 @@ class _RecordPricing(SidePricing):
             time = self.work.network.of(share * shown["server_s"] + shown["per_kib_s"] * kib)
             where = f"{reference().device}'s × {self.work.network.factor:.3g}"
         factor = AS_OURS if self.software is None else self.software.connection
-        basis: Basis = "assumed"
+        time = time.scaled(1.0, RECEIVE_SPREAD).scaled(*factor)
         method = f"receiving: {RECEIVE_SHARE:g} of {where} work on a connection"
-        part = Part(
-            f"{self.device.name}: receiving", time.scaled(1.0, RECEIVE_SPREAD).scaled(*factor), basis, method
-        )
+        part = Part(f"{self.device.name}: receiving", time, "assumed", method)
         self.price._add(part, 0)
-        self._note(("receive", "", "", basis), part, self.records)
+        self._note(("receive", "", ""), part, self.records)
 
     def _connection(self) -> None:
         """The connection is open."""
