@@ -20,7 +20,7 @@ from shakedown.files.write import check_distinct, check_free, made_folders, writ
 from shakedown.profiles.device import parse_device
 from shakedown.profiles.importers.common import ContradictionError, Imported
 from shakedown.profiles.importers.mbedtls import read_mbedtls
-from shakedown.profiles.importers.measured import read_measurements, read_primitives, read_probe
+from shakedown.profiles.importers.measured import read_ours
 from shakedown.profiles.importers.openssl import read_openssl_speed
 from shakedown.profiles.importers.pqm4 import read_pqm4
 from shakedown.profiles.importers.wolfcrypt import read_wolfcrypt
@@ -40,9 +40,7 @@ def import_benchmark(text: str, where: str) -> tuple[str, Imported]:
     lines give different figures for one.
     """
     readers: tuple[tuple[str, Callable[[str], Imported]], ...] = (
-        ("shakedown", read_measurements),
-        ("shakedown", read_primitives),
-        ("shakedown", read_probe),
+        ("shakedown", read_ours),
         ("OpenSSL", read_openssl_speed),
         ("wolfSSL", read_wolfcrypt),
         ("mbedTLS", read_mbedtls),

@@ -25,16 +25,35 @@ MIN_SLOPE_KIB = 1.0
 """A cost per KiB is fitted where messages of one kind differ by more than this."""
 
 
-def read_measurements(text: str) -> Imported:
-    """Take the median over the handshakes of each public-key call, fit symmetric work to calls and bytes, and
-    each kind of message's remaining time to a mean and a cost per KiB.
+def read_ours(text: str) -> Imported:
+    """Read ``measure --json``, ``primitives --json``, or what ``shakedown-probe --handshakes`` wrote: a device's
+    primitives apart, handshakes and a connection. Other text holds nothing.
     """
-    entries = _entries(text)
-    return summarise(entry for entry in entries if isinstance(entry, dict))
+    try:
+        document = parse_json(text, "")
+    except InputError:
+        return Imported()
+    if isinstance(document, list):
+        if _are_timings(document):
+            return Imported(as_primitives(document))
+        return summarise(entry for entry in document if isinstance(entry, dict))
+    if not isinstance(document, dict):
+        return Imported()
+    timed, handshakes = document.get("primitives"), document.get("handshakes")
+    if not isinstance(timed, list) or not isinstance(handshakes, list) or not _are_timings(timed):
+        return Imported()
+    found = summarise(entry for entry in handshakes if isinstance(entry, dict))
+    found.primitives = joined(as_primitives(timed), found.primitives)
+    connection = document.get("connection")
+    if isinstance(connection, dict):
+        found.connection = {key: float(connection[key]) for key in CONNECTION}
+    return found
 
 
 def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
-    """What measured handshakes say of a machine: primitives, and the stack's work by kind of message."""
+    """What measured handshakes say of a machine: the median of each public-key call, symmetric work fitted to
+    calls and bytes, and each kind of message's remaining time as a mean and a cost per KiB.
+    """
     found = Imported()
     rows = list(entries)
     whole = _undisturbed([entry for entry in rows if _is_whole(entry)])
@@ -141,27 +160,6 @@ def _usual_stack(rows: Sequence[dict[str, Any]]) -> str:
     """The one that ran most of them."""
     names = [_stack(entry) for entry in rows]
     return max(sorted(set(names)), key=names.count) if names else ""
-
-
-def read_probe(text: str) -> Imported:
-    """Read what ``shakedown-probe --handshakes`` wrote: primitives apart, handshakes and a connection of one
-    device.
-    """
-    try:
-        document = parse_json(text, "")
-    except InputError:
-        return Imported()
-    if not isinstance(document, dict):
-        return Imported()
-    timed, handshakes = document.get("primitives"), document.get("handshakes")
-    if not isinstance(timed, list) or not isinstance(handshakes, list) or not _are_timings(timed):
-        return Imported()
-    found = summarise(entry for entry in handshakes if isinstance(entry, dict))
-    found.primitives = joined(as_primitives(timed), found.primitives)
-    connection = document.get("connection")
-    if isinstance(connection, dict):
-        found.connection = {key: float(connection[key]) for key in CONNECTION}
-    return found
 
 
 def _operations(entry: dict[str, Any]) -> list[dict[str, Any]]:
@@ -314,21 +312,6 @@ def as_primitives(timed: Iterable[dict[str, Any]]) -> Primitives:
     return {triple: cost for triple, cost in found.items() if any(cost.values())}
 
 
-def read_primitives(text: str) -> Imported:
-    """Read ``primitives --json``: medians of public-key calls, symmetric work by call and KiB."""
-    entries = _entries(text)
-    return Imported(as_primitives(entries)) if _are_timings(entries) else Imported()
-
-
 def _are_timings(entries: list[Any]) -> bool:
     keys = {"operation", "algorithm", "parameters", "us"}
     return all(isinstance(one, dict) and keys <= one.keys() for one in entries)
-
-
-def _entries(text: str) -> list[Any]:
-    """A JSON array's elements; none where the text is none."""
-    try:
-        found = parse_json(text, "")
-    except InputError:
-        return []
-    return found if isinstance(found, list) else []
