@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from shakedown.errors import InputError
@@ -12,23 +11,6 @@ REPEAT = 30
 """Handshakes in memory from which this machine's time is known."""
 
 
-@dataclass(frozen=True)
-class Slowed:
-    """The slowdown of clients that emulate a device.
-
-    Attributes:
-        factor: how many times as long as this machine in memory it takes.
-        client_s: what a handshake takes it in all.
-    """
-
-    factor: float
-    client_s: float
-
-    def config(self) -> dict[str, float]:
-        """As `load_generator.load` is told."""
-        return {"slowdown": self.factor, "client_s": self.client_s}
-
-
 def slowed(
     device: str,
     suite: str,
@@ -36,8 +18,9 @@ def slowed(
     client_stack: str | None = None,
     client_chain: str | Path | None = None,
     client_key: str | Path | None = None,
-) -> Slowed:
-    """The client's time as `predict` has it for a device's profile, and that over its median in memory here.
+) -> dict[str, float]:
+    """As `load_generator.load` is told: `client_s`, the client's time as `predict` has it for a device's
+    profile, and `slowdown`, that over its median in memory here.
 
     Raises `InputError` for a device that is unknown or faster than this machine, and for a suite that
     cannot be estimated; the core's errors where it cannot be run.
@@ -61,4 +44,4 @@ def slowed(
             f"{device} takes {there_s * 1e6:.3g} us for the client's side of {suite}, this machine "
             f"{here_s * 1e6:.3g} us; accepted: a device that is slower than this machine"
         )
-    return Slowed(factor, there_s)
+    return {"slowdown": factor, "client_s": there_s}

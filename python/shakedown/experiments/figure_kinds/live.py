@@ -171,7 +171,7 @@ def _time_spent(
     assert quiet.rate_per_s is not None
     quiet = msgspec.structs.replace(quiet, duration_s=(live.trace_count + 1) / quiet.rate_per_s)
     for device in (None, *live.emulate_device):
-        slow = None
+        slow: dict[str, float] = {}
         if device is not None:
             given = {"client_chain": options.client_chain, "client_key": options.client_key}
             slow = slowed(device, handshake.suite, client_stack=handshake.client_stack, **given)
@@ -182,7 +182,7 @@ def _time_spent(
                 quiet,
                 progress,
                 server={"traces_out": file, "sample": 1, "handshake_timeout_s": quiet.timeout_s},
-                generator={"trace_count": live.trace_count, **({} if slow is None else slow.config())},
+                generator={"trace_count": live.trace_count, **slow},
             )
             found = time_spent(
                 one.traces, read_halves(file), emulate_device=device, slowdown=one.load.slowdown

@@ -12,7 +12,6 @@ from shakedown.schema.arguments import checked
 from shakedown.schema.options import LoadOptions
 
 if TYPE_CHECKING:
-    from shakedown.prediction.slowdown import Slowed
     from shakedown.schema.live import LoadOutcome, LoadProgress, LoadRun
 
 
@@ -76,7 +75,7 @@ def load(
         check_distinct([known], [None if one is None else Path(one) for one in read])
         check_writable(known, replace)
     clients = {one: getattr(wanted, one) for one in ("client_stack", "client_chain", "client_key")}
-    slowed = None if emulate_device is None else _slowed(emulate_device, name, clients)
+    slowed = {} if emulate_device is None else _slowed(emulate_device, name, clients)
     config = {
         one: value
         for one, value in msgspec.structs.asdict(wanted).items()
@@ -86,7 +85,7 @@ def load(
         "target": target,
         "request": None if wanted.http is None else _http_request(wanted.http, wanted.server_name or target),
         "trace_count": wanted.trace_count or 0,
-        **({} if slowed is None else slowed.config()),
+        **slowed,
     }
     if generators is None:
         outcome = load_generator.load(config, name, clients, progress)
@@ -183,7 +182,7 @@ def _shares(config: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     return shares
 
 
-def _slowed(device: str, suite: str | None, clients: Mapping[str, str | None]) -> Slowed:
+def _slowed(device: str, suite: str | None, clients: Mapping[str, str | None]) -> dict[str, float]:
     from shakedown.prediction.slowdown import slowed
 
     if suite is None:
