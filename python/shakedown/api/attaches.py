@@ -13,6 +13,7 @@ from shakedown.schema.arguments import checked, profile_name, several
 from shakedown.schema.options import MobileOptions
 from shakedown.simulation.attaches import DEFAULT_SUITE, Attaching, simulate_attaches
 from shakedown.simulation.attaches import attach_live as attached
+from shakedown.simulation.deployment import Site
 
 
 @checked
@@ -43,11 +44,11 @@ def attach(
     return simulate_attaches(
         DEFAULT_SUITE if suite is None else suite,
         attaching,
-        device=profile_name(device),
-        server_device=profile_name(server_device),
-        bearer=profile_name(bearer),
-        traces=opened(costs.traces),
-        scale_from=costs.stand_in,
+        Site(
+            *map(profile_name, (device, server_device, bearer)),
+            traces=opened(costs.traces),
+            scale_from=costs.stand_in,
+        ),
         samples=samples,
         progress=progress,
     )

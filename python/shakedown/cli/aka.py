@@ -89,17 +89,14 @@ def run(
     from shakedown.prediction.library import open_library
     from shakedown.schema.options import options_of
     from shakedown.simulation.attaches import Attaching, simulate_attaches
+    from shakedown.simulation.deployment import Site
 
     asked = options_of(Attaching, given)
     with progress_bar(asked.attaches, "attaching") as update:
         found = simulate_attaches(
             suite,
             asked,
-            device=device,
-            server_device=server_device,
-            bearer=bearer,
-            traces=open_library(traces, say=note),
-            scale_from=scale_from,
+            Site(device, server_device, bearer, traces=open_library(traces, say=note), scale_from=scale_from),
             samples=samples,
             progress=lambda done: update(done, "attaching"),
         )

@@ -13,15 +13,13 @@ from msgspec import structs
 
 from shakedown.errors import InputError
 from shakedown.native import aka, least_values
-from shakedown.native.scenario import DEFAULT_BEARER, DEFAULT_DEVICE, DEFAULT_SERVER_DEVICE
-from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.prices import Price
 from shakedown.prediction.scenario import Scenario as Priced
-from shakedown.prediction.scenario import scenario as price_scenario
 from shakedown.prediction.spec import bearer_spec
 from shakedown.schema.aka import AttachRun, LiveAttaches
 from shakedown.schema.base import Side, convert
 from shakedown.schema.options import MobileOptions, OptionGroup
+from shakedown.simulation.deployment import Site
 from shakedown.simulation.spec import priced_spec
 
 DEFAULT_SUITE = "tls1.2/ecdhe_ecdsa/p256/mutual"
@@ -48,14 +46,10 @@ class Attaching(OptionGroup, frozen=True, kw_only=True):
 
 
 def simulate_attaches(
-    suite: str = DEFAULT_SUITE,
-    attaching: Attaching = Attaching(),
+    suite: str,
+    attaching: Attaching,
+    site: Site,
     *,
-    device: str = DEFAULT_DEVICE,
-    server_device: str = DEFAULT_SERVER_DEVICE,
-    bearer: str = DEFAULT_BEARER,
-    traces: TraceLibrary | None = None,
-    scale_from: str | None = None,
     samples: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> AttachRun:
@@ -63,17 +57,12 @@ def simulate_attaches(
 
     Args:
         suite: what is negotiated; mutual, and with chains of two levels, whatever its short name says.
-        traces: where recorded handshakes come from; default: the shipped library.
-        scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
+        site: the devices of mobiles and SGSNs, and the network between.
         samples: keep each attach's times.
         progress: called with the attaches done.
     """
-    library = traces or open_library()
     names = aka.suites(suite)
-    full, resumed = (
-        price_scenario(name, device, server_device, bearer, traces=library, scale_from=scale_from)
-        for name in names
-    )
+    full, resumed = map(site.priced, names)
     given = structs.asdict(attaching)
     preparation = {"kind": "constant", "s": given.pop("preparation_s")}
     plan = given | {
