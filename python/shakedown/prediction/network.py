@@ -18,9 +18,7 @@ from shakedown.errors import InputError
 from shakedown.models.distribution import Distribution
 from shakedown.models.energy import LinkBytes
 from shakedown.native import virtual_time
-from shakedown.prediction.prices import Price
-from shakedown.prediction.spec import bearer_spec, handshake_spec, tcp_spec
-from shakedown.prediction.trace import Trace
+from shakedown.prediction.spec import bearer_spec, tcp_spec
 from shakedown.profiles import Bearer
 
 SEED = 1
@@ -68,22 +66,13 @@ class Exchange:
     setup_s: float
 
 
-def carry(trace: Trace, client: Price, server: Price, bearer: Bearer, *, from_idle: bool = False) -> Exchange:
-    """When the handshake is ready and done over a bearer, with both sides' mean work on the way.
-
-    ``from_idle`` puts the radio's set-up before it, where the bearer says what that takes. Raises
-    `InputError` where the bearer's packets have no room for headers, or where no handshake gets through.
-    """
-    handshake = handshake_spec(trace, client, server, bearer, spread=False)
-    return exchange(handshake, bearer, from_idle=from_idle)
-
-
 def exchange(
     handshake: Mapping[str, Any], bearer: Bearer, *, from_idle: bool = False, **changes: object
 ) -> Exchange:
     """Replays a handshake (of `prediction.spec`) over a bearer; ``changes`` replace keys of its spec.
 
-    Raises `InputError` for what cannot be replayed, or where no handshake completes.
+    ``from_idle`` puts the radio's set-up before it, where the bearer says what that takes. Raises
+    `InputError` for what cannot be replayed, or where no handshake completes.
     """
     link = bearer_spec(bearer, from_idle=from_idle) | changes
     return replayed({"handshake": handshake, "bearer": link, "tcp": tcp_spec(bearer)}, bearer.name)

@@ -27,9 +27,10 @@ from shakedown.prediction.energy import Energy, client_energy
 from shakedown.prediction.figures import Same, call_figure, weakest
 from shakedown.prediction.library import TraceLibrary, open_library
 from shakedown.prediction.literature import LITERATURE, load_model
-from shakedown.prediction.network import Exchange, carry
+from shakedown.prediction.network import Exchange, exchange
 from shakedown.prediction.prices import Price, Work, basis_of, price
 from shakedown.prediction.records import MAX_RECORD_BYTES, record_price
+from shakedown.prediction.spec import handshake_spec
 from shakedown.prediction.trace import Trace
 from shakedown.profiles import Bearer, Device, load_bearer, load_device, load_software
 from shakedown.schema.base import SIDES, Basis, Side
@@ -107,10 +108,11 @@ class Scenario:
 
     @cached_property
     def exchange(self) -> Exchange:
-        """The handshake over the network, without a queue."""
+        """The handshake over the network, without a queue, with both sides' mean work on the way."""
         if self.eap is not None:
             return eap.carry(self.trace, *self.work, self.bearer, self.eap, from_idle=self.from_idle)
-        return carry(self.trace, *self.work, self.bearer, from_idle=self.from_idle)
+        handshake = handshake_spec(self.trace, *self.work, self.bearer, spread=False)
+        return exchange(handshake, self.bearer, from_idle=self.from_idle)
 
     @property
     def work_s(self) -> float:

@@ -166,7 +166,3 @@ class StackWork:
         together = math.exp(math.hypot(math.log(spread), math.log(speed.spread)))
         method = f"OpenSSL's work on {reference().device} × {speed.factor * lean:.3g}, {speed.method}"
         return Speed(speed.factor * lean, together, method)
-
-    def digest_kib(self) -> Range:
-        """SHA-256 of a KiB on a device that has no figure for any digest."""
-        return self.software.of(reference().software_s_per_kib)

@@ -115,7 +115,7 @@ def _blocks(device: Device, work: StackWork, digest: str, kib: float) -> Part:
         return Part(f"{device.name}: own", exactly(0.0), "own", "")
     figure = call_figure(device, ("digest", digest, ""))
     if figure.time is None or _wide(figure):
-        time = work.digest_kib().times(kib)
+        time = work.software.of(reference().software_s_per_kib).times(kib)
         return Part(work.cause, time.widened(BLOCK_SPREAD), "assumed", f"{digest}: {work.software.method}")
     time = figure.time.times(kib)
     spread = math.exp(math.hypot(math.log(BLOCK_SPREAD), math.log(time.high / time.mean)))
