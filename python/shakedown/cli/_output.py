@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from shakedown.files.text import json_safe, visible, visible_lines
+from shakedown.reporting.columns import Column, Row, Selection, named
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Row, Selection
     from shakedown.reporting.columns.objects import ObjectTable
     from shakedown.reporting.terminal.listing import Notes
     from shakedown.results.folder import Results
@@ -40,7 +40,7 @@ force_option = click.option("--force", is_flag=True, help="Replace existing file
 def rows_options(
     columns: str | Callable[[dict[str, Any]], Sequence[Column]],
 ) -> Callable[[Command], Command]:
-    """Adds the options of commands that print rows; their `Selection` arrives as `selection`.
+    """Adds the options of commands that print rows, `--json` too; their `Selection` arrives as `selection`.
 
     Names of columns are checked before anything is computed. `columns` names them, as `MODULE.NAME` of
     `reporting.columns`, which is loaded when it is needed; or it makes them of the other options and of the
@@ -57,8 +57,6 @@ def rows_options(
         return found
 
     def completed(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-        from shakedown.reporting.columns import Selection
-
         typed = incomplete[: incomplete.rfind(",") + 1]
         keys = dict.fromkeys(one.key for one in known({**ctx.params, "selection": Selection()}))
         return [one for one in (typed + key for key in keys) if one.startswith(incomplete)]
@@ -73,17 +71,16 @@ def rows_options(
             shown: str | None,
             sort: str | None,
             as_csv: bool,
+            as_json: bool,
             **given: Any,  # noqa: ANN401
         ) -> object:
-            from shakedown.reporting.columns import Selection
-
             names = tuple(filter(None, (name.strip() for name in (shown or "").split(","))))
             if shown is not None and not names:
                 raise click.UsageError(
                     '--columns names no column; accepted: names of columns such as "suite,bytes"'
                 )
-            selection = Selection(wide, names, sort or "", as_csv)
-            if as_csv and given.get("as_json"):
+            selection = Selection(wide, names, sort or "", as_csv, as_json)
+            if as_csv and as_json:
                 raise click.UsageError("--csv and --json are both given; accepted: one of them")
             if names or sort:
                 selection = selection.checked(known({**given, "selection": selection}))
@@ -105,6 +102,7 @@ def rows_options(
                 shell_complete=completed,
             ),
             click.option("--wide", is_flag=True, help="Print all columns, however wide the table gets."),
+            json_option,
         ):
             checked = option(checked)
         return cast("Command", checked)
@@ -136,7 +134,10 @@ def print_rows(
 
 
 def print_objects(objects: Sequence[Any], selection: Selection, kind: str = "") -> None:
-    """Objects of the schema, or dicts of a kind of them, as their table."""
+    """Objects of the schema, or dicts of a kind of them, as JSON or as their table."""
+    if selection.json:
+        print_json(objects)
+        return
     from shakedown.reporting.columns.objects import object_table
 
     table = object_table(objects, kind)
@@ -150,11 +151,9 @@ def print_table(table: ObjectTable, selection: Selection) -> None:
     print_rows(columns, table.rows, selection, title=table.title, notes=table.notes)
 
 
-def print_estimates(
-    rows: Sequence[Mapping[str, Any]], selection: Selection, kind: str, *, as_json: bool
-) -> None:
+def print_estimates(rows: Sequence[Mapping[str, Any]], selection: Selection, kind: str) -> None:
     """Dicts of a kind of objects as JSON, or as their table with a line for each suite without figures."""
-    if as_json:
+    if selection.json:
         print_json(rows)
         return
     good = [row for row in rows if "error" not in row]
@@ -171,8 +170,6 @@ def print_failures(rows: Iterable[Mapping[str, Any]], *, to_error: bool) -> None
 
 def _print_csv(columns: Sequence[Column], rows: Iterable[Row], selection: Selection) -> None:
     import csv
-
-    from shakedown.reporting.columns import named
 
     shown = [named(columns, name) for name in selection.columns] or columns
     writer = csv.writer(sys.stdout, lineterminator="\n")

@@ -22,10 +22,10 @@ from shakedown.cli._output import (
 from shakedown.cli._scenario import bearer_option, scale_from_option, traces_option
 from shakedown.cli._types import DEVICE, FILE, Duration, Whole
 from shakedown.errors import InputError, ShakedownError
+from shakedown.reporting.columns import Selection
 from shakedown.reporting.figures import no_figure
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Selection
     from shakedown.schema.aka import (
         AttachGroup,
         AttachRun,
@@ -67,7 +67,6 @@ _suite = click.option(
 @traces_option
 @scale_from_option
 @click.option("--samples", is_flag=True, help="With --json: print the times of each attach.")
-@json_option
 @rows_options("attaches.ATTACHES")
 def run(
     suite: str,
@@ -77,7 +76,6 @@ def run(
     traces: Path | None,
     scale_from: str | None,
     samples: bool,
-    as_json: bool,
     selection: Selection,
     **given: Any,  # noqa: ANN401 - fields of `Attaching`
 ) -> None:
@@ -100,7 +98,7 @@ def run(
             samples=samples,
             progress=lambda done: update(done, "attaching"),
         )
-    if as_json:
+    if selection.json:
         print_json([found])
     else:
         _show_run(found, selection)
@@ -359,13 +357,11 @@ def _show_summary(found: SgsnSummary) -> None:
 )
 @click.option("--card", required=True, type=_file, help="File that provision wrote.")
 @click.option("--samples", is_flag=True, help="With --json: print the times of each attach.")
-@json_option
 @rows_options("attaches.ATTACHES")
 def mobile(
     sgsns: tuple[str, ...],
     card: Path,
     samples: bool,
-    as_json: bool,
     selection: Selection,
     **given: Any,  # noqa: ANN401 - fields of `MobileOptions`
 ) -> None:
@@ -378,7 +374,7 @@ def mobile(
         found, reason = attach_live(
             sgsns, card, options, samples=samples, progress=lambda done: update(done, "attaching")
         )
-    if as_json:
+    if selection.json:
         print_json([found])
     else:
         _show_live(found, selection)

@@ -20,9 +20,9 @@ from shakedown.cli._output import (
     rows_options,
 )
 from shakedown.cli._types import BEARER, FILE, Duration, Whole
+from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.bearer import BearerCheck, BearerReport, Lateness
 
 seed_option = click.option(
@@ -153,7 +153,6 @@ def _late(late: Lateness) -> str:
     epilog="Example: shakedown bearer check nb-iot --seconds 2",
     short_help="Compare emulated bearers with their profiles.",
 )
-@json_option
 @rows_options(_check_columns)
 @click.argument("names", nargs=-1, required=True, metavar="BEARER…", type=BEARER)
 @seed_option
@@ -164,7 +163,7 @@ def _late(late: Lateness) -> str:
     show_default=True,
     help="Time for each of three parts: delay, rate up, rate down.",
 )
-def check(names: tuple[str, ...], seed: int, seconds: float, as_json: bool, selection: Selection) -> None:
+def check(names: tuple[str, ...], seed: int, seconds: float, selection: Selection) -> None:
     """Send test packets through emulated bearers, and compare them with their profiles.
 
     "drawn" is the mean of the delays that the links drew for these packets, "long run" the mean over 20,000
@@ -175,7 +174,7 @@ def check(names: tuple[str, ...], seed: int, seconds: float, as_json: bool, sele
 
     bearers = [load_bearer(name) for name in names]
     checked = [live.check(bearer, seed=seed, seconds=seconds) for bearer in bearers]
-    if as_json:
+    if selection.json:
         print_json(checked)
         return
     print_rows(_check_columns({}), [row for one in checked for row in _check_rows(one)], selection)

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._output import echo, json_option, print_json, print_objects, rows_options
+from shakedown.cli._output import echo, print_json, print_objects, rows_options
 from shakedown.cli._types import BEARER
+from shakedown.reporting.columns import Selection
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Selection
     from shakedown.schema.profiles import BearerEnergy, Cell
 
 
 @click.command("bearers", epilog="Example: shakedown bearers 'gprs-*'")
-@json_option
 @rows_options("catalogue.BEARERS")
 @click.argument("names", nargs=-1, metavar="[NAME]…", type=BEARER)
-def command(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
+def command(names: tuple[str, ...], selection: Selection) -> None:
     """List the bearer profiles; with NAME…, only those, with their sources.
 
     NAME may be a pattern, as in "bearers 'gprs-*'", or a part of names or titles, as in "bearers satellite".
@@ -27,7 +26,7 @@ def command(names: tuple[str, ...], as_json: bool, selection: Selection) -> None
     from shakedown.api.catalogue import bearers
 
     found = bearers(*names)
-    if as_json:
+    if selection.json:
         print_json([profile.as_json() for profile in found])
         return
     print_objects(found, selection)

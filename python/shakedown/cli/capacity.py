@@ -12,7 +12,6 @@ import click
 
 from shakedown.cli._options import suites_argument
 from shakedown.cli._output import (
-    json_option,
     note,
     print_estimates,
     progress_bar,
@@ -21,9 +20,9 @@ from shakedown.cli._output import (
 from shakedown.cli._scenario import note_radios, scenario_options
 from shakedown.cli._types import Duration, Rate
 from shakedown.errors import InputError
+from shakedown.reporting.columns import Selection
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Selection
     from shakedown.schema.predictions import Calibration
     from shakedown.simulation.deployment import Site
 
@@ -66,7 +65,6 @@ if TYPE_CHECKING:
 )
 @click.option("--authorized-target", metavar="HOST", help="Permit load on HOST, another machine.")
 @click.option("--seed", type=int, metavar="K", help="Random seed.  [default: 1]")
-@json_option
 @rows_options("modelled.CAPACITIES")
 def command(
     suites: tuple[str, ...],
@@ -87,7 +85,6 @@ def command(
     calibrate: str | None,
     authorized_target: str | None,
     seed: int | None,
-    as_json: bool,
     selection: Selection,
 ) -> None:
     """Find the highest rate of handshakes at which clients are ready in time.
@@ -148,7 +145,7 @@ def command(
             costs=Costs(library, scale_from),
             calibrations=calibrations,
         )
-    print_estimates(rows, selection, "Capacity", as_json=as_json)
+    print_estimates(rows, selection, "Capacity")
 
 
 def _calibrated(

@@ -12,18 +12,17 @@ from shakedown.cli._output import (
     echo,
     echo_lines,
     force_option,
-    json_option,
     note,
     print_json,
     print_rows,
     rows_options,
 )
 from shakedown.cli._types import Time
+from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.certificates import Description, GeneratedChain
 
 
@@ -87,12 +86,10 @@ def command() -> None:
 @_side
 @click.option("--level", type=int, default=2, show_default=True, help="The peer's security level, 0 to 5.")
 @click.option("--at", "now", type=Time(), help="Verification time.  [default: now]")
-@json_option
 @rows_options(_columns)
 def show(
     files: tuple[Path, ...],
     level: int,
-    as_json: bool,
     selection: Selection,
     **given: Any,  # noqa: ANN401 - as `certificates.certs` takes them
 ) -> None:
@@ -100,7 +97,7 @@ def show(
     from shakedown.api import certificates
 
     found = certificates.certs("show", files=files, level=level, **given)
-    if as_json:
+    if selection.json:
         print_json(found)
         return
     _print_descriptions([(entry.file, entry) for entry in found], f"security level {level}", selection)
@@ -123,12 +120,10 @@ def show(
     show_envvar=True,
     help="Also write a PKCS #12 archive with this password.",
 )
-@json_option
 @rows_options(_columns)
 def make(
     out: Path,
     force: bool,
-    as_json: bool,
     selection: Selection,
     **given: Any,  # noqa: ANN401 - as `certificates.certs` takes them
 ) -> None:
@@ -140,7 +135,7 @@ def make(
     from shakedown.api import certificates
 
     [made] = certificates.certs("make", out=out, replace=force, **given)
-    _print_made(made, out, as_json, selection)
+    _print_made(made, out, selection)
 
 
 @command.command("issue", epilog="Example: shakedown certs issue root p256 --out root")
@@ -162,14 +157,12 @@ def make(
 @_alternative
 @_not_before
 @_days
-@json_option
 @rows_options(_columns)
 def issue(
     out: Path,
     force: bool,
     ca: Path | None,
     ca_key: Path | None,
-    as_json: bool,
     selection: Selection,
     **given: Any,  # noqa: ANN401 - as `certificates.certs` takes them
 ) -> None:
@@ -179,14 +172,13 @@ def issue(
 
     check_distinct([out / "chain.pem", out / "key.pem"], [ca, ca_key])
     [made] = certificates.certs("issue", out=out, replace=force, ca=ca, ca_key=ca_key, **given)
-    _print_made(made, out, as_json, selection)
+    _print_made(made, out, selection)
 
 
 @command.command("profiles", epilog="Example: shakedown certs profiles")
 @click.argument("name", required=False)
-@json_option
 @rows_options(_profile_columns)
-def profiles(name: str | None, as_json: bool, selection: Selection) -> None:
+def profiles(name: str | None, selection: Selection) -> None:
     """List the shipped certificate profiles, or print one as a template."""
     from shakedown.api import certificates
     from shakedown.errors import InputError, did_you_mean
@@ -199,7 +191,7 @@ def profiles(name: str | None, as_json: bool, selection: Selection) -> None:
             hint = did_you_mean(name, names) or f"; accepted: {', '.join(names)}"
             raise InputError(f"unknown certificate profile '{name}'{hint}")
         known = chosen
-    if as_json:
+    if selection.json:
         print_json(known)
     elif name is not None:
         echo_lines(known[0].text)
@@ -207,8 +199,8 @@ def profiles(name: str | None, as_json: bool, selection: Selection) -> None:
         print_rows(_profile_columns({}), [{"name": one.name, "keys": one.keys} for one in known], selection)
 
 
-def _print_made(made: GeneratedChain, out: Path, as_json: bool, selection: Selection) -> None:
-    if as_json:
+def _print_made(made: GeneratedChain, out: Path, selection: Selection) -> None:
+    if selection.json:
         print_json([made])
         return
     for file in made.files:

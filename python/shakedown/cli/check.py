@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.exceptions import Exit
@@ -11,18 +10,14 @@ from click.exceptions import Exit
 from shakedown.cli._output import (
     echo_lines,
     force_option,
-    json_option,
     note,
-    print_json,
     print_objects,
     progress_bar,
     rows_options,
     stopped_like_interrupted,
 )
 from shakedown.cli._types import FILE
-
-if TYPE_CHECKING:
-    from shakedown.reporting.columns import Selection
+from shakedown.reporting.columns import Selection
 
 
 @click.command("check", epilog="Example: shakedown check --record tls1.2/psk")
@@ -33,7 +28,6 @@ if TYPE_CHECKING:
 @click.option("--summary", type=FILE, help="Append the result as Markdown to FILE: $GITHUB_STEP_SUMMARY.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
 @force_option
-@json_option
 @rows_options("comparison.CHECKED")
 def command(
     budget: tuple[str, ...],
@@ -43,7 +37,6 @@ def command(
     summary: Path | None,
     as_markdown: bool,
     force: bool,
-    as_json: bool,
     selection: Selection,
 ) -> None:
     """Check suites against a budget of bytes, instructions, memory, energy and capacity.
@@ -57,14 +50,14 @@ def command(
     from shakedown.files.write import check_distinct, check_free, write
 
     if record:
-        if times or junit or summary or as_markdown or as_json or selection.csv:
+        if times or junit or summary or as_markdown or selection.json or selection.csv:
             raise click.UsageError("--record prints a budget; accepted: --record with suites alone")
         with stopped_like_interrupted():
             echo_lines(budgets.recorded(budget))
         return
     if len(budget) != 1:
         raise click.UsageError(f"{len(budget)} files; accepted: one budget")
-    if as_markdown and (selection.csv or as_json):
+    if as_markdown and (selection.csv or selection.json):
         raise click.UsageError("--markdown is given with --csv or --json; accepted: one of them")
     if junit is not None:
         check_free(junit, force)
@@ -83,9 +76,7 @@ def command(
                 file.write(reports.markdown(checked))
         except OSError as error:
             raise os_failure(f"{summary}: cannot be written: {os_reason(error)}", error) from error
-    if as_json:
-        print_json(checked)
-    elif as_markdown:
+    if as_markdown:
         echo_lines(reports.markdown(checked))
     else:
         print_objects(checked, selection, "CheckedLimit")

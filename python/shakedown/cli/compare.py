@@ -10,7 +10,6 @@ from click.exceptions import Exit
 
 from shakedown.cli._output import (
     echo_lines,
-    json_option,
     note,
     print_json,
     print_rows,
@@ -18,9 +17,9 @@ from shakedown.cli._output import (
     rows_options,
 )
 from shakedown.cli._types import Share, Whole
+from shakedown.reporting.columns import Selection
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Selection
     from shakedown.schema.comparison import Comparison
 
 FOLDER = click.Path(path_type=Path)
@@ -75,7 +74,6 @@ FOLDER = click.Path(path_type=Path)
     help="Print all figures.  [default: figures that differ, and the times of each side]",
 )
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
-@json_option
 @rows_options("comparison.COMPARED")
 def command(
     folders: tuple[Path, ...],
@@ -88,7 +86,6 @@ def command(
     fail_if: tuple[str, ...],
     every: bool,
     as_markdown: bool,
-    as_json: bool,
     selection: Selection,
 ) -> None:
     """Compare two results folders, or two conditions measured alternately, figure by figure.
@@ -105,7 +102,7 @@ def command(
 
     if (len(folders) == 2) == (pair is not None) or len(folders) not in (0, 2):
         raise click.UsageError("compare takes two results folders, or --pair and two conditions")
-    if as_markdown and (selection.csv or as_json):
+    if as_markdown and (selection.csv or selection.json):
         raise click.UsageError("--markdown is given with --csv or --json; accepted: one of them")
     for name, given in (("--program", program), ("--blocks", blocks)):
         if given is not None and pair is None:
@@ -122,19 +119,19 @@ def command(
                 *pair, program=program, blocks=blocks, margin=margin, floor=floor, progress=update
             )
     found = msgspec.structs.replace(found, failed=tuple(failures(gates, found.rows)))
-    _show(found, every, selection, as_markdown=as_markdown, as_json=as_json)
+    _show(found, every, selection, as_markdown=as_markdown)
     for line in () if as_markdown else found.failed:
         note(f"failed: {line}")
     if found.failed:
         raise Exit(1)
 
 
-def _show(found: Comparison, every: bool, selection: Selection, *, as_markdown: bool, as_json: bool) -> None:
+def _show(found: Comparison, every: bool, selection: Selection, *, as_markdown: bool) -> None:
     from shakedown.comparison.text import decisive, lacking, markdown, method, summary
     from shakedown.reporting.columns.comparison import COMPARED, compared_row
 
     rows = list(found.rows) if every or selection.csv else decisive(found.rows)
-    if as_json:
+    if selection.json:
         print_json(found.rows)
     elif as_markdown:
         echo_lines(markdown(found, rows))

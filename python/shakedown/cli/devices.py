@@ -13,7 +13,6 @@ from shakedown.cli._options import Group
 from shakedown.cli._output import (
     echo,
     force_option,
-    json_option,
     note,
     print_json,
     print_objects,
@@ -22,10 +21,10 @@ from shakedown.cli._output import (
 )
 from shakedown.cli._types import DEVICE, FILE, Duration, FiniteRange, Whole
 from shakedown.errors import InputError
+from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
     from shakedown.profiles.device import Device
-    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.profiles import DeviceEnergy
 
 MAX_PRIMITIVE_S, MAX_PROFILE_S = 3600.0, 86_400.0
@@ -60,10 +59,9 @@ class Listing(Group):
     invoke_without_command=True,
     subcommand_metavar="[NAME… | import FILE | measure]",
 )
-@json_option
 @rows_options(_columns)
 @click.pass_context
-def command(ctx: click.Context, as_json: bool, selection: Selection) -> None:
+def command(ctx: click.Context, selection: Selection) -> None:
     """List the device profiles; with NAME…, show them; "measure" and "import FILE" make one.
 
     Some boards have figures of several builds: NAME:VARIANT selects one.
@@ -78,21 +76,20 @@ def command(ctx: click.Context, as_json: bool, selection: Selection) -> None:
             profiles.append(load_device(name))
         except InputError as error:
             note(f"skipped: {error}")
-    _list(profiles, selection, as_json=as_json)
+    _list(profiles, selection)
 
 
-def _list(profiles: Sequence[Device], selection: Selection, *, as_json: bool) -> None:
-    if as_json:
+def _list(profiles: Sequence[Device], selection: Selection) -> None:
+    if selection.json:
         print_json([profile.summary() for profile in profiles])
         return
     print_objects(profiles, selection)
 
 
 @command.command("show", hidden=True)
-@json_option
 @rows_options(_columns)
 @click.argument("names", nargs=-1, required=True, metavar="NAME…", type=DEVICE)
-def show(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
+def show(names: tuple[str, ...], selection: Selection) -> None:
     """Show device profiles; patterns and parts of names or titles list those that match."""
     from shakedown.profiles import existing_device_names, load_device
     from shakedown.profiles.registry import matching
@@ -101,9 +98,9 @@ def show(names: tuple[str, ...], as_json: bool, selection: Selection) -> None:
     found = matching(names, existing_device_names(), lambda name: load_device(name).title, "device")
     profiles = [load_device(name) for name in found]
     if not set(names) >= set(found):
-        _list(profiles, selection, as_json=as_json)
+        _list(profiles, selection)
         return
-    if as_json:
+    if selection.json:
         print_json([profile.as_json() for profile in profiles])
         return
     if selection.csv:

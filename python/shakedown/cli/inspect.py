@@ -13,7 +13,6 @@ import click
 from shakedown.cli._output import (
     echo,
     force_option,
-    json_option,
     note,
     print_rows,
     progress_bar,
@@ -21,12 +20,12 @@ from shakedown.cli._output import (
     rows_options,
 )
 from shakedown.cli._types import FILE, Whole
+from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from shakedown.native.captures import Inspected, Inspection
-    from shakedown.reporting.columns import Column, Selection
 
 MAX_IN_FULL = 20
 """Connections of which each message is shown; more of them are shown as one line each."""
@@ -61,7 +60,6 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
     help="Write traces for predict --traces, of completely visible connections.",
 )
 @force_option
-@json_option
 @rows_options(_columns)
 def command(
     capture: Path,
@@ -70,7 +68,6 @@ def command(
     numbers: tuple[int, ...],
     traces_out: Path | None,
     force: bool,
-    as_json: bool,
     selection: Selection,
 ) -> None:
     """Read a capture: its connections, their handshake messages and bytes.
@@ -82,7 +79,6 @@ def command(
     from shakedown.experiments.figure_kinds.captured import cut_short
     from shakedown.files.write import check_distinct
     from shakedown.native import captures
-    from shakedown.reporting.columns import Selection
 
     check_distinct([traces_out], [capture, keylog])
 
@@ -96,7 +92,7 @@ def command(
             connections = stack.enter_context(Traces(traces_out, capture, force)).passing(found)
         if numbers:
             connections = _only(connections, found, capture, set(numbers), to_the_end=traces_out is not None)
-        if as_json:
+        if selection.json:
             _print_json(connections)
         else:
             # Rows are for programs, and for choosing columns; messages where they are asked for.

@@ -13,7 +13,6 @@ from shakedown.cli._options import Where, command_of, computed_where
 from shakedown.cli._output import (
     echo,
     force_option,
-    json_option,
     live_line,
     note,
     print_json,
@@ -21,10 +20,10 @@ from shakedown.cli._output import (
     rows_options,
     stopped_like_interrupted,
 )
+from shakedown.reporting.columns import Selection
 
 if TYPE_CHECKING:
     from shakedown.experiments.load_generators import Generators
-    from shakedown.reporting.columns import Selection
     from shakedown.schema.live import LoadProgress, LoadRun
 
 
@@ -37,14 +36,12 @@ if TYPE_CHECKING:
 @click.argument("suite", required=False, metavar="[SUITE]")
 @computed_where
 @force_option
-@json_option
 @rows_options("live.TIMES")
 def command(
     target: str,
     suite: str | None,
     cluster: Where,
     force: bool,
-    as_json: bool,
     selection: Selection,
     **given: Any,  # noqa: ANN401 - fields of `LoadOptions`
 ) -> None:
@@ -70,7 +67,7 @@ def command(
             except UnwrittenTracesError as error:
                 # The run is not lost with them.
                 unwritten, run = error, error.run
-        _show(run, selection, as_json=as_json)
+        _show(run, selection)
         _warn(run, options.trace_count)
         if unwritten is not None:
             raise unwritten
@@ -147,11 +144,10 @@ def _got(text: str, value: float | None) -> str:
     return time(value)
 
 
-def _show(run: LoadRun, selection: Selection, *, as_json: bool) -> None:
-    if as_json:
+def _show(run: LoadRun, selection: Selection) -> None:
+    if selection.json:
         print_json([run])
         return
-    from shakedown.reporting.columns import Selection
     from shakedown.reporting.columns.live import SPENT, TIMES, spent_rows, time_rows
     from shakedown.reporting.columns.notes import too_few
     from shakedown.reporting.terminal.live import background_lines, load_lines, time_spent_lines

@@ -12,7 +12,6 @@ from shakedown.cli._options import command_of, suites_argument
 from shakedown.cli._output import (
     echo,
     force_option,
-    json_option,
     note,
     print_json,
     print_objects,
@@ -23,10 +22,10 @@ from shakedown.cli._output import (
     stopped_like_interrupted,
 )
 from shakedown.cli._types import FILE, Whole
+from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
     from shakedown.native.scenario import HandshakeId, MeasureOptions
-    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.measured import Measurement
 
 WTLS_ONLY = ("certificate_form", "private_curves")
@@ -91,7 +90,6 @@ def _by_message(messages: bool | None, selection: Selection) -> bool:
 )
 @click.option("--on-request", is_flag=True, hidden=True)
 @force_option
-@json_option
 @rows_options(_columns)
 def command(
     suites: tuple[str, ...],
@@ -106,7 +104,6 @@ def command(
     messages: bool | None,
     on_request: bool,
     force: bool,
-    as_json: bool,
     selection: Selection,
     **options: object,
 ) -> None:
@@ -182,13 +179,13 @@ def command(
                     found = measured_with(one, replace(chosen, repeat=more), lambda done: None)
                 measured.append(found)
     except KeyboardInterrupt:
-        _show(measured, selection, messages=messages, as_json=as_json)
+        _show(measured, selection, messages)
         raise KeyboardInterrupt(f"interrupted: {len(measured)} of {len(names)} suites measured") from None
     except Exception:
         if measured:
-            _show(measured, selection, messages=messages, as_json=as_json)
+            _show(measured, selection, messages)
         raise
-    _show(measured, selection, messages=messages, as_json=as_json)
+    _show(measured, selection, messages)
     for remark in native.take_notices():
         note(remark)
     if pcap:
@@ -226,13 +223,12 @@ def _named_by_chain(name: str, options: MeasureOptions) -> str:
     return found
 
 
-def _show(measured: list[Measurement], selection: Selection, *, messages: bool | None, as_json: bool) -> None:
-    if as_json:
+def _show(measured: list[Measurement], selection: Selection, messages: bool | None) -> None:
+    if selection.json:
         print_json(measured)
     elif measured:
         from msgspec import UNSET
 
-        from shakedown.reporting.columns import Selection
         from shakedown.reporting.columns import measured as columns
         from shakedown.schema.base import SIDES, builtins
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shakedown.cli._options import command_of, suites_argument
-from shakedown.cli._output import json_option, note, print_estimates, rows_options
+from shakedown.cli._output import note, print_estimates, rows_options
 from shakedown.cli._scenario import note_radios, scenario_options
 from shakedown.cli._types import Rate
-
-if TYPE_CHECKING:
-    from shakedown.reporting.columns import Selection
+from shakedown.reporting.columns import Selection
 
 
 @click.command(
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="Arrival rate of handshakes: 300/s, 20/min.",
 )
-@json_option
 @rows_options("modelled.PREDICTIONS")
 def command(
     suites: tuple[str, ...],
@@ -43,7 +40,6 @@ def command(
     server_software: str | None,
     rate_per_s: float,
     scale_from: str | None,
-    as_json: bool,
     selection: Selection,
     **given: Any,  # noqa: ANN401 - fields of `PredictionOptions`
 ) -> None:
@@ -72,4 +68,4 @@ def command(
     )
     networks = [network for *_, network in places([device], [server_device], [bearer])]
     note_radios(networks, from_idle=options.from_idle)
-    print_estimates(rows, selection, "Prediction", as_json=as_json)
+    print_estimates(rows, selection, "Prediction")

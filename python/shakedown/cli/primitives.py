@@ -11,17 +11,15 @@ import click
 
 from shakedown.cli._output import (
     force_option,
-    json_option,
     note,
-    print_json,
     print_objects,
     progress_bar,
     rows_options,
 )
 from shakedown.cli._types import FILE, Duration
+from shakedown.reporting.columns import Selection
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns import Selection
     from shakedown.schema.primitives import Timing
 
 
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     "unless WORDs are given]",
 )
 @force_option
-@json_option
 @rows_options("primitives.PRIMITIVES")
 def command(
     words: tuple[str, ...],
@@ -52,7 +49,6 @@ def command(
     seconds: float,
     out: Path | None,
     force: bool,
-    as_json: bool,
     selection: Selection,
 ) -> None:
     """Time every primitive that the suites use, on this machine.
@@ -79,10 +75,7 @@ def command(
     if path is not None:
         # this-machine's own place is for what was timed last.
         _write_profile(timed, path, replace=force or out is None)
-    if as_json:
-        print_json(timed)
-    else:
-        print_objects(timed, selection)
+    print_objects(timed, selection)
     if path is not None:
         note(f"{len(timed)} primitives written to {path}")
 

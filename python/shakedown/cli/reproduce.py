@@ -11,7 +11,6 @@ import click
 from shakedown.cli._output import (
     echo,
     force_option,
-    json_option,
     note,
     print_json,
     print_rows,
@@ -19,13 +18,13 @@ from shakedown.cli._output import (
     rows_options,
 )
 from shakedown.cli._types import FILE, Whole
+from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from shakedown.papers.paper import Reproduction
     from shakedown.papers.replication import Replication
-    from shakedown.reporting.columns import Column, Selection
 
 
 def _columns(given: dict[str, Any]) -> Sequence[Column]:
@@ -54,7 +53,6 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
     help="Read measured figures (measured.jsonl of an --out folder) instead of measuring.",
 )
 @force_option
-@json_option
 @rows_options(_columns)
 def command(
     paper: str,
@@ -63,7 +61,6 @@ def command(
     no_measure: bool,
     measured: Path | None,
     force: bool,
-    as_json: bool,
     selection: Selection,
 ) -> None:
     """Reproduce a paper: its tables, figures and claims, and the same handshakes today.
@@ -83,11 +80,10 @@ def command(
     done = _reproduce(names, repeat or papers.DEFAULT_REPEAT, _known(no_measure, measured))
     if out is not None:
         _write(done, out, replace=force)
-    if as_json:
+    if selection.json:
         print_json([row for one in done for row in one.rows])
         return
     from shakedown.papers.text import CLAIMS, SUMMARY, SUMMARY_TITLE, claim_rows, differences, summary_rows
-    from shakedown.reporting.columns import Selection
 
     if len(done) == 1:
         print_rows(CLAIMS, claim_rows(done[0]), selection, title=f"{done[0].data.title}: claims")

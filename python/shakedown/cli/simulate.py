@@ -11,7 +11,6 @@ import click
 
 from shakedown.cli._options import Where, any_suites_argument, command_of, computed_where, pool_of
 from shakedown.cli._output import (
-    json_option,
     note,
     print_failures,
     print_json,
@@ -22,10 +21,10 @@ from shakedown.cli._output import (
 from shakedown.cli._scenario import note_radios, scenario_options
 from shakedown.cli._types import FILE
 from shakedown.errors import InputError
+from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
     from shakedown.native.scenario import Fleet, Stacks
-    from shakedown.reporting.columns import Column, Selection
     from shakedown.schema.simulated import FailedSimulation, Simulated
     from shakedown.simulation.deployment import Site
     from shakedown.simulation.pieces import Pool
@@ -70,7 +69,6 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
 @click.option("--client-stack", metavar="NAME", help="With --endpoints: stack of the client.")
 @click.option("--server-stack", metavar="NAME", help="With --endpoints: stack of the server.")
 @computed_where
-@json_option
 @rows_options(_columns)
 def command(
     suites: tuple[str, ...],
@@ -87,7 +85,6 @@ def command(
     stack: str | None,
     client_stack: str | None,
     server_stack: str | None,
-    as_json: bool,
     selection: Selection,
     cluster: Where,
     **given: Any,  # noqa: ANN401 - fields of `Fleet`
@@ -133,9 +130,9 @@ def command(
     engines = Stacks(client_stack or stack, server_stack or stack) if endpoints else None
     with pool_of(cluster) as pool:
         if mix is not None:
-            _simulate_mix(mix, fleet, sites[0], selection, pool, as_json=as_json)
+            _simulate_mix(mix, fleet, sites[0], selection, pool)
         else:
-            _simulate_suites(suites, fleet, engines, sites, selection, pool, as_json=as_json)
+            _simulate_suites(suites, fleet, engines, sites, selection, pool)
 
 
 def _in_cells(fleet: Fleet) -> bool:
@@ -149,8 +146,6 @@ def _simulate_suites(
     sites: list[Site],
     selection: Selection,
     pool: Pool | None,
-    *,
-    as_json: bool,
 ) -> None:
     from shakedown.simulation.simulate import simulate
 
@@ -167,7 +162,7 @@ def _simulate_suites(
 
             rows += simulate(suites, fleet, site, endpoints=engines, pool=pool, progress=advance)
     note_radios([site.bearer for site in sites], from_idle=fleet.from_idle, in_cells=_in_cells(fleet))
-    if as_json:
+    if selection.json:
         print_json(rows)
         return
     from shakedown.schema.base import builtins
@@ -179,9 +174,7 @@ def _simulate_suites(
     print_failures([builtins(row) for row in rows if row not in good], to_error=selection.csv)
 
 
-def _simulate_mix(
-    path: Path, fleet: Fleet, site: Site, selection: Selection, pool: Pool | None, *, as_json: bool
-) -> None:
+def _simulate_mix(path: Path, fleet: Fleet, site: Site, selection: Selection, pool: Pool | None) -> None:
     from shakedown.simulation.mix import read_mix, simulate_mix
 
     kinds = read_mix(path)
@@ -193,7 +186,4 @@ def _simulate_mix(
         row = simulate_mix(kinds, fleet, site, name=path.stem, pool=pool, progress=advance)
     bearers = [kind.bearer or site.bearer for kind in kinds]
     note_radios(bearers, from_idle=fleet.from_idle, in_cells=_in_cells(fleet))
-    if as_json:
-        print_json([row])
-        return
     print_objects([row], selection)

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from shakedown.cli._output import echo, json_option, print_json, print_objects, rows_options
+from shakedown.cli._output import echo, print_objects, rows_options
 from shakedown.errors import InputError, did_you_mean
-
-if TYPE_CHECKING:
-    from shakedown.reporting.columns import Selection
+from shakedown.reporting.columns import Selection
 
 
 @click.command("suites", epilog="Example: shakedown suites 'tls1.3/*/mldsa65/server'")
 @click.option(
     "--all", "show_all", is_flag=True, help="Also list suites that cannot run, each with the reason."
 )
-@json_option
 @rows_options("catalogue.SUITES")
 @click.argument("words", nargs=-1, metavar="[WORD]…")
-def command(show_all: bool, as_json: bool, words: tuple[str, ...], selection: Selection) -> None:
+def command(show_all: bool, words: tuple[str, ...], selection: Selection) -> None:
     """List the suites that can run on this machine.
 
     WORDs select names that contain all of them, as in "suites tls1.2 mutual", or that a
     pattern matches, as in "suites 'tls1.3/*/mldsa*/server'".
     """
     from shakedown.api import catalogue
-    from shakedown.reporting.columns import Selection
 
     entries = catalogue.suites(*words, all=show_all)
     if not entries:
         raise InputError(_no_suite(words))
-    if as_json:
-        print_json(entries)
-        return
     if show_all or selection != Selection():
         print_objects(entries, selection, "SuiteEntry")
         return

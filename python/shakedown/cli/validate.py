@@ -13,7 +13,6 @@ from shakedown.cli._output import (
     JsonArray,
     doing,
     echo,
-    json_option,
     note,
     note_all,
     print_rows,
@@ -22,12 +21,12 @@ from shakedown.cli._output import (
 )
 from shakedown.cli._types import Duration, Rate
 from shakedown.errors import InputError
+from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shakedown.experiments.file.experiment import Experiment
-    from shakedown.reporting.columns import Column, Selection
 
 DEFAULT_LIVE_TIME = "20s"
 
@@ -60,7 +59,6 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
     metavar="FOLDER",
     help="With --live: save the results, and write their report.",
 )
-@json_option
 @rows_options(_columns)
 def command(
     experiment: Path,
@@ -69,7 +67,6 @@ def command(
     rate: float | None,
     time_s: float | None,
     out: Path | None,
-    as_json: bool,
     selection: Selection,
 ) -> None:
     """Check an experiment file without running it.
@@ -80,7 +77,6 @@ def command(
     """
     from shakedown.experiments.figure_kinds import load_experiment
     from shakedown.experiments.figure_kinds.live import compared
-    from shakedown.reporting.columns import Selection
     from shakedown.schema.units import parse_duration_s
 
     if not live:
@@ -89,14 +85,14 @@ def command(
                 raise InputError(f"{name} requires --live")
         if endpoints:
             raise InputError("--endpoints requires --live")
-        if as_json:
+        if selection.json:
             raise InputError("--json requires --live")
         if selection != Selection():
             raise InputError("--csv, --sort, --columns and --wide require --live")
     found = load_experiment(experiment)
     if live:
         wanted_s = parse_duration_s(DEFAULT_LIVE_TIME) if time_s is None else time_s
-        _compare(compared(found, rate, wanted_s, endpoints=endpoints), out, selection, as_json=as_json)
+        _compare(compared(found, rate, wanted_s, endpoints=endpoints), out, selection)
     else:
         _check(experiment, found)
 
@@ -124,7 +120,7 @@ def _check(path: Path, found: Experiment) -> None:
         note(remark)
 
 
-def _compare(wanted: Experiment, out: Path | None, selection: Selection, *, as_json: bool) -> None:
+def _compare(wanted: Experiment, out: Path | None, selection: Selection) -> None:
     """Measures, loads and compares; nothing is kept but where that was asked for."""
     from shakedown.experiments.runner import run_experiment
     from shakedown.reporting.terminal.loads import COMPARED_TITLE, compared_rows, comparison
@@ -134,7 +130,7 @@ def _compare(wanted: Experiment, out: Path | None, selection: Selection, *, as_j
 
     measured = wanted.of("measured")
     repeat = measured[0].options.repeat
-    array = JsonArray() if as_json else None
+    array = JsonArray() if selection.json else None
     with TemporaryDirectory() as room, FolderLock(out or Path(room) / "results") as lock:
         folder = lock.folder
         try:
@@ -153,7 +149,7 @@ def _compare(wanted: Experiment, out: Path | None, selection: Selection, *, as_j
             if array is not None:
                 array.close()
         results = load_results(folder)
-        if not as_json:
+        if not selection.json:
             print_rows(*comparison(compared_rows(results)), selection, title=COMPARED_TITLE)
         note_all(outcome.notes)
         if out is not None:

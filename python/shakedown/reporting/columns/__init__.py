@@ -96,6 +96,7 @@ class Selection:
     columns: tuple[str, ...] = ()
     sort: str = ""
     csv: bool = False
+    json: bool = False
 
     def checked(self, columns: Sequence[Column]) -> Selection:
         """Raises `InputError` for names of no column."""
