@@ -23,8 +23,7 @@ from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native import counted
 from shakedown.native.scenario import MeasureOptions
 from shakedown.reporting.columns import Selection, shown_in
-from shakedown.reporting.columns.measured import MESSAGES, sequence
-from shakedown.reporting.columns.objects import message_table
+from shakedown.reporting.columns.measured import MESSAGES, message_table
 from shakedown.reporting.terminal.listing import listing
 from shakedown.schema.budget import Budget, CheckedLimit
 from shakedown.schema.comparison import Method
@@ -107,7 +106,7 @@ def test_counts_add_up_to_what_the_thread_executed(measured):
 
 
 def test_counts_stand_beside_times(measured):
-    _, rows = sequence(measured)
+    rows = message_table(measured).rows
     *messages, outside, total = rows
     for row, counts in zip(messages, measured.instructions.messages, strict=True):
         both = (row["client_instructions"], row["server_instructions"])

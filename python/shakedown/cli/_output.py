@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from shakedown.files.text import json_safe, visible, visible_lines
-from shakedown.reporting.columns import Column, Row, Selection, named
+from shakedown.reporting.columns import Column, ObjectTable, Row, Selection, loaded, named
 
 if TYPE_CHECKING:
-    from shakedown.reporting.columns.objects import ObjectTable
     from shakedown.reporting.terminal.listing import Notes
     from shakedown.results.folder import Results
 
@@ -48,12 +47,7 @@ def rows_options(
     """
 
     def known(given: dict[str, Any]) -> Sequence[Column]:
-        if not isinstance(columns, str):
-            return columns(given)
-        from importlib import import_module
-
-        module, _, name = columns.partition(".")
-        found: Sequence[Column] = getattr(import_module(f"shakedown.reporting.columns.{module}"), name)
+        found: Sequence[Column] = loaded(columns) if isinstance(columns, str) else columns(given)
         return found
 
     def completed(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -270,8 +270,7 @@ def _show(measured: list[Measurement], selection: Selection, messages: bool | No
 
 def _show_messages(measured: list[Measurement], selection: Selection) -> None:
     """Each handshake as the sequence of its messages."""
-    from shakedown.reporting.columns.measured import MESSAGES
-    from shakedown.reporting.columns.objects import message_table
+    from shakedown.reporting.columns.measured import MESSAGES, message_table
 
     tables = [message_table(one) for one in measured]
     if selection.csv:

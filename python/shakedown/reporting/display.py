@@ -9,8 +9,9 @@ from textwrap import fill
 from typing import Any
 
 from shakedown.files.text import visible
-from shakedown.reporting.columns import USUAL, Row, Selection, shown_in
-from shakedown.reporting.columns.objects import ObjectTable, message_table, object_table
+from shakedown.reporting.columns import USUAL, ObjectTable, Row, Selection, shown_in
+from shakedown.reporting.columns.measured import message_table
+from shakedown.reporting.columns.objects import object_table
 from shakedown.reporting.terminal.listing import listing, marks_in
 from shakedown.schema.base import builtins
 
@@ -95,11 +96,11 @@ def _html_table(objects: Sequence[Any]) -> str:
 
 def object_html(one: object) -> str | None:
     """An object as notebooks display it: a measurement as its messages; None for those without columns."""
+    found: Any = one
     if type(one).__name__ == "Measurement":
-        table = message_table(one)
+        table = message_table(found)
         return _html(table, table.notes(set()))
     if type(one).__name__ == "Comparison":
-        found: Any = one
         compared = object_table(found.rows, "Compared")
         assert compared is not None
         return _html(replace(compared, title=f"{found.before} → {found.after}"), found.failed)

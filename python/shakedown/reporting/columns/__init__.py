@@ -5,8 +5,9 @@ A row maps keys to exact values. A column has the key of its value, and the text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from shakedown.errors import InputError, did_you_mean
@@ -86,6 +87,23 @@ def shares(key: str, name: str, meaning: str = "", digits: int = 0, **more: Any)
     return Column(
         key=key, name=name, meaning=meaning, unit="1", **{"show": lambda value: share(value, digits), **more}
     )
+
+
+@dataclass(frozen=True)
+class ObjectTable:
+    """Rows of objects; `shown` are the columns that say something of them, where not all do."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    title: str = ""
+    notes: Callable[[Set[str]], Iterable[str]] = lambda shown: ()
+    shown: Sequence[Column] | None = None
+
+
+def loaded(name: str) -> Any:  # noqa: ANN401 - whatever has the name
+    """What a module of this package calls so: `MODULE.NAME`, loaded when it is needed."""
+    module, _, name = name.partition(".")
+    return getattr(import_module(f"{__name__}.{module}"), name)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,19 @@ from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from shakedown.profiles.delay import quantile_s
-from shakedown.reporting.columns import ALWAYS, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, seconds, shares
+from shakedown.reporting.columns import (
+    ALWAYS,
+    OFTEN,
+    ROOM,
+    USUAL,
+    WIDE,
+    Column,
+    ObjectTable,
+    Row,
+    label,
+    seconds,
+    shares,
+)
 from shakedown.reporting.figures import NOTHING, time
 
 if TYPE_CHECKING:
@@ -44,12 +56,12 @@ DEVICES = (
 )  # fmt: skip
 
 
-def device_row(profile: Device) -> dict[str, Any]:
-    found = profile.summary()
-    return {**found, "variants": [one.variant for one in profile.variants]}
+def devices(profiles: Sequence[Device]) -> ObjectTable:
+    rows = [{**one.summary(), "variants": [build.variant for build in one.variants]} for one in profiles]
+    return ObjectTable(DEVICES, rows, notes=lambda shown: _device_notes(rows, shown))
 
 
-def device_notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
+def _device_notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
     """That devices have other builds, with one of them as an example, where the table describes devices
     and does not list builds.
     """
@@ -101,13 +113,16 @@ BEARERS = (
 )  # fmt: skip
 
 
-def bearer_notes(rows: Sequence[Row], shown: Set[str]) -> Iterator[str]:
-    """Where the titles are, if a table of several has no room for them beside its figures."""
-    if len(rows) > 1 and "up_bits_per_s" in shown and "title" not in shown:
-        yield "titles: --columns name,title; sources: shakedown bearers NAME"
+def bearers(profiles: Sequence[Bearer]) -> ObjectTable:
+    def notes(shown: Set[str]) -> Iterator[str]:
+        # A table of several may have no room for the titles beside its figures.
+        if len(profiles) > 1 and "up_bits_per_s" in shown and "title" not in shown:
+            yield "titles: --columns name,title; sources: shakedown bearers NAME"
+
+    return ObjectTable(BEARERS, [_bearer_row(one) for one in profiles], notes=notes)
 
 
-def bearer_row(profile: Bearer) -> dict[str, Any]:
+def _bearer_row(profile: Bearer) -> dict[str, Any]:
     up, down = profile.up.delay, profile.down.delay
     return {
         "name": profile.name,

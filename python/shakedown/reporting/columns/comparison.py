@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from shakedown.files.text import visible
-from shakedown.reporting.columns import OFTEN, ROOM, WIDE, Column, Row, label
+from shakedown.reporting.columns import OFTEN, ROOM, WIDE, Column, ObjectTable, Row, label
 from shakedown.reporting.figures import NOTHING
 from shakedown.schema.base import builtins
 from shakedown.schema.budget import CheckedLimit
@@ -122,6 +122,10 @@ COMPARED = (
 )  # fmt: skip
 
 
+def compared(found: Sequence[Compared]) -> ObjectTable:
+    return ObjectTable(COMPARED, [compared_row(one) for one in found])
+
+
 def compared_row(one: Compared) -> dict[str, Any]:
     row = dict(builtins(one))
     return {**row, "figure": figure_name(row), "interval": interval(row)}
@@ -155,6 +159,11 @@ CHECKED = (
     label("verdict", "verdict", text=_checked_words),
     *(label(name, name, rank=WIDE) for name in ("unit", "stacks", "place", "gated", "reason")),
 )
+
+
+def checked(limits: Sequence[CheckedLimit]) -> ObjectTable:
+    rows = [checked_row(one) for one in limits]
+    return ObjectTable(CHECKED, rows, notes=lambda shown: () if "reason" in shown else check_notes(rows))
 
 
 def checked_row(one: CheckedLimit) -> dict[str, Any]:

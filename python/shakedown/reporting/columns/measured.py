@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, Row, label
+from shakedown.reporting.columns import ALWAYS, ROOM, USUAL, WIDE, Column, ObjectTable, Row, label
 from shakedown.reporting.figures import (
     NOTHING,
     milliseconds,
@@ -161,6 +161,11 @@ HANDSHAKES = (
 )  # fmt: skip
 
 
+def table(measured: Sequence[Measurement]) -> ObjectTable:
+    rows = handshake_rows(measured)
+    return ObjectTable(HANDSHAKES, rows, title(rows), lambda shown: notes(rows))
+
+
 def handshake_rows(measured: Sequence[Measurement]) -> list[dict[str, Any]]:
     return [
         {"label": label} | _handshake_row(one) for label, one in zip(_labels(measured), measured, strict=True)
@@ -212,8 +217,8 @@ def _handshake_row(one: Measurement) -> dict[str, Any]:
     return row
 
 
-def sequence(one: Measurement) -> tuple[str, list[dict[str, Any]]]:
-    """A measurement as the sequence of its messages: its title, and rows of `MESSAGES`."""
+def message_table(one: Measurement) -> ObjectTable:
+    """A measurement as the sequence of its messages."""
     [row] = handshake_rows([one])
     messages = [
         {
@@ -243,7 +248,9 @@ def sequence(one: Measurement) -> tuple[str, list[dict[str, Any]]]:
         }
         for operation in one.operations
     ]
-    return message_title(row), message_rows(row, messages, operations)
+    rows = message_rows(row, messages, operations)
+    shown = None if one.instructions is UNSET else COUNTED_MESSAGES
+    return ObjectTable(MESSAGES, rows, message_title(row), lambda _: notes([row]), shown)
 
 
 def _place(operation: MeasuredOperation | CountedOperation) -> tuple[str, int | None, str, str, str | None]:

@@ -7,7 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from shakedown.errors import InputError
-from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label
+from shakedown.reporting.columns import (
+    ALWAYS,
+    DATA,
+    OFTEN,
+    ROOM,
+    USUAL,
+    WIDE,
+    Column,
+    ObjectTable,
+    Row,
+    label,
+)
 from shakedown.reporting.columns.flat import figure, flat, interval, parted, rounded
 from shakedown.reporting.columns.notes import assumptions, no_energies, no_figures, subjects
 from shakedown.reporting.columns.place import PLACE, place_title
@@ -30,6 +41,8 @@ from shakedown.reporting.figures import (
     time_range,
     whole,
 )
+from shakedown.schema.base import builtins, convert
+from shakedown.schema.simulated import Records
 
 
 def _data(key: str, unit: str = "s") -> Column:
@@ -183,6 +196,12 @@ PREDICTIONS = (
 )  # fmt: skip
 
 
+def predictions(objects: Sequence[Any]) -> ObjectTable:
+    found = builtins(objects)
+    rows = [prediction_row(one) for one in found]
+    return ObjectTable(PREDICTIONS, rows, _prediction_title(found), lambda shown: notes(found, shown))
+
+
 def prediction_row(row: Mapping[str, Any]) -> dict[str, Any]:
     found = flat(row)
     for name in ("ready", "done"):
@@ -252,7 +271,7 @@ def _other_builds(rows: Sequence[Row]) -> Iterator[str]:
             yield f"other builds of {name.partition(':')[0]}: {', '.join(others)}"
 
 
-def prediction_title(rows: Sequence[Row]) -> str:
+def _prediction_title(rows: Sequence[Row]) -> str:
     first, rates = rows[0], {row["rate_per_s"] for row in rows}
     how = ["model " + first["model"]] if first["model"] != "default" else []
     how += ["inside EAP"] if first["carrier"] == "eap" else []
@@ -262,7 +281,7 @@ def prediction_title(rows: Sequence[Row]) -> str:
     )
 
 
-def capacity_title(rows: Sequence[Row]) -> str:
+def _capacity_title(rows: Sequence[Row]) -> str:
     """The limit of all capacities, and their common parameters."""
     first = rows[0]
     share, needed = first["percentile"], first.get("asked_rate_per_s")
@@ -364,13 +383,16 @@ CAPACITIES = (
 )  # fmt: skip
 
 
-def capacities_shown(rows: Sequence[Row]) -> list[Column]:
-    """The columns for these capacities: the percentile that must meet the limit goes before others."""
-    deciding = {f"ready_p{row['percentile']:g}_s" for row in rows if row["percentile"] is not None}
-    return [replace(one, rank=OFTEN) if one.key in deciding else one for one in CAPACITIES]
+def capacities(objects: Sequence[Any]) -> ObjectTable:
+    found = builtins(objects)
+    # The percentile that must meet the limit goes before others.
+    deciding = {f"ready_p{row['percentile']:g}_s" for row in found if row["percentile"] is not None}
+    shown = [replace(one, rank=OFTEN) if one.key in deciding else one for one in CAPACITIES]
+    rows = [_capacity_row(one) for one in found]
+    return ObjectTable(CAPACITIES, rows, _capacity_title(found), lambda _: _capacity_notes(found), shown)
 
 
-def capacity_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _capacity_row(row: Mapping[str, Any]) -> dict[str, Any]:
     found = flat(row)
     if "asked_rate_per_s" in row:
         found.setdefault("workers_needed", None)
@@ -391,7 +413,7 @@ def _calibrated(found: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{found['suite']}: {one}" for one in found["warnings"])
 
 
-def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
+def _capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
     """The reasons why no rate meets the limit, and the work without a figure."""
     for name, row in zip(subjects(rows), rows, strict=True):
         found = flat(row)
@@ -406,9 +428,6 @@ def capacity_notes(rows: Sequence[Row]) -> Iterator[str]:
         if "calibration" in row:
             yield from _calibrated(row["calibration"])
         if "records" in row:
-            from shakedown.schema.base import convert
-            from shakedown.schema.simulated import Records
-
             said = sent(convert(row["records"], Records), row["utilisation"])
             yield f"{name}: {said}{of_least(row['without_cost'])}"
     yield from no_figures(rows)

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from shakedown.profiles.vocabulary import PUBLIC_KEY_OPERATIONS
-from shakedown.reporting.columns import ALWAYS, OFTEN, ROOM, Column, label
+from shakedown.reporting.columns import ALWAYS, OFTEN, ROOM, Column, ObjectTable, label
 from shakedown.reporting.figures import number
 
 if TYPE_CHECKING:
     from shakedown.schema.primitives import Timing
-
-TITLE = "primitives on this machine, µs"
 
 
 def _microseconds(key: str, name: str, meaning: str, rank: int = ALWAYS) -> Column:
@@ -36,7 +34,11 @@ PRIMITIVES = (
 )
 
 
-def rows(timed: Sequence[Timing]) -> Iterator[dict[str, Any]]:
+def table(timed: Sequence[Timing]) -> ObjectTable:
+    return ObjectTable(PRIMITIVES, list(_rows(timed)), "primitives on this machine, µs")
+
+
+def _rows(timed: Sequence[Timing]) -> Iterator[dict[str, Any]]:
     """A row a primitive, public keys first, in the order of their operations."""
     order = {name: place for place, name in enumerate(PUBLIC_KEY_OPERATIONS)}
     for one in sorted(timed, key=lambda one: order.get(one.operation, len(order))):

@@ -7,7 +7,19 @@ from typing import Any
 
 from msgspec import UNSET
 
-from shakedown.reporting.columns import ALWAYS, DATA, OFTEN, ROOM, USUAL, WIDE, Column, Row, label, shares
+from shakedown.reporting.columns import (
+    ALWAYS,
+    DATA,
+    OFTEN,
+    ROOM,
+    USUAL,
+    WIDE,
+    Column,
+    ObjectTable,
+    Row,
+    label,
+    shares,
+)
 from shakedown.reporting.columns.flat import figure, flat, interval
 from shakedown.reporting.columns.notes import (
     assumptions,
@@ -37,7 +49,6 @@ from shakedown.schema.simulated import (
     Access,
     ClosedForm,
     Endpoints,
-    FailedSimulation,
     Precision,
     Records,
     Simulated,
@@ -193,7 +204,12 @@ FLEETS = (
 )  # fmt: skip
 
 
-def fleet_row(one: Simulated) -> dict[str, Any]:
+def fleets(objects: Sequence[Simulated]) -> ObjectTable:
+    rows = [_fleet_row(one) for one in objects]
+    return ObjectTable(FLEETS, rows, _title(objects), lambda columns: notes(objects, columns), shown(rows))
+
+
+def _fleet_row(one: Simulated) -> dict[str, Any]:
     found = flat(builtins(one)) | {"failed": sum(one.failed.values()), **_precision(one)}
     if one.records is not UNSET:
         found |= flat({"records_utilisation": builtins(one.records.utilisation)})
@@ -247,14 +263,12 @@ def saved_fleet(row: Mapping[str, Any]) -> dict[str, Any]:
     return _of_load(found) if "rate_per_s" in found else found
 
 
-def title(rows: Sequence[Simulated | FailedSimulation]) -> str:
-
-    good = [row for row in rows if isinstance(row, Simulated)]
-    one = good[0]
-    arrivals = {row.arrivals for row in good}
+def _title(rows: Sequence[Simulated]) -> str:
+    one = rows[0]
+    arrivals = {row.arrivals for row in rows}
     resumed = f", {share(one.resumption)} of them resume" if one.resumption else ""
     return (
-        f"simulated: {place_title([builtins(row) for row in good])}; "
+        f"simulated: {place_title([builtins(row) for row in rows])}; "
         f"{count(one.clients, 'client')}{in_cells(one)}{at_servers(one)}, "
         f"{one.arrivals if len(arrivals) == 1 else f'{len(arrivals)} kinds of arrivals'}{resumed}, "
         f"seed {one.seed}"
@@ -483,6 +497,19 @@ CLIENTS = (
     _FAILED,
     Column(key="clients", name="clients", rank=WIDE),
 )  # fmt: skip
+
+
+def mixtures(objects: Sequence[SimulatedMix]) -> ObjectTable:
+    return ObjectTable(
+        CLIENTS,
+        [row for one in objects for row in mix_rows(one)],
+        "; ".join(map(mix_title, objects)),
+        lambda columns: (
+            f"{one.mix}: {note}" if len(objects) > 1 else note
+            for one in objects
+            for note in mix_notes(one, columns)
+        ),
+    )
 
 
 def mix_rows(row: SimulatedMix) -> list[dict[str, Any]]:
