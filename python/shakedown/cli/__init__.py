@@ -178,13 +178,15 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
         add_completion_class(_Fish)
         app.main(prog_name="shakedown")
     words = list(sys.argv[1:] if arguments is None else arguments)
+    status = 0
     try:
         # Not `app.main`, which would make its own end of Ctrl-C and of broken pipes.
-        with app.make_context("shakedown", list(words)) as context:
-            app.invoke(context)
+        try:
+            with app.make_context("shakedown", list(words)) as context:
+                app.invoke(context)
+        except click.exceptions.Exit as asked:
+            status = asked.exit_code
         sys.stdout.flush()
-    except click.exceptions.Exit as asked:
-        return _finish(asked.exit_code)
     except BrokenPipeError:
         _discard_output()
         return STATUS_BROKEN_PIPE
@@ -200,7 +202,7 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
         return _fail(with_options(str(error), options_of(words)), error.exit_status, error)
     except Exception as error:
         return _fail_unforeseen(error)
-    return 0
+    return status
 
 
 INSTEAD = {"--rate": ("--arrivals", "--arrivals poisson:300/s")}
@@ -256,18 +258,6 @@ def _without_command(context: click.Context | None) -> str:
         return "arguments are missing"
     accepted = ", ".join(group.list_commands(context))
     return f'"{context.command_path}" needs a command; accepted: {accepted}'
-
-
-def _finish(status: int) -> int:
-    """Flushes what was printed before an early end."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _discard_output()
-        return STATUS_BROKEN_PIPE
-    except OSError as error:
-        return _fail(os_reason(error), STATUS_FAILURE, error)
-    return status
 
 
 def _fail(message: str, status: int, error: BaseException | None = None) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 import click
 import click.shell_completion
 
-from shakedown.cli._types import DEVICE, FILE, Charge, Duration, Rate, Share, Suites, Time, Whole
+from shakedown.cli._types import CHARGE, DEVICE, FILE, RATE, SHARE, Duration, Suites, Time, Whole
 from shakedown.errors import InputError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _option(one: Declared) -> click.Option:
     elif isinstance(inner, types.FloatType) and one.form == "duration":
         more["type"] = Duration(inner.le, least_s=inner.ge)
     elif one.form:
-        more["type"] = {"time": Time, "share": Share, "rate": Rate, "charge": Charge}[one.form]()
+        more["type"] = {"time": Time(), "share": SHARE, "rate": RATE, "charge": CHARGE}[one.form]
     elif isinstance(inner, types.FloatType):
         more["type"] = float
     elif one.choices:

@@ -354,6 +354,13 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
 
 
 @contextmanager
+def counted(what: str) -> Iterator[Callable[..., None]]:
+    """A progress bar whose total comes with every step: yields `update(done, total, label)`."""
+    with progress_bar(1000, what) as update:
+        yield lambda done, total, label="": update(1000 * done // max(total, 1), label)
+
+
+@contextmanager
 def doing(what: str) -> Iterator[None]:
     """Shows what is being done, while it takes time, on standard error where that is a terminal."""
     with live_line() as put:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -118,52 +118,41 @@ class FiniteRange(click.FloatRange):
         return found
 
 
-class Share(click.ParamType[float]):
-    """A share of one, or a percentage."""
-
-    name = "share"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from shakedown.schema.units import parse_share
-
-        try:
-            return parse_share(str(value))
-        except InputError as error:
-            self.fail(str(error), param, ctx)
-
-
 def _unix_s(text: str) -> int:
     when = datetime.fromisoformat(text)
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
 
 
-class Rate(click.ParamType[float]):
-    """Handshakes per second, with a unit or without."""
+class Quantity(click.ParamType[float]):
+    """A number with its unit, as a function of `schema.units` reads it."""
 
-    name = "rate"
+    def __init__(self, name: str, parser: str, **options: str) -> None:
+        self.name, self._parser, self._options = name, parser, options
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Reads `300/s`, `20/min`, `300`."""
-        from shakedown.schema.units import parse_rate_per_s
+        from shakedown.schema import units
 
-        return _converted(self, parse_rate_per_s, value, param, ctx)
+        try:
+            return float(getattr(units, self._parser)(str(value), **self._options))
+        except InputError as error:
+            self.fail(str(error), param, ctx)
 
 
-class Duration(click.ParamType[float]):
+SHARE, RATE = Quantity("share", "parse_share"), Quantity("rate", "parse_rate_per_s")
+CHARGE = Quantity("charge", "parse_charge_j")
+
+
+class Duration(Quantity):
     """Seconds, with a unit or without; within limits where there are any, and above 0 where only the upper
     one is given. `unit` is that of a bare number.
     """
 
-    name = "duration"
-
     def __init__(self, most_s: float | None = None, *, least_s: float | None = None, unit: str = "s") -> None:
-        self._least_s, self._most_s, self._unit = least_s, most_s, unit
+        super().__init__("duration", "parse_duration_s", unit=unit)
+        self._least_s, self._most_s = least_s, most_s
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Reads `2s`, `250ms`, `2`."""
-        from shakedown.schema.units import parse_duration_s
-
-        found = _converted(self, lambda text: parse_duration_s(text, self._unit), value, param, ctx)
+        found = super().convert(value, param, ctx)
         if self._most_s is None:
             return found
         if found > self._most_s or (found <= 0.0 if self._least_s is None else found < self._least_s):
@@ -172,28 +161,3 @@ class Duration(click.ParamType[float]):
                 f'"{value}" is out of range; accepted: {least} up to {self._most_s:,.10g} s', param, ctx
             )
         return found
-
-
-class Charge(click.ParamType[float]):
-    """The energy of a battery, in joules."""
-
-    name = "charge"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Reads `9000J`, `2.5Wh`, `230mAh@3V`."""
-        from shakedown.schema.units import parse_charge_j
-
-        return _converted(self, parse_charge_j, value, param, ctx)
-
-
-def _converted(
-    kind: click.ParamType[float],
-    parse: Callable[[str | float], float],
-    value: object,
-    param: click.Parameter | None,
-    ctx: click.Context | None,
-) -> float:
-    try:
-        return parse(value if isinstance(value, (int, float)) else str(value))
-    except InputError as error:
-        kind.fail(str(error), param, ctx)

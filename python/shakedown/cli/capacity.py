@@ -18,7 +18,7 @@ from shakedown.cli._output import (
     rows_options,
 )
 from shakedown.cli._scenario import note_radios, scenario_options
-from shakedown.cli._types import Duration, Rate
+from shakedown.cli._types import RATE, Duration
 from shakedown.errors import InputError
 from shakedown.reporting.columns import Selection
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--percentile", metavar="P", type=float, help="Percentile that must meet --within.  [default: the mean]"
 )
-@click.option("--rate", type=Rate(), help="Arrival rate: print the number of workers that it needs.")
+@click.option("--rate", type=RATE, help="Arrival rate: print the number of workers that it needs.")
 @click.option("--simulated", is_flag=True, help="Search by simulating fleets, not by formula.")
 @click.option(
     "--records",

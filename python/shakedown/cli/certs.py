@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,6 @@ from shakedown.cli._types import Time
 from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from shakedown.schema.certificates import Description, GeneratedChain
 
 

@@ -16,7 +16,7 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
-from shakedown.cli._types import Share, Whole
+from shakedown.cli._types import SHARE, Whole
 from shakedown.reporting.columns import Selection
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ FOLDER = click.Path(path_type=Path)
 )
 @click.option(
     "--margin",
-    type=Share(),
+    type=SHARE,
     help="Differences within it are equivalent.  [default: 1%]",
 )
 @click.option(
     "--floor",
-    type=Share(),
+    type=SHARE,
     help="Known difference between two runs of one build; widens each interval.  [default: 0%]",
 )
 @click.option("--across", is_flag=True, help="Compare times although machines, clocks or versions differ.")

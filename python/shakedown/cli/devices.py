@@ -11,6 +11,7 @@ import click
 
 from shakedown.cli._options import Group
 from shakedown.cli._output import (
+    counted,
     echo,
     force_option,
     note,
@@ -178,7 +179,6 @@ def measure(
     from time import perf_counter
 
     from shakedown import native
-    from shakedown.cli._output import progress_bar
     from shakedown.prediction.connection_cost import Speeds, connection_cost
     from shakedown.prediction.cpu_contention import Watch, busy_neighbours
     from shakedown.prediction.libssl import libssl_of
@@ -194,16 +194,10 @@ def measure(
         libssl_of(program)  # refused before anything is measured
     begun, alone, beside = perf_counter(), Speed(), Speed()
     watch = Watch(alone, beside)
-    with progress_bar(1000, "a served connection") as update:
-        connection = connection_cost(
-            progress=lambda done, total: update(1000 * done // total, ""), speeds=Speeds(alone, beside)
-        )
-    with busy_neighbours(busy=busy), progress_bar(1000, "primitives") as update:
-        timed = measure_primitives(
-            seconds,
-            speed=alone,
-            progress=lambda done, total, what: update(1000 * done // total, what),
-        )
+    with counted("a served connection") as update:
+        connection = connection_cost(progress=update, speeds=Speeds(alone, beside))
+    with busy_neighbours(busy=busy), counted("primitives") as update:
+        timed = measure_primitives(seconds, speed=alone, progress=update)
 
     def kept(measured: list[dict[str, Any]]) -> None:
         nonlocal may_replace
@@ -211,23 +205,18 @@ def measure(
         write_profile(path, text, replace=may_replace)
         may_replace = True
 
-    with busy_neighbours(busy=busy), progress_bar(1000, "handshakes") as update:
+    with busy_neighbours(busy=busy), counted("handshakes") as update:
         measured = measure_suites(
             list(native.profile_suites()),
             rounds=rounds,
             minutes=(limit_s - (perf_counter() - begun)) / 60.0,
             speed=alone,
-            progress=lambda done, total, what: update(1000 * done // total, what),
+            progress=update,
             kept=kept,
         )
     if program is not None:
-        with busy_neighbours(busy=busy), progress_bar(1000, f"OpenSSL of {program}") as update:
-            other = measure_other(
-                program,
-                progress=lambda done, total, what: update(1000 * done // total, what),
-                alone=alone,
-                beside=beside,
-            )
+        with busy_neighbours(busy=busy), counted(f"OpenSSL of {program}") as update:
+            other = measure_other(program, progress=update, alone=alone, beside=beside)
         text = profile_of(name, timed, measured, connection, other=other, spread=watch.spread)
         write_profile(path, text, replace=True)
         echo(f"{path}: as with {other.version}; from round to round within ×/÷ {other.unsteady:.2f}")

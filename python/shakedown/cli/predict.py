@@ -10,7 +10,7 @@ import click
 from shakedown.cli._options import command_of, suites_argument
 from shakedown.cli._output import note, print_estimates, rows_options
 from shakedown.cli._scenario import note_radios, scenario_options
-from shakedown.cli._types import Rate
+from shakedown.cli._types import RATE
 from shakedown.reporting.columns import Selection
 
 
@@ -24,7 +24,7 @@ from shakedown.reporting.columns import Selection
 @click.option(
     "--rate",
     "rate_per_s",
-    type=Rate(),
+    type=RATE,
     default="0",
     show_default=True,
     help="Arrival rate of handshakes: 300/s, 20/min.",

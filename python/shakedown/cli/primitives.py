@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from shakedown.cli._output import (
+    counted,
     force_option,
     note,
     print_objects,
-    progress_bar,
     rows_options,
 )
 from shakedown.cli._types import FILE, Duration
@@ -65,12 +65,8 @@ def command(
     chosen = [*words, *filters]
     if out is not None:
         check_free(out, force)
-    with progress_bar(1000, "primitives") as update:
-        timed = in_memory.primitives(
-            *chosen,
-            seconds=seconds,
-            progress=lambda done, total, name: update(1000 * done // total, name),
-        )
+    with counted("primitives") as update:
+        timed = in_memory.primitives(*chosen, seconds=seconds, progress=update)
     path = out or (None if chosen else this_machine_path())
     if path is not None:
         # this-machine's own place is for what was timed last.

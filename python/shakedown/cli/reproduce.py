@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shakedown.cli._output import (
+    counted,
     echo,
     force_option,
     note,
     print_json,
     print_rows,
-    progress_bar,
     rows_options,
 )
 from shakedown.cli._types import FILE, Whole
 from shakedown.reporting.columns import Column, Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from shakedown.papers.paper import Reproduction
-    from shakedown.papers.replication import Replication
 
 
 def _columns(given: dict[str, Any]) -> Sequence[Column]:
@@ -69,17 +63,19 @@ def command(
     claim differs.
     """
     from shakedown import papers
+    from shakedown.api.papers import reproduce
+    from shakedown.papers.write import check, write
 
     names = papers.names(paper)
     if sum((no_measure, measured is not None, repeat is not None)) > 1:
         raise click.UsageError("--repeat, --no-measure and --measured exclude each other")
     if out is not None and not force:
-        from shakedown.papers.write import check
-
         check(names, out)
-    done = _reproduce(names, repeat or papers.DEFAULT_REPEAT, _known(no_measure, measured))
+    with counted("measuring") as update:
+        done = reproduce(paper, repeat=repeat, measured=measured, measure=not no_measure, progress=update)
     if out is not None:
-        _write(done, out, replace=force)
+        with counted("drawing") as update:
+            write(done, out, replace=force, progress=update)
     if selection.json:
         print_json([row for one in done for row in one.rows])
         return
@@ -94,32 +90,3 @@ def command(
         print_rows(SUMMARY, summary_rows(done), which, title=SUMMARY_TITLE)
     if out is not None:
         note(f"pages, figures, rows: {out}")
-
-
-def _known(no_measure: bool, measured: Path | None) -> Replication | None:
-    from shakedown.papers import replication
-
-    if measured is not None:
-        return replication.load(measured)
-    return replication.Replication() if no_measure else None
-
-
-def _reproduce(names: list[str], repeat: int, known: Replication | None) -> list[Reproduction]:
-    from shakedown import papers
-
-    with _counted("measuring") as update:
-        return papers.reproduce(names, repeat=repeat, measured=known, progress=update)
-
-
-def _write(done: list[Reproduction], out: Path, *, replace: bool) -> None:
-    from shakedown.papers.write import write
-
-    with _counted("drawing") as update:
-        write(done, out, replace=replace, progress=update)
-
-
-@contextmanager
-def _counted(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar whose total comes with every step."""
-    with progress_bar(1000, what) as update:
-        yield lambda done, total, label: update(round(1000 * done / max(total, 1)), label)

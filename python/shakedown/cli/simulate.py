@@ -11,6 +11,7 @@ import click
 
 from shakedown.cli._options import Where, any_suites_argument, command_of, computed_where, pool_of
 from shakedown.cli._output import (
+    counted,
     note,
     print_failures,
     print_json,
@@ -178,12 +179,10 @@ def _simulate_mix(path: Path, fleet: Fleet, site: Site, selection: Selection, po
     from shakedown.simulation.mix import read_mix, simulate_mix
 
     kinds = read_mix(path)
-    with progress_bar(1000, "simulating") as update:
-
-        def advance(done: int, total: int) -> None:
-            update(1000 * done // max(total, 1), path.stem)
-
-        row = simulate_mix(kinds, fleet, site, name=path.stem, pool=pool, progress=advance)
+    with counted("simulating") as update:
+        row = simulate_mix(
+            kinds, fleet, site, name=path.stem, pool=pool, progress=lambda *done: update(*done, path.stem)
+        )
     bearers = [kind.bearer or site.bearer for kind in kinds]
     note_radios(bearers, from_idle=fleet.from_idle, in_cells=_in_cells(fleet))
     print_objects([row], selection)

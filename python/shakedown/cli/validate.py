@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,11 @@ from shakedown.cli._output import (
     progress_bar,
     rows_options,
 )
-from shakedown.cli._types import Duration, Rate
+from shakedown.cli._types import RATE, Duration
 from shakedown.errors import InputError
 from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from shakedown.experiments.file.experiment import Experiment
 
 DEFAULT_LIVE_TIME = "20s"
@@ -45,7 +44,7 @@ def _columns(given: dict[str, Any]) -> Sequence[Column]:
     is_flag=True,
     help="With --live: also run the protocol stacks in virtual time.",
 )
-@click.option("--rate", type=Rate(), metavar="R", help="With --live: new connections per second.")
+@click.option("--rate", type=RATE, metavar="R", help="With --live: new connections per second.")
 @click.option(
     "--time",
     "time_s",
