@@ -21,6 +21,7 @@ from shakedown.cli._output import (
 )
 from shakedown.cli._types import BEARER, FILE, Duration, Whole
 from shakedown.reporting.columns import Column, Selection
+from shakedown.reporting.figures import time
 
 if TYPE_CHECKING:
     from shakedown.schema.bearer import BearerCheck, BearerReport, Lateness
@@ -245,7 +246,6 @@ def measure(
 
 def _measure(target: str, name: str, out: Path | None, force: bool, seconds: float, as_json: bool) -> None:
     from shakedown.api import bearers
-    from shakedown.reporting.figures import time
 
     found = bearers.measure_path(target, out, name=name, replace=force, seconds=seconds)
     if as_json:
@@ -258,25 +258,18 @@ def _measure(target: str, name: str, out: Path | None, force: bool, seconds: flo
     echo(f"profile: {found.profile}")
 
 
-def _seconds(value_s: float) -> str:
-    from shakedown.reporting.figures import time
-
-    return time(value_s)
-
-
 def _percent(share: float) -> str:
     return f"{100.0 * share:.2f}%"
 
 
 def _rate(bits_per_s: float) -> str:
-    for size, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
-        if bits_per_s >= size:
-            return f"{bits_per_s / size:.4g} {unit}"
-    return f"{bits_per_s:.4g} bit/s"
+    from shakedown.reporting.columns.catalogue import bit_rate
+
+    return bit_rate(float(f"{bits_per_s:.4g}"))
 
 
 SHOWN: dict[str, Callable[[float], str]] = {
-    "one_way_s": _seconds,
+    "one_way_s": time,
     "rate_bits_per_s": _rate,
     "loss": _percent,
 }

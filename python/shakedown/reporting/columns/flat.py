@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.figures import bounded, digits_of, rough, rounded_down, rounded_up, time, time_range
+from shakedown.reporting.figures import bounded, digits_of, rounded_down, rounded_up, time, time_range
 
 _ENDS = {"estimate": "", "lower": "_low", "upper": "_high"}
 
@@ -75,8 +75,3 @@ def interval(
     if high is not None and between is not None:
         return between(low, high)
     return f"{show(low)} – {'?' if high is None else show(high)}"
-
-
-def rounded(value: float, digits: int) -> str:
-    """A count with N significant digits."""
-    return rough(value, digits)

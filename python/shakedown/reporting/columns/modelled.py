@@ -19,7 +19,7 @@ from shakedown.reporting.columns import (
     Row,
     label,
 )
-from shakedown.reporting.columns.flat import figure, flat, interval, parted, rounded
+from shakedown.reporting.columns.flat import figure, flat, interval, parted
 from shakedown.reporting.columns.notes import assumptions, no_energies, no_figures, subjects
 from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.columns.simulated import of_least, sent, time_at_least
@@ -147,7 +147,7 @@ def _wait(row: Row) -> str:
 
 
 def _charge(row: Row) -> str:
-    return _marked(row, "handshakes_per_charge", figure(row, "handshakes_per_charge", rounded))
+    return _marked(row, "handshakes_per_charge", figure(row, "handshakes_per_charge", rough))
 
 
 PREDICTIONS = (
@@ -296,10 +296,6 @@ def _capacity_title(rows: Sequence[Row]) -> str:
     )
 
 
-def _per_second(value: float, digits: int) -> str:
-    return rough(value, digits)
-
-
 def unreachable(row: Row) -> bool:
     """Whether no rate meets the limit."""
     return 0.0 in (row.get("rate_per_s"), row.get("rate_high_per_s"))
@@ -310,7 +306,7 @@ def _capacity(row: Row) -> str:
         return "no server cost is known"
     if unreachable(row):
         return "unreachable"
-    shown = figure(row, "rate_per_s", _per_second)
+    shown = figure(row, "rate_per_s", rough)
     # A bound has a mark of its own.
     return marked(shown, row.get("rate_basis", row["basis"])) if row["rate_per_s"] is not None else shown
 
@@ -370,7 +366,7 @@ CAPACITIES = (
     Column(key="unloaded_s", name="unloaded", unit="s", rank=WIDE, text=lambda row: figure(row, "unloaded_s"),
            meaning="ready without load"),
     Column(key="limit_per_s", name="saturation", unit="1/s", rank=WIDE,
-           text=lambda row: figure(row, "limit_per_s", _per_second),
+           text=lambda row: figure(row, "limit_per_s", rough),
            meaning="rate at which the queue saturates"),
     Column(key="workers", name="workers", rank=WIDE),
     Column(key="cells", name="cells", rank=WIDE),

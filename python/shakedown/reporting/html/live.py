@@ -19,7 +19,8 @@ from shakedown.reporting.terminal.loads import (
     compared_rows,
     comparison,
     live_figure_s,
-    off,
+    off_share,
+    percent,
 )
 
 if TYPE_CHECKING:
@@ -46,18 +47,12 @@ def _lead(compared: Sequence[Row]) -> str:
     where = "A server and a load generator on this machine, over its loopback"
     own = all(row["own_core"] for row in compared)
     said = f"{where}{', each on cores of its own' if compared and own else ''}."
-    distances = [
-        (off(row[f"{kind}_server_cpu_s"], live_figure_s(row, "server_cpu")), row, kind)
-        for row in compared
-        for kind in ("modelled",)
-        if row[f"{kind}_server_cpu_s"] is not None
-    ]
-    if distances:
-        distance, row, kind = distances[0]
-        live = time(live_figure_s(row, "server_cpu"))
+    row = next((row for row in compared if row["modelled_server_cpu_s"] is not None), None)
+    if row is not None:
+        live_s, modelled_s = live_figure_s(row, "server_cpu"), row["modelled_server_cpu_s"]
         said += (
-            f" A handshake of {row['label']} took the server {live} of CPU time; {kind} from its times in "
-            f"memory it is {time(row[f'{kind}_server_cpu_s'])} ({distance})."
+            f" A handshake of {row['label']} took the server {time(live_s)} of CPU time; modelled from its "
+            f"times in memory it is {time(modelled_s)} ({percent(off_share(modelled_s, live_s))})."
         )
     return said
 

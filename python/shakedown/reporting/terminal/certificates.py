@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shakedown.reporting.columns import ALWAYS, DATA, Column, label
 
 if TYPE_CHECKING:
-    from shakedown.schema.certificates import Certificate, Description, Extension, Part, Signature
+    from shakedown.schema.certificates import Certificate, Description, Extension, Signature
 
 FORMATS = {"pem": "PEM", "der": "DER", "pkcs12": "PKCS #12", "wtls": "WTLS"}
 
@@ -44,47 +45,32 @@ def certificate_columns(place: int = 1) -> Sequence[Column]:
 def certificate_rows(file: str, place: int, certificate: Certificate) -> Iterator[dict[str, object]]:
     """One certificate, a row a part of its contents."""
     where = {"file": file, "certificate": place}
-    for name, text, size in _rows(certificate, _Bytes(certificate.parts)):
+    for name, text, size in _rows(certificate):
         yield {**where, "name": name, "text": text, "bytes": size}
     whole = f"SHA-256 {certificate.fingerprint}"
     yield {**where, "name": "certificate", "text": whole, "bytes": certificate.bytes}
 
 
-class _Bytes:
-    """Bytes by part; each part is handed out once, so that the rest is what no row has shown."""
-
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._left: dict[str, int] = {}
-        for part in parts:
-            self._left[part.name] = self._left.get(part.name, 0) + part.bytes
-
-    def take(self, *names: str) -> int | None:
-        """Bytes of these parts together; None where there are none of them."""
-        found = [self._left.pop(name) for name in names if name in self._left]
-        return sum(found) if found else None
-
-    def rest(self) -> int | None:
-        return self.take(*list(self._left))
-
-
-def _rows(certificate: Certificate, size: _Bytes) -> Iterator[tuple[str, str, int | None]]:
+def _rows(certificate: Certificate) -> Iterator[tuple[str, str, int | None]]:
+    left: Counter[str] = Counter()
+    for part in certificate.parts:
+        left[part.name] += part.bytes
     key, signature = certificate.key, certificate.signature
     root = ", self-signed" if certificate.is_self_signed else ""
-    yield "subject", certificate.subject, size.take("subject")
-    yield "issuer", certificate.issuer + root, size.take("issuer")
-    yield "valid", f"{certificate.not_before} to {certificate.not_after}", size.take("validity")
+    yield "subject", certificate.subject, left.pop("subject", None)
+    yield "issuer", certificate.issuer + root, left.pop("issuer", None)
+    yield "valid", f"{certificate.not_before} to {certificate.not_after}", left.pop("validity", None)
     if certificate.serial:
-        yield "serial number", certificate.serial, size.take("serial number")
+        yield "serial number", certificate.serial, left.pop("serial number", None)
     strength = f"{key.bits:,} bits, strength {key.security_bits} bits"
-    yield "key", f"{key.name} ({strength})", size.take("public key")
+    yield "key", f"{key.name} ({strength})", left.pop("public key", None)
     for extension in certificate.extensions:
         critical = " (critical)" if extension.critical else ""
         yield extension.name + critical, _shortened(certificate, extension), extension.bytes
-        size.take(f"extension {extension.name}")
-    yield "signature", signed(signature), size.take("signature")
-    rest = size.rest()
-    if rest is not None:
-        yield "encoding, algorithms", "", rest
+        left.pop(f"extension {extension.name}", None)
+    yield "signature", signed(signature), left.pop("signature", None)
+    if left:
+        yield "encoding, algorithms", "", left.total()
 
 
 def signed(signature: Signature) -> str:

@@ -71,7 +71,7 @@ def compared_columns(kinds: Sequence[str]) -> Sequence[Column]:
         for kind in kinds
         for column in (
             seconds(f"{kind}_s", {"endpoints": "engines"}.get(kind, kind), rank=ALWAYS),
-            Column(key=f"{kind}_off", name="diff", unit="1", rank=ALWAYS, show=_percent),
+            Column(key=f"{kind}_off", name="diff", unit="1", rank=ALWAYS, show=percent),
         )
     ]
     return (
@@ -119,10 +119,5 @@ def off_share(value_s: float | None, live_s: float | None) -> float | None:
     return None if value_s is None or live_s is None or live_s <= 0.0 else value_s / live_s - 1.0
 
 
-def _percent(off: float | None) -> str:
+def percent(off: float | None) -> str:
     return NOTHING if off is None else f"{100.0 * off:+.0f}%"
-
-
-def off(value_s: float | None, live_s: float | None) -> str:
-    """The same in words."""
-    return _percent(off_share(value_s, live_s))
