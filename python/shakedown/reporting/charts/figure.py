@@ -12,11 +12,14 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.files.text import visible
 from shakedown.reporting.charts import theme
 from shakedown.reporting.charts.inherited import hoisted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 WIDE_PX, NARROW_PX = 960, 336
 """Inner widths of the two drawings: for a desktop's or a printed page, and for a phone's."""
@@ -46,7 +49,7 @@ class Figure:
     kind: str
     alternative: str
     define: Callable[[int], Definition]
-    data: Sequence[Mapping[str, object]]
+    data: Sequence[Mapping[str, object]] | pl.DataFrame
     caption: str = ""
     trace: str = ""
     """The same as a Chrome trace (JSON), where it is a course of events."""
@@ -76,10 +79,12 @@ class Figure:
     def csv(self) -> str:
         """What the figure shows, as figures."""
         text = io.StringIO()
-        if self.data:
-            writer = csv.DictWriter(text, fieldnames=list(self.data[0]), lineterminator="\n")
+        rows = iter(self.data) if isinstance(self.data, Sequence) else self.data.iter_rows(named=True)
+        if (first := next(rows, None)) is not None:
+            writer = csv.DictWriter(text, fieldnames=list(first), lineterminator="\n")
             writer.writeheader()
-            writer.writerows(self.data)
+            writer.writerow(first)
+            writer.writerows(rows)
         return text.getvalue()
 
     def png(self) -> bytes:

@@ -9,7 +9,6 @@ secret.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from shakedown.reporting.columns import Row
 from shakedown.reporting.figures import NOTHING, count, time_us, whole
@@ -19,27 +18,11 @@ from shakedown.schema.base import SIDES, Side
 MIN_CASES = 4
 """Below this many suites of one family a table of shares says less than the figures above it."""
 
-
-@dataclass(frozen=True)
-class Shares:
-    """One side's mean time in parts; µs."""
-
-    total_us: float
-    key_exchange_us: float
-    public_key_us: float
-    master_secret_us: float
-    verify_certificate_us: float
-    sign_us: float
-    verify_signature_us: float
-
-    @property
-    def others_us(self) -> float:
-        named = self.key_exchange_us + self.verify_certificate_us + self.sign_us + self.verify_signature_us
-        return self.total_us - named
+OF_EXCHANGE = ("of it: public key", "of it: master secret")
 
 
-def shares(row: Row, messages: Sequence[Row], operations: Sequence[Row], side: Side) -> Shares:
-    """Splits one side's mean time.
+def shares(row: Row, messages: Sequence[Row], operations: Sequence[Row], side: Side) -> dict[str, float]:
+    """One side's mean time (µs) by part; two parts are `OF_EXCHANGE`, the others add up to the whole.
 
     The master secret is the PRF's work in the messages that complete the key exchange: those in which this
     side derives, encrypts or decrypts, or else ClientKeyExchange.
@@ -57,38 +40,35 @@ def shares(row: Row, messages: Sequence[Row], operations: Sequence[Row], side: S
             one for one in mine if one["operation"] == operation and names.get(one["message_index"]) in where
         )
 
-    return Shares(
-        total_us=row[f"{side}_us"],
-        key_exchange_us=public_us + secret_us,
-        public_key_us=public_us,
-        master_secret_us=secret_us,
-        verify_certificate_us=signature_us("verify", "Certificate"),
-        sign_us=signature_us("sign", "CertificateVerify", "ServerKeyExchange"),
-        verify_signature_us=signature_us("verify", "CertificateVerify", "ServerKeyExchange"),
-    )
+    exchange_us = public_us + secret_us
+    signing = {
+        "verify certificate": signature_us("verify", "Certificate"),
+        "sign": signature_us("sign", "CertificateVerify", "ServerKeyExchange"),
+        "verify signature": signature_us("verify", "CertificateVerify", "ServerKeyExchange"),
+    }
+    return {
+        "others": row[f"{side}_us"] - exchange_us - sum(signing.values()),
+        "key exchange": exchange_us,
+        **dict(zip(OF_EXCHANGE, (public_us, secret_us), strict=True)),
+        **signing,
+    }
 
 
 def _sum(operations: Iterable[Row]) -> float:
     return sum((operation["us"] for operation in operations), 0.0)
 
 
-@dataclass(frozen=True)
-class Case:
-    """A suite as the tables name it."""
-
-    issuer: str
-    end: str
-    row: Row
-
-
-def families(rows: Sequence[Row]) -> dict[tuple[str, str], list[Case]]:
-    """WTLS suites with certificates by key exchange and authentication, in the results' order."""
-    found: dict[tuple[str, str], list[Case]] = {}
+def families(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """WTLS suites with certificates by key exchange and authentication, in the results' order; each row with
+    its `issuer` and `end` certificate.
+    """
+    found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         parts = row["suite"].split("/")
         if parts[0] == "wtls" and len(parts) == 4:
             keys = parts[2].split("@")
-            found.setdefault((parts[1], parts[3]), []).append(Case(keys[-1], keys[0], row))
+            case = {**row, "issuer": keys[-1], "end": keys[0]}
+            found.setdefault((parts[1], parts[3]), []).append(case)
     return {family: cases for family, cases in found.items() if len(cases) >= MIN_CASES}
 
 
@@ -105,10 +85,9 @@ def cases_section(
     for side in SIDES:
         for family, cases in found.items():
             split = [
-                shares(case.row, messages[case.row["scenario"]], operations[case.row["scenario"]], side)
-                for case in cases
+                shares(case, messages[case["scenario"]], operations[case["scenario"]], side) for case in cases
             ]
-            table = _shares(cases, split)
+            table = _shares(cases, split, side)
             blocks.append(Block(f"{_title(family)}, {side}", "shares of its time", table=table))
     lead = (
         "WTLS cases by issuer's and end certificate. Shares are of the mean time of the side; those of the "
@@ -121,35 +100,27 @@ def _title(family: tuple[str, str]) -> str:
     return f"wtls/{family[0]}, {family[1]}"
 
 
-def _times(cases: Sequence[Case]) -> Table:
+def _times(cases: Sequence[Row]) -> Table:
     head = ["issuer", "end", "client", "server", "client : server", "bytes"]
     rows = []
     for case in cases:
-        client, server = case.row["client_us"], case.row["server_us"]
+        client, server = case["client_us"], case["server_us"]
         ratio = f"{client / server:.2f}" if server else NOTHING
-        sizes = whole(case.row["bytes"])
-        rows.append([case.issuer, case.end, time_us(client), time_us(server), ratio, sizes])
+        sizes = whole(case["bytes"])
+        rows.append([case["issuer"], case["end"], time_us(client), time_us(server), ratio, sizes])
     return Table(head, rows, 4, "Means of CPU time.", "measured")
 
 
-def _shares(cases: Sequence[Case], split: Sequence[Shares]) -> Table:
-    columns = [
-        ("others", [one.others_us / one.total_us for one in split]),
-        ("key exchange", [one.key_exchange_us / one.total_us for one in split]),
-        ("of it: public key", [_part(one.public_key_us, one.key_exchange_us) for one in split]),
-        ("of it: master secret", [_part(one.master_secret_us, one.key_exchange_us) for one in split]),
-        ("verify certificate", [one.verify_certificate_us / one.total_us for one in split]),
-        ("sign", [one.sign_us / one.total_us for one in split]),
-        ("verify signature", [one.verify_signature_us / one.total_us for one in split]),
-    ]
-    shown = [(name, values) for name, values in columns if any(values)]
+def _shares(cases: Sequence[Row], split: Sequence[Mapping[str, float]], side: Side) -> Table:
+    shown = [name for name in split[0] if any(one[name] for one in split)]
+
+    def percent(case: Row, parts: Mapping[str, float], name: str) -> str:
+        whole_us = parts["key exchange"] if name in OF_EXCHANGE else case[f"{side}_us"]
+        return f"{100 * parts[name] / whole_us if whole_us else 0.0:.2f}"
+
     rows = [
-        [case.issuer, case.end, *(f"{100 * values[number]:.2f}" for _, values in shown)]
-        for number, case in enumerate(cases)
+        [case["issuer"], case["end"], *(percent(case, parts, name) for name in shown)]
+        for case, parts in zip(cases, split, strict=True)
     ]
-    head = ["issuer", "end", *(f"{name}, %" for name, _ in shown)]
+    head = ["issuer", "end", *(f"{name}, %" for name in shown)]
     return Table(head, rows, len(shown), "Percent of the mean.", "measured")
-
-
-def _part(value: float, whole: float) -> float:
-    return value / whole if whole else 0.0

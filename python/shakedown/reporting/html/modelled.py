@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.reporting.charts.figure import Figure
-from shakedown.reporting.charts.frame_rows import FrameRows
 from shakedown.reporting.charts.map import time_map
 from shakedown.reporting.charts.queue import queue_curves, rates_drawn
 from shakedown.reporting.columns import MAX_ROWS, WIDE, Row
@@ -280,7 +279,7 @@ def _once(rows: Sequence[Row]) -> list[Row]:
     return list(found.values())
 
 
-def _flat(view: pl.DataFrame) -> FrameRows:
+def _flat(view: pl.DataFrame) -> pl.DataFrame:
     """Predictions as the CSV has them."""
     keys = (
         "label", "device", "server_device", "bearer", "rate_per_s", "workers", "model", "capture",
@@ -291,7 +290,7 @@ def _flat(view: pl.DataFrame) -> FrameRows:
         "energy_missing", "handshakes_per_charge",
     )  # fmt: skip
     named = [pl.col(key).alias("suite") if key == "label" else pl.col(key) for key in keys]
-    return FrameRows(view.select(*named, pl.lit("modelled").alias("kind")))
+    return view.select(*named, pl.lit("modelled").alias("kind"))
 
 
 def queue_section(results: Results) -> Iterator[Section]:
