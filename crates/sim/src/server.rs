@@ -8,23 +8,23 @@ use std::collections::{BinaryHeap, VecDeque};
 /// A job's number.
 pub(crate) type JobId = u32;
 
-/// The slot of a record's job: no client waits for it.
+/// The slot of a record's job, for which no client waits.
 const NO_SLOT: u32 = u32::MAX;
 
-/// A connection's job at its server: the work that is available when its turn comes, or a record.
+/// A connection's job at its server: all work that is available when a worker starts it, or a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub slot: u32,
     pub generation: u32,
     pub since: Ns,
-    /// Time that it took of a worker so far.
+    /// A worker's time on it so far.
     pub served: Ns,
-    /// Work of a former client, which is still processed because the server does not know; or work on a record.
+    /// The remaining work for a client that has given up, which the server does not know; or the work on a record.
     pub orphaned: Option<Ns>,
 }
 
 impl Job {
-    /// A record, which takes so long.
+    /// The job of a record, which takes the time `takes`.
     pub fn record(since: Ns, takes: Ns) -> Self {
         Self { slot: NO_SLOT, generation: 0, since, served: Ns::ZERO, orphaned: Some(takes) }
     }
@@ -42,7 +42,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Gives a job a number.
+    /// Adds a job, and returns its number.
     pub fn add(&mut self, job: Job) -> JobId {
         match self.free.pop() {
             Some(id) => {
@@ -60,30 +60,31 @@ impl Jobs {
         &mut self.jobs[id as usize]
     }
 
-    /// A job is over; its number may be given to another.
+    /// Removes a job; its number is reused.
     pub fn forget(&mut self, id: JobId) {
         self.free.push(id);
     }
 }
 
-/// Which connections a server can accept.
+/// What a server has room for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admits {
-    /// In its system.
+    /// Another connection in its operating system.
     pub connection: bool,
-    /// In its application.
+    /// Another handshake in its application.
     pub handshake: bool,
 }
 
-/// Workers, jobs in service and jobs waiting; handshakes that the application works on, and connections that wait for it.
+/// A server: its workers, jobs in service, waiting jobs, handshakes in progress, and connections that wait to be
+/// accepted.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub discipline: Discipline,
     pub workers: u32,
     pub handshakes: u32,
-    /// By slot and generation.
+    /// Connections that wait to be accepted, by slot and generation.
     pub acceptable: VecDeque<(u32, u32)>,
-    /// Attempts under way, and connections that stay open for records, as a balancer counts them.
+    /// Attempts in progress, and connections that stay open for records: the load balancer counts both.
     pub connections: u32,
     /// The token bucket for new connections, and how they are refused.
     pub admission: Option<(Bucket, Refusal)>,
@@ -114,7 +115,7 @@ impl Server {
         }
     }
 
-    /// The application works on fewer handshakes than it may.
+    /// Whether the number of handshakes in progress is below its limit.
     pub fn has_room(&self) -> bool {
         self.handshakes < self.max_handshakes
     }
@@ -125,17 +126,17 @@ impl Server {
         Admits { connection: room || self.acceptable.len() < self.accept_queue, handshake: room }
     }
 
-    /// It has connections or work.
+    /// Whether it has connections or work.
     pub fn is_used(&self) -> bool {
         self.connections > 0 || self.busy() > 0 || !self.waiting.is_empty()
     }
 
-    /// Puts a job in line.
+    /// Adds a job to the queue.
     pub fn enqueue(&mut self, id: JobId) {
         self.waiting.push_back(id);
     }
 
-    /// The next job to be started, if it can be.
+    /// Removes and returns the next job that can be started.
     pub fn next_to_start(&mut self) -> Option<JobId> {
         if self.discipline == Discipline::Fifo && self.idle.is_empty() {
             return None;
@@ -143,7 +144,7 @@ impl Server {
         self.waiting.pop_front()
     }
 
-    /// Gives a job, taken from the line, to a worker (first come, first served).
+    /// Assigns a job from the queue to an idle worker (first come, first served).
     pub fn assign(&mut self, id: JobId) -> u32 {
         let worker = self.idle.pop().unwrap_or(0);
         self.in_service[worker as usize] = Some(id);
@@ -155,14 +156,14 @@ impl Server {
         self.in_service[worker as usize]
     }
 
-    /// A worker's job is over.
+    /// A worker has finished its job.
     pub fn release(&mut self, worker: u32) {
         if self.in_service[worker as usize].take().is_some() {
             self.idle.push(worker);
         }
     }
 
-    /// Jobs that are not over: in service, sharing, and in line.
+    /// Unfinished jobs: in service, sharing the workers, and in the queue.
     pub fn left(&self) -> impl Iterator<Item = JobId> {
         let sharing = self.sharing.active.iter().map(|std::cmp::Reverse((.., id))| id);
         self.in_service.iter().flatten().chain(sharing).chain(&self.waiting).copied()
@@ -184,26 +185,26 @@ impl Server {
         self.sharing.begin(id, work);
     }
 
-    /// When the next of those that share is done, if any does.
+    /// The time at which the next sharing job is done; `None` without one.
     pub fn next_shared(&self, now: Ns) -> Option<Ns> {
         self.sharing.next(now, self.workers)
     }
 
-    /// One that is done by now.
+    /// A sharing job that is done.
     pub fn take_shared(&mut self, now: Ns) -> Option<JobId> {
         self.sharing.advance(now, self.workers);
         self.sharing.finished()
     }
 }
 
-/// Work under processor sharing, by virtual time: it passes at the rate at which each job is served, so a job that begins
-/// at virtual time v with work w is done at v + w, however many come and go.
+/// Processor sharing, computed with a virtual time that passes at the rate at which each job is served. A job that
+/// begins at virtual time v with work w is therefore done at v + w, independent of other jobs.
 #[derive(Debug, Default)]
 struct Sharing {
-    /// In 2⁻³² ns.
+    /// In units of 2⁻³² ns.
     virtual_time: u128,
     at: Ns,
-    /// (done at, order of beginning, job), the least first.
+    /// (virtual time of its end, order of beginning, job), the earliest first.
     active: BinaryHeap<std::cmp::Reverse<(u128, u64, JobId)>>,
     begun: u64,
 }
@@ -259,7 +260,8 @@ mod tests {
     fn jobs_that_share_are_slowed_by_each_other() {
         let spec = ServerSpec { discipline: Discipline::Ps, ..ServerSpec::default() };
         let mut server = Server::new(&spec);
-        // 10 ns of work at 0, 4 at 2: the first has 8 left, both go at half speed, the second is done at 10, the first at 14.
+        // 10 ns of work at 0, 4 at 2: the first has 8 left, both go at half speed, the second is done at 10, the first
+        // at 14.
         server.share(Ns(0), 0, Ns(10));
         assert_eq!(server.next_shared(Ns(0)), Some(Ns(10)));
         server.share(Ns(2), 1, Ns(4));

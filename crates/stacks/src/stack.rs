@@ -45,7 +45,7 @@ impl Reason {
 #[error("{suite}: {reason}")]
 pub struct Unsupported {
     pub suite: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
@@ -102,7 +102,7 @@ impl Identities {
     }
 }
 
-/// Whom a server's connections come from.
+/// The clients of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exposure {
     /// Clients of this program, in memory: exactly the named suite is negotiated, even if it is weak.
@@ -124,11 +124,11 @@ pub struct Setup {
     /// Time at which certificates must be valid, in seconds since 1970-01-01 00:00 UTC; the driver's time 0 corresponds
     /// to it.
     pub now_unix_s: i64,
-    /// Tickets that the server issues after full handshakes.
+    /// Tickets that the server issues after the suite's handshake.
     pub tickets: u32,
     /// Whether primitives are timed and messages are reported to the recorder.
     pub instrumented: bool,
-    /// Whom a server's connections come from.
+    /// The clients of a server.
     pub exposure: Exposure,
     /// Limit of a handshake over datagrams, if the caller has none; `None`: the stack's own limit.
     pub handshake_timeout: Option<Duration>,
@@ -224,10 +224,10 @@ pub trait Connector: Send + Sync {
 
 /// Creates the server's endpoints.
 pub trait Acceptor: Send + Sync {
-    /// A new endpoint, for a stream or for one peer's datagrams. In suites that resume a session it issues no ticket.
+    /// A new endpoint, for a stream or for one peer's datagrams. It issues [`Setup::tickets`] tickets.
     fn accept(&self) -> Result<Box<dyn Endpoint>, SetupError>;
 
-    /// A new endpoint that issues a session: for the full handshake before a resumption.
+    /// A new endpoint that always issues a session: for the full handshake before a measured resumption.
     fn accept_issuing(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         self.accept()
     }

@@ -1,8 +1,9 @@
-//! What one side's event log says.
+//! One side's messages, operations and times, computed from its event log.
 //!
-//! A side's time is what its calls took. It is cut into *spans* at boundaries. A span in which a message was sent or
-//! received belongs to that message; one that ends without an owner flows into the next, and what is left when a call
-//! returns is unattributed. Operations belong to the message that owns their span. By construction:
+//! A side's time is the duration of its calls. Boundaries cut this time into *spans*. A span is attributed to the
+//! message that was sent or received in it, its *owner*. A span without an owner is added to the next span of the call.
+//! The time after the last message of a call is unattributed. An operation is attributed to the owner of its span. By
+//! construction:
 //!
 //! - messages and unattributed time add up to the side's time exactly;
 //! - the operations of a message never exceed it.
@@ -18,17 +19,17 @@ pub struct HalfMessage {
     pub from: Side,
     /// Its RFC name.
     pub name: MessageName,
-    /// On the wire: record headers, padding, MAC or tag included.
+    /// Bytes on the wire, including record headers, padding, and MAC or tag.
     pub bytes: u32,
-    /// The datagram, write or chunk that carried its first byte, counted from 1 in each direction. For a message
-    /// received, the one that completed it.
+    /// The number of the datagram, write or chunk that carried its first byte (for a received message: that completed
+    /// it), counted from 1 in each direction.
     pub unit: u32,
     /// How often this side sent its datagram again.
     pub retransmissions: u32,
-    /// What this side spent on it, in the counter's unit.
+    /// The time that this side spent on it, in the counter's unit.
     pub spent: u64,
-    /// What passed outside this side's calls until it arrived, in the counter's unit: the peer, the path, the system,
-    /// and whatever else the thread did. 0 for a message sent.
+    /// The time outside this side's calls until it arrived, in the counter's unit: the work of the peer, the path and
+    /// the system, and other work of the thread. 0 for a sent message.
     pub waited: u64,
 }
 
@@ -36,33 +37,33 @@ pub struct HalfMessage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationRecord {
     pub side: Side,
-    /// Index of the message it was done for; `None` for work outside any.
+    /// Index of the message to which it is attributed; `None` outside messages.
     pub message: Option<usize>,
     pub primitive: Primitive,
-    /// What it took, in the counter's unit.
+    /// Its time, in the counter's unit.
     pub spent: u64,
-    /// How often; 1 for a public-key call.
+    /// The number of calls; 1 for a public-key call.
     pub count: u32,
-    /// Bytes worked on; 0 for public-key calls.
+    /// Processed bytes; 0 for public-key calls.
     pub bytes: u32,
 }
 
-/// One side of one connection: all that this side alone can know.
+/// One side of one connection: everything that this side can observe alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HalfTrace {
     pub side: Side,
     pub counter: Counter,
-    /// Sent and received, in the order of this side.
+    /// Sent and received messages, in the order in which this side processed them.
     pub messages: Vec<HalfMessage>,
-    /// In the order of time; symmetric work merged per message and algorithm.
+    /// In the order of time; symmetric work is merged for each message and algorithm.
     pub operations: Vec<OperationRecord>,
-    /// What its calls took, in the counter's unit.
+    /// The time of all calls, in the counter's unit.
     pub total: u64,
-    /// Of that, what belongs to no message.
+    /// The part of `total` that is attributed to no message.
     pub unattributed: u64,
-    /// Datagrams or writes that it sent.
+    /// Number of datagrams or writes that it sent.
     pub units_sent: u32,
-    /// Datagrams or chunks that it received.
+    /// Number of datagrams or chunks that it received.
     pub units_received: u32,
 }
 
@@ -81,7 +82,7 @@ pub enum AccountingError {
 }
 
 impl<E: Endpoint> Recorded<E> {
-    /// What the log says.
+    /// The half trace of its log.
     pub fn half_trace(&self) -> Result<HalfTrace, AccountingError> {
         let (endpoint, recording) = self.parts();
         HalfTrace::of(endpoint.side(), recording)
@@ -89,13 +90,13 @@ impl<E: Endpoint> Recorded<E> {
 }
 
 impl HalfTrace {
-    /// Works out what a recording says about `side`.
+    /// Computes the half trace of `side` from its recording.
     pub fn of(side: Side, recording: &Recording) -> Result<Self, AccountingError> {
         Self::of_events(side, recording.counter(), recording.events())
     }
 
-    /// What a recording says about a side whose driver made each call last `factor` times as long, by keeping its output
-    /// back: calls are longer, and what passed outside them is shorter by as much.
+    /// The half trace of a side whose driver delayed the output of each call, so that the call lasted `factor` times as
+    /// long. Calls become longer, and the times between them become shorter by the same amount.
     pub fn stretched(side: Side, recording: &Recording, factor: f64) -> Result<Self, AccountingError> {
         Self::of_events(side, recording.counter(), &stretched(recording.events(), factor))
     }
@@ -109,10 +110,11 @@ impl HalfTrace {
     }
 }
 
-/// The same events on a clock of which `factor` times as much passes in calls, and so much less between them.
+/// The events with new times: calls last `factor` times as long, and the times between them are shorter by the same
+/// amount.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // of a call's ticks
 fn stretched(events: &[Event], factor: f64) -> Vec<Event> {
-    // When the current call began, as it was and as it is now; when the last one ended now.
+    // The start of the current call, in the old and in the new times; the end of the last call in the new times.
     let (mut entered, mut begun, mut left) = (0, 0, 0);
     let mut stretched = Vec::with_capacity(events.len());
     for event in events {
@@ -142,24 +144,24 @@ fn stretched(events: &[Event], factor: f64) -> Vec<Event> {
     stretched
 }
 
-/// A log being worked out. Owners are places in `half.messages`.
+/// The computation of a half trace. Owners are indices of `half.messages`.
 struct Account {
     half: HalfTrace,
     /// When the latest call ended; `None` before the first.
     left: Option<u64>,
-    /// What passed between calls since the latest message received.
+    /// Time between calls since the latest received message.
     waited: u64,
     /// When the current call began.
     entered: u64,
     /// When the current span began.
     since: u64,
     owner: Option<usize>,
-    /// The message owned before `owner`.
+    /// The owner before `owner`.
     previous: Option<usize>,
-    /// Operations of the current span, not merged yet.
+    /// Operations of the current span, which are not merged yet.
     pending: Vec<OperationRecord>,
     latest_received: Option<usize>,
-    /// Messages sent whose bytes have not left in a unit yet, with what is left of them.
+    /// Sent messages of which bytes have not left in a unit yet, and the number of these bytes.
     unsent: VecDeque<(usize, u32)>,
     fingerprints: Vec<u64>,
 }
@@ -249,12 +251,12 @@ impl Account {
         Ok(())
     }
 
-    /// Each reading is converted by itself, so that differences keep adding up.
+    /// Converts each reading separately, so that differences still add up.
     fn at(&self, ticks: Ticks) -> u64 {
         self.half.counter.convert(ticks)
     }
 
-    /// A message becomes the owner of the span; its place.
+    /// Adds a message, which becomes the owner of the span. Returns its index.
     fn message(&mut self, from: Side, name: MessageName, bytes: u32, at: Ticks) -> usize {
         if self.owner.is_some() {
             self.close(self.at(at), false);
@@ -266,7 +268,7 @@ impl Account {
         place
     }
 
-    /// Ends the current span. Without an owner it flows into the next, unless the call returns.
+    /// Ends the current span. Without an owner it continues as the next span, unless the call returns.
     fn close(&mut self, at: u64, last: bool) {
         if self.owner.is_none() && !last {
             return;
@@ -287,8 +289,8 @@ impl Account {
         self.owner = None;
     }
 
-    /// Finds the messages whose bytes a unit carries. One that carries none that is new repeats an earlier datagram,
-    /// or holds an alert or application data.
+    /// Finds the messages whose bytes a unit carries. A unit without new messages repeats an earlier datagram, or
+    /// contains an alert or application data.
     fn unit_sent(&mut self, bytes: u32, fingerprint: u64) {
         self.half.units_sent += 1;
         let unit = self.half.units_sent;
@@ -332,8 +334,8 @@ impl Account {
 }
 
 fn merge(operations: &mut Vec<OperationRecord>, record: OperationRecord) {
-    // A public-key call stands by itself; what is only work towards one (checking the key that was just read)
-    // joins the latest of its kind.
+    // A public-key call has its own record. Work that only prepares one (checking the key that was just read) is added
+    // to the latest record of its kind.
     let joins = record.primitive.operation.is_symmetric() || record.count == 0;
     let same = |known: &&mut OperationRecord| {
         joins && known.primitive == record.primitive && known.message == record.message

@@ -1,4 +1,4 @@
-//! A client's turn: all of its due events, until no more is due at this time.
+//! A client's turn: handles its due events until none is due at the present time.
 
 use super::Fleet;
 use crate::client::{Accepted, Body, Handed, InFlight, NEVER};
@@ -9,7 +9,7 @@ use crate::server::{Admits, Job};
 use shakedown_link::{Direction, Ns};
 
 impl<const NETWORK: bool> Fleet<'_, NETWORK> {
-    /// Handles the due events of a client.
+    /// A client's turn: handles its due events and schedules its next one.
     pub(super) fn act(&mut self, now: Ns, slot: u32) {
         let next = loop {
             let client = &self.clients[slot as usize];
@@ -38,7 +38,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         self.settle(now, slot, next);
     }
 
-    /// The first due event: the next attempt, an arriving packet, the end of work, the timeout, a timer.
+    /// Handles the first due event: the next attempt, an arriving packet, the end of work, the timeout, or a timer.
     #[inline]
     fn happen(&mut self, now: Ns, slot: u32) {
         let client = &mut self.clients[slot as usize];
@@ -52,7 +52,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             return;
         }
         if NETWORK && client.timer() > now {
-            // A part of what is not yet whole.
+            // The packet was a part of a message that is not yet complete.
             return;
         }
         self.events += 1;
@@ -65,7 +65,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// The client's processor is done with what it was at.
+    /// The client's processor has finished its present work.
     #[inline(always)]
     fn computed(&mut self, now: Ns, slot: u32) {
         let client = &mut self.clients[slot as usize];
@@ -78,8 +78,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// Puts the client's processor to work, and the server's in line for it. True where the client is at work, and what it
-    /// sent at once, or is done with at once, is to be looked at.
+    /// Starts the client's next work, and enqueues its work at the server. True if the client started work: then events
+    /// may be due at once, and the caller checks again.
     #[inline]
     fn think(&mut self, now: Ns, slot: u32) -> bool {
         let client = &mut self.clients[slot as usize];
@@ -87,7 +87,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             && let Some(takes) = client.work::<NETWORK>(now, Direction::Up, &mut self.shared)
         {
             if takes == Ns::ZERO && client.next::<NETWORK>() > now {
-                // Nothing else is due meanwhile.
+                // Nothing else is due at this time.
                 self.events += 1;
                 self.computed(now, slot);
             } else {
@@ -110,8 +110,8 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         false
     }
 
-    /// A connection comes to its server's application. True where the application refuses it by an alert, which changes what
-    /// the client has to do.
+    /// A connection reaches its server's application. True if the application refuses it by an alert, which changes the
+    /// client's next steps.
     #[inline(always)]
     fn comes_to_server(&mut self, now: Ns, slot: u32) -> bool {
         let at = self.server_of(slot);
@@ -134,7 +134,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         refused
     }
 
-    /// Takes a token for a connection from a server's bucket. True where there is one.
+    /// Takes a token for a connection from a server's bucket. False if the bucket is empty.
     fn admits(&mut self, now: Ns, server: u32) -> bool {
         let Some((bucket, _)) = &mut self.servers[server as usize].admission else { return true };
         let admits = bucket.takes(now);
@@ -150,7 +150,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         false
     }
 
-    /// The server of a client's attempt; the balancer's choice when the attempt first comes to it.
+    /// The server of a client's attempt. The balancer chooses it when it is first needed.
     #[inline(always)]
     pub(super) fn server_of(&mut self, slot: u32) -> u32 {
         match self.clients[slot as usize].server {
@@ -160,7 +160,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// A client's attempt is at a server from now on.
+    /// Assigns a client's attempt to a server.
     #[inline]
     fn connects(&mut self, slot: u32, server: u32) -> u32 {
         self.servers[server as usize].connections += 1;
@@ -176,7 +176,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
                 let client = &self.clients[slot as usize];
                 self.fixed_server(client.number, client.class)
             }
-            // There may have been more when the turn was taken.
+            // `in_turn` may exceed the number of servers, because servers may have stopped since it was set.
             Balance::RoundRobin => self.in_turn % count,
             Balance::LeastConnections => (0..count)
                 .map(|step| (self.in_turn + step) % count)
@@ -197,7 +197,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// The application accepts what it has room for.
+    /// The application accepts waiting connections up to its limit of handshakes.
     #[inline]
     pub(super) fn accept(&mut self, at: u32) {
         if !self.servers[at as usize].acceptable.is_empty() {
@@ -212,7 +212,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
             if client.is_active && client.generation == generation && client.accepted == Accepted::Waiting {
                 client.accepted = Accepted::Yes;
                 self.servers[at as usize].handshakes += 1;
-                // It may have waiting work, which its own turn handles.
+                // The client may have waiting work, which its own turn handles.
                 let entity = self.first_client + slot;
                 self.queue.set(entity, self.now);
             }
@@ -271,7 +271,7 @@ impl<const NETWORK: bool> Fleet<'_, NETWORK> {
         }
     }
 
-    /// After anything that happened to a client: is it through, and if not, when will it act next?
+    /// Ends a client's turn: removes the client if it is done, otherwise schedules its next turn.
     fn settle(&mut self, now: Ns, slot: u32, next: Ns) {
         if NETWORK {
             self.schedule_cells();

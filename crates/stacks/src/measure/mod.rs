@@ -1,4 +1,4 @@
-//! Measuring a suite: repetitions, set apart where they were preempted, kept and summarised.
+//! Measures a suite: repeats its handshake, discards preempted repetitions, and summarises the others.
 
 pub(crate) mod error;
 mod repetition;
@@ -18,13 +18,13 @@ use repetition::{Buffers, Repetition, repeat_once};
 use shakedown_trace::{Carrier, Samples, Suite};
 use std::ops::ControlFlow;
 
-/// Handshakes that are run before the first that counts: they fill caches and blind private keys.
+/// Handshakes that run before the first counted one: they fill caches and create the blinding of private keys.
 const WARM_UP: usize = 5;
-/// Tries for each repetition asked for, before preempted ones are accepted as too many.
+/// Limit of all repetitions, preempted ones included, as a multiple of the requested number.
 const TRIES: usize = 10;
 
-/// The suites of a device's profile, and their tickets: together they have every kind of message of every protocol, and
-/// every key family.
+/// The suites that are measured for a device's profile, and their tickets: together they contain every kind of message
+/// of every protocol, and every key family.
 pub fn profile_suites() -> impl Iterator<Item = (&'static str, u32)> {
     include_str!("suites.txt").lines().map(|line| match line.split_once(' ') {
         Some((name, tickets)) => (name, tickets.parse().unwrap_or_default()),
@@ -32,12 +32,12 @@ pub fn profile_suites() -> impl Iterator<Item = (&'static str, u32)> {
     })
 }
 
-/// Told how much is done; may stop the work.
+/// Is called with the progress, and may stop the work.
 pub type Step<'a> = &'a mut dyn FnMut(usize) -> ControlFlow<()>;
 
 /// Measures a suite `repeat` times.
 ///
-/// `progress` is told how many repetitions are done, and may stop the work.
+/// `progress` is called with the number of completed repetitions, and may stop the work.
 ///
 /// # Errors
 /// [`MeasureError`]; a failed handshake ends the measurement.
@@ -52,16 +52,16 @@ pub fn measure(
     }
     let peers = prepare(suite, settings)?;
     let mut measurement = measure_peers(repeat, &peers, progress)?;
-    // What a connection holds inside EAP is not what it holds by itself, and is not counted.
+    // Inside EAP a connection needs another amount of memory, which is not counted.
     if settings.carrier == Carrier::Bare {
         measurement.memory = crate::memory::measure(suite, settings)?;
     }
     Ok(measurement)
 }
 
-/// Measures whatever two peers run.
+/// Measures the handshake of two peers.
 pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result<Measurement, MeasureError> {
-    // Before pinning, after which this thread sees one processor only.
+    // Must precede pinning: a pinned thread sees only one processor.
     let machine = Machine::detect();
     let _pinned = Pinned::to_current_processor();
     let mut buffers = Buffers::new(peers.counter);
@@ -81,7 +81,7 @@ pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result
         }
     }
     let discarded = preempted.samples.len();
-    // Figures with a warning are better than none.
+    // If every repetition was preempted, their figures are used; `discarded` shows this.
     let used = if kept.samples.is_empty() { preempted } else { kept };
     let mut measurement =
         result::summarise(repeat, discarded, machine, &used.samples, used.spent, peers.seed);
@@ -102,7 +102,8 @@ impl Kept {
         Self { samples, spent: 0, exchanged: Vec::new() }
     }
 
-    /// What EAP carried in the median repetition by bytes; signatures in DER vary by a byte or two.
+    /// The round trips, fragments and bytes of EAP in the repetition with the median number of bytes. (DER signatures
+    /// vary in length by a byte or two.)
     fn exchanged(mut self) -> Option<Exchanged> {
         self.exchanged.sort_by_key(|one| one.eap_bytes);
         self.exchanged.get(self.exchanged.len().saturating_sub(1) / 2).copied()

@@ -1,4 +1,4 @@
-//! One handshake, and whether anything else got in its way.
+//! Runs one handshake, and detects whether its thread was preempted.
 
 use super::MeasureError;
 use crate::carried::{self, Exchanged};
@@ -10,18 +10,18 @@ use shakedown_trace::{
 };
 use std::sync::OnceLock;
 
-/// One handshake's trace, and the clocks around it.
+/// One handshake's trace, and the readings of clocks before and after it.
 pub struct Repetition {
     pub trace: Trace,
-    /// What the thread spent around the handshake: nanoseconds of CPU time, or another counter's difference.
+    /// The thread's CPU time during the handshake in nanoseconds, or the difference of another counter.
     pub spent: u64,
-    /// The thread lost the processor on the way.
+    /// Whether the thread lost the processor during the handshake.
     pub preempted: bool,
-    /// What EAP carried, where it did.
+    /// Round trips, fragments and bytes of EAP, if the handshake ran inside EAP.
     pub exchanged: Option<Exchanged>,
 }
 
-/// Memory that one repetition leaves to the next, so that no allocation falls into what is measured.
+/// Memory that is reused by the next repetition, so that no allocation is measured.
 pub struct Buffers {
     loopback: Loopback,
     recordings: [Recording; 2],
@@ -34,12 +34,12 @@ impl Buffers {
     }
 }
 
-/// Attributed time may exceed CPU time by this much before the thread is taken to have been preempted: two readings of
-/// the CPU clock, and a fiftieth.
+/// If attributed time exceeds CPU time by more than this, the thread was preempted: two readings of the CPU clock, plus
+/// a fiftieth of the CPU time.
 const TOLERATED_NS: u64 = 2_000;
 const TOLERATED_SHARE: u64 = 50;
 
-/// Runs one handshake from fresh endpoints and checks that it was the one asked for.
+/// Runs one handshake with new endpoints, and checks that it was the requested one.
 pub fn repeat_once(peers: &Peers, buffers: &mut Buffers) -> Result<Repetition, MeasureError> {
     let suite = &peers.id.suite;
     let name = || suite.to_string();
@@ -49,7 +49,7 @@ pub fn repeat_once(peers: &Peers, buffers: &mut Buffers) -> Result<Repetition, M
     let mut client = Recorded::new(pair.client, first);
     let mut server = Recorded::new(pair.server, second);
     if peers.id.carrier == Carrier::Eap {
-        // EAP's own work is in the CPU time and in no message.
+        // The CPU time includes EAP's own work; the times of the messages do not.
         let (outcome, clocks) =
             clocked(peers.counter, || carried::handshake(client, server, peers.fragment_bytes));
         let done = outcome.map_err(|reason| MeasureError::Eap { suite: name(), reason })?;
@@ -64,7 +64,7 @@ pub fn repeat_once(peers: &Peers, buffers: &mut Buffers) -> Result<Repetition, M
     finished(peers, buffers, [client, server], negotiated, done.transferred.total(), None, clocks)
 }
 
-/// What was read around a handshake.
+/// Differences between the readings before and after a handshake.
 struct Clocks {
     spent: u64,
     switches: i64,
@@ -72,7 +72,7 @@ struct Clocks {
 
 fn clocked<T>(counter: Counter, handshake: impl FnOnce() -> T) -> (T, Clocks) {
     if !counter.is_time() {
-        // What a thread that loses the processor counts is the same.
+        // Preemption does not change counts.
         let before = counter.now();
         let outcome = handshake();
         return (outcome, Clocks { spent: counter.now() - before, switches: 0 });
@@ -84,7 +84,8 @@ fn clocked<T>(counter: Counter, handshake: impl FnOnce() -> T) -> (T, Clocks) {
     (outcome, Clocks { spent, switches: context_switches() - switches_before })
 }
 
-/// Holds what was agreed on against the suite, and what was recorded against what was transferred and the CPU clock.
+/// Compares the negotiated parameters with the suite, the recorded bytes with the transferred ones, and the attributed
+/// time with the CPU time.
 fn finished<E: Endpoint>(
     peers: &Peers,
     buffers: &mut Buffers,
@@ -120,8 +121,8 @@ fn thread_cpu_ns() -> u64 {
     u64::try_from(thread_cpu().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What reading the thread CPU clock costs by itself: a system call, most of which falls between the two
-/// readings around a handshake. Median of many, read once per process.
+/// The cost of reading the thread's CPU clock: a system call, most of which falls between the two readings of a
+/// handshake. It is the median of many readings, measured once per process.
 fn clock_cost_ns() -> u64 {
     static COST: OnceLock<u64> = OnceLock::new();
     *COST.get_or_init(|| {
