@@ -1,26 +1,26 @@
-//! A server of many peers, with a bound on what those who have proved nothing can make it do.
+//! A server of many peers, which limits the memory, traffic and work that unproven peers can cause.
 //!
 //! WTLS has no cookies: a server must keep state for each ClientHello, and a ClientHello can be sent with a forged
 //! address. The cost of such senders is therefore limited ([`Limits`]), in memory, bytes and public-key operations:
 //!
-//! * *Memory.* Handshakes in progress, the *half-open* ones, live in a table of fixed size in order of
-//!   arrival. When it is full, the oldest is dropped; those that have led to a connection are dropped first.
-//!   A client that responds before the table is filled once connects, however long the flood lasts: with the default
-//!   of 4,096 places and 10,000 first datagrams a second, within 400 ms. A slower client may retry. A handshake is
-//!   dropped after [`ServerConfig::handshake_timeout`]; first datagrams longer than
-//!   [`Limits::hello_bytes`] are dropped unread. Hence half-open peers hold at most
-//!   [`Listener::half_open_bound_bytes`].
-//! * *Bytes.* An address is *proven* by a Finished, which shows that its owner receives datagrams. The server sends to an
-//!   unproven address at most three times the bytes received from it, and beyond that what [`Limits::reflection`]
-//!   allows. A client that finishes returns what it used, so any number of ordinary clients get immediate responses. Under
-//!   a flood they wait until they repeat their ClientHello, whose bytes count too.
-//! * *Operations.* A ClientHello that causes a public-key operation (anonymous suites with temporary keys, clients whose
-//!   certificate is stored) uses [`Limits::operations`], and a client that finishes returns it. If nothing is left, the
-//!   ClientHello is dropped.
+//! * *Memory.* Handshakes in progress (*half-open*) are kept in a table of fixed size, in order of arrival. When it is
+//!   full, the oldest is dropped; those that have led to a connection are dropped first. During a flood, a client can
+//!   therefore connect if it responds before the flood fills the table once: with the default of 4,096 places and
+//!   10,000 first datagrams per second, within 400 ms. A slower client may retry. A handshake is dropped after
+//!   [`ServerConfig::handshake_timeout`]; first datagrams longer than [`Limits::hello_bytes`] are dropped unread.
+//!   Half-open peers therefore use at most [`Listener::half_open_bound_bytes`].
+//! * *Bytes.* An address is *proven* by a Finished, which shows that its owner receives datagrams. The server sends to
+//!   an unproven address at most three times the bytes received from it. Further bytes are taken from the budget
+//!   [`Limits::reflection`]. When a client finishes, its bytes are returned to the budget, so any number of ordinary
+//!   clients get immediate responses. During a flood, clients get a response only when they repeat their ClientHello,
+//!   because its bytes count too.
+//! * *Operations.* A ClientHello that causes a public-key operation (anonymous suites with temporary keys, clients
+//!   whose certificate is stored) is taken from the budget [`Limits::operations`], and returned when the client
+//!   finishes. If the budget is used up, the ClientHello is dropped.
 //!
-//! Connections have a table of their own ([`Limits::established`]): a flood of beginners throws none of
-//! them out. When that one is full, the connection that was silent longest is dropped. Only records
-//! made with a connection's keys count as a sign of life.
+//! Connections have a separate table ([`Limits::established`]), so new handshakes never displace a connection. When
+//! this table is full, the connection that was idle longest is dropped. Only records made with a connection's keys end
+//! its idle time.
 //!
 //! An address may have several connections. A new one does not end an older one, because another host may have made it
 //! with the same address. A [`ConnectionId`] identifies each.
@@ -40,25 +40,25 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// How many times the bytes that came from it an address is sent before it has proved anything.
+/// The bytes that may be sent to an unproven address, as a multiple of the bytes received from it.
 const AMPLIFICATION: u64 = 3;
 
-/// How many connections an address may have at a time.
+/// Limit of the connections of one address at a time.
 const CONNECTIONS_PER_PEER: usize = 4;
 
-/// How much a listener holds, and does for strangers.
+/// The limits of a listener's state, and of its work for unproven peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub half_open: usize,
-    /// The longest datagram that begins a handshake.
+    /// Limit of the length of a datagram that begins a handshake.
     pub hello_bytes: usize,
     pub established: usize,
-    /// How long a connection may be silent.
+    /// How long a connection may be idle.
     pub idle: Duration,
-    /// Bytes sent to addresses that have proved nothing, beyond three times what came from them. With
-    /// a budget of nothing, first flights that are longer wait for the ClientHello to be repeated.
+    /// Bytes sent to unproven addresses beyond three times the bytes received from them. With an empty budget, a longer
+    /// first flight is sent only when the client repeats its ClientHello.
     pub reflection: Budget,
-    /// Public-key operations caused by ClientHellos of clients that have proved nothing.
+    /// Public-key operations that ClientHellos of unproven clients cause.
     pub operations: Budget,
 }
 
@@ -75,7 +75,7 @@ impl Default for Limits {
     }
 }
 
-/// Something that happened on a connection, or in a handshake.
+/// An event of a connection, or of a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerEvent<A> {
     pub address: A,
@@ -84,7 +84,7 @@ pub struct ListenerEvent<A> {
     pub event: Event,
 }
 
-/// How often a listener did less than it was asked for, because a budget was used up.
+/// Counts of requests that a listener did not serve because a budget was used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Withheld {
     /// Datagrams that were not sent ([`Limits::reflection`]).
@@ -102,8 +102,8 @@ pub struct Listener<A, P: Provider> {
     half_open: BTreeMap<ConnectionId, A>,
     succeeded: BTreeSet<ConnectionId>,
     connections: HashMap<ConnectionId, Held<A>>,
-    /// Connections by the time when they may have been silent for too long: whether they have is looked
-    /// up when it has come.
+    /// Connections by the time at which their idle time may end. At this time the listener checks whether they have
+    /// received something since.
     idle: BTreeSet<(Duration, ConnectionId)>,
     next_id: u64,
     reflection: Bucket,
@@ -115,22 +115,22 @@ pub struct Listener<A, P: Provider> {
 
 struct Entry<P: Provider> {
     peer: Peer<P>,
-    /// Whether the address is proven: a peer there has received what was sent.
+    /// Whether the address is proven: a peer there receives datagrams.
     proven: bool,
     received_bytes: u64,
     sent_bytes: u64,
     charged_bytes: u64,
 }
 
-/// Where a connection is.
+/// A connection's entry.
 struct Held<A> {
     address: A,
-    /// Its place in the order of silence.
+    /// Its time in `Listener::idle`.
     due: Duration,
 }
 
 impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
-    /// Waits for peers.
+    /// A listener without peers.
     pub fn new(config: Arc<ServerConfig<P>>, limits: Limits) -> Self {
         Self {
             config,
@@ -149,7 +149,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         }
     }
 
-    /// Takes a datagram from `address`.
+    /// Processes a datagram from `address`.
     pub fn handle_input(&mut self, cx: &mut Context<'_, P>, address: A, datagram: &[u8]) {
         let now = cx.now.elapsed;
         let hello = leading_hello(datagram);
@@ -175,7 +175,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         self.collect(now, &address);
     }
 
-    /// Says that there is no connection, unless that is much more than what came.
+    /// Answers a datagram from an unknown address that there is no connection, within the budget of bytes.
     fn answer_stranger(&mut self, now: Duration, address: A, datagram: &[u8]) {
         let first = Records::new(datagram).next().and_then(Result::ok);
         let Some(answer) = first.and_then(|record| answer_stranger(&record)) else { return };
@@ -187,7 +187,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         }
     }
 
-    /// Makes room for another handshake: those that have succeeded go first, then the oldest.
+    /// Makes room for another handshake: drops handshakes that have succeeded, then the oldest.
     fn make_room(&mut self, now: Duration) {
         while self.half_open.len() >= self.limits.half_open.max(1) {
             let oldest = self.half_open.first_key_value().map(|(id, _)| *id);
@@ -200,7 +200,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         }
     }
 
-    /// Takes what a peer has to send and to report, and notes what has become of it.
+    /// Collects a peer's datagrams and events, and records the changes of its handshakes and connections.
     fn collect(&mut self, now: Duration, address: &A) {
         let Some(entry) = self.peers.get_mut(address) else { return };
         for change in core::mem::take(&mut entry.peer.changes) {
@@ -239,7 +239,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
                     self.withheld.datagrams += 1;
                     continue;
                 }
-                // What was paid for does not count against what is free.
+                // Bytes from the budget do not count towards the free bytes.
                 entry.sent_bytes += bytes - excess;
                 entry.charged_bytes += excess;
             }
@@ -259,8 +259,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         }
     }
 
-    /// Puts a connection that is due where it belongs, if something was received since it was put where
-    /// it is.
+    /// Postpones a due connection if it has received something since its time was set. False if it has not.
     fn postpone(&mut self, due: Duration, id: ConnectionId) -> bool {
         let Some(held) = self.connections.get_mut(&id) else { return true };
         let connection = self.peers.get(&held.address).and_then(|entry| entry.peer.connection(id));
@@ -281,8 +280,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         self.collect(now, &held.address);
     }
 
-    /// To be called when the time of [`poll_timeout`](Self::poll_timeout) has come. Too early does
-    /// no harm.
+    /// Must be called at the time of [`poll_timeout`](Self::poll_timeout). An earlier call has no effect.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         let now = cx.now.elapsed;
         while let Some((_, address)) = self.half_open.first_key_value() {
@@ -302,7 +300,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// The time at which to call [`handle_timeout`](Self::handle_timeout); `None`: never.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let oldest = self
             .half_open
@@ -312,12 +310,12 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         [oldest, silent].into_iter().flatten().min()
     }
 
-    /// The next datagram, and for whom.
+    /// The next datagram to send, and its receiver.
     pub fn poll_transmit(&mut self) -> Option<(A, Vec<u8>)> {
         self.outgoing.pop_front()
     }
 
-    /// The next thing that happened, and with whom.
+    /// The next event, with its address and connection.
     pub fn poll_event(&mut self) -> Option<ListenerEvent<A>> {
         self.events.pop_front()
     }
@@ -337,7 +335,7 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         written
     }
 
-    /// Tells a peer that this is the end of a connection.
+    /// Closes a connection, and notifies its peer.
     pub fn close(&mut self, cx: &mut Context<'_, P>, connection: ConnectionId, close: Close) {
         let Some(held) = self.connections.get(&connection) else { return };
         let address = held.address.clone();
@@ -347,27 +345,27 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         self.collect(cx.now.elapsed, &address);
     }
 
-    /// Where the peer of a connection is.
+    /// The address of a connection's peer.
     pub fn address(&self, connection: ConnectionId) -> Option<&A> {
         self.connections.get(&connection).map(|held| &held.address)
     }
 
-    /// How many handshakes are in progress, or kept although they have succeeded.
+    /// Number of handshakes that are in progress, or kept after they have succeeded.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
 
-    /// How many connections there are.
+    /// Number of connections.
     pub fn established(&self) -> usize {
         self.connections.len()
     }
 
-    /// What was not done because a budget was used up.
+    /// Counts of what was not served because a budget was used up.
     pub fn withheld(&self) -> Withheld {
         self.withheld
     }
 
-    /// Bytes held for peers that have handshakes but no connection, to within what the allocator adds.
+    /// Bytes in use for peers that have handshakes but no connection, without the allocator's overhead.
     pub fn half_open_bytes(&self) -> usize {
         let peers = self.peers.values().filter(|entry| !entry.peer.has_connections());
         peers.map(|entry| entry.peer.memory_bytes() + Self::PEER_BYTES).sum()
@@ -377,9 +375,9 @@ impl<A: Clone + Eq + Hash, P: Provider> Listener<A, P> {
         + size_of::<(ConnectionId, A)>()
         + size_of::<ConnectionId>();
 
-    /// The most that handshakes in progress can hold: each its peer's entry, two copies of its first
-    /// datagram (the record, and the message), three of our flight (the datagram, the messages, and
-    /// what is being sent), and what the peer may send ahead of its turn.
+    /// Upper bound of the bytes in use for handshakes in progress. Each has its peer's entry, two copies of its first
+    /// datagram (the record and the message), three copies of the server's flight (the datagram, the messages, and the
+    /// unsent part), and messages that the peer sends before their turn.
     pub fn half_open_bound_bytes(&self) -> usize {
         let flight = 256 + self.config.longest_identity_bytes();
         let early = HELD_BYTES + EARLY_BYTES;

@@ -1,4 +1,4 @@
-//! One connection over a stream: an endpoint, its socket, and what waits between them.
+//! One connection over a stream: an endpoint, its socket, and the unsent output between them.
 
 use super::config::{Config, PayloadWhen};
 use super::exchange::Exchange;
@@ -18,26 +18,27 @@ use std::time::{Duration, Instant};
 /// Limit of unsent output. Beyond it the server neither reads from the peer nor produces output for it. One more unit
 /// may be added: a stack's flight, or a chunk of payload.
 const MAX_WAITING_BYTES: usize = 64 * 1024;
-/// Payload handed to the stack at once: a full record.
+/// Payload passed to the stack in one call: a full record.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// Reads and chunks in one turn; then it is another connection's.
+/// Limit of reads and chunks in one turn; then the worker processes another connection.
 const STEPS_PER_TURN: usize = 8;
-/// How long the end of the peer's side is waited for, so that the system does not cut off what was sent last.
+/// How long a closing connection waits until the peer closes its side. If the socket were closed earlier, the system
+/// could discard the last output.
 pub const LINGER: Duration = Duration::from_secs(2);
 /// Time that a stopping server allows for the first request of a connection.
 const FIRST_REQUEST: Duration = Duration::from_secs(1);
-/// What is read and discarded meanwhile.
+/// Limit of the bytes that a closing connection reads and discards.
 const MAX_LINGER_BYTES: usize = 256 * 1024;
 
-/// The payload's bytes, again and again.
+/// A chunk of the payload, which is sent repeatedly.
 static PAYLOAD: [u8; CHUNK_BYTES] = [b'.'; CHUNK_BYTES];
 
-/// What a worker lends to the connection whose turn it is.
+/// The worker's resources, which a connection uses in its turn.
 pub struct WorkerContext<'a> {
     pub epoch: Instant,
     pub config: &'a Config,
     pub tally: &'a Tally,
-    /// Where readiness is registered.
+    /// The poll's registry of sockets.
     pub registry: &'a Registry,
     pub input: &'a mut [u8],
     pub output: &'a mut Vec<u8>,
@@ -50,12 +51,12 @@ impl WorkerContext<'_> {
     }
 }
 
-/// What becomes of a connection after its turn.
+/// The state of a connection after its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The connection waits for its socket or its deadline.
     Wait,
-    /// It has more to do at once.
+    /// It has more work, and needs another turn.
     Again,
     Over,
 }
@@ -64,7 +65,7 @@ pub enum Progress {
 enum Phase {
     Handshaking,
     Established,
-    /// Whatever waits is sent, then the end of the peer's side is waited for.
+    /// Sends the remaining output, then waits until the peer closes its side.
     Closing,
     Lingering,
 }
@@ -72,37 +73,37 @@ enum Phase {
 pub struct Connection {
     stream: TcpStream,
     token: Token,
-    /// None from the moment when nothing more is asked of it.
+    /// None when the connection is closing and the endpoint has no more output.
     endpoint: Option<Watched<Sampled>>,
     phase: Phase,
     started: Time,
-    /// Its place among handshakes in progress.
+    /// Its place in the order of handshakes in progress.
     pub place: u64,
-    /// When it is processed next at the latest.
+    /// The time of its next turn, if its socket is not ready earlier.
     pub deadline: Deadline,
     pub due: Time,
     pub queued: bool,
-    /// There may be something to read.
+    /// The socket may have input.
     pub readable: bool,
-    /// The peer has ended its side, or broken the connection: what remains to be read comes to an end.
+    /// The peer has closed its side, or the connection is broken: after the remaining input nothing follows.
     pub ending: bool,
-    /// Also registered for writability.
+    /// Whether it is registered for writability too.
     watches_writable: bool,
-    /// Output that the socket has not taken, and how much of it has been.
+    /// Output that did not fit into the socket's buffer, and the number of its bytes that have been sent since.
     waiting: Vec<u8>,
     sent: usize,
     exchange: Exchange,
     /// State of the response in progress.
     payload_left_bytes: u64,
     close_after: bool,
-    /// It has asked for something, and has been given it.
+    /// Whether a request has been answered.
     answered: bool,
     discarded: usize,
-    /// What the stack has worked for the handshake.
+    /// The stack's processing time for the handshake.
     busy: Duration,
-    /// How its messages went through the queue, where that is timed.
+    /// Queue waits of its messages, if these are measured.
     queued_times: Queued,
-    /// Its handshake has come to its end.
+    /// Whether its handshake has succeeded.
     completed: bool,
 }
 
@@ -145,7 +146,7 @@ impl Connection {
         registry.register(&mut self.stream, self.token, Interest::READABLE)
     }
 
-    /// True until the handshake is over, one way or the other.
+    /// True until the handshake has succeeded or failed.
     pub fn is_handshaking(&self) -> bool {
         self.phase == Phase::Handshaking
     }
@@ -158,7 +159,7 @@ impl Connection {
             && !self.exchange.is_midway()
     }
 
-    /// True once it has completed its handshake, and until it is being closed.
+    /// True from the end of its handshake until it begins to close.
     pub fn is_established(&self) -> bool {
         self.phase == Phase::Established
     }
@@ -169,7 +170,7 @@ impl Connection {
                 return Progress::Over;
             }
             if self.waiting_bytes() > 0 {
-                // Only the socket can help.
+                // The connection must wait until the socket is writable.
                 return Progress::Wait;
             }
             match self.phase {
@@ -205,7 +206,7 @@ impl Connection {
         Progress::Again
     }
 
-    /// The server is stopping: a connection between two requests ends, one that has not asked yet has little time left.
+    /// The server is stopping: closes a connection between two requests, and shortens the time for a first request.
     pub fn drain(&mut self, context: &mut WorkerContext<'_>) -> Progress {
         if self.is_idle() && self.answered {
             return self.close(context);
@@ -216,7 +217,7 @@ impl Connection {
         Progress::Wait
     }
 
-    /// Ends an established connection in good order, or any other at once.
+    /// Closes an established connection with an alert, and any other connection immediately.
     pub fn close(&mut self, context: &mut WorkerContext<'_>) -> Progress {
         if self.phase != Phase::Established {
             return Progress::Over;
@@ -229,7 +230,7 @@ impl Connection {
         self.waiting.len() - self.sent
     }
 
-    /// Hands waiting output to the socket. False where the connection is broken.
+    /// Writes waiting output to the socket. False if the connection is broken.
     fn flush(&mut self, context: &WorkerContext<'_>) -> bool {
         while self.sent < self.waiting.len() {
             match self.stream.write(&self.waiting[self.sent..]) {
@@ -247,7 +248,7 @@ impl Connection {
             }
         }
         if !self.waiting.is_empty() {
-            // Connections that wait for their peer hold no memory for output.
+            // Frees the buffer, so that connections that wait for their peer use no memory for output.
             self.waiting = Vec::new();
             self.sent = 0;
         }
@@ -262,14 +263,14 @@ impl Connection {
         true
     }
 
-    /// An established connection that gets on is not silent.
+    /// Restarts the idle timeout of an established connection.
     fn progress(&mut self, context: &WorkerContext<'_>) {
         if self.phase == Phase::Established {
             self.due = context.now() + context.config.idle_timeout;
         }
     }
 
-    /// Sends what the endpoint has to send; what the socket does not take waits.
+    /// Sends the endpoint's output. Bytes that do not fit into the socket's buffer wait.
     fn transmit(&mut self, context: &mut WorkerContext<'_>) {
         let now = context.now();
         context.output.clear();
@@ -287,7 +288,7 @@ impl Connection {
                 Ok(0) => break,
                 Ok(bytes) => taken += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A broken connection is noticed by the next flush.
+                // The next flush detects a broken connection.
                 Err(_) => break,
             }
         }
@@ -304,7 +305,7 @@ impl Connection {
         if self.phase != Phase::Established {
             return false;
         }
-        // Head and payload share a record, as from other servers.
+        // The head and the first payload share a record, as in other servers.
         let mut head = Vec::new();
         if self.payload_left_bytes == 0 && !self.close_after {
             let Some(answer) = self.exchange.answer(context.config.payload_bytes, context.draining) else {
@@ -343,7 +344,7 @@ impl Connection {
         true
     }
 
-    /// Hands application data to the stack. False where it does not take it: the connection is then being closed.
+    /// Passes application data to the stack. False if the stack rejects it; then the connection begins to close.
     fn write(&mut self, context: &mut WorkerContext<'_>, data: &[u8]) -> bool {
         let now = context.now();
         let taken = self.endpoint.as_mut().is_some_and(|endpoint| endpoint.write(now, data).is_ok());
@@ -354,7 +355,7 @@ impl Connection {
         taken
     }
 
-    /// Reads once and lets the endpoint work. False where the connection is over.
+    /// Reads once, and lets the endpoint process the input. False if the connection has ended.
     fn listen(&mut self, context: &mut WorkerContext<'_>) -> bool {
         if !context.config.queue_times || self.phase != Phase::Handshaking {
             let received = self.stream.read(context.input);
@@ -369,7 +370,7 @@ impl Connection {
         if let Some(waited) = waited {
             let at = begun.duration_since(context.epoch);
             self.queued_times.message(self.place, at, waited, begun.elapsed(), context.tally);
-            // The same bytes may hold the connection's end.
+            // The handshake may have ended with these bytes.
             if self.completed {
                 self.queued_times.handshake(context.tally);
             }
@@ -377,7 +378,7 @@ impl Connection {
         goes_on
     }
 
-    /// Lets the endpoint work on what was read. False where the connection is over.
+    /// Handles the result of a read. False if the connection has ended.
     fn hear(&mut self, context: &mut WorkerContext<'_>, received: io::Result<usize>) -> bool {
         match received {
             Ok(0) => {
@@ -394,7 +395,7 @@ impl Connection {
             Ok(bytes) => {
                 context.tally.received_bytes.add(bytes as u64);
                 if bytes < context.input.len() && !self.ending {
-                    // Readiness is reported again when more comes; the end of the stream, once.
+                    // The poll reports new input again, but the end of the stream only once.
                     self.readable = false;
                 }
                 self.take(context, bytes);
@@ -409,7 +410,7 @@ impl Connection {
         }
     }
 
-    /// Lets the endpoint work on input.
+    /// Lets the endpoint process input, and sends its output.
     fn take(&mut self, context: &mut WorkerContext<'_>, bytes: usize) {
         let handshaking = self.phase == Phase::Handshaking;
         let begun = Instant::now();
@@ -426,13 +427,13 @@ impl Connection {
         self.collect(context);
     }
 
-    /// Takes what has happened from the endpoint.
+    /// Handles the endpoint's events.
     fn collect(&mut self, context: &mut WorkerContext<'_>) {
         while let Some(event) = self.endpoint.as_mut().and_then(|endpoint| endpoint.poll_event()) {
             match event {
                 Event::Established(negotiated) => self.establish(context, &negotiated),
                 Event::Data(data) => self.exchange.take(&data),
-                // Of datagrams only.
+                // Only endpoints over datagrams report it.
                 Event::Rejected(_) => {}
                 Event::Closed(reason) => self.ended(context, &reason),
             }
@@ -468,7 +469,7 @@ impl Connection {
                 CloseReason::Failed(failure) => failure.alert.as_deref().unwrap_or(cause::PROTOCOL),
             });
         }
-        // Its alert has been sent by `take`.
+        // `take` has sent its alert.
         self.begin_closing(context);
     }
 
@@ -488,7 +489,7 @@ impl Connection {
         self.due = context.now() + LINGER;
     }
 
-    /// Reads on to the end of the peer's side. False once it is there, or too much has come.
+    /// Reads and discards input. False if the peer has closed its side, or has sent too much.
     fn discard(&mut self, context: &mut WorkerContext<'_>) -> bool {
         match self.stream.read(context.input) {
             Ok(0) => false,

@@ -1,4 +1,4 @@
-//! A thread that serves streams: one poll, one table of connections, and a limit for all state and work that peers can
+//! A thread that serves streams: one poll, one table of connections, and limits of the state and work that peers can
 //! cause.
 //!
 //! Readiness is reported once (epoll's edge trigger), so a connection stays in the queue until it would block. Each
@@ -31,8 +31,8 @@ const EVENTS: usize = 1_024;
 /// Connections accepted, and connections processed, in one iteration of the loop.
 const ACCEPTS_PER_TURN: usize = 16;
 const TURNS_PER_TURN: usize = 64;
-/// When the table is full, the oldest handshake in progress is dropped only if at least one connection in N is a
-/// handshake in progress.
+/// When the table is full, the oldest handshake in progress is dropped only if at least one connection in
+/// `HANDSHAKES_SHARE` is a handshake in progress.
 const HANDSHAKES_SHARE: usize = 4;
 /// Bytes read at once.
 const INPUT_BYTES: usize = 32 * 1024;
@@ -60,7 +60,7 @@ pub struct Worker {
     output: Vec<u8>,
     /// When the remaining connections are closed, after a shutdown request.
     drain_until: Option<Duration>,
-    /// The most connections open at once since memory was last returned to the system.
+    /// The largest number of open connections since memory was last returned to the system.
     most_connections: usize,
 }
 
@@ -309,8 +309,8 @@ impl Worker {
         self.accept = Accept::Paused(self.parts.epoch.elapsed() + PAUSE);
     }
 
-    /// Drops the oldest handshake in progress if these are a large part of the table. Returns false otherwise: then the
-    /// few handshakes in progress may continue.
+    /// Drops the oldest handshake in progress if handshakes in progress are a large part of the table. Returns false
+    /// otherwise: then the few handshakes in progress may continue.
     fn make_room(&mut self) -> bool {
         if self.handshakes.len() < self.connections.len().div_ceil(HANDSHAKES_SHARE) {
             return false;
