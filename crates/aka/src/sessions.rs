@@ -1,20 +1,22 @@
-//! Which sessions an SGSN resumes (figure 5 of the paper): one that it knows, not resumed too often, and not too long after
-//! the last time. Whatever else is offered gets a full handshake and a new session.
+//! Which sessions an SGSN resumes (figure 5 of the paper): sessions that it knows, that have not been resumed too
+//! often, and whose last use is not too long ago. For any other offer the handshake is a full one and creates a new
+//! session.
 //!
-//! Anybody can offer a session whose ID he has overheard. So an offer changes nothing: a resumption counts when the mobile
-//! has ended the handshake, which takes the session's secret, and before the network accepts the attach. What the
-//! thresholds say then is what holds. A session whose last use is in the future is refused and forgotten.
+//! Anyone who overheard a session's ID can offer the session, so an offer changes no state. A resumption counts when
+//! the mobile has finished the handshake, which needs the session's secret. Then, before the network accepts the
+//! attach, the thresholds are checked again, and this check decides. A session whose last use is in the future is
+//! refused and removed.
 
 use crate::names::{Imsi, Network};
 use shakedown_trace::endpoint::Time;
 use std::collections::HashMap;
 
-/// The two thresholds. The paper has them set by SGSN or AAA server, and gives no values.
+/// The two thresholds. In the paper the SGSN or an AAA server sets them; it gives no values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How often a session is resumed.
+    /// Limit of a session's resumptions.
     pub max_resumptions: u32,
-    /// How long after the handshake that made it, or after the last resumption.
+    /// Limit of the time since a session's full handshake, or since its last resumption.
     pub max_age: Time,
 }
 
@@ -28,24 +30,24 @@ impl Default for Policy {
 /// A session that may be resumed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionRecord {
-    /// As the TLS stack writes it: what both sides share, the subscriber's certificate.
+    /// The session as the TLS stack encodes it: its secret and the subscriber's certificate.
     pub secret: Vec<u8>,
     pub imsi: Imsi,
     pub home: Network,
-    /// How often it has been resumed.
+    /// Number of its resumptions.
     pub resumptions: u32,
-    /// When it was made or last resumed.
+    /// The time of its creation, or of its last resumption.
     pub last: Time,
-    /// Under what it was made: see [`Sessions::new`].
+    /// The basis on which it was created: see [`Sessions::new`].
     pub basis: Basis,
 }
 
-/// A digest of what sessions depend on: the suite, and whom the network trusts.
+/// A digest of the parameters on which sessions depend: the suite, and the roots that the network trusts.
 pub type Basis = [u8; 32];
 
 impl std::fmt::Debug for SessionRecord {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The secret stays out of logs.
+        // Logs must not contain the secret.
         formatter
             .debug_struct("SessionRecord")
             .field("resumptions", &self.resumptions)
@@ -58,7 +60,7 @@ impl std::fmt::Debug for SessionRecord {
 pub struct Subscriber {
     pub imsi: Imsi,
     pub home: Network,
-    /// The session made or resumed last, by its ID.
+    /// The ID of the session that was created or resumed last.
     pub session: Option<Vec<u8>>,
 }
 
@@ -66,26 +68,26 @@ pub struct Subscriber {
 #[error("the state of the SGSN: {0}")]
 pub struct StoreError(pub String);
 
-/// Where an SGSN keeps sessions and subscribers. Of each subscriber there is one temporary identity and one session at
-/// most, so what is held grows with subscribers and not with attaches.
+/// An SGSN's store of sessions and subscribers. Each subscriber has at most one temporary identity and one session, so
+/// the store grows with the number of subscribers, not with the number of attaches.
 pub trait Store {
     /// A session by its ID.
     fn session(&mut self, id: &[u8]) -> Result<Option<SessionRecord>, StoreError>;
 
-    /// Keeps a session, in place of any of this ID.
+    /// Stores a session; replaces one with the same ID.
     fn keep_session(&mut self, id: &[u8], record: &SessionRecord) -> Result<(), StoreError>;
 
-    /// Forgets a session.
+    /// Removes a session.
     fn forget_session(&mut self, id: &[u8]) -> Result<(), StoreError>;
 
-    /// Whose a temporary identity is.
+    /// The subscriber with a temporary identity.
     fn subscriber(&mut self, ptmsi: u32) -> Result<Option<Subscriber>, StoreError>;
 
-    /// Keeps a subscriber under a new temporary identity; older ones, and other sessions of the same subscriber, are
-    /// forgotten.
+    /// Stores a subscriber under a new temporary identity, and removes the subscriber's older identities and other
+    /// sessions.
     fn keep_subscriber(&mut self, ptmsi: u32, subscriber: &Subscriber) -> Result<(), StoreError>;
 
-    /// Forgets a subscriber, sessions included.
+    /// Removes a subscriber, including its sessions.
     fn forget_subscriber(&mut self, ptmsi: u32) -> Result<(), StoreError>;
 }
 
@@ -152,40 +154,41 @@ impl Store for MemoryStore {
 }
 
 shakedown_trace::spelled! {
-    /// What was decided on a session that a mobile offered.
+    /// The decision about a session that a mobile offered.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Decision {
         Resume = "resume",
-        /// It is not known here.
+        /// The SGSN does not know it.
         Unknown = "unknown",
-        /// It has been resumed as often as may be.
+        /// It has reached the limit of resumptions.
         TooOften = "too_often",
-        /// The last time is too long ago.
+        /// Its last use is too long ago.
         TooOld = "too_old",
-        /// The last time is later than now: the clock has been set back since, and the session's age is unknown. It is
-        /// forgotten.
+        /// Its last use is later than the present time: the clock has been set back since, so the session's age is
+        /// unknown. The session is removed.
         ClockSetBack = "clock_set_back",
-        /// It was made for another suite, or under other roots.
+        /// It was created for another suite, or with other roots.
         OtherBasis = "other_basis",
-        /// It might be resumed, and TLS did not: another cipher, or the session or its certificates have ended.
+        /// The SGSN allowed the resumption, but TLS did not resume it: another cipher was negotiated, or the session or
+        /// its certificates have expired.
         Declined = "declined",
     }
 }
 
-/// A session that was offered, and what became of it.
+/// An offered session, and the decision about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offered {
     pub id: Vec<u8>,
     pub decision: Decision,
-    /// The session, where it may be resumed.
+    /// The session, if it may be resumed.
     pub record: Option<SessionRecord>,
-    /// Another SGSN holds it.
+    /// Whether another SGSN stores it.
     pub is_guest: bool,
 }
 
 pub type Identified = (Vec<u8>, SessionRecord);
 
-/// A session that a handshake has just made. It can be resumed once the subscriber is known.
+/// A session that the present handshake created. It can be resumed once the subscriber is known.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fresh {
     pub id: Vec<u8>,
@@ -218,7 +221,8 @@ impl Sessions {
         self.store.as_mut()
     }
 
-    /// A stack is about to be given bytes. `guest` is a session of another SGSN's that this mobile may resume.
+    /// Must be called before the stack processes input. `guest`: a session from another SGSN, which this mobile may
+    /// resume.
     pub fn begin(&mut self, now: Time, guest: Option<&Identified>) {
         self.now = now;
         self.guest = guest.cloned();
@@ -226,12 +230,12 @@ impl Sessions {
         self.fresh = None;
     }
 
-    /// What was offered since [`begin`](Self::begin).
+    /// The session that was offered since [`begin`](Self::begin).
     pub fn take_offered(&mut self) -> Option<Offered> {
         self.offered.take()
     }
 
-    /// What was made since [`begin`](Self::begin).
+    /// The session that was created since [`begin`](Self::begin).
     pub fn take_fresh(&mut self) -> Option<Fresh> {
         self.fresh.take()
     }
@@ -241,12 +245,12 @@ impl Sessions {
         self.error.take()
     }
 
-    /// The stack has made a session.
+    /// The stack has created a session.
     pub fn put(&mut self, id: &[u8], secret: Vec<u8>) {
         self.fresh = Some(Fresh { id: id.to_vec(), secret });
     }
 
-    /// Somebody offers a session: its secret where it may be resumed.
+    /// A mobile offers a session. Returns the session's secret if it may be resumed.
     pub fn get(&mut self, id: &[u8]) -> Option<Vec<u8>> {
         let offered = self.offer(id).unwrap_or_else(|error| {
             self.error = Some(error);
@@ -269,7 +273,7 @@ impl Sessions {
         Ok(Offered { id: id.to_vec(), decision, record, is_guest })
     }
 
-    /// The age of such a session is unknown; when the clock has caught up with it, it would seem young.
+    /// Removes a session from the future: its age is unknown, and would seem small when the clock has caught up.
     fn forget_if_set_back(&mut self, id: &[u8], decision: Decision) -> Result<(), StoreError> {
         if decision == Decision::ClockSetBack { self.store.forget_session(id) } else { Ok(()) }
     }
@@ -288,8 +292,8 @@ impl Sessions {
         }
     }
 
-    /// A mobile has ended a handshake by a session: the resumption counts, if it may still be one. `guest` is what the SGSN
-    /// that held it has let go.
+    /// A mobile has finished a resumed handshake: counts the resumption, if it is still allowed. `guest`: the session
+    /// that another SGSN has released.
     pub fn resume(
         &mut self,
         now: Time,
@@ -311,7 +315,8 @@ impl Sessions {
         Ok(decision)
     }
 
-    /// A subscriber has attached, under a temporary identity: by a session made just now, or by one resumed.
+    /// A subscriber has attached, and has a temporary identity. `made`: the new session; `resumed`: the resumed
+    /// session's ID.
     pub fn attached(
         &mut self,
         now: Time,
@@ -330,7 +335,7 @@ impl Sessions {
         self.store.keep_subscriber(ptmsi, &subscriber)
     }
 
-    /// Who holds a temporary identity, and the session by which the subscriber last attached.
+    /// The subscriber with a temporary identity, and the session of the subscriber's last attach.
     pub fn context(&mut self, ptmsi: u32) -> Result<Option<(Subscriber, Option<Identified>)>, StoreError> {
         let Some(subscriber) = self.store.subscriber(ptmsi)? else { return Ok(None) };
         let session = match &subscriber.session {
@@ -340,7 +345,7 @@ impl Sessions {
         Ok(Some((subscriber, session)))
     }
 
-    /// A subscriber has moved to another SGSN: removes his session here.
+    /// A subscriber has moved to another SGSN: removes the subscriber here.
     pub fn let_go(&mut self, ptmsi: u32) -> Result<(), StoreError> {
         self.store.forget_subscriber(ptmsi)
     }

@@ -1,23 +1,25 @@
-//! From a capture to the handshakes in it.
+//! Reads the handshakes of a capture.
 //!
-//! [`Inspector`] is an iterator: connections come out as soon as they are over, in the order in which they
-//! end, each with the index under which it was first recognised; those that the capture leaves open come last,
-//! by their index. [`Limits`] bounds memory, independently of the size of the capture; evicted connections are
-//! marked. Secrets in the capture itself are kept for [`MAX_CARRIED`] connections; a key log is kept whole and
-//! uses memory according to its size.
+//! [`Inspector`] is an iterator. It yields a connection as soon as the connection has ended; connections whose end is
+//! not in the capture come last, in the order of their indices. An index numbers connections in the order in which they
+//! were first recognised. [`Limits`] bounds memory, independently of the size of the capture; evicted connections are
+//! marked. Secrets in the capture itself are kept for [`MAX_CARRIED`] connections; a key log is kept whole.
 //!
 //! # Times and waits
 //!
-//! All times are the capture's, at the capture point. A message's time is that of the packet with which its
-//! last byte, and all before it, had passed. Its wait is the time since the message before it.
+//! All times are those of the capture point. A message's time is that of the packet with which the message was
+//! complete. Its wait is the time since the previous message.
 //!
-//! Where the message answers the other side, the wait has two parts. *The network's*: the round trip between
-//! the capture point and the answering end (the shortest that TCP's own acknowledgements showed, the opening
-//! handshake included), and, where the question had to be sent again, the time until it last passed. *The
-//! peer's*: the rest, in which the answering end computed, or waited for something else. The first message's
-//! wait is measured from the opening of the connection, and the network's part are both round trips of TCP's
-//! handshake. Where a message follows another of its own sender, or where no round trip was seen (UDP, or a
-//! connection without its beginning), there is no telling and both parts are absent.
+//! If the message responds to the other side, the wait has two parts:
+//!
+//! - *The network's*: the round trip between the capture point and the responding end, and the time lost if the other
+//!   side's message was retransmitted. The round trip is the shortest one that TCP's acknowledgements show, including
+//!   those of TCP's handshake.
+//! - *The peer's*: the rest, in which the responding end computed, or waited for something else.
+//!
+//! The first message's wait begins with the opening of the connection; its network part is both round trips of TCP's
+//! handshake. Both parts are absent if the message follows another one of the same sender, or if no round trip was seen
+//! (UDP, or a connection whose beginning is not in the capture).
 
 mod flow;
 mod proxy;
@@ -46,15 +48,15 @@ use table::{Key, Table, bounded};
 use tcp_flow::{Arrival, TcpFlow};
 use udp_flow::UdpFlow;
 
-/// How much memory an inspection may take.
+/// Limits of the memory of an inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// For segments out of order, in one direction of one connection; beyond it, holes count as missing.
+    /// For out-of-order segments in one direction of a connection; beyond it, gaps count as missing.
     pub reordering_bytes: usize,
-    /// For everything that is kept about connections; beyond it, those whose handshake was over first are emitted
-    /// early, then the one idle for longest.
+    /// For the state of all connections; beyond it, connections are emitted early: first those whose handshake ended
+    /// first, then the one that was idle longest.
     pub total_bytes: usize,
-    /// Connections followed at a time; beyond it, the one idle for longest is evicted.
+    /// Connections at a time; beyond it, the one that was idle longest is evicted.
     pub connections: usize,
 }
 
@@ -64,58 +66,59 @@ impl Default for Limits {
     }
 }
 
-/// How long after its end a connection is kept, so that late repetitions still find it.
+/// How long a connection is kept after its end, so that late retransmissions are still attributed to it.
 const LINGER_NS: u64 = 2_000_000_000;
-/// Finished connections of which only the ends are kept, about 100 bytes each: enough for any burst of connections
+/// Limit of emitted connections that are remembered, with about 100 bytes each: enough for any burst of connections
 /// that end at the same time.
 const MAX_CLOSED: NonZeroUsize = NonZeroUsize::new(1 << 16).expect("above 0");
-/// Most connections kept after their end.
+/// Limit of the connections that are kept after their end.
 const MAX_LINGERING: usize = 4096;
 
 /// Reads a capture and yields the connections that speak TLS, DTLS or WTLS.
 pub struct Inspector<R> {
     reader: CaptureReader<R>,
     state: State,
-    /// When there is no more to read: what was still open, in the reverse of the order in which it is emitted.
+    /// After the end of the capture: the connections that are still open, in the reverse order of their emission.
     left: Option<Vec<Key>>,
     error: Option<CaptureError>,
 }
 
-/// What became of a [step](Inspector::step).
+/// The result of a [step](Inspector::step).
 #[derive(Debug)]
 pub enum Step {
     Connection(Box<Connection>),
-    /// As many packets as asked for were read, and no connection is over.
+    /// The requested number of packets was read, and no connection has ended.
     NoneYet,
-    /// There is no more to come.
+    /// The capture has ended.
     End,
 }
 
 /// Why a connection is emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
-    /// It is over, or the capture is.
+    /// The connection or the capture has ended.
     End,
-    /// Too much is held.
+    /// The limit of memory was reached.
     Memory,
+    /// The limit of connections was reached.
     Places,
 }
 
-/// Everything but the file.
+/// The state of an inspection, without the file.
 struct State {
     keys: KeyLog,
     limits: Limits,
     flows: Table<Key, Flow>,
-    /// Ends of connections that are over and emitted.
+    /// Connections that have ended and were emitted.
     closed: Table<Key, ()>,
     sessions: Sessions,
     held_bytes: usize,
     fragments: Reassembler,
-    /// Flows that are there only to be passed over.
+    /// Number of evicted flows, whose packets are skipped.
     evicted_flows: usize,
-    /// Connections that are over, with the time of their end.
+    /// Connections that have ended, with the time of their end.
     lingering: VecDeque<(Key, u64, u64)>,
-    /// Connections whose handshake is over, in the order in which that came about, and some that are gone.
+    /// Connections whose handshake has ended, in the order of these ends; some of them were removed since.
     settled: VecDeque<(Key, u64)>,
     ready: VecDeque<Connection>,
     summary: Summary,
@@ -137,13 +140,13 @@ impl Inspector<File> {
 }
 
 impl<R: Read> Inspector<R> {
-    /// Begins with a capture's header.
+    /// Reads a capture's header.
     pub fn new(source: R, keys: KeyLog, limits: Limits) -> Result<Self, CaptureError> {
         let reader = CaptureReader::new(source)?;
         Ok(Self { reader, state: State::new(keys, limits), left: None, error: None })
     }
 
-    /// What the capture was; complete once the iterator has ended.
+    /// The summary of the capture; complete when the iterator has ended.
     pub fn summary(&self) -> Summary {
         let mut summary = self.state.summary.clone();
         summary.duration_s =
@@ -169,14 +172,14 @@ impl<R: Read> Inspector<R> {
         summary
     }
 
-    /// Why reading ended before the end of the file, if it did; what came before has been yielded.
+    /// The error that ended the reading before the end of the file. Earlier connections have been yielded.
     pub fn error(&self) -> Option<&CaptureError> {
         self.error.as_ref()
     }
 }
 
 impl<R: Read> Inspector<R> {
-    /// Reads until a connection is over, but at most N packets: for callers that look around meanwhile.
+    /// Reads until a connection has ended, but at most `most_packets` packets, so that callers can do other work.
     pub fn step(&mut self, most_packets: usize) -> Step {
         for _ in 0..most_packets.max(1) {
             if let Some(connection) = self.state.ready.pop_front() {
@@ -199,12 +202,12 @@ impl<R: Read> Inspector<R> {
         Step::NoneYet
     }
 
-    /// What is kept about connections that are not over.
+    /// Bytes of the state of connections.
     pub(crate) fn held_bytes(&self) -> usize {
         self.state.held_bytes
     }
 
-    /// How far into the file reading has come.
+    /// Number of bytes read from the file.
     pub fn bytes_read(&self) -> u64 {
         self.reader.bytes_read()
     }
@@ -304,7 +307,7 @@ impl State {
         }
         let known = known && !another;
         if !known {
-            // What is left of a connection emitted long ago.
+            // Skips packets of a connection that was emitted before.
             let begins = segment.syn || sniff::begins_client_hello(segment.payload);
             if (segment.payload_bytes == 0 && !segment.syn) || (!begins && self.closed.peek(&key).is_some()) {
                 return Some(());
@@ -374,14 +377,14 @@ impl State {
         Some(())
     }
 
-    /// Tells connections that have been over for long enough.
+    /// Emits connections that ended long enough ago.
     fn emit_lingering(&mut self, now_ns: u64) {
         while let Some(&(key, number, ended_ns)) = self.lingering.front() {
             if now_ns < ended_ns.saturating_add(LINGER_NS) && self.lingering.len() <= MAX_LINGERING {
                 break;
             }
             self.lingering.pop_front();
-            // One that has gone on since has another entry when it is over again.
+            // A connection that continued has another entry for its later end.
             if let Some(Flow::Tcp(flow)) = self.flows.peek(&key)
                 && flow.number() == number
                 && flow.over_since_ns() == Some(ended_ns)
@@ -401,11 +404,11 @@ impl State {
         }
         let evicted = cause != Cause::End;
         if matches!(&flow, Flow::Tcp(flow) if flow.is_over()) {
-            // Alerts and FINs that are sent again long after the end belong to no connection of their own.
+            // Alerts and FINs that are retransmitted long after the end are not a new connection.
             self.closed.put(*key, ());
         }
         if cause == Cause::Memory && flow.index().is_some() {
-            // Else the rest of it would be taken for another connection.
+            // Otherwise its later packets would be taken for another connection.
             let rest = Flow::Evicted { number: flow.number() };
             self.held_bytes += rest.accounted_bytes();
             self.flows.put(*key, rest);
@@ -433,8 +436,8 @@ impl State {
         }
     }
 
-    /// Lets go of flows until what is held fits: of those of which all that matters is known, then of those idle
-    /// for longest.
+    /// Emits flows until the state is within the limit: first those whose handshake has ended, then those that were
+    /// idle longest.
     fn shed(&mut self) {
         while self.held_bytes > self.limits.total_bytes {
             let settled = std::iter::from_fn(|| self.settled.pop_front())
@@ -444,7 +447,8 @@ impl State {
         }
     }
 
-    /// The flow idle for longest; those emitted already last, for they take little, and are there to be emitted once.
+    /// The flow that was idle longest. Evicted flows come last, unless they are at least half of all flows: they use
+    /// little memory, and prevent that a connection is emitted twice.
     fn oldest_to_let_go(&mut self) -> Option<Key> {
         for _ in 0..self.flows.len() {
             let oldest = self.oldest()?;
@@ -458,7 +462,7 @@ impl State {
         self.oldest()
     }
 
-    /// The flow idle for longest.
+    /// The flow that was idle longest.
     fn oldest(&self) -> Option<Key> {
         self.flows.peek_lru().map(|(key, _)| *key)
     }
@@ -471,7 +475,7 @@ impl State {
         }
     }
 
-    /// Flows that the capture leaves open: those recognised last come first.
+    /// Flows that are open at the end of the capture; those recognised last come first.
     fn open_flows(&self) -> Vec<Key> {
         let mut open: Vec<_> = self.flows.iter().collect();
         open.sort_by_key(|(_, flow)| Reverse((flow.index().unwrap_or(u64::MAX), flow.number())));
@@ -480,6 +484,6 @@ impl State {
 }
 
 fn seconds(nanoseconds: u64) -> f64 {
-    // Whole seconds apart from the rest, so that no digit of the nanoseconds is lost on the way.
+    // Whole seconds are converted separately, so that no digit of the nanoseconds is lost.
     (nanoseconds / 1_000_000_000) as f64 + (nanoseconds % 1_000_000_000) as f64 / 1e9
 }

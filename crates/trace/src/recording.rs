@@ -1,11 +1,11 @@
-//! The event log of one endpoint, and the wrapper that keeps it.
+//! The event log of one endpoint, and the wrapper that writes it.
 
 use crate::clock;
 use crate::endpoint::{Endpoint, Event as Happened, Transport};
 use crate::recorder::{Event, Log, MadeCurrent, Ticks};
 use crate::wrapper::Wrapper;
 
-/// What is counted while an endpoint works: nanoseconds, or whatever a function of the caller's reads.
+/// The counter that is read during an endpoint's calls: a clock in nanoseconds, or a function of the caller.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     unit: &'static str,
@@ -17,7 +17,7 @@ impl Counter {
     /// Nanoseconds of the clock that [`clock_name`](crate::recorder::clock_name) names.
     pub const NANOSECONDS: Self = Self { unit: "ns", read: None };
 
-    /// Another counter that never decreases on a thread, such as instructions; `unit` says what it counts.
+    /// Another counter that never decreases on a thread, such as one of instructions; `unit` names what it counts.
     pub const fn custom(unit: &'static str, read: fn() -> Ticks) -> Self {
         Self { unit, read: Some(read) }
     }
@@ -31,12 +31,12 @@ impl Counter {
         self.read.is_none()
     }
 
-    /// What it shows now, in its unit.
+    /// The present reading, in the counter's unit.
     pub fn now(self) -> u64 {
         self.convert(self.read.map_or_else(clock::ticks, |read| read()))
     }
 
-    /// A reading in the counter's unit, from an arbitrary start. Never decreases from one reading to a later one.
+    /// Converts a reading to the counter's unit, from an arbitrary start. A later reading is never smaller.
     pub fn convert(self, ticks: Ticks) -> u64 {
         if self.read.is_some() { ticks } else { clock::nanoseconds(ticks) }
     }
@@ -49,7 +49,7 @@ impl Default for Counter {
 }
 
 impl PartialEq for Counter {
-    /// By unit: figures of one unit may be joined.
+    /// Counters are equal if their units are: figures of one unit may be joined.
     fn eq(&self, other: &Self) -> bool {
         self.unit == other.unit
     }
@@ -64,14 +64,13 @@ pub struct Recording {
     log: Log,
 }
 
-/// Events that a log has room for from the start, so that the first calls do not have to find it: those of a usual
-/// handshake's side.
+/// Initial capacity of a log, in events: enough for one side of a usual handshake, so that its calls do not allocate.
 const ROOM: usize = 256;
 
 impl Recording {
     /// An empty log of a counter's readings.
     pub fn new(counter: Counter) -> Self {
-        // Learns the clock's speed before anything is timed.
+        // Measures the clock's speed before anything is timed.
         clock::calibrate();
         Self { counter, log: Log::new(counter.read, ROOM) }
     }
@@ -85,17 +84,17 @@ impl Recording {
         &self.log.events
     }
 
-    /// Forgets the events and keeps their memory, so that no allocation falls into what is measured next.
+    /// Removes the events and keeps their memory, so that no allocation is measured in the next handshake.
     pub fn clear(&mut self) {
         self.log.clear();
     }
 
-    /// A unit has arrived: a chunk of the stream, or a datagram. The call that takes it follows.
+    /// Records that a unit (a chunk of the stream, or a datagram) has arrived. The call that processes it follows.
     pub fn unit_received(&mut self, bytes: usize) {
         self.log.events.push(Event::UnitReceived(u32::try_from(bytes).unwrap_or(u32::MAX)));
     }
 
-    /// A unit has been handed to the transport. The call that made it went before.
+    /// Records that a unit has been passed to the transport, after the call that generated it.
     pub fn unit_sent(&mut self, transport: Transport, unit: &[u8]) {
         let fingerprint = match transport {
             Transport::Stream => 0,
@@ -104,31 +103,31 @@ impl Recording {
         self.log.events.push(Event::UnitSent(u32::try_from(unit.len()).unwrap_or(u32::MAX), fingerprint));
     }
 
-    /// Makes this the thread's current log while `work` runs, as one call of the endpoint. A log that was current
-    /// before is so again afterwards, and sees nothing of this.
+    /// Runs `work` as one call of the endpoint, with this as the thread's current log. Afterwards the previous log is
+    /// current again; it contains no events of this call.
     pub fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let _current = MadeCurrent::new(&mut self.log);
         work()
     }
 }
 
-/// An endpoint with a recording of its own: every call in which it works is written there.
+/// An endpoint with its own recording, which contains every call of the endpoint.
 ///
-/// It is an endpoint itself, so driver, simulator and server need no instrumentation. Whatever the stack and its
-/// primitives tell the [recorder](crate::recorder) during a call goes to this endpoint's log, however many connections take turns on the
-/// thread, and whichever thread it is.
+/// It is an endpoint itself, so driver, simulator and server need no instrumentation. Events that the stack and its
+/// primitives report to the [recorder](crate::recorder) during a call are written to this endpoint's log, even if many
+/// connections share the thread or a connection changes threads.
 pub struct Recorded<E> {
     inner: E,
     recording: Recording,
 }
 
 impl<E: Endpoint> Recorded<E> {
-    /// Wraps an endpoint that has done nothing yet.
+    /// Wraps an endpoint before its first call.
     pub fn new(inner: E, recording: Recording) -> Self {
         Self { inner, recording }
     }
 
-    /// Takes wrapper and endpoint apart.
+    /// The endpoint and its recording.
     pub fn into_parts(self) -> (E, Recording) {
         (self.inner, self.recording)
     }
@@ -154,7 +153,7 @@ impl<E: Endpoint> Wrapper for Recorded<E> {
         self.recording.during(|| call(&mut self.inner))
     }
 
-    /// Fetches what is there already: no work.
+    /// Not recorded, because it only returns an existing event.
     #[inline]
     fn take_event(&mut self) -> Option<Happened> {
         self.inner.poll_event()
@@ -171,8 +170,8 @@ impl<E: Endpoint> Wrapper for Recorded<E> {
     }
 }
 
-/// Tells datagrams of one connection apart. Not a cryptographic hash: a collision gains an attacker nothing, for what is sent is
-/// this side's own.
+/// A hash that distinguishes the datagrams of one connection. It need not be cryptographic: it is computed of this
+/// side's own datagrams, so an attacker gains nothing from a collision.
 fn fingerprint(bytes: &[u8]) -> u64 {
     // FNV's prime and offset, eight bytes at a time.
     const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -183,7 +182,7 @@ fn fingerprint(bytes: &[u8]) -> u64 {
         hash = mix(hash, u64::from_le_bytes(word.try_into().unwrap_or_default()));
     }
     let rest = words.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    // 0 is kept for units of streams.
+    // 0 is reserved for units of streams.
     mix(hash, rest).max(1)
 }
 
