@@ -158,20 +158,24 @@ class Mix(Object, frozen=True, kw_only=True):
 
 
 class Fleet(OptionGroup, frozen=True, kw_only=True):
-    """A fleet of clients in virtual time: arrivals, timeouts, retries, and service.
+    """A fleet of clients in virtual time: arrivals, timeouts, retries, and service. None stands for a
+    default.
 
-    `arrivals` is `poisson:50/s`, `deterministic:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff`,
-    `file:PATH` or another one of `shakedown.simulation.arrivals`. None stands for a default.
-    `retry`: pauses between attempts, as `shakedown.simulation.retry` reads them. `servers`: how many, each
-    with the workers and limits; `balance`: which of them a connection goes to. `admission`: connections that
-    each begins in a time, as `shakedown.simulation.admission` reads it; `autoscale`: when servers start and
-    stop, as `shakedown.simulation.autoscaling` reads it. `sessions`: their lifetime and the time between a
-    client's connections, as `shakedown.simulation.sessions` reads it, from which `resumption` follows.
-    `records`: what clients send after their handshakes, as `shakedown.simulation.records` reads it.
-    `precision` and `max_events`: how long a steady load is simulated, where `clients` does not say it.
-    `cells`: over which the clients are spread; None: each client has its own link.
-    `clients_per_cell`: how many of them share one, from which `cells` follows. In experiments, `endpoints`:
-    protocol stacks run in virtual time instead of a replay; `mix`: clients of several kinds instead of one.
+    `arrivals`: `poisson:50/s`, `deterministic:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff`,
+    `file:PATH` or another form of `shakedown.simulation.arrivals`.
+    `retry`: pauses between attempts (`shakedown.simulation.retry`).
+    `precision`, `max_events`: the precision to which a steady load is simulated, and the limit of its length.
+    They are not used if `clients` is given.
+    `servers`: number of servers, each with the workers and limits. `balance`: how connections are distributed
+    over them. `admission`: limit of each server's rate of connections (`shakedown.simulation.admission`).
+    `autoscale`: when servers start and stop (`shakedown.simulation.autoscaling`).
+    `sessions`: lifetime of sessions and time between a client's connections, from which `resumption` is
+    computed (`shakedown.simulation.sessions`).
+    `records`: data that clients send after their handshakes (`shakedown.simulation.records`).
+    `cells`: number of cells that the clients share; None: each client has its own link. `clients_per_cell`:
+    number of clients that share one cell, from which `cells` is computed.
+    In experiments, `endpoints`: protocol stacks run in virtual time instead of a replay; `mix`: clients of
+    several kinds instead of one.
     """
 
     arrivals: str = DEFAULT_ARRIVALS
@@ -206,10 +210,10 @@ class Fleet(OptionGroup, frozen=True, kw_only=True):
 class Live(Object, frozen=True, kw_only=True):
     """A load on a real server on this machine's loopback.
 
-    `rate_per_s` None: the rate at which the measured work results in `utilisation`; not used in a closed
-    loop. `compare`: also modelled and simulated figures, and with `endpoints` those of protocol stacks in
-    virtual time. `trace_count`: handshakes that are sampled on both sides in a load of their own, and in one
-    for each device of `emulate_device`.
+    `rate_per_s`: None: the rate at which the measured work results in `utilisation`; not used in a closed
+    loop. `compare`: adds modelled and simulated figures, and with `endpoints` those of protocol stacks in
+    virtual time. `trace_count`: number of handshakes that are sampled on both sides, in a separate load and
+    in one more load for each device of `emulate_device`.
     """
 
     rate_per_s: float | None = None
@@ -273,8 +277,8 @@ class Scenario(Object, frozen=True, kw_only=True):
 
 
 class Fleets(Object, frozen=True, kw_only=True):
-    """The fleets that an experiment simulates in each of its places: one for each arrival process, and each
-    handshake or mixture.
+    """The fleets that an experiment simulates in each of its places: one for each combination of an arrival
+    process with a handshake or a mixture.
     """
 
     fleets: tuple[Fleet, ...] = ()
@@ -283,7 +287,9 @@ class Fleets(Object, frozen=True, kw_only=True):
 
 
 class Places(Object, frozen=True, kw_only=True):
-    """The places in which an experiment estimates its handshakes; empty if it requests no estimates."""
+    """The devices, bearers and rates for which an experiment estimates its handshakes; empty if it requests
+    no estimates.
+    """
 
     devices: tuple[str, ...] = ()
     server_device: str | None = None

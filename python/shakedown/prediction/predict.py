@@ -128,8 +128,9 @@ def suite_rows(
 ) -> list[tuple[Scenario | None, Row]]:
     """The rows of suites at one place and rate, each with its estimated handshake, which `priced` returns.
 
-    A suite that cannot be predicted has a row with the reason. Without `resumptions` rows lack what resuming
-    a session saves, for which another handshake is estimated. Raises `InputError` if none can be predicted.
+    A suite that cannot be predicted has a row with the reason. Without `resumptions`, rows do not contain the
+    energy that resumption saves, which needs the estimate of another handshake. Raises `InputError` if no
+    suite can be predicted.
     """
 
     def one(suite: str) -> tuple[Scenario, Row]:
@@ -146,12 +147,12 @@ def suite_rows(
 
 
 def _has_no_ticket(trace: Trace) -> bool:
-    """Whether clients of TLS 1.3 get no ticket by which they could resume."""
+    """Whether clients get no ticket, without which TLS 1.3 cannot resume."""
     return trace.protocol == "tls1.3" and all(message.flight is not None for message in trace.messages)
 
 
 def resumption(suite: str, library: TraceLibrary) -> str | None:
-    """The suite with which clients of a suite resume; None if there is none, or none in the library."""
+    """The suite of the resumed handshake; None if there is none, or the library does not contain it."""
     try:
         resumed = resumed_of(suite)
     except InputError:
@@ -169,7 +170,7 @@ def _saved(pair: Sequence[Scenario], rate_per_s: float, workers: int) -> Row:
     basis, missing = weakest((full.basis, again.basis)), dict.fromkeys((*full.missing, *again.missing))
     if not (full.known and again.known):
         return most(None, basis, list(missing))
-    # Assumed powers and work have the same error in both.
+    # The errors of assumed powers and work are the same in both handshakes.
     apart = [here - there for here, there in zip(full.handshake, again.handshake, strict=True)]
     return bounds(Range(min(apart), apart[1], max(apart)), basis, list(missing), known=True)
 
@@ -302,7 +303,7 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
     """Ready and done, including the wait in the queue; None without a steady state."""
     if wait is None:
         return {"ready_s": None, "done_s": None}
-    # Where work is missing all statistics are lower bounds: those of the shortest wait.
+    # If a cost is missing, all statistics are lower bounds: they use the shortest wait.
     wait_s = wait.low if one.missing else wait.mean
     service_s = one.service_s.low if one.missing else None
     queue = one.wait(rate_per_s, workers, service_s) if model == "default" else None
@@ -330,7 +331,9 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
 
 
 def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float] | None:
-    """The uncertainty of the 99th percentile: the replay's interval, without other variation."""
+    """The interval of the 99th percentile that the number of replays leaves; other uncertainty is not
+    included.
+    """
     if model != "default" or ready is None:
         return None
     p99_s = one.exchange.ready.p99
@@ -338,7 +341,7 @@ def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float]
 
 
 def _energy(one: Scenario, done_s: float | None, model: str, longer_s: float) -> Row:
-    """The client's energy for a handshake of this duration, which may be longer."""
+    """The client's energy for a handshake that lasts until `done_s`, or up to `longer_s` longer."""
     energy = one.energy(done_s, model, longer_s)
     parts = {
         "processor": energy.processor,
@@ -358,7 +361,7 @@ def _energy(one: Scenario, done_s: float | None, model: str, longer_s: float) ->
 
 
 def _per_charge(battery_j: float, energy: Energy) -> Row:
-    """How many handshakes a battery lasts for."""
+    """The number of handshakes on one charge of a battery."""
     total, missing = energy.total, (*energy.missing, *energy.wake_tail_missing)
     if not energy.known or energy.wake_tail_missing or total.low <= 0.0 or not math.isfinite(total.high):
         return most(None, energy.basis, missing)
@@ -381,14 +384,14 @@ def _inside_eap(one: Scenario, how: Carried) -> Row:
 
 
 def _used(one: Scenario, mean: float, missing: Sequence[str]) -> Range:
-    """A utilisation, over the range of the service time."""
+    """The range of the utilisation, from that of the service time."""
     service = one.service_s
     found = service.times(mean / service.mean) if service.mean > 0.0 else exactly(mean)
     return found._replace(high=math.inf) if missing else found
 
 
 def _waits_at(one: Scenario, model: str, rates_per_s: Floats, workers: int, end: str) -> list[float]:
-    """The mean wait at each rate with the service time at an end of its range; infinite if unstable."""
+    """The mean wait at each rate, with the service time at one end of its range; infinite if unstable."""
     service = one.service_s
     factor = getattr(service, end) / service.mean if service.mean > 0.0 else 1.0
     waits_s = one.wait_s(model, rates_per_s, workers, factor)
@@ -396,7 +399,7 @@ def _waits_at(one: Scenario, model: str, rates_per_s: Floats, workers: int, end:
 
 
 def wait_range(one: Scenario, model: str, rate_per_s: float, workers: int) -> Range | None:
-    """The mean wait at a rate, over the range of the service time; None without a steady state."""
+    """The range of the mean wait at a rate, from that of the service time; None without a steady state."""
     rate = np.array([rate_per_s])
     mean_s = float(one.wait_s(model, rate, workers)[0])
     if not math.isfinite(mean_s):
@@ -408,8 +411,8 @@ def wait_range(one: Scenario, model: str, rate_per_s: float, workers: int) -> Ra
 def _interval_s(one: Scenario, model: str, wait: Range, ready: Distribution) -> tuple[float, float | None]:
     """The 90 % interval of handshakes, including the uncertainty of the device's figures.
 
-    The spread of handshakes and the uncertainty of the figures are independent: distances from the mean add
-    as the root of their squares. The wait is taken at the ends of the server's range.
+    The spread of handshakes and the uncertainty of the figures are independent, so the squares of their
+    distances from the mean are added. The wait is computed at both ends of the range of the server's time.
     """
     sides = [side.with_connection if model == "default" else side.total for side in one.work]
     low, high = ready.interval(INTERVAL)
@@ -424,7 +427,7 @@ def _interval_s(one: Scenario, model: str, wait: Range, ready: Distribution) -> 
 
 
 def check_model(model: str, workers: int) -> None:
-    """Raise `InputError` for an unknown model, or for several workers in a model that has one."""
+    """Raise `InputError` for an unknown model, or for several workers with a model of one worker."""
     if model not in MODELS:
         raise InputError(
             f'unknown model "{model}"; accepted: {", ".join(MODELS)}{did_you_mean(model, MODELS)}'

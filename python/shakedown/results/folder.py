@@ -20,11 +20,11 @@ from shakedown.schema.saved import Manifest, Planned, ScenarioFigures
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """Results: where they come from, and the table of all figures, one row a figure.
+    """The manifest of a run, and the table of its figures, with one row per figure.
 
-    `missing` is what a run meant to write and did not. The views are tables made from `table`: one row a
-    handshake, message, operation, prediction. `source` is the table as it was given, or the parts of a
-    folder, which are decoded where asked for.
+    `missing` contains the scenarios that the run planned but did not write. The views are tables made from
+    `table`, with one row per handshake, message, operation or prediction. `source` is the given table, or the
+    parts of a folder, which are decoded when they are needed.
     """
 
     manifest: Manifest
@@ -47,19 +47,19 @@ class Results:
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """All figures, one row a figure; a large one takes much memory."""
+        """All figures, one row per figure. A large table needs much memory."""
         if isinstance(self.source, pl.DataFrame):
             return self.source
         return pl.concat([empty(), *self.source.chunks()])
 
     @property
     def height(self) -> int:
-        """Rows of the table."""
+        """Number of rows of the table."""
         return self.source.height
 
     @property
     def title(self) -> str:
-        """What the experiment is called."""
+        """The title or name of the experiment."""
         about = self.manifest.experiment
         return about.title or about.name or "What these handshakes cost"
 
@@ -70,61 +70,61 @@ class Results:
 
     @property
     def how_it_ended(self) -> str:
-        """In words: complete, interrupted, failed, or not ended."""
+        """`complete`, `interrupted`, `failed`, or a text that begins with `not ended`."""
         return self.manifest.ended or "not ended: it was killed, or still runs"
 
     @cached_property
     def handshakes(self) -> pl.DataFrame:
-        """Measured handshakes, one a row: bytes, flights, and each side's time by class."""
+        """Measured handshakes, one per row: bytes, flights, and each side's time by class."""
         return queries.handshakes(self.source)
 
     @cached_property
     def messages(self) -> pl.DataFrame:
-        """Messages of measured handshakes, one a row."""
+        """Messages of measured handshakes, one per row."""
         return queries.messages(self.source)
 
     @cached_property
     def operations(self) -> pl.DataFrame:
-        """Operations of measured handshakes, one a row."""
+        """Operations of measured handshakes, one per row."""
         return queries.operations(self.source)
 
     @cached_property
     def predictions(self) -> pl.DataFrame:
-        """Predictions, one a row; those of captured handshakes name their `capture`."""
+        """Predictions, one per row; those of captured handshakes name their `capture`."""
         return queries.predictions(self.source)
 
     @cached_property
     def fleets(self) -> pl.DataFrame:
-        """Simulated fleets of clients, one a row."""
+        """Simulated fleets of clients, one per row."""
         return fleets.fleets(self.source)
 
     @cached_property
     def fleet_series(self) -> pl.DataFrame:
-        """Their time series, one interval a row."""
+        """Time series of simulated fleets, one interval per row."""
         return fleets.fleet_series(self.source)
 
     @cached_property
     def fleet_kinds(self) -> pl.DataFrame:
-        """Kinds of clients of simulated mixtures, one a row."""
+        """Kinds of clients of simulated mixtures, one per row."""
         return fleets.fleet_kinds(self.source)
 
     @cached_property
     def fleet_kind_series(self) -> pl.DataFrame:
-        """Their time series, one interval a row."""
+        """Time series of kinds of clients, one interval per row."""
         return fleets.fleet_kind_series(self.source)
 
     @cached_property
     def loads(self) -> pl.DataFrame:
-        """Loads on real servers, one a row."""
+        """Loads on real servers, one per row."""
         return loads.loads(self.source)
 
     @cached_property
     def load_steps(self) -> pl.DataFrame:
-        """Where sampled live handshakes spend their time, a side's for a message a row."""
+        """Times of sampled live handshakes, one message of one side per row."""
         return loads.steps(self.source)
 
     def figures(self) -> Iterator[ScenarioFigures]:
-        """The table as objects, one a scenario."""
+        """The table as objects, one per scenario."""
         for part in chunks(self.source):
             yield from queries.figures(part)
 
@@ -133,7 +133,7 @@ class Results:
         return "".join(self.csv_parts())
 
     def csv_parts(self) -> Iterator[str]:
-        """The same in parts, the first with the names of the columns."""
+        """The CSV in parts; the first contains the names of the columns."""
         joined = pl.col("samples").list.eval(pl.element().cast(pl.String)).list.join(" ")
         yield empty().with_columns(samples=joined).write_csv()
         for part in chunks(self.source):
@@ -142,7 +142,7 @@ class Results:
 
 @checked
 def load_results(folder: str | Path) -> Results:
-    """Reads a results folder; raises `InputError` in one line where it isn't one, or is damaged."""
+    """Reads a results folder. Raises `InputError` with one line if it is not a results folder, or damaged."""
     folder = Path(folder)
     manifest, last_may_miss = load_manifest(folder)
     table, there = load_parts(folder, manifest, last_may_miss)

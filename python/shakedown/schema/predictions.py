@@ -1,8 +1,8 @@
 """What `predict --json` and `capacity --json` print: one suite in one scenario. Times are seconds.
 
-Every figure is modelled. `basis` says what the device figures stand on, the weakest that matters: the
-device's `own`, `scaled` from its others, `assumed`, or `unknown`. A figure that depends on work without a
-cost names that in its `missing`: it has no estimate, and its bounds come from the least work that is known.
+Every figure is modelled. `basis` is the weakest basis of the device figures that matter: the device's `own`,
+`scaled` from its other figures, `assumed`, or `unknown`. `missing` lists work without a cost figure. A figure
+that depends on such work has no estimate, and its bounds are computed without this work.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from msgspec import UNSET, UnsetType
 from shakedown.schema.base import Amount, Basis, Bounds, Carrier, Count, Number, Object, Side, Text
 
 MATTERS = 0.05
-"""Parts that are, at the upper ends of their ranges, a smaller share of the total than this do not decide
-what the total stands on.
+"""A part determines the basis of a total only if the upper end of its range is at least this share of the
+total.
 """
 
 
 class Times(Object, frozen=True, kw_only=True):
     """A distribution of times over handshakes.
 
-    `lower` and `upper` hold 90 % of handshakes, the device figures' uncertainty included. With anything
-    `missing`, each statistic is a lower bound: that of the least work that is known, with the low ends of
-    the other figures' ranges.
+    90 % of the handshakes are between `lower` and `upper`; the interval includes the uncertainty of the
+    device figures. If anything is `missing`, each statistic is a lower bound: it is computed without the
+    missing work, and with the lower ends of the other figures' ranges.
     """
 
     mean: Number
@@ -38,7 +38,7 @@ class Times(Object, frozen=True, kw_only=True):
 
 
 class GuessedFigure(Object, frozen=True, kw_only=True):
-    """A figure that is not the device's own: what it stands on, how it was made, and how sure it is."""
+    """A figure that is not the device's own: its basis, method and range."""
 
     side: Literal["client", "server", ""]
     operation: Text
@@ -53,7 +53,7 @@ class GuessedFigure(Object, frozen=True, kw_only=True):
 
 
 class PartWithoutCost(Object, frozen=True, kw_only=True):
-    """What has no figure, and why."""
+    """Work without a cost figure, and the reason."""
 
     side: Side
     operation: Text
@@ -64,14 +64,14 @@ class PartWithoutCost(Object, frozen=True, kw_only=True):
 
 
 class Connections(Object, frozen=True, kw_only=True):
-    """What the TCP connection costs each side, kernel included; 0 over datagrams."""
+    """Each side's cost of the TCP connection, including the kernel's work; 0 over datagrams."""
 
     client: Number
     server: Number
 
 
 class BytesEachWay(Object, frozen=True, kw_only=True):
-    """Bytes from the client and to it."""
+    """Bytes from the client (`up`) and to the client (`down`)."""
 
     up: Amount
     down: Amount
@@ -87,12 +87,12 @@ class EnergyParts(Object, frozen=True, kw_only=True):
 
 
 class InsideEap(Object, frozen=True, kw_only=True):
-    """What EAP-TLS over RADIUS makes of the handshake, for an identity of one byte.
+    """The handshake inside EAP-TLS over RADIUS, for an identity of one byte.
 
-    `ticket_bytes` is the new ticket that follows a resumption of TLS 1.3, as long as the one presented; after
-    a full handshake there are only those of the trace. `round_trips` are Access-Requests; the bearer has one
-    more, for EAPOL-Start. `radius_hop_s`, between access point and RADIUS server and back, is assumed unless
-    it was given.
+    `ticket_bytes` is the size of the new ticket after a resumption in TLS 1.3; it is that of the presented
+    ticket. After a full handshake there are only the tickets of the trace. `round_trips` counts
+    Access-Requests; over the bearer there is one more round trip, for EAPOL-Start. `radius_hop_s` is the
+    round trip between access point and RADIUS server; it is assumed unless it was given.
     """
 
     fragment_bytes: Count
@@ -106,24 +106,24 @@ class InsideEap(Object, frozen=True, kw_only=True):
 
 
 class Prediction(Object, frozen=True, kw_only=True):
-    """One row of `predict`; null where there is no steady state.
+    """One row of `predict`. Times that need a steady state of the queue are null if there is none.
 
-    `ready_s` is until the client may send data, `done_s` until both sides have finished: the sum of client,
-    server, transmission and queue. `p99_interval_s` is the interval (95 %) of the 99th percentile of
-    `ready_s` that the number of replayed handshakes leaves; both ends are the same where nothing varies, and
-    literature's models have none. `ratio_to_first` compares with the first suite asked for: what both assume
-    is wrong in both alike.
-    `energy_j` is the client's for the handshake itself, `wake_tail_j` what waking the radio and its
-    inactivity tail add, `resumption_saves_j` how much less the handshake itself takes where it resumes a
-    session, null for suites whose sessions are not resumed; `energy_terms` says what is assumed of the radio
-    before and after. `handshakes_per_charge` counts the first two.
-    `server_software` is what the server runs, which decides on its tickets; null where the traces recorded a
-    server that is not known. `unused_key_share_s` is what a key share would add to the client that the stack
-    sends and the suite does not use; it is in no other figure, and null where there is none, as opposed to
-    one without a cost figure.
-    `handshake_bytes` are the messages', as `measure` has them; `wire_bytes` all that goes over the bearer
-    on average: headers, acknowledgements, what is sent again. Null where no handshake completes, of which
-    the literature's models know nothing.
+    `ready_s` is the time until the client may send data. `done_s` is the time until both sides have finished:
+    the sum of client, server, transmission and queue. `p99_interval_s` is the 95 % interval of `ready_s.p99`
+    that the number of replayed handshakes leaves; both ends are equal if nothing varies, and it is null for
+    models from the literature. `ratio_to_first` is the processing time divided by that of the first suite;
+    errors that both suites share cancel out.
+    `energy_j` is the client's energy for the handshake itself, `wake_tail_j` the additional energy of waking
+    the radio and of its inactivity tail. `energy_terms` states the assumptions about the radio before and
+    after the handshake. `resumption_saves_j` is the energy that a resumed handshake saves; null if sessions
+    of the suite cannot be resumed. `handshakes_per_charge` includes `energy_j` and `wake_tail_j`.
+    `server_software` determines the server's tickets; null if the traces were recorded from an unknown
+    server.
+    `unused_key_share_s` is the client's cost of a key share that the stack sends although the suite does not
+    use it. No other figure includes it; it is null if there is no such key share.
+    `handshake_bytes` counts the bytes of the messages, as `measure` does. `wire_bytes` counts all bytes on
+    the bearer, on average: also headers, acknowledgements and retransmissions; null if no handshake
+    completes, and for models from the literature.
     """
 
     suite: Text
@@ -163,7 +163,7 @@ class Prediction(Object, frozen=True, kw_only=True):
 
 
 class Failed(Object, frozen=True, kw_only=True):
-    """A suite that has no figures in a place, and why."""
+    """A suite that has no figures in a place, and the reason."""
 
     suite: Text
     device: Text
@@ -173,17 +173,17 @@ class Failed(Object, frozen=True, kw_only=True):
 
 
 class FailedPrediction(Failed, frozen=True, kw_only=True):
-    """A suite that cannot be predicted, and why."""
+    """A suite that cannot be predicted, and the reason."""
 
     kind: Literal["modelled"]
 
 
 class Promise(Object, frozen=True, kw_only=True):
-    """The highest rate that keeps a promise: `ready` stays within `within_s`, mean or percentile.
+    """The highest rate at which the mean or the percentile of `ready` is within `within_s`.
 
-    `rate_per_s` is 0 if the promise cannot be kept, null where no server cost is known. With work that has
-    no cost it is an upper bound. `limit_per_s` is where the queue saturates. `handshake_bytes` are the
-    messages', and `unused_key_share_s` is left out, as of a prediction.
+    `rate_per_s` is 0 if no rate meets the limit, and null if no server cost is known. If work has no cost
+    figure, it is an upper bound. `limit_per_s` is the rate at which the queue saturates. `handshake_bytes`
+    and `unused_key_share_s` are those of a prediction.
     """
 
     suite: Text
@@ -204,7 +204,7 @@ class Promise(Object, frozen=True, kw_only=True):
 
 
 class MeasuredTime(Object, frozen=True, kw_only=True):
-    """Seconds, with what holds them nine times in ten."""
+    """A time in seconds, with its 90 % interval."""
 
     estimate: Amount
     lower: Amount
@@ -212,12 +212,12 @@ class MeasuredTime(Object, frozen=True, kw_only=True):
 
 
 class Calibration(Object, frozen=True, kw_only=True):
-    """What a running server takes for a connection of a suite (`server_s`, s), from loads of it.
+    """A running server's cost of a connection of a suite (`server_s`, in seconds), measured by loading it.
 
-    `method`: the CPU time of its `processes` here; or, where it runs elsewhere, workers by the rate that it
-    reached. The interval holds all rounds that count, and what a machine differs from itself at another time.
-    `full_speed` is the share of time at which the server's processors had their full speed, for which the
-    figure is; null where it is not known, as of a server elsewhere.
+    `method`: `process`: the CPU time of its `processes` on this machine; `rate`: the number of workers
+    divided by the rate that the server reached. The interval contains all rounds that count, and the usual
+    variation of a machine over time. The figure is for processors at full speed; `full_speed` is the share
+    of the time in which they had it, and null if it is not known, as for a server on another machine.
     """
 
     target: Text
@@ -234,10 +234,10 @@ class Calibration(Object, frozen=True, kw_only=True):
 class Capacity(Promise, frozen=True, kw_only=True):
     """One row of `capacity`.
 
-    `workers_needed` answers `--rate`: null where no number of workers up to 100,000 keeps the promise.
-    `unloaded_s` is ready without load, on the mean or at the percentile: where it is above the promise, no
-    rate keeps that. `ready_s` and `done_s` are the times at that rate, null where there is none.
-    `calibration` is the running server's work, where that took the place of the modelled.
+    `workers_needed` is the number of workers for the rate of `--rate`; null if no number up to 100,000 meets
+    the limit. `unloaded_s` is the mean or the percentile of `ready` without load; if it is above the limit,
+    no rate meets the limit. `ready_s` and `done_s` are the times at the found rate; null if there is none.
+    `calibration` is the measured work of a running server, if it was used instead of the modelled work.
     """
 
     ready_s: Times | None
@@ -250,7 +250,7 @@ class Capacity(Promise, frozen=True, kw_only=True):
 
 
 class FailedCapacity(Failed, frozen=True, kw_only=True):
-    """A suite whose capacity cannot be told, and why."""
+    """A suite whose capacity cannot be computed, and the reason."""
 
 
 PRINTED = {

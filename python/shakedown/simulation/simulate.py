@@ -92,11 +92,11 @@ def _labelled(progress: Callable[[int, int, str], None], label: str) -> Progress
 
 
 ENDPOINT_CLIENTS = 1000
-"""About a second of real cryptography."""
+"""Default number of clients with protocol engines: their cryptography takes about a second."""
 
 
 def fleet_of_engines(fleet: Fleet) -> Fleet:
-    """The fleet for protocol engines: a smaller one, unless its size was given.
+    """The fleet for protocol engines; it has fewer clients by default.
 
     Raises `InputError` for options that only a replay supports.
     """
@@ -210,14 +210,16 @@ def after_handshake(client: Client, settled: Settled) -> list[Price]:
 
 
 def is_limited(settled: Settled) -> bool:
-    """Whether servers turn clients away."""
+    """Whether servers may refuse clients."""
     fleet = settled.fleet
     limits = (fleet.max_handshakes, fleet.accept_queue, fleet.admission)
     return any(one is not None for one in limits)
 
 
 def may_give_up(settled: Settled, report: Mapping[str, Any]) -> bool:
-    """Whether more work would make more clients give up. Nothing then bounds the times of the others."""
+    """Whether more work would make more clients give up. Then the times of the other clients have no
+    bounds.
+    """
     return is_limited(settled) or settled.timeout_s is not None or bool(report["failed"])
 
 
@@ -229,8 +231,8 @@ def figures(
     records = [price for one in clients for price in after_handshake(one, settled)]
     servers = missing_of([*(side for one in clients for side in one.sides("server")), *records])
     everything = missing_of([*(side for one in clients for side in one.sides()), *records])
-    # The arrival of a client's next flight depends on the client's work. A later flight may wait longer or
-    # less long.
+    # The arrival of a client's next flight depends on the client's work. If a flight arrives later, its
+    # wait may become longer or shorter.
     clients_missing = len(everything) > len(servers)
     limited = is_limited(settled)
     bounded_times = not everything or not may_give_up(settled, report)
@@ -254,7 +256,7 @@ def figures(
         ),
         "queue_wait_s": times("client_wait_s", bounded=not clients_missing),
         "job_wait_s": times("queue_wait_s", bounded=not clients_missing),
-        # Where anything is missing, the server too works at its least (`spec.at_least`).
+        # If any cost is missing, the server's costs are also at their lower bounds (`spec.at_least`).
         "utilisation": simulated(report["utilisation"], basis, everything),
         "offered": None if report["offered"] is None else simulated(report["offered"], basis, everything),
         "unstable": report["unstable"] or (None if everything and report["offered"] is not None else False),
@@ -355,8 +357,8 @@ def missing_of(sides: Iterable[Price]) -> list[str]:
 
 
 def _energies(clients: Sequence[Client]) -> tuple[list[str], bool, dict[str, Any]]:
-    """The unknown parts of the handshake's energy, whether these are negligible, and the energy of waking and
-    tail, as a mean over the kinds.
+    """The parts of the handshake's energy without a figure, whether they are negligible, and the mean
+    energy of waking and tail over all kinds of clients.
     """
     whole = math.fsum(one.weight for one in clients)
     found = [(one.weight / whole, one.full.energy(one.full.unloaded()[1].mean)) for one in clients]
@@ -379,14 +381,14 @@ def spread(
     bounded: bool = True,
     basis: Basis | None = None,
 ) -> dict[str, Any]:
-    """A distribution of the core's report as a row has it. `bounded`: missing work makes it a lower bound,
-    not unknown.
+    """Converts a distribution of the core's report to that of a row. `bounded`: if a cost is missing, the
+    figures are lower bounds; otherwise they are unknown.
     """
     known = bounded or not missing
     row = {name: found[name] if known or name == "n" else None for name in _SPREAD}
     margin = found["mean_margin"] if known else None
     if missing:
-        # What is at least so much: the low ends of the intervals.
+        # Lower bounds are the lower ends of the intervals.
         margins = {"mean": margin, **{name: row[f"{name}_margin"] for name in ("p50", "p90", "p95", "p99")}}
         for name, off in margins.items():
             value = row[name]
@@ -395,7 +397,7 @@ def spread(
 
 
 def closed_form(one: Priced, arrivals: Arrivals, job: Job) -> ClosedForm | None:
-    """The same figures by formulas; None if no formula applies, as for mixtures and arrivals that are not
+    """The same figures by formulas; None if no formula applies, for example for arrivals that are not
     Poisson.
     """
     rate = arrivals.rate_per_s
@@ -441,7 +443,7 @@ def jobs(one: Priced) -> list[tuple[float, float]]:
 
 
 def moments(work: Mapping[str, Any]) -> tuple[float, float]:
-    """Mean and variance of a time of work, as `prediction.spec.work_spec` writes it."""
+    """Mean and variance of a processing time in the form of `prediction.spec.work_spec`."""
     if work["kind"] == "constant":
         return work["s"], 0.0
     if work["kind"] == "exponential":
@@ -452,7 +454,7 @@ def moments(work: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def flights_wait_s(one: Priced, rate_per_s: float) -> float | None:
-    """Mean of all waits of a handshake where its jobs arrive independently: n λ Σ E[S²] / (2 (1 - ρ)).
+    """Mean sum of the waits of a handshake whose jobs arrive independently: n λ Σ E[S²] / (2 (1 - ρ)).
 
     Exact in the limit of long round trips, compared with the correlation time of the queue.
     """
