@@ -7,11 +7,13 @@ import re
 from collections.abc import Collection, Iterable
 
 MAX_WORD = 200
-"""Characters of a word that is compared with others: comparing is quadratic in its length."""
+"""Longer words are not compared with accepted ones, because the time is quadratic in the length."""
 
 
 MIN_PART, MAX_HOLDING = 3, 3
-"""Characters of a word that names are searched for, and the names that are suggested then."""
+"""A word of at least `MIN_PART` characters is also searched for in the accepted names; at most
+`MAX_HOLDING` of these names are suggested.
+"""
 
 
 class ShakedownError(Exception):
@@ -31,16 +33,16 @@ class NoUseError(InputError):
 
 
 def without_name(reason: str, name: str) -> str:
-    """A reason that stands beside the name which it is about, and so does not repeat it."""
+    """Removes the name from the beginning of a reason that is printed beside this name."""
     while (shorter := reason.removeprefix(f"{name}: ").removeprefix(f"suite '{name}': ")) != reason:
         reason = shorter
     return reason
 
 
 def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str:
-    """`; did you mean "NEAREST"?`, or nothing where no accepted word is near `word`, or holds it.
+    """`; did you mean "NEAREST"?`, or an empty text if no accepted word is similar to `word` or contains it.
 
-    Of names joined by commas it is the set of them, `{a,b}`.
+    For names joined by commas, the suggestion is the set `{a,b}`.
     """
     if len(word) > MAX_WORD:
         return ""
@@ -48,7 +50,7 @@ def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str
     names = word.split(",")
     if len(names) > 1 and all(name in accepted for name in names):
         return f'; did you mean "{{{word}}}"?'
-    import difflib  # only what went wrong needs it
+    import difflib  # only errors need it
 
     names_by_case = {name.casefold(): name for name in accepted}
     nearest = difflib.get_close_matches(word.casefold(), names_by_case, n=1, cutoff=cutoff)
@@ -61,14 +63,14 @@ def did_you_mean(word: str, accepted: Iterable[str], cutoff: float = 0.6) -> str
 
 
 _ALTERNATIVE = re.compile(r",? or (?P<option>--[a-z][a-z-]*)(?: [^;,]*)?")
-"""The last of what is accepted: an option of the command line."""
+"""An alternative at the end of a message that is an option of the command line."""
 
 
 def with_options(line: str, known: Collection[str]) -> str:
-    """An error without the alternatives that are options which are not known where it is printed.
+    """Removes alternatives that are options which the command does not have.
 
-    Errors of functions that several commands call end with `accepted: …, or --option …`; not every command
-    that calls them has the option.
+    Errors of functions that several commands call end with `accepted: …, or --option …`, but not all of these
+    commands have the option.
     """
     return _ALTERNATIVE.sub(lambda found: found[0] if found["option"] in known else "", line)
 
@@ -82,18 +84,18 @@ _OF_NAMES = frozenset(
 
 
 def os_failure(line: str, error: OSError) -> ShakedownError:
-    """The error of a command for an operating system's error: invalid input if the file's name is the cause,
-    else a failure such as a full disk.
+    """Converts an operating system's error: to `InputError` if the file's name is the cause, otherwise (for
+    example if the disk is full) to `ShakedownError`.
     """
     return InputError(line) if error.errno in _OF_NAMES else ShakedownError(line)
 
 
 def without_codes(line: str) -> str:
-    """A line of the core's without the operating system's numbers."""
+    """Removes the operating system's error numbers from a message of the core."""
     return re.sub(r" \(os error \d+\)", "", line)
 
 
 def os_reason(error: OSError) -> str:
-    """The operating system's own words for what went wrong, in lower case: `no space left on device`."""
+    """The operating system's description of an error, in lower case: `no space left on device`."""
     text = error.strerror or str(error) or type(error).__name__
     return text[:1].lower() + text[1:]

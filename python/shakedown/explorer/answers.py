@@ -1,4 +1,4 @@
-"""What the page is answered: predictions at once, simulations as they refine. Everything is JSON."""
+"""The server's answers to the page, as JSON: predictions and simulations."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from shakedown.reporting.terminal.listing import marks_in
 from shakedown.schema.base import SIDES, opposite
 
 SHARES = np.concatenate([np.linspace(0.005, 0.985, 99), [0.99, 0.995, 0.999]])
-"""Where a curve of percentiles is drawn."""
+"""The points of a curve of percentiles."""
 
 BINS = 60
-"""Of a density, from the least time until ready to the greatest 99th percentile."""
+"""Number of intervals of a density, from the shortest time until ready to the largest 99th percentile."""
 
 COLUMNS = {
     "predict": (
@@ -50,13 +50,13 @@ COLUMNS = {
 """The columns of the commands' tables that fit beside the controls."""
 
 _answered: deque[tuple[object, ...]] = deque(maxlen=1)
-"""What decides on the replays of the last whole answer: they are kept, so the next whole answer takes no
-longer than a coarse one.
+"""The inputs of the last precise answer. Its replays are cached, so a precise answer to the same inputs is as
+fast as a coarse one.
 """
 
 
 def choices(*, report: bool) -> dict[str, Any]:
-    """What the controls offer."""
+    """The choices and defaults of the controls."""
     from shakedown import native
     from shakedown.profiles import bearer_names, existing_device_names
     from shakedown.profiles.registry import software_names
@@ -72,11 +72,11 @@ def choices(*, report: bool) -> dict[str, Any]:
 
 
 def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
-    """The rows of `predict` and their table, ready as a curve and as a density, and the handshake in time by
-    message.
+    """The rows of `predict` and their table, the time until ready as a curve and as a density, and the
+    times of the messages.
 
-    A coarse answer comes from few replays and lacks what resuming a session saves, unless the whole one is as
-    quick; it says which it is.
+    A coarse answer uses few replays, and does not contain the energy that resumption saves. If the precise
+    answer is as fast, it is returned instead; `coarse` states which one it is.
     """
     asked, library = question, _library(Same(load_software(question.server_software)))
     what = (
@@ -101,7 +101,7 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         )
 
     def replay(suite: str) -> None:
-        # What is wrong with a suite is said where its row is made.
+        # An error of a suite is reported when its row is computed.
         with replays(coarse=coarse), suppress(Exception):
             found = priced(suite)
             _ = found.exchange
@@ -110,7 +110,8 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
                 _ = priced(resumed).exchange
 
     suites = listed(asked.suites)
-    # Beside each other: most of the time is spent in the core. The end of the program waits for no daemon.
+    # The threads run in parallel, because most of the time is spent in the core. They are daemons, so the
+    # program can end without waiting for them.
     threads = [Thread(target=replay, args=(suite,), daemon=True) for suite in suites]
     for thread in threads:
         thread.start()
@@ -151,25 +152,27 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _library(software: Same[ServerSoftware]) -> TraceLibrary:
-    """The recorded handshakes with a server's software. They are kept, as are the costs of their messages on
-    devices, which are found by the recording.
+    """The recorded handshakes of a server's software. They are cached, and with them the costs of their
+    messages on devices.
     """
     return open_library(server_software=software.thing.name)
 
 
 def _ready(one: Scenario, question: Question) -> Distribution | None:
-    """Times until ready, the queue's wait included; None without a steady state."""
+    """The times until ready, including the wait in the queue; None without a steady state."""
     wait = one.wait(question.rate_per_s, question.server_workers)
     return None if wait is None else one.unloaded()[0].compact.plus(wait)
 
 
 def _densities(ready: Sequence[Distribution | None]) -> dict[str, Any]:
-    """The share of each suite's handshakes that are ready in each of equal intervals of time."""
+    """The share of each suite's handshakes that become ready in each interval of time; the intervals are
+    equal.
+    """
     known = [one for one in ready if one is not None]
     if not known:
         return {"edges_s": [], "shares": [None for _ in ready]}
     low_s, high_s = min(one.quantile(0.0) for one in known), max(one.quantile(0.99) for one in known)
-    # A time that is always the same has an interval of its own.
+    # A constant time needs an interval, too.
     margin_s = max(high_s - low_s, 0.01 * high_s) / BINS
     edges_s = np.linspace(low_s - margin_s, high_s + margin_s, BINS + 1)
     return {
@@ -181,8 +184,9 @@ def _densities(ready: Sequence[Distribution | None]) -> dict[str, Any]:
 
 
 def _messages(one: Scenario) -> list[dict[str, Any]]:
-    """Each message with both sides' work, what its bytes take on the link, and when each begins: without
-    loss, queues and TCP's windows; a side works on one message at a time, and a direction carries one.
+    """Each message with the work of both sides, its time on the link, and the start of each of these. Loss,
+    queues and TCP's windows are ignored. A side processes one message at a time, and a direction transmits
+    one.
     """
     links = {"client": one.bearer.up, "server": one.bearer.down}
     delays_s = {side: distribution(link.delay).mean for side, link in links.items()}
@@ -223,15 +227,15 @@ def _messages(one: Scenario) -> list[dict[str, Any]]:
 
 
 def _nothing_but_the_link(name: str, start_s: float, end_s: float) -> dict[str, Any]:
-    """What takes time before the first message, and none of either side's."""
+    """A row for time on the link before the first message, without work of either side."""
     row: dict[str, Any] = {"message": name, "sender": None, "bytes": 0.0, "link_s": end_s - start_s}
     row |= {"link_start_s": start_s, "link_end_s": end_s}
     return row | {f"{side}{key}": 0.0 for side in SIDES for key in ("_s", "_start_s", "_end_s")}
 
 
 def simulated(question: Question, replications: int) -> dict[str, Any]:
-    """The rows of `simulate` with clients over time, and their table; each replication has the question's
-    clients.
+    """The rows of `simulate` with the numbers of clients over time, and their table. Each replication has the
+    number of clients in the question.
     """
     from shakedown.api.simulations import simulate
 
@@ -257,7 +261,7 @@ def simulated(question: Question, replications: int) -> dict[str, Any]:
 
 
 def _table(objects: Sequence[Any], kind: str, keys: Sequence[str]) -> dict[str, Any]:
-    """Columns of a command's table as it prints them, and the lines below it."""
+    """Columns of a command's table, formatted as the command prints them, and the lines below the table."""
     table = object_table(objects, kind)
     assert table is not None
     columns = [named(table.columns, key) for key in keys]

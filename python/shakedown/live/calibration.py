@@ -1,6 +1,7 @@
 """`capacity --calibrate`: the cost of a connection at a running server. Clients perform handshakes in a
 closed loop, in several rounds. If the server's processes run on this machine, the cost is their CPU time.
-Otherwise it follows from the rate that more clients no longer increase, and the number of workers.
+Otherwise the cost is the number of workers, divided by the rate at which more clients no longer increase the
+rate.
 """
 
 from __future__ import annotations
@@ -28,28 +29,34 @@ if TYPE_CHECKING:
 
 ROUNDS, SECONDS = 6, 1.0
 MAX_ROUNDS = 2
-"""How many times as many rounds are measured at most, where not enough are at the processor's full speed."""
+"""If too few rounds are at the processor's full speed: the limit of rounds, as a multiple of `ROUNDS`."""
 BEGINNING_S = 0.02
-"""A short load before each: what clients do before they are counted is in both, and in no difference."""
+"""Duration of a short load before each round. It is subtracted from the round, and with it the clients' work
+before they are counted.
+"""
 CLIENTS = 16
 SPREAD = 1.1
-"""How far a machine is from itself at another time, as a factor: that of a device's own figures."""
+"""The usual variation of a machine over time, as a factor; it is also that of a device's own figures."""
 MAX_GROWTH = 1.1
-"""A server that twice as many clients make faster by more than this factor has not been busy."""
+"""If twice as many clients increase the rate by more than this factor, the server was not fully loaded."""
 MAX_CLIENT_LOAD = 0.8
-"""Share of a processor beyond which clients here, which have one, and not the server set the rate."""
+"""Share of a processor. If the clients, which use one processor, need more, they limit the rate."""
 MAX_SLEEPS = 0.5
-"""A server that sleeps more often per connection than this is woken for its messages, which increases its CPU
-time.
+"""Number of sleeps per connection. A server that sleeps more often is woken for its messages, which increases
+its CPU time.
 """
 PAUSE_S, MAX_OTHERS = 0.3, 0.05
-"""A pause before the rounds, and the share of it that a server may be at work without them."""
+"""A pause before the rounds, and the share of the pause in which the server may work for other clients."""
 MAX_ENDED, TICKS_S = 1.1, 0.05
-"""How much more processes may have run than their threads that are there, beside what ticks of 10 ms hide."""
+"""Limit of the processes' CPU time, relative to that of their present threads: above it, threads have ended.
+The kernel counts in ticks of 10 ms, so `TICKS_S` per round is allowed in addition.
+"""
 MAX_BUSY = 0.1
-"""The share of the processors that other programs may take: they slow what shares caches with them."""
+"""Share of the processors that other programs may use; with more, they slow a server that shares caches."""
 BUSY_SPREAD = 1.75
-"""How many times as long a short handshake takes on a core whose other thread works, too; long ones less."""
+"""The factor by which a short handshake is slower while the core's other thread works; long handshakes are
+slowed less.
+"""
 
 
 @checked
@@ -63,24 +70,27 @@ def calibrate(
     seconds: float = SECONDS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Calibration:
-    """Measures what a running server takes for a connection of a suite, TCP and close included.
+    """Measures a running server's cost of a connection of a suite, including TCP and the close.
 
-    A server on this machine shares its processors meanwhile with loops that do nothing else: rounds count by
-    the rule of `prediction.processor_speed`.
+    On this machine, loops that show the processors' speed run beside the server. Rounds count by the rule of
+    `prediction.processor_speed`.
 
     Args:
         target: `HOST:PORT` of the server.
-        suite: what clients ask for.
+        suite: the suite that clients offer.
         server_workers: workers of a server on another machine.
-        authorized_target: the host, where it is not this machine; it is loaded without a limit.
-        rounds: how often it is measured at the processor's full speed, after a round that does not count;
-            where that is not reached, twice as often, and then the fastest count.
-        seconds: of each round.
-        progress: called with how many rounds count so far, and one more at the end, of how many.
+        authorized_target: the host, if it is not this machine; its rate is not limited.
+        rounds: number of rounds at the processor's full speed, after one that does not count. If twice as
+        many
+            rounds do not contain so many at full speed, the fastest are used.
+        seconds: duration of each round.
+        progress: called with the number of completed steps, and the number of all steps. Each round that
+        counts
+            is a step; the evaluation is the last one.
 
     Raises:
-        InputError: for a target or a suite that is no good, and hosts that may not be loaded.
-        ShakedownError: where the server fails handshakes, or what was measured does not tell its work.
+        InputError: for an invalid target or suite, and for a host that may not be loaded.
+        ShakedownError: if handshakes fail, or if the measurement does not show the server's work.
     """
     if rounds < 2 or not 0.05 <= seconds <= 60.0:
         raise InputError(f"{rounds} rounds of {seconds:g} s; accepted: at least 2, of 0.05 to 60 s")
@@ -110,7 +120,7 @@ def calibrate(
         watch = Watch(speed)
 
         def measure() -> float:
-            """A round: what a connection took."""
+            """Runs a round. Returns the cost of a connection."""
             nonlocal handshakes, sleeps, clients_s
             books, completed = [usage(processes)], []
             for duration_s in (BEGINNING_S, seconds):
@@ -189,12 +199,12 @@ def _loops(processes: frozenset[int]) -> contextlib.AbstractContextManager[Meter
 
 
 def _sampled(meter: Meter | None, speed: Speed) -> contextlib.AbstractContextManager[None]:
-    """Only while clients load the server: without them the processors may be faster."""
+    """Samples the speed while clients load the server: at other times the processors may be faster."""
     return meter.sampled(speed) if meter else contextlib.nullcontext()
 
 
 def at_full_speed(timed: Sequence[Timed[float]], speed: Speed, wanted: int) -> list[float]:
-    """What rounds found that count; all of them where the processor's speed is not known."""
+    """The costs of the rounds that count; those of all rounds if the processor's speed is not known."""
     known = [one for one in timed if math.isfinite(one.loop_s)]
     return speed.at_full(known, wanted) if known else [one.found for one in timed]
 
@@ -202,8 +212,8 @@ def at_full_speed(timed: Sequence[Timed[float]], speed: Speed, wanted: int) -> l
 def _measured(times_s: Sequence[float], spread: float, beside: float) -> MeasuredTime:
     """The median of the rounds; its range contains all rounds and the usual variation of a machine over time.
 
-    Other programs that work all along leave no round without them: the machine alone may be `beside` times as
-    fast, which the loops cannot tell.
+    If other programs run in every round, an idle machine may be faster by the factor `beside`, which the
+    loops cannot show.
     """
     middle_s = statistics.median(times_s)
     return MeasuredTime(

@@ -164,8 +164,8 @@ class Fleet(OptionGroup, frozen=True, kw_only=True):
     `arrivals`: `poisson:50/s`, `deterministic:50/s`, `bursts:100@2/min`, `storm:10s`, `storm:10s+backoff`,
     `file:PATH` or another form of `shakedown.simulation.arrivals`.
     `retry`: pauses between attempts (`shakedown.simulation.retry`).
-    `precision`, `max_events`: the precision to which a steady load is simulated, and the limit of its length.
-    They are not used if `clients` is given.
+    `precision`: the target of a steady load's intervals; without `clients`, the run continues until it
+    reaches this target, or the limit `max_events`.
     `servers`: number of servers, each with the workers and limits. `balance`: how connections are distributed
     over them. `admission`: limit of each server's rate of connections (`shakedown.simulation.admission`).
     `autoscale`: when servers start and stop (`shakedown.simulation.autoscaling`).

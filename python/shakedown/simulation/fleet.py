@@ -1,4 +1,4 @@
-"""A fleet's options, checked, with the defaults that go together."""
+"""Checks a fleet's options, and fills in defaults that depend on each other."""
 
 from __future__ import annotations
 
@@ -29,29 +29,31 @@ MAX_MAX_EVENTS = 10**15
 
 YEAR_S = 365.25 * 86_400.0
 MAX_SPAN_S = 100.0 * YEAR_S
-"""Virtual time ends after 584 years, and clients that had not come by then would be missing."""
+"""Virtual time ends after 584 years; clients that arrive later would be missing."""
 
 REPLICATIONS, REPLICATIONS_TO_PRECISION = 10, 25
-"""Replications of a steady load: where as many clients can be shared out evenly, and where a precision says
-how many there are, for the more there are the better an interval's width is known."""
+"""Replications of a steady load: for a given number of clients, if it is large enough and divisible; and if
+the precision determines the number of clients. More replications make the width of an interval more
+certain.
+"""
 
 LEAST_EACH = 100
-"""With fewer clients, a replication would hardly reach a steady state."""
+"""Minimum of clients in a replication; with fewer, it would hardly reach a steady state."""
 
 WARMUP = 0.25
-"""Clients before those counted, as a share of them, so that a steady load is found as later ones find it."""
+"""Number of clients in the warm-up, as a share of the counted clients."""
 
 PRECISION = 0.05
 """Half the width of the 95 % interval of each figure of a steady load, as a share of the figure."""
 
 MAX_EVENTS = 100_000_000
-"""What all runs of a steady load together take at most: about twenty seconds of one processor."""
+"""Limit of the events of all runs of a steady load: about twenty seconds of one processor."""
 
 BACKOFF_RETRIES, BACKOFF_TIMEOUT_S = 10, 30.0
 MIN_TIMEOUT_S, MAX_TIMEOUT_S = 1e-9, 1e9
 
 SERIES_INTERVALS = 120
-"""About how many intervals a storm's time series has."""
+"""Approximate number of intervals in a storm's time series."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,15 @@ class Settled:
     """A validated fleet with all defaults filled in.
 
     Attributes:
-        clients: those counted, over all replications.
-        warmup: those before them, in each replication.
-        records: what each client sends after its handshake; None: nothing.
-        timeout_s: how long a client waits in one attempt; None: as long as its transport bears.
-        precision: half the width of each figure's 95 % interval, as a share of the figure; None for storms.
-        max_events: a steady load is simulated longer until then, within so many events; 0: once.
-        resumption_steps: shares of clients that resume, from when on, where they are not always the fleet's.
+        clients: number of counted clients in all replications.
+        warmup: number of clients in the warm-up of each replication.
+        records: data that each client sends after its handshake; None: no data.
+        timeout_s: timeout of one attempt; None: the limit of the transport.
+        precision: target for half the width of each figure's 95 % interval, as a share of the figure; None
+        for
+            storms.
+        max_events: limit of the events until a steady load reaches the precision; 0: one run of fixed length.
+        resumption_steps: shares of clients that resume, each with its start; empty if the share is constant.
     """
 
     fleet: Fleet
@@ -85,7 +89,7 @@ class Settled:
 
     @property
     def retry(self) -> dict[str, Any] | None:
-        """When a client tries again, as the core reads it."""
+        """The attempts and pauses of a client, in the form that the core reads."""
         if not self.retries:
             return None
         pauses = self.backoff
@@ -101,7 +105,8 @@ class Settled:
 def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None = None) -> Settled:
     """Checks a fleet and fills in its defaults. Raises `InputError`.
 
-    `folder` is where the path of a file of arrivals begins; `arrivals` are the fleet's, if read before.
+    `folder`: the folder to which paths of files of arrivals are relative. `arrivals`: the fleet's arrivals,
+    if they were parsed before.
     """
     arrivals = arrivals or parse_arrivals(fleet.arrivals, folder)
     records = None if fleet.records is None else parse_records(fleet.records)
@@ -159,8 +164,8 @@ def settle(fleet: Fleet, folder: Path | None = None, arrivals: Arrivals | None =
 
 
 def _with_resumption(fleet: Fleet, arrivals: Arrivals) -> tuple[Fleet, Steps]:
-    """The fleet with the share of clients that resume, where their sessions' lifetime says it, and the shares
-    over time where they vary.
+    """The fleet with the share of clients that resume, computed from the lifetime of sessions if it is
+    given; and the shares over time, if they vary.
     """
     if fleet.sessions is None:
         return fleet, ()
@@ -184,7 +189,9 @@ def _autoscaling(fleet: Fleet) -> Autoscaling | None:
 
 
 def _with_cells(fleet: Fleet, arrivals: Arrivals, clients: int) -> Fleet:
-    """The fleet with as many cells as its clients need; `clients` are those of a replication."""
+    """The fleet with its number of cells, from `clients_per_cell`; `clients`: number of clients in a
+    replication.
+    """
     each = fleet.clients_per_cell
     if each is None:
         return fleet
@@ -236,7 +243,8 @@ def _clients(fleet: Fleet, arrivals: Arrivals, records: Records | None) -> int:
         return round(mean)
     if arrivals.kind != "file":
         if arrivals.steady and given is None and records is not None:
-            # The first run is simulated however many events it has: each record is two.
+            # `max_events` does not limit the first run, so its length is limited here. A record is two
+            # events.
             enough = (MAX_EVENTS if fleet.max_events is None else fleet.max_events) // (4 * records.count)
             enough -= enough % (fleet.replications or REPLICATIONS_TO_PRECISION)
             return max(REPLICATIONS_TO_PRECISION * LEAST_EACH, min(DEFAULT_CLIENTS, enough))

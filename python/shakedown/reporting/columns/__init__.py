@@ -1,6 +1,6 @@
-"""Columns of figures, each declared once: tables on a terminal, CSV and the report's tables are made of them.
+"""Columns of figures, each declared once: for tables on a terminal, CSV and the report's tables.
 
-A row maps keys to exact values. A column has the key of its value, and the text that is printed.
+A row maps keys to exact values. A column names the key of its value, and formats the printed text.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from shakedown.reporting.figures import NOTHING, UNKNOWN, share, time, whole, ye
 Row = Mapping[str, Any]
 
 MAX_ROWS = 1_000
-"""Rows of a table of the report: beyond these a page is slow to open, and the CSV has all."""
+"""Limit of the rows of a table in the report, because a long page is slow to open. The CSV contains all
+rows.
+"""
 
 ELLIPSIS = "…"
-"""Stands for parts of a name."""
+"""Replaces parts of a name."""
 
 ALWAYS, OFTEN, USUAL, ROOM, WIDE, DATA = range(6)
-"""Ranks: `ALWAYS` columns are always printed, others if they fit, `OFTEN` first; `WIDE` ones on request, and
-`DATA` only in CSV.
+"""Ranks: `ALWAYS` columns are always printed. `OFTEN`, `USUAL` and `ROOM` columns are printed if they fit, in
+this order. `WIDE` columns are printed on request, and `DATA` columns only in CSV.
 """
 
 
 def words(value: object) -> str:
-    """A value as it is: text, a list of texts, whether or not, a count."""
+    """Formats a text, a list of texts, a truth value or a count."""
     if isinstance(value, bool):
         return yes_no(value)
     if isinstance(value, int | float):
@@ -42,14 +44,20 @@ def words(value: object) -> str:
 class Column:
     """A figure's column.
 
-    `show` makes the text of the value, `text` of the row where the value alone does not say it. `path` is a
-    name of parts joined by slashes, of which those that all rows share may go into the title. What is
-    `identity` is left out of a table whose rows all have the same. A `group` is shown whole or not at all.
-    `prose` is folded into the room that is left. `interval` makes the text of the interval that holds the
-    value, where the row has no keys `…_low_…` and `…_high_…` of it. Columns with a `section` are replaced by
-    its text, on a line above the rows that share it, unless columns or an order are asked for. A column of
-    measured figures is `min_width` characters wide at least, as the widest of them usually is: which columns
-    fit must not depend on this run's figures.
+    Attributes:
+        show: formats the value.
+        text: formats the row, if the text depends on more than the value.
+        path: the value is a name whose parts are joined by slashes; parts that all rows share may be moved to
+            the title.
+        identity: the column is omitted if all rows have the same value.
+        group: the columns of a group are printed together or not at all.
+        prose: the text is folded into the remaining width.
+        interval: formats the interval of the value, if the row has no keys `…_low_…` and `…_high_…`.
+        section: its text replaces the column, on a line above the rows that share it, unless the user selects
+            columns or an order.
+        min_width: the usual width of the widest measured figure, so that the columns that fit do not depend
+        on
+            the figures of one run.
     """
 
     key: str
@@ -83,7 +91,7 @@ def seconds(key: str, name: str, meaning: str = "", digits: int = 3, **more: Any
 
 
 def shares(key: str, name: str, meaning: str = "", digits: int = 0, **more: Any) -> Column:  # noqa: ANN401
-    """A column of parts of one."""
+    """A column of shares."""
     return Column(
         key=key, name=name, meaning=meaning, unit="1", **{"show": lambda value: share(value, digits), **more}
     )
@@ -108,7 +116,7 @@ def loaded(name: str) -> Any:  # noqa: ANN401 - whatever has the name
 
 @dataclass(frozen=True)
 class Selection:
-    """Which columns of a table are wanted, in which order its rows, and for whom."""
+    """The user's selection of columns, the order of the rows, and the form of the output."""
 
     wide: bool = False
     columns: tuple[str, ...] = ()
@@ -117,20 +125,20 @@ class Selection:
     json: bool = False
 
     def checked(self, columns: Sequence[Column]) -> Selection:
-        """Raises `InputError` for names of no column."""
+        """Raises `InputError` for an unknown column."""
         for name in self._names():
             named(columns, name)
         return self
 
     def names_any_of(self, columns: Sequence[Column], *, beyond: Sequence[Column]) -> bool:
-        """Whether it names one of these columns that is none of the others."""
+        """Whether it names one of `columns` that is not in `beyond`."""
         return any(_found(columns, name) and not _found(beyond, name) for name in self._names())
 
     def _names(self) -> tuple[str, ...]:
         return (*self.columns, *([self.sort.removeprefix("-")] if self.sort else []))
 
     def ordered(self, columns: Sequence[Column], rows: Sequence[Row]) -> list[Row]:
-        """The rows, sorted by the column asked for; those without a value come last."""
+        """The rows, sorted by the selected column; those without a value come last."""
         if not self.sort:
             return list(rows)
         key = named(columns, self.sort.removeprefix("-")).key
@@ -139,7 +147,7 @@ class Selection:
         return known + [row for row in rows if row.get(key) is None]
 
     def chosen(self, columns: Sequence[Column], rows: Sequence[Row]) -> list[Column] | None:
-        """The columns that were asked for; None where the table may choose."""
+        """The selected columns; None if the table may choose."""
         if self.columns:
             return [named(columns, name) for name in self.columns]
         if not self.wide:
@@ -148,7 +156,7 @@ class Selection:
 
 
 def named(columns: Sequence[Column], name: str) -> Column:
-    """The column of a key, or of a heading. Raises `InputError` where there is none."""
+    """The column with a key or a heading. Raises `InputError` if there is none."""
     found = _found(columns, name)
     if found is not None:
         return found
@@ -168,7 +176,7 @@ def _found(columns: Sequence[Column], name: str) -> Column | None:
 
 
 def shown_in(columns: Sequence[Column], rows: Sequence[Row], most: int = ROOM) -> list[Column]:
-    """The columns up to a rank that tell these rows apart, or hold anything."""
+    """The columns up to a rank that have values, without identities that all rows share."""
     return [
         one
         for one in columns
@@ -179,7 +187,7 @@ def shown_in(columns: Sequence[Column], rows: Sequence[Row], most: int = ROOM) -
 
 
 def _held(row: Row, column: Column) -> bool:
-    """Whether a row has the column's value, or bounds of it that its text shows."""
+    """Whether a row has the column's value, or bounds from which its text is made."""
     if row.get(column.key) not in (None, ""):
         return True
     return column.text is not None and column.key in row and column.cell(row) not in ("", NOTHING, UNKNOWN)
@@ -187,16 +195,18 @@ def _held(row: Row, column: Column) -> bool:
 
 @dataclass(frozen=True)
 class Shared:
-    """What all names of parts begin and end with, and what is left of each."""
+    """The parts that all names share at the beginning and the end, and the rest of each name."""
 
     pattern: str = ""
     short: Mapping[str, str] = field(default_factory=dict)
     shortened: bool = False
-    """Whether parts of some names are omitted because there is no room."""
+    """Whether parts of some names are omitted because they do not fit."""
 
 
 def shared(names: Sequence[str]) -> Shared:
-    """The parts that all names begin and end with; each keeps one part at least."""
+    """Finds the parts that all names share at the beginning and the end; at least one part of each name
+    remains.
+    """
     parts = [name.split("/") for name in dict.fromkeys(names)]
     if len(parts) < 2:
         return Shared()

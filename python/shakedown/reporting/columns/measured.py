@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from shakedown.schema.measured import CountedOperation, MeasuredOperation, Measurement
 
 NOISY = 0.05
-"""The share of a mean from which on half of its 95 % interval stands beside it."""
+"""If half of the 95 % interval is at least this share of the mean, it is printed after the mean."""
 THREE_DIGITS = 0.02
 AIM = 0.04
-"""The interval that repetitions are made for: narrower than what is noisy, for they too are noisy."""
+"""The target for half of the interval. It is below `NOISY`, because the estimated number of repetitions is
+uncertain.
+"""
 MAX_REPEAT = 2_000
 MAX_SPENT_S = 2.0
-"""Time for the repetitions of a suite beyond the first ones."""
+"""Limit of the time for additional repetitions of a suite."""
 
 CLASS_WORDS = {"key": "key exchange", "signature": "signatures", "common": "other"}
 
@@ -45,8 +47,9 @@ def uncertainty(row: Row, side: str) -> float:
 
 
 def student(degrees: int) -> float:
-    """The 97.5th percentile of Student's t distribution: of a mean of few repetitions, whose sd is not known
-    but estimated. Abramowitz and Stegun 26.7.5, whose error is below 0.2 % from three degrees of freedom on.
+    """The 97.5th percentile of Student's t distribution, for means whose standard deviation is estimated
+    from few repetitions. From three degrees of freedom on by Abramowitz and Stegun 26.7.5, with an error
+    below 0.2 %.
     """
     if degrees < 3:
         return (math.inf, 12.706, 4.303)[degrees]
@@ -173,7 +176,7 @@ def handshake_rows(measured: Sequence[Measurement]) -> list[dict[str, Any]]:
 
 
 def _labels(measured: Sequence[Measurement]) -> list[str]:
-    """The suites, with whatever else of their identities differs among them."""
+    """The names of the suites, with the other parts of their identities that differ among them."""
     stacks = {one.stacks for one in measured if not one.suite.startswith("wtls/")}
     carriers = {one.carrier for one in measured}
     whose: dict[tuple[str, str], set[str]] = {}
@@ -254,7 +257,7 @@ def message_table(one: Measurement) -> ObjectTable:
 
 
 def _place(operation: MeasuredOperation | CountedOperation) -> tuple[str, int | None, str, str, str | None]:
-    """What tells the operations of a handshake apart."""
+    """The key of an operation within its handshake."""
     return (
         operation.side,
         operation.message,
@@ -271,8 +274,8 @@ def title(rows: Sequence[Row]) -> str:
 
 
 def repetitions(found: Measurement) -> int:
-    """How many repetitions make the interval of both means narrow enough, as far as `MAX_REPEAT` and
-    `MAX_SPENT_S` allow.
+    """The number of repetitions after which the intervals of both means should be narrow enough, limited by
+    `MAX_REPEAT` and `MAX_SPENT_S`.
     """
     spreads = [found.handshake.of(side) for side in SIDES]
     both_s = sum(one.mean for one in spreads) * 1e-6
@@ -288,7 +291,7 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _flight(row: Row) -> str:
-    """Its number at the first message of a flight, and the direction."""
+    """The number of the flight, at its first message, and the direction."""
     number = whole(row["flight"]) if row["first"] else " "
     return f"{number} {'→' if row['sender'] == 'client' else '←'}" if row["sender"] else ""
 
@@ -330,11 +333,13 @@ COUNTED_MESSAGES = tuple(
     for one in MESSAGES
     if one.key != "operations"
 )
-"""Of handshakes whose instructions were counted: two figures of each operation have no room in one cell."""
+"""Columns for handshakes whose instructions were counted: each operation has its own line, because its two
+figures do not fit into one cell.
+"""
 
 
 def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -> list[dict[str, Any]]:
-    """A handshake as a sequence: its messages, the time outside messages, and the sum."""
+    """Rows for the messages of a handshake, the time outside messages, and the sum."""
     public: dict[int | None, list[str]] = {}
     calls: dict[int | None, list[dict[str, Any]]] = {}
     for one in operations:
@@ -398,7 +403,7 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
 
 
 def _of_sender(operation: Row, messages: Sequence[Row]) -> bool:
-    """Whether an operation is the sender's: what a message's receiver does is named with its side."""
+    """Whether the sender of the message performs the operation. Operations of the receiver name their side."""
     return any(
         one["message_index"] == operation["message_index"] and one["sender"] == operation["side"]
         for one in messages
@@ -406,7 +411,7 @@ def _of_sender(operation: Row, messages: Sequence[Row]) -> bool:
 
 
 def operation_words(operation: Row) -> str:
-    """`sign rsa2048`, `derive p256`: the algorithm only where there are no parameters."""
+    """`sign rsa2048`, `derive p256`: the algorithm is named only if there are no parameters."""
     return f"{operation['operation']} {operation['parameters'] or operation['algorithm']}"
 
 
@@ -429,7 +434,7 @@ def message_title(row: Row) -> str:
 
 
 def by_scenario(view: Any) -> dict[str, list[Mapping[str, Any]]]:  # noqa: ANN401 - polars is imported late
-    """A view's rows by handshake."""
+    """The rows of a view, by scenario."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for row in view.to_dicts():
         found.setdefault(row["scenario"], []).append(row)
