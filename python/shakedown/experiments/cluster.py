@@ -1,8 +1,9 @@
-"""Jobs on many machines, by Dask: the same results as here, in the same order, even where workers are lost.
+"""Runs jobs on many machines by Dask. Results and their order are those of one machine, even if workers are
+lost.
 
-A job is a picklable callable without arguments, whose result depends on nothing but itself; so it may run
-again where a worker was lost. A work is a generator that yields jobs until it has its result
-(`shakedown.simulation.pieces`). Dask is an optional part: `pip install shakedown-lab[cluster]`.
+A job is a picklable callable without arguments. Its result depends only on the job, so it can be repeated
+if a worker is lost. A work is a generator that yields jobs until it has its result
+(`shakedown.simulation.pieces`). Dask is an optional dependency: `pip install shakedown-lab[cluster]`.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ HELD = 1000
 """Limit of works in progress, whose results are kept until the first one is complete."""
 
 LARGE_BYTES = 1 << 14
-"""An argument of a job that is longer is sent to each worker once."""
+"""A longer argument of a job is sent to each worker only once."""
 
 WORKERS_LOOKED_FOR_S = 5.0
-"""Interval at which a wait for a result checks that a worker is left."""
+"""Interval of the checks, during a wait for a result, that a worker is left."""
 
 STARTS = 3
-"""How often the start of a cluster of processes is tried."""
+"""Limit of attempts to start a cluster of processes."""
 
 CONNECT_S = 10.0
 
@@ -64,11 +65,11 @@ def alone(job: Job[T]) -> Work[T]:
 
 
 class Cluster:
-    """Works are done on the workers of a Dask cluster."""
+    """Runs works on the workers of a Dask cluster."""
 
     def __init__(self, client: Client, profiles: Sequence[str] = ()) -> None:
-        """Raises `ShakedownError` where a worker has another version of this program, or of a profile, and
-        `InputError` for what is no client that is connected.
+        """Raises `ShakedownError` if a worker has another version of this program or of a profile, and
+        `InputError` unless `client` is a connected client.
         """
         check_client(client)
         self.client, self.profiles = client, tuple(profiles)
@@ -84,8 +85,8 @@ class Cluster:
         return all("//127.0.0.1:" in address for address in workers_of(self.client))
 
     def results(self, works: Iterable[Work[T]]) -> Iterator[T]:
-        """What each work returns, in order; a work that takes long keeps no other waiting. Raises what a job
-        raises, and `ShakedownError` where the scheduler is lost, or a worker came later and is another.
+        """The result of each work, in order; a long work does not delay the others. Raises the jobs'
+        errors, and `ShakedownError` if the scheduler is lost, or if a worker that joined later differs.
         """
         going, number = _Going(self, works), 0
         try:
@@ -139,7 +140,7 @@ class Cluster:
             raise
 
     def forget_common(self) -> None:
-        """What was sent once is sent again, to the workers that are there then."""
+        """Makes later jobs send their large arguments again, to the present workers."""
         self._common.clear()
 
 
@@ -164,7 +165,7 @@ class _Going:
         self.said = False
 
     def fill(self, first: int) -> None:
-        """Submits jobs until enough are on their way; `first`: the work whose result is wanted next."""
+        """Submits jobs until enough are in progress; `first`: the work whose result is needed next."""
         room = AHEAD * max(1, self.pool.threads())
         while len(self.running) < room:
             if self.waiting:
@@ -174,7 +175,7 @@ class _Going:
                 except _lost():
                     if self.pool.client.status != "running":
                         raise
-                    # Those to whom it was to be sent were just lost.
+                    # The workers that should have received the argument were lost.
                     self.pool.forget_common()
                     self.waiting.appendleft(one)
                     return
@@ -214,7 +215,7 @@ class _Going:
             except CancelledError:
                 if self.pool.client.status != "running":
                     raise
-                # All that had what is sent once were lost.
+                # All workers that had the large arguments were lost.
                 self.pool.forget_common()
                 self.waiting.appendleft(self.running.pop(future))
                 continue
@@ -240,7 +241,7 @@ def workers_of(client: Client, timeout_s: float | None = None) -> dict[str, Any]
 
 
 def give_up(futures: Iterable[Any]) -> None:
-    """Cancels jobs that are no longer awaited. An interrupted run may come here when its client has gone."""
+    """Cancels jobs that are no longer needed. After an interruption the client may be closed already."""
     for future in futures:
         with suppress(Exception):
             future.cancel()
@@ -260,7 +261,7 @@ def check_client(client: object) -> None:
 
 
 def _lost() -> tuple[type[Exception], ...]:
-    """What Dask raises where the scheduler has gone."""
+    """The exceptions that Dask raises if the scheduler is lost."""
     from concurrent.futures import CancelledError
 
     from distributed.comm.core import CommClosedError
@@ -270,7 +271,7 @@ def _lost() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def kept(client: Client, how: str = "; completed work is kept") -> Iterator[None]:
-    """Raises `ShakedownError` where the scheduler is lost meanwhile."""
+    """Raises `ShakedownError` if the scheduler is lost in the block."""
     try:
         yield
     except Exception as error:
@@ -283,7 +284,7 @@ def kept(client: Client, how: str = "; completed work is kept") -> Iterator[None
 
 
 class OtherWorkerError(Exception):
-    """A job came to a worker with another version of this program, or of a profile."""
+    """A worker with another version of this program or of a profile received a job."""
 
 
 def do_job(
@@ -314,8 +315,8 @@ def do_job(
 
 
 def result_of(future: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN401 - a future, a job's result
-    """A job's result. Raises the job's errors, `TimeoutError`, and `ShakedownError` if each worker that tried
-    it was lost.
+    """A job's result. Raises the job's errors, `TimeoutError`, and `ShakedownError` if every worker that
+    ran it was lost.
     """
     from distributed import KilledWorker
 
@@ -328,7 +329,7 @@ def result_of(future: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN4
 
 
 def fingerprint(profiles: Sequence[str]) -> dict[str, str]:
-    """Inputs of figures besides their jobs: the version of the program and its core, and named profiles."""
+    """Inputs of figures that jobs do not contain: the versions of program and core, and named profiles."""
     from shakedown import native
     from shakedown.profiles import bearer_names, device_names, load_bearer, load_device
 
@@ -346,7 +347,9 @@ def fingerprint(profiles: Sequence[str]) -> dict[str, str]:
 
 
 def check_workers(client: Client, profiles: Sequence[str] = ()) -> None:
-    """Raises `ShakedownError` naming the first worker that would find other figures, and what differs."""
+    """Raises `ShakedownError` if a worker would compute other figures; the message names it and the
+    difference.
+    """
     ours = fingerprint(profiles)
     answers = client.run(_fingerprint, list(profiles), on_error="return")
     if not answers:
@@ -376,14 +379,14 @@ def _known_fingerprint(profiles: tuple[str, ...]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Credentials:
-    """Files by which this program and a scheduler of `tls://` know each other, as PEM."""
+    """PEM files with which this program and a `tls://` scheduler authenticate each other."""
 
     ca: Path | None = None
     cert: Path | None = None
     key: Path | None = None
 
     def security(self, scheduler: str) -> Security | None:
-        """What `distributed` makes of them; None for a scheduler that asks for none. Raises `InputError`."""
+        """The security settings of `distributed`; None for a scheduler without TLS. Raises `InputError`."""
         given = {f"--scheduler-{name}": path for name, path in vars(self).items()}
         missing = [option for option, path in given.items() if path is None]
         if not scheduler.startswith("tls://"):
@@ -394,7 +397,7 @@ class Credentials:
                 )
             return None
         if len(missing) == len(given):
-            # As Dask's own configuration has it.
+            # Dask's own configuration applies.
             return None
         if missing:
             raise InputError(f'scheduler "{scheduler}" without {", ".join(missing)}; accepted: all three')
@@ -425,7 +428,7 @@ def connection_arguments(security: Security) -> dict[str, Any]:
 
 
 def _check_speaks(scheduler: str, security: Security | None) -> None:
-    """Raises `InputError` where what listens there is silent: a scheduler is the first to speak.
+    """Raises `InputError` if the server at the address sends nothing first, as a scheduler does.
 
     Dask itself would wait for minutes.
     """
@@ -443,7 +446,7 @@ def _check_speaks(scheduler: str, security: Security | None) -> None:
                 nullcontext(plain) if context is None else context.wrap_socket(plain, server_hostname=host)
             )
             with wrapped as stream:
-                # What is left of the time is the socket's own limit.
+                # The timeout applies to the TLS handshake and to the read separately.
                 stream.settimeout(CONNECT_S)
                 if stream.recv(1):
                     return
@@ -462,7 +465,7 @@ def _check_speaks(scheduler: str, security: Security | None) -> None:
 
 @contextmanager
 def connected(scheduler: str, credentials: Credentials | None = None) -> Iterator[Client]:
-    """A client of a scheduler that runs already. Raises `InputError` where it cannot be reached."""
+    """A client of a running scheduler. Raises `InputError` if the scheduler cannot be reached."""
     distributed = _distributed()
     security = (credentials or Credentials()).security(scheduler)
     _check_speaks(scheduler, security)
@@ -487,8 +490,8 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
         if not isinstance(error, Exception):
             raise
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else "no answer"
-        # A type: of the TLS context that an address of "tls://" asks for. Others: of bytes that Dask cannot
-        # unpack.
+        # TypeError: the TLS context for a "tls://" address is missing. Other types: Dask cannot unpack the
+        # response.
         if not isinstance(error, (OSError, ValueError, TypeError)):
             reason = "its response is not that of a Dask scheduler"
         if reason[1:2].islower():
@@ -512,22 +515,23 @@ def connected(scheduler: str, credentials: Credentials | None = None) -> Iterato
 def local(processes: int) -> Iterator[Client]:
     """A cluster of processes on this machine. Raises `InputError` for no processes.
 
-    Scheduler and workers run what is sent to them, so they listen on loopback alone and by mutual TLS. Its
-    key pair is made for this cluster and never leaves memory: other users of the machine are refused.
+    Scheduler and workers run any code that they receive, so they listen on loopback only, with mutual TLS.
+    The key pair is generated for this cluster and never leaves memory, so other users of the machine are
+    refused.
     """
     if not 1 <= processes <= 1024:
         raise InputError(f"processes is {processes}; accepted: a whole number of processes from 1 to 1024")
     distributed = _distributed()
     import dask
 
-    # What LocalCluster silences speaks again when it ends, in the middle of which it is.
+    # LocalCluster ends its own silencing of loggers before its end is complete.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
-    # Dask's default is one folder for all users, and any of them may have made it: Dask follows links there,
-    # and lets this process import modules from it.
+    # Dask's default is one folder for all users, which any of them may have created: Dask follows links in
+    # it, and this process imports modules from it.
     scratch = TemporaryDirectory(prefix="shakedown-", ignore_cleanup_errors=True)
-    # Scheduler and workers also listen for HTTP, without TLS and for all users: without routes, nothing is
-    # answered.
+    # Scheduler and workers also listen for HTTP, without TLS and for all users. Without routes they answer no
+    # request.
     config = {"temporary-directory": scratch.name, "distributed.scheduler.http.routes": []}
 
     def begin() -> Any:  # noqa: ANN401 - Dask's
@@ -543,7 +547,7 @@ def local(processes: int) -> Iterator[Client]:
                     dashboard_address=None,
                     # Without a port, Dask warns if another cluster uses its default one.
                     scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                    # Also of workers that are started later, in place of one that ended.
+                    # This also applies to workers that are started later, to replace one that ended.
                     config={"distributed.worker.http.routes": []},
                     silence_logs=50,
                 )
@@ -561,7 +565,8 @@ def local(processes: int) -> Iterator[Client]:
         client.close()
         client.cluster.close()
 
-    # Where it is started with the first process, it lets the signal through to that.
+    # The resource tracker must run before the first process starts: otherwise that process would get the
+    # signal.
     resource_tracker.ensure_running()
     others = {child.pid for child in active_children()}
     begun: list[Undisturbed] = []
@@ -570,14 +575,15 @@ def local(processes: int) -> Iterator[Client]:
         try:
             end(begun[-1].result())
         except Exception:
-            # It did not begin whole, or does not end by itself.
+            # The cluster did not start completely, or does not end.
             kill_children(others)
         begun.clear()
-        # Else what its queues hold of the system stays, and is complained of where this process is killed.
+        # Releases the system resources of its queues. Otherwise warnings are printed if this process is
+        # killed.
         gc.collect()
 
-    # A signal between two of the lines below would leave processes for which Python waits at its end, and
-    # which do not receive the signal that ends them.
+    # A signal between two of the lines below would leave processes. Python waits for them at its end, but
+    # they do not receive the signal that ends them.
     kill = partial(kill_children, others)
     atexit.register(kill)
     hurry = True
@@ -598,7 +604,7 @@ def local(processes: int) -> Iterator[Client]:
 
 
 def _begin(begin: Callable[[], Any], begun: list[Undisturbed]) -> Any:  # noqa: ANN401 - what it returns
-    """Begins a cluster; the last of those begun is the one that is there, or was to be when Ctrl-C came."""
+    """Starts a cluster. The last entry of `begun` is the running one, or the one that Ctrl-C interrupted."""
     for tries_left in reversed(range(STARTS)):
         with noted() as signals:
             begun.append(Undisturbed(begin))
@@ -617,7 +623,7 @@ def _begin(begin: Callable[[], Any], begun: list[Undisturbed]) -> Any:  # noqa: 
 
 
 def _no_callbacks() -> None:
-    """Dask's look at each garbage collection: a Ctrl-C that comes just then would be swallowed by it."""
+    """Disables Dask's callback of the garbage collection, which would swallow a Ctrl-C."""
     from distributed.gc import disable_gc_diagnosis
 
     disable_gc_diagnosis(force=True)  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
 """What `simulate --json` prints: one fleet of clients, replayed in virtual time. Times are seconds.
 
 Every figure is simulated: recorded handshakes, estimated on devices, over links, transports and a server's
-queue. Where work has no cost, the simulation runs with the least that is known of that side's work; figures
-that depend on it name it in `missing`, and are lower bounds.
+queue. If work has no cost figure, the simulation uses lower bounds of that side's work; figures that depend
+on this work list it in `missing`, and are lower bounds.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Spread(Object, frozen=True, kw_only=True):
-    """A distribution over clients; null where there are none, and percentiles of too few: p90 of fewer than
-    10, p95 of 20, p99 of 100.
+    """A distribution over clients; null without clients. Percentiles need a number of clients: p90 10, p95
+    20, and p99 100.
 
-    `margin` is half of the mean's 95 % confidence interval over replications, null with fewer than two and
-    where none is known; `p50_margin` and the others are the same of the percentiles. `basis` is what the
-    costs behind it stand on, null where it depends on none; the ranges of costs are not simulated. With
-    anything `missing`, each statistic is a lower bound; null if nothing bounds it.
+    `margin` is half of the mean's 95 % confidence interval over replications; null with fewer than two, or if
+    it is not known. `p50_margin` and the others are the same for the percentiles. `basis` is that of the
+    costs; null if the distribution depends on no cost. The ranges of costs are not simulated. If anything
+    is `missing`, each statistic is a lower bound, or null if there is no bound.
     """
 
     n: Count
@@ -47,16 +47,17 @@ class Spread(Object, frozen=True, kw_only=True):
 
 
 class Precision(Object, frozen=True, kw_only=True):
-    """How well the figures of a steady load are known: mean, median, p95 and p99 of `ready_s` (of each kind
-    of client, too), mean of `queue_wait_s`, and `utilisation`. `max` grows with the number of clients and
-    has no precision.
+    """The precision of a steady load's figures: mean, median, p95 and p99 of `ready_s` (also of each kind of
+    client), mean of `queue_wait_s`, and `utilisation`. `max` has no precision, because it grows with the
+    number of clients.
 
-    `asked` and `reached` are half the width of the 95 % interval as a share of the figure (of a wait, or of a
-    hundredth of the mean `ready_s` where that is more); `reached` is that of the figure `widest`, null with
-    fewer than two replications. `is_settled`: warm-up and replications are long beside the memory of the
-    queues of server and cells, and the data show no trend after the warm-up. `is_long_enough`: the run has
-    the length that theory and an earlier, independent run ask for; a shorter run may have narrow intervals by
-    chance. `is_met`: settled, long enough, and as precise as asked.
+    `asked` and `reached` are half the width of the 95 % interval, as a share of the figure. (For a wait, the
+    share is of the wait or of a hundredth of the mean `ready_s`, whichever is more.) `reached` is that of the
+    figure `widest`; null with fewer than two replications. `is_settled`: warm-up and replications are long
+    compared with the correlation time of the server's and the cells' queues, and the data show no trend after
+    the warm-up. `is_long_enough`: the run has the length that theory and an earlier, independent run
+    require; a shorter run may have narrow intervals by chance. `is_met`: settled, long enough, and as
+    precise as requested.
     """
 
     asked: Number
@@ -68,10 +69,11 @@ class Precision(Object, frozen=True, kw_only=True):
 
 
 class ClientInterval(Object, frozen=True, kw_only=True):
-    """Clients in a part of the time: counts, and means over the interval and replications.
+    """Clients in an interval of the time series: counts, and means over the interval and the replications.
 
-    `in_flight` have arrived and are neither ready nor gone: `pausing` between attempts, `seeking` access to
-    their cell, `at_server` in its queues or in work, or else `under_way`.
+    `in_flight` counts clients that have arrived, are not ready, and have not given up. They are `pausing`
+    between attempts, `seeking` access to their cell, `at_server` (waiting or in service), or otherwise
+    `under_way`.
     """
 
     arrived: Number
@@ -85,9 +87,9 @@ class ClientInterval(Object, frozen=True, kw_only=True):
 
 
 class Interval(ClientInterval, frozen=True, kw_only=True):
-    """What happened in a part of the time, to all clients and at the servers.
+    """An interval of the time series: all clients, and the servers.
 
-    `servers` are those in service, `starting` those that are being started; null where their number is fixed.
+    `servers` counts servers in service, `starting` starting servers; null if their number is fixed.
     """
 
     start_s: Number
@@ -100,10 +102,10 @@ class Interval(ClientInterval, frozen=True, kw_only=True):
 
 
 class Traffic(Object, frozen=True, kw_only=True):
-    """What all clients put on their networks, IP headers included, and what was lost or sent again.
+    """Packets and bytes of all clients, including IP headers; retransmissions and dropped packets.
 
-    `dropped`: packets by cause; those of ``server-full`` reached a server without room for another connection
-    or handshake, which ignored them.
+    `dropped` counts packets by cause. ``server-full``: the server ignored the packet, because it had
+    reached its limit of connections or handshakes.
     """
 
     packets: Count
@@ -114,8 +116,8 @@ class Traffic(Object, frozen=True, kw_only=True):
 
 
 class Pauses(Object, frozen=True, kw_only=True):
-    """Pauses between attempts: the first, the ratio of each to the one before, the longest, and the share of
-    a pause that is random.
+    """Pauses between attempts: the first one, the ratio of each to the previous one, the longest one, and the
+    random share of a pause.
     """
 
     base_s: Number
@@ -125,8 +127,8 @@ class Pauses(Object, frozen=True, kw_only=True):
 
 
 class Admission(Object, frozen=True, kw_only=True):
-    """The token bucket of each server, which begins full, and connections that it let in and refused: SYNs,
-    datagrams, or with `alert` handshakes.
+    """The token bucket of each server, which is full at first, and the numbers of admitted and refused
+    connections: SYNs, datagrams, or with `alert` handshakes.
     """
 
     rate_per_s: Number
@@ -137,10 +139,10 @@ class Admission(Object, frozen=True, kw_only=True):
 
 
 class Autoscaling(Object, frozen=True, kw_only=True):
-    """Servers that started and stopped, over all replications, and the most in service at once.
+    """The numbers of servers that started and stopped in all replications, and the largest number in service.
 
-    `server_s` is the time of servers in service, `starting_s` of servers being started: of one replication,
-    on average.
+    `server_s` is the total time of servers in service, `starting_s` that of starting servers: the mean over
+    replications.
     """
 
     peak: Count
@@ -151,14 +153,14 @@ class Autoscaling(Object, frozen=True, kw_only=True):
 
 
 class Records(Object, frozen=True, kw_only=True):
-    """What each client sends after its handshake: `size_bytes` every `interval_s`, `count` times; then it
-    closes its connection. At a rate, the connections of a steady state are open from the start.
+    """Data after the handshake. Each client sends `size_bytes` every `interval_s`, `count` times; then it
+    closes its connection. At a rate, the run begins with the open connections of a steady state.
 
-    `work_s` is the server's on `size_bytes` (of a mixture, on average over the kinds): cipher, library, and
-    receiving; `extrapolated` names what of it is not the device's own. `utilisation` is the part of the
-    fleet's that went to such work. `wait_s` is how long each waited for a worker. `peak_open` is the most
-    connections that were open at once after their handshakes. Records take the server's time alone: they
-    cross no link and no cell.
+    `work_s` is the server's work on `size_bytes` (for a mixture, the mean over the kinds): cipher, library,
+    and receiving. `extrapolated` lists the parts that are not the device's own figures. `utilisation` is
+    the servers' utilisation by this work. `wait_s` is the wait of one record for a worker. `peak_open` is
+    the largest number of connections that were open after their handshakes. Records use only the server's
+    time: no link and no cell.
     """
 
     bytes_per_s: Number
@@ -173,8 +175,8 @@ class Records(Object, frozen=True, kw_only=True):
 
 
 class CellInterval(Object, frozen=True, kw_only=True):
-    """What happened in all cells in an interval of the time series; `utilisation` is the share of their
-    channels' time in which they carried bytes. Pairs are up and down.
+    """An interval of the time series of all cells. `utilisation` is the share of time in which their channels
+    carried bytes. Pairs are up and down.
     """
 
     requests: Count
@@ -187,10 +189,10 @@ class CellInterval(Object, frozen=True, kw_only=True):
 
 
 class SaturatedCells(Object, frozen=True, kw_only=True):
-    """Cells of a steady load that cannot carry what their clients send.
+    """Cells of a steady load that are saturated.
 
-    `medium` is the medium of the cells. `offered` is the airtime that the clients need, as a share of a
-    channel's time, with what is sent again: in the direction `ways`, or in both where they share a channel.
+    `offered` is the airtime that the clients need, including retransmissions, as a share of a channel's
+    time: in the direction `ways`, or in both directions if these share a channel.
     """
 
     medium: Text
@@ -199,12 +201,12 @@ class SaturatedCells(Object, frozen=True, kw_only=True):
 
 
 class Access(Object, frozen=True, kw_only=True):
-    """What happened in all cells; pairs are up and down.
+    """Access to all cells; pairs are up and down.
 
-    `requests` are accesses of clients whose radios were idle. `transmissions` are preambles and frames that
-    may collide, `collided` those that did, `collisions` how often any did. `attempts` are the preambles of an
-    access that succeeded, `delay_s` its time from the first of them until connected, without the radio's
-    set-up.
+    `requests` counts accesses of clients whose radios were idle. `transmissions` counts preambles and
+    frames that may collide, `collided` those that collided, `collisions` the collisions. `attempts` is the
+    number of preambles of a successful access, `delay_s` its time from the first preamble until the client
+    is connected, without the radio's set-up.
     """
 
     cells: Count
@@ -223,12 +225,12 @@ class Access(Object, frozen=True, kw_only=True):
 
 
 class ClosedForm(Object, frozen=True, kw_only=True):
-    """The same scenario as `predict` has it, the queue by formula; null without a steady state, and where
-    work has no cost.
+    """The figures of `predict` for the same scenario, with the queue by formula. They are null without a
+    steady state, and if work has no cost figure.
 
-    `queue_wait_s` is M/G/c's with whole handshakes as customers; `flights_queue_wait_s` is Pollaczek and
-    Khinchine's with each of the server's jobs as a customer of its own (one worker only). `ready_s` has
-    the connection's work in it, and the first of the two waits.
+    `queue_wait_s` is that of an M/G/c queue with whole handshakes as customers. `flights_queue_wait_s` is
+    that of the Pollaczek–Khinchine formula, with each of the server's jobs as a customer (only for one
+    worker). `ready_s` includes the connection's work and `queue_wait_s`.
     """
 
     rate_per_s: Number
@@ -239,13 +241,11 @@ class ClosedForm(Object, frozen=True, kw_only=True):
 
 
 class Replayed(Object, frozen=True, kw_only=True):
-    """The same scenario replayed from the recording, with another seed: how `simulate` does it without
-    `--endpoints`.
+    """The same scenario replayed from the recording, as without `--endpoints`, with another seed.
 
-    `mean_ratio` is its mean over that of the endpoints, null where either has none. `distance` is the
-    greatest difference between the shares of handshakes that take no longer than a time, over all times
-    (Kolmogorov and Smirnov's, where times 1 % apart count as equal); of samples so large from one
-    distribution at most 1 % are further apart than `critical`.
+    `mean_ratio` is its mean divided by that of the endpoints; null if either has none. `distance` is the
+    Kolmogorov–Smirnov distance between the distributions; times within 1 % count as equal. If both samples
+    had the same distribution, the distance would exceed `critical` with a probability of at most 1 %.
     """
 
     clients: Count
@@ -256,7 +256,7 @@ class Replayed(Object, frozen=True, kw_only=True):
 
 
 class Endpoints(Object, frozen=True, kw_only=True):
-    """Which protocol engines ran in virtual time, and how far the replay is from them."""
+    """The protocol engines that ran in virtual time, and the difference of a replay from them."""
 
     client_stack: Text
     server_stack: Text
@@ -264,22 +264,25 @@ class Endpoints(Object, frozen=True, kw_only=True):
 
 
 class Counted(Object, frozen=True, kw_only=True):
-    """What is said of a fleet, of one kind of clients or of several.
+    """The figures of a fleet, with one kind of client or several.
 
-    `clients` are those counted, over all replications: `completed` and those in `failed` by cause.
-    `ready_s` is from a client's arrival until it may send data, failed attempts and pauses before it
-    included; `done_s` until both sides have finished. `queue_wait_s` is a client's wait for workers, all its
-    flights together; `job_wait_s` that of each flight. `unstable`: more work arrives than the workers can do,
-    so that the figures grow with the number of clients; null where work without a cost leaves that open.
-    `precision` is null for such a load, for storms, autoscaling and protocol engines. Of a storm,
-    `recovery_s` is when the last client was in. `missing` is all work without a cost: counts, traffic and
-    time series are those of the least work.
-    There are `servers` alike, each with `workers`; `balance` is which of them a connection goes to. With
-    `autoscaling` they are the first, and `utilisation` is that of those in service.
-    `energy_j` is the handshake itself, `wake_tail_j` what waking the radio and its inactivity tail add.
-    A client tries again up to `retries` times after `pauses`; `tcp` is how both hosts do TCP, null without.
-    `own_links`: clients came at once over a shared medium, no number of `cells` was given, and each had a
-    link of its own: times are then those of an empty cell.
+    `clients` is the number of counted clients in all replications: those in `completed`, and those in
+    `failed` by cause. `ready_s` is the time from a client's arrival until it may send data, including
+    failed attempts and pauses; `done_s` is the time until both sides have finished. `queue_wait_s` is a
+    client's wait for workers in all flights together; `job_wait_s` is the wait of each flight.
+    `unstable`: more work arrives than the workers can do, so the figures grow with the number of clients;
+    null if this is not known because a cost is missing. `precision` is null for an unstable load, for
+    storms, autoscaling and protocol engines. `recovery_s` is the time until the last client of a storm is
+    ready.
+    `missing` lists all work without a cost figure; counts, traffic and time series are computed without it.
+    There are `servers` identical servers, each with `workers`; `balance` states how connections are
+    distributed. With `autoscaling`, `servers` is the initial number, and `utilisation` is that of servers
+    in service.
+    `energy_j` is the energy of the handshake itself, `wake_tail_j` the additional energy of waking the
+    radio and of its inactivity tail. A client tries again up to `retries` times, after `pauses`. `tcp`
+    contains the settings of both hosts' TCP; null over datagrams.
+    `own_links`: all clients arrive at once over a shared medium, but each has its own link, because no
+    number of `cells` was given. The times are then those of an empty cell.
     """
 
     kind: Literal["simulated"]
@@ -330,8 +333,8 @@ class Counted(Object, frozen=True, kw_only=True):
 
 
 class Simulated(Counted, frozen=True, kw_only=True):
-    """One row of `simulate`. With `endpoints` the handshakes are those of real protocol engines; else they
-    are replayed. `handshake_bytes` and `unused_key_share_s` are as of a prediction.
+    """One row of `simulate`. With `endpoints` real protocol engines perform the handshakes; otherwise they
+    are replayed. `handshake_bytes` and `unused_key_share_s` are those of a prediction.
     """
 
     suite: Text
@@ -349,7 +352,9 @@ class Simulated(Counted, frozen=True, kw_only=True):
 
 
 class MixedClients(Object, frozen=True, kw_only=True):
-    """A kind of client of `simulate --mix`: `clients` of all that are counted, `failed` of these."""
+    """A kind of client of `simulate --mix`. `clients` is its number of counted clients; `failed` of these
+    failed.
+    """
 
     suite: Text
     device: Text
@@ -370,8 +375,8 @@ class MixedClients(Object, frozen=True, kw_only=True):
 class SimulatedMix(Counted, frozen=True, kw_only=True):
     """The row of `simulate --mix`: several kinds of clients at one server.
 
-    Figures are of all clients together; each kind has its own times. `share` is a kind's part of all
-    arrivals.
+    The figures are those of all clients together; each kind also has its own times. The `share` of a kind
+    is its share of all arrivals.
     """
 
     mix: Text
@@ -379,22 +384,22 @@ class SimulatedMix(Counted, frozen=True, kw_only=True):
 
 
 class FailedSimulation(Failed, frozen=True, kw_only=True):
-    """A suite that cannot be simulated, and why."""
+    """A suite that cannot be simulated, and the reason."""
 
     kind: Literal["simulated"]
 
 
 class SimulatedCapacity(Promise, frozen=True, kw_only=True):
-    """One row of `capacity --simulated`: `rate_per_s` is 0 if the promise cannot be kept, null if nothing
-    limits it.
+    """One row of `capacity --simulated`: `rate_per_s` is 0 if no rate meets the limit, and null if nothing
+    limits the rate. The whole 95 % interval of the figure is below the limit.
 
-    `ready_s` (until the client may send data), `done_s` (until both sides have finished), `utilisation` are
-    those at that rate, known to `precision`, of `clients`; `modelled_rate_per_s` is the formula's. The
-    whole 95 % interval of the figure is below the limit. `records` is what each client sends after its
-    handshake and what that takes at that rate; `limit_per_s` counts it, and there is no formula with it. Nor
-    is there one with `cells` that clients share; null: each client has a link of its own. Cells cannot carry
-    more than `cells_limit_per_s`, at which what is named in `cells_limit_of` would be used up without any
-    contention. `from_idle`: radios are set up first.
+    `ready_s` (until the client may send data), `done_s` (until both sides have finished) and `utilisation`
+    are the figures of `clients` at this rate, with `precision`. `modelled_rate_per_s` is the rate by
+    formula; null with `records` or `cells`, for which there is no formula. `records` describes the data
+    that each client sends after its handshake, and its work at this rate; `limit_per_s` includes it.
+    `cells` is the number of cells that the clients share; null: each client has its own link.
+    `cells_limit_per_s` is an upper bound of the cells' rate: without any contention, the resource
+    `cells_limit_of` would be used up at this rate. `from_idle`: the radios are set up first.
     """
 
     kind: Literal["simulated"]
@@ -412,7 +417,7 @@ class SimulatedCapacity(Promise, frozen=True, kw_only=True):
 
 
 class FailedSimulatedCapacity(Failed, frozen=True, kw_only=True):
-    """A suite whose capacity cannot be simulated, and why."""
+    """A suite whose capacity cannot be simulated, and the reason."""
 
     kind: Literal["simulated"]
 
