@@ -403,7 +403,7 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
 
 
 def _of_sender(operation: Row, messages: Sequence[Row]) -> bool:
-    """Whether the sender of the message performs the operation. Operations of the receiver name their side."""
+    """Whether the message's sender performs the operation. Operations of the receiver name their side."""
     return any(
         one["message_index"] == operation["message_index"] and one["sender"] == operation["side"]
         for one in messages
