@@ -14,9 +14,9 @@
 //!   [`Limits::reflection`]. When a client finishes, its bytes are returned to the budget, so any number of ordinary
 //!   clients get immediate responses. During a flood, clients get a response only when they repeat their ClientHello,
 //!   because its bytes count too.
-//! * *Operations.* A ClientHello that causes a public-key operation (anonymous suites with temporary keys, clients
-//!   whose certificate is stored) is taken from the budget [`Limits::operations`], and returned when the client
-//!   finishes. If the budget is used up, the ClientHello is dropped.
+//! * *Operations.* Public-key operations that a ClientHello causes (anonymous suites with temporary keys, clients whose
+//!   certificate is stored) are taken from the budget [`Limits::operations`], and returned when the client finishes. If
+//!   the budget is used up, the ClientHello is dropped.
 //!
 //! Connections have a separate table ([`Limits::established`]), so new handshakes never displace a connection. When
 //! this table is full, the connection that was idle longest is dropped. Only records made with a connection's keys end
