@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ROUNDS, SECONDS = 6, 1.0
 MAX_ROUNDS = 2
-"""If too few rounds are at the processor's full speed: the limit of rounds, as a multiple of `ROUNDS`."""
+"""If too few rounds are at the processor's full speed: the limit of rounds, as a multiple of `rounds`."""
 BEGINNING_S = 0.02
 """Duration of a short load before each round. It is subtracted from the round, and with it the clients' work
 before they are counted.
@@ -81,12 +81,10 @@ def calibrate(
         server_workers: workers of a server on another machine.
         authorized_target: the host, if it is not this machine; its rate is not limited.
         rounds: number of rounds at the processor's full speed, after one that does not count. If twice as
-        many
-            rounds do not contain so many at full speed, the fastest are used.
+            many rounds do not contain so many at full speed, the fastest are used.
         seconds: duration of each round.
         progress: called with the number of completed steps, and the number of all steps. Each round that
-        counts
-            is a step; the evaluation is the last one.
+            counts is a step; the evaluation is the last one.
 
     Raises:
         InputError: for an invalid target or suite, and for a host that may not be loaded.
