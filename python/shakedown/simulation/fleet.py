@@ -66,8 +66,7 @@ class Settled:
         records: data that each client sends after its handshake; None: no data.
         timeout_s: timeout of one attempt; None: the limit of the transport.
         precision: target for half the width of each figure's 95 % interval, as a share of the figure; None
-        for
-            storms.
+            for storms.
         max_events: limit of the events until a steady load reaches the precision; 0: one run of fixed length.
         resumption_steps: shares of clients that resume, each with its start; empty if the share is constant.
     """
