@@ -45,7 +45,9 @@ def attach(
         DEFAULT_SUITE if suite is None else suite,
         attaching,
         Site(
-            *map(profile_name, (device, server_device, bearer)),
+            profile_name(device),
+            profile_name(server_device),
+            profile_name(bearer),
             traces=opened(costs.traces),
             scale_from=costs.stand_in,
         ),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import structs
 
 from shakedown.errors import InputError
-from shakedown.files.read import check_readable
+from shakedown.files.limits import check_readable
 from shakedown.files.write import Destination
 from shakedown.native import canonical
 from shakedown.native.core import extension

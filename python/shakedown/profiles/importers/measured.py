@@ -26,8 +26,8 @@ MIN_SLOPE_KIB = 1.0
 
 
 def read_ours(text: str) -> Imported:
-    """Read ``measure --json``, ``primitives --json``, or what ``shakedown-probe --handshakes`` wrote: a device's
-    primitives apart, handshakes and a connection. Other text holds nothing.
+    """Reads ``measure --json``, ``primitives --json``, or what ``shakedown-probe --handshakes`` wrote: a
+    device's primitives apart, handshakes and a connection. Other text holds nothing.
     """
     try:
         document = parse_json(text, "")
