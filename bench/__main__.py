@@ -37,24 +37,19 @@ def save(rows: list[Row]) -> None:
     unfinished.replace(LATEST)
 
 
-HEADINGS = ("benchmark", "ratio", "95 % interval", "target", "verdict")
-
-
 def show(rows: list[Row]) -> None:
     """Prints the rows as a table, and below it what was compared."""
-    lines = []
-    for row in rows:
-        low, high = row["spread"]
-        bound = "≤" if row["better"] == "lower" else "≥"
-        cells = (
-            row["name"],
-            f"{row['ratio']:.3f}",
-            f"{low:.3f} – {high:.3f}",
-            f"{bound} {row['target']:g}",
-            verdict(row),
-        )
-        lines.append(dict(zip(HEADINGS, cells, strict=True)))
-    columns = [label(name, name) for name in HEADINGS]
+    lines = [
+        {
+            "benchmark": row["name"],
+            "ratio": f"{row['ratio']:.3f}",
+            "95 % interval": "{:.3f} – {:.3f}".format(*row["spread"]),
+            "target": f"{'≤' if row['better'] == 'lower' else '≥'} {row['target']:g}",
+            "verdict": verdict(row),
+        }
+        for row in rows
+    ]
+    columns = [label(name, name) for name in lines[0]]
     said = (
         f"{row['name']}: {row['what']}: {row['ours']:g}, {row['peer_name']} {row['peer']:g}; n = {row['n']}"
         for row in rows

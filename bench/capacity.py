@@ -30,6 +30,7 @@ import statistics
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,7 +132,7 @@ def profiles(beside: Speed) -> dict[bool, Device]:
     from shakedown.prediction.cpu_contention import Watch, busy_neighbours
     from shakedown.prediction.other_openssl import measure_other
     from shakedown.prediction.this_machine import measure_primitives, measure_suites, profile_of
-    from shakedown.profiles import load_device
+    from shakedown.profiles.device import parse_device
 
     predicted = {native.canonical(case.suite) for case in CASES}
     names = [
@@ -149,14 +150,11 @@ def profiles(beside: Speed) -> dict[bool, Device]:
         other = measure_other("openssl", rare=False, alone=alone, beside=beside)
     for line in watch.warnings():
         sys.stdout.write(f"{line}\n")
-    found = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for newer, library in ((False, other), (True, None)):
-            path = Path(folder) / f"this-machine-{newer}.toml"
-            text = profile_of("this-machine", timed, measured, cost, other=library, spread=watch.spread)
-            path.write_text(text, encoding="utf-8")
-            found[newer] = load_device(str(path))
-    return found
+    texts = {
+        newer: profile_of("this-machine", timed, measured, cost, other=library, spread=watch.spread)
+        for newer, library in ((False, other), (True, None))
+    }
+    return {newer: parse_device(tomllib.loads(text), "this machine") for newer, text in texts.items()}
 
 
 def predict(case: Case, software: str, device: Device) -> Range:

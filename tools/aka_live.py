@@ -17,8 +17,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,39 +68,32 @@ def times(found: Mapping[str, Any], count: int) -> dict[str, list[float]]:
     return {name: found[f"{name}_s"]["samples"][-count:] for name in TIMES if name != "scrt"}
 
 
-class Others:
-    """Full attaches of other mobiles at exponential gaps, until they are stopped."""
+@contextmanager
+def others(sgsn: str, cards: list[Path], rate_per_s: float) -> Iterator[list[Future[bool]]]:
+    """Full attaches of other mobiles at exponential gaps, until the end of the block: which were good."""
+    stop, draw = threading.Event(), random.Random(1)
+    attaches: list[Future[bool]] = []
 
-    def __init__(self, sgsn: str, cards: list[Path], rate_per_s: float, seed: int) -> None:
-        self.begun = self.failed = 0
-        self._stop = threading.Event()
-        self._draw = random.Random(seed)
-        self._sgsn, self._cards, self._rate_per_s = sgsn, cards, rate_per_s
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Others:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        # Gaps count from start to start, whatever an attach takes: an open loop.
-        start = time.monotonic()
-        attaches: list[Future[bool]] = []
-        with ThreadPoolExecutor(len(self._cards)) as pool:
-            while not self._stop.wait(max(0.0, start - time.monotonic())):
-                attaches.append(pool.submit(self._attach, self._cards[self.begun % len(self._cards)]))
-                self.begun += 1
-                start += self._draw.expovariate(self._rate_per_s)
-        self.failed = sum(not attach.result() for attach in attaches)
-
-    def _attach(self, card: Path) -> bool:
-        options = {"sgsns": [self._sgsn], "serving": "20801", "card": card, "attaches": 1}
+    def attach(card: Path) -> bool:
+        options = {"sgsns": [sgsn], "serving": "20801", "card": card, "attaches": 1}
         found = aka.mobile({**options, "gap_s": 0.0, "timeout_s": 30.0, "data": None})
         return all(one["failure"] is None and not one["resumed"] for one in found["attaches"])
+
+    def run() -> None:
+        # Gaps count from start to start, whatever an attach takes: an open loop.
+        start = time.monotonic()
+        with ThreadPoolExecutor(len(cards)) as pool:
+            while not stop.wait(max(0.0, start - time.monotonic())):
+                attaches.append(pool.submit(attach, cards[len(attaches) % len(cards)]))
+                start += draw.expovariate(rate_per_s)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield attaches
+    finally:
+        stop.set()
+        thread.join()
 
 
 def virtually(asked: argparse.Namespace, kind: str, rate_per_s: float) -> dict[str, list[float]]:
@@ -144,12 +138,13 @@ def main() -> None:
             if not asked.alone:
                 with (
                     Process("sgsn", *serving, "--max-resumptions", "0") as sgsn,
-                    Others(sgsn.addresses[0], cards[1:], asked.rate, seed=1) as others,
+                    others(sgsn.addresses[0], cards[1:], asked.rate) as attaches,
                 ):
                     loaded = measured(asked.bearer, sgsn.addresses[0], cards[0], asked.attaches)
                 # SCRT of the mobile's own attaches is not told from that of the others'.
                 columns["live, others too"] = times(loaded["full"], asked.attaches)
-                print(f"{others.begun:,} attaches of others, {others.failed} failed, at {asked.rate:g}/s")
+                failed = sum(not one.result() for one in attaches)
+                print(f"{len(attaches):,} attaches of others, {failed} failed, at {asked.rate:g}/s")
     columns["virtual time, alone"] = virtually(asked, asked.kind, 0.0)
     if not asked.alone:
         columns["virtual time, others too"] = virtually(asked, asked.kind, asked.rate)

@@ -12,6 +12,8 @@ import json
 import math
 import sys
 import tempfile
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from shakedown.papers.aka.runs import FILE
 from shakedown.papers.load import load
 from shakedown.prediction.library import open_library
 from shakedown.prediction.scenario import scenario
-from shakedown.prediction.spec import bearer_spec
+from shakedown.prediction.spec import bearer_spec, work_spec
 from shakedown.simulation.spec import priced_spec
 
 RUNS = 1000
@@ -42,19 +44,11 @@ LOADS = (0.0, 0.25, 0.5, 0.75)
 def handshake(priced: Any, client: dict[str, Any], server_s: float = 0.0) -> dict[str, Any]:  # noqa: ANN401
     """A recorded handshake in which the client computes once, at the server's flight; the server twice."""
     spec = priced_spec(priced)
-    none = {"kind": "constant", "s": 0.0}
     for message in spec["messages"]:
-        message["generate"] = message["process"] = none
-    flights: list[list[dict[str, Any]]] = []
-    for message in spec["messages"]:
-        if flights and flights[-1][0]["from"] == message["from"]:
-            flights[-1].append(message)
-        else:
-            flights.append([message])
-    flights[1][0]["process"] = client
-    half = {"kind": "constant", "s": server_s / 2}
-    for flight in flights[0], flights[2]:
-        flight[0]["process"] = half
+        message["generate"] = message["process"] = work_spec(0.0)
+    flights = [next(flight) for _, flight in groupby(spec["messages"], itemgetter("from"))]
+    flights[1]["process"] = client
+    flights[0]["process"] = flights[2]["process"] = work_spec(server_s / 2)
     return spec
 
 
@@ -73,7 +67,7 @@ def attaches(
     plan = {
         "bearer": bearer_spec(full.bearer, from_idle=False),
         "full": handshake(full, client, server_s),
-        "resumed": handshake(short, {"kind": "constant", "s": 0.0}, 0.0),
+        "resumed": handshake(short, work_spec(0.0)),
         "attaches": runs + 1,
         "mobiles": 1,
         "gap_s": 5.0,
@@ -84,7 +78,7 @@ def attaches(
         "max_resumptions": 2**31 if resumed else 0,
         "max_age_s": 1e9,
         "core_round_trip_s": CORE_S,
-        "preparation": {"kind": "constant", "s": 0.0},
+        "preparation": work_spec(0.0),
         "timeout_s": 300.0,
         "seed": SEED,
     }
@@ -147,7 +141,7 @@ def main() -> None:
         FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         return
     study = Study(load("aka-ssl"))
-    nothing = {"kind": "constant", "s": 0.0}
+    nothing = work_spec(0.0)
     network_s = float(column(attaches(WLAN, nothing), "tht").mean()) / 1e3
     computing_s = study.ms(WLAN, "tht") / 1e3 - network_s
     sd_s = study.ms(WLAN, "tht", "sd") / 1e3
@@ -181,15 +175,8 @@ def main() -> None:
     for share in LOADS:
         rate = share * WORKERS / WORK_S
         rows = attaches(GPRS, handheld, server_s=WORK_S, rate_per_s=rate)
-        found["load"].append(
-            {
-                "utilisation": share,
-                "rate_per_s": rate,
-                "work_s": WORK_S,
-                "workers": WORKERS,
-                **spread(column(rows, "tht")),
-            }
-        )
+        load_of = {"utilisation": share, "rate_per_s": rate, "work_s": WORK_S, "workers": WORKERS}
+        found["load"].append(load_of | spread(column(rows, "tht")))
     found["sizes"] = sizes()
     FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(f"written: {FILE}")

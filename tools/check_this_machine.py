@@ -16,7 +16,7 @@ import argparse
 import json
 import statistics
 import sys
-import tempfile
+import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,14 +85,12 @@ def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[
     from shakedown.prediction.prices import price
     from shakedown.prediction.this_machine import profile_of
     from shakedown.prediction.trace import parse_trace
-    from shakedown.profiles import load_device
+    from shakedown.profiles.device import parse_device
 
     if {one["suite"] for one in fitted} & {one["suite"] for one in checked}:
         raise ValueError("a checked suite is among the fitted ones")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "this-machine.toml"
-        path.write_text(profile_of("this-machine", timed, fitted, None), encoding="utf-8")
-        device = load_device(str(path))
+    text = profile_of("this-machine", timed, fitted, None)
+    device = parse_device(tomllib.loads(text), "this machine")
     found = []
     for entry in checked:
         trace = parse_trace(entry, entry["suite"])

@@ -8,8 +8,6 @@ differs from `measure` by more than ``TOLERANCE``.
 
 import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,9 +17,10 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from bench.harness import ROOT, UnavailableError, need, output
+
 import shakedown
 
-ROOT = Path(__file__).resolve().parent.parent
 SUITES = ("tls1.2/rsa/rsa2048/mutual", "tls1.3/x25519/p256/mutual", "wtls/ecdh_ecdsa/160p/mutual")
 COUNTS = (40, 60)
 """Connections held; enough for the last handshake to overtop whatever was needed before the first."""
@@ -62,46 +61,21 @@ def measure(example: Path, suite: str, side: str, count: int) -> Heap:
     """Runs the example under massif."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "massif"
-        command = [
-            "valgrind",
-            "--tool=massif",
-            "--time-unit=i",
-            "--depth=1",
-            "--max-snapshots=1000",
-            "--peak-inaccuracy=0.0",
-            f"--massif-out-file={out}",
-            str(example),
-            suite,
-            side,
-            str(count),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ChildProcessError(f"{suite}, {side}: {done.stderr.strip().splitlines()[-1]}")
+        options = ("--time-unit=i", "--depth=1", "--max-snapshots=1000", "--peak-inaccuracy=0.0")
+        massif = ("valgrind", "--tool=massif", *options, f"--massif-out-file={out}")
+        output(*massif, example, suite, side, str(count))
         return parse(out.read_text(encoding="utf-8"))
 
 
 def build() -> Path:
     """Builds the example; returns where it stands."""
-    command = [
-        "cargo",
-        "build",
-        "--release",
-        "--quiet",
-        "--package",
-        "shakedown-stacks",
-        "--example",
-        "hold_side",
-    ]
-    subprocess.run(command, cwd=ROOT, check=True)
+    output("cargo", "build", "--release", "--package", "shakedown-stacks", "--example", "hold_side", cwd=ROOT)
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "hold_side"
 
 
 def main(suites: Sequence[str]) -> int:
     """Prints both figures of each suite and side. 0: all within the tolerance."""
-    if shutil.which("valgrind") is None:
-        print("valgrind is not installed (make peers installs it)", file=sys.stderr)
-        return 2
+    need("valgrind")
     example = build()
     worst = 0.0
     print(f"{'suite':30} side    figure     ours  massif  difference")
@@ -121,4 +95,7 @@ def main(suites: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UnavailableError as error:
+        sys.exit(str(error))

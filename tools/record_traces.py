@@ -22,7 +22,6 @@ from shakedown.api import in_memory
 from shakedown.errors import InputError
 from shakedown.prediction.library import SHIPPED, write_library
 from shakedown.schema import builtins
-from shakedown.schema.measured import Measurement
 from shakedown.schema.trace import bare
 
 ROOT = Path(__file__).parents[1]
@@ -90,11 +89,6 @@ def systematic() -> Iterator[str]:
     yield "tls1.3/psk"
 
 
-def without_times(measured: Measurement) -> dict[str, Any]:
-    """What pricing and simulation read of a measured suite."""
-    return cast("dict[str, Any]", builtins(bare(measured)))
-
-
 def shape(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A trace without the lengths that vary."""
     messages = [
@@ -118,7 +112,7 @@ def main() -> None:
     entries = []
     for suite in sorted(suites):
         try:
-            fresh = without_times(in_memory.measure(suite, REPEAT))
+            fresh = cast("dict[str, Any]", builtins(bare(in_memory.measure(suite, REPEAT))))
         except Exception as error:
             print(f"left out: {error}", file=sys.stderr)
             continue
