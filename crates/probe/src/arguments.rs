@@ -1,9 +1,7 @@
-//! The command line.
+//! The command line that times primitives.
 
-use lexopt::prelude::{Long, Short, Value, ValueExt};
-use shakedown_pki::date;
-use shakedown_stacks::primitives::Options;
-use std::ffi::OsString;
+use crate::options::{Given, Kind, Named};
+use serde::Deserialize;
 use std::path::PathBuf;
 
 /// What `--help` says.
@@ -36,144 +34,98 @@ Options:
   -V, --version        Version
 ";
 
-#[derive(Debug)]
-pub enum Request {
-    Help,
-    Version,
-    List(Vec<String>),
-    Measure(Arguments),
-}
+pub const OPTIONS: &[Named] = &[
+    ("o", "out", Kind::Text),
+    ("out", "out", Kind::Text),
+    ("name", "name", Kind::Text),
+    ("title", "title", Kind::Text),
+    ("date", "date", Kind::Day),
+    ("seconds", "seconds", Kind::Seconds),
+    ("cache", "cache", Kind::Text),
+    ("json", "json", Kind::Flag(true)),
+    ("handshakes", "handshakes", Kind::Flag(true)),
+    ("rounds", "rounds", Kind::UpTo(1000)),
+    ("list", "list", Kind::Flag(true)),
+    ("back-to-back", "back_to_back", Kind::Flag(true)),
+    ("q", "quiet", Kind::Flag(true)),
+    ("quiet", "quiet", Kind::Flag(true)),
+    ("V", "version", Kind::Flag(true)),
+    ("version", "version", Kind::Flag(true)),
+];
 
 /// How to measure, and where to put it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct Arguments {
-    pub options: Options,
+    pub filter: Vec<String>,
     pub out: Option<PathBuf>,
-    pub name: String,
+    name: Option<String>,
     pub title: Option<String>,
     pub date: Option<String>,
+    pub seconds: Option<f64>,
+    pub cache: Option<PathBuf>,
     pub json: bool,
+    handshakes: bool,
+    rounds: Option<usize>,
+    pub list: bool,
+    pub back_to_back: bool,
     pub quiet: bool,
-    /// How often handshakes are measured; none are where it is 0.
-    pub rounds: usize,
+    pub version: bool,
 }
 
-const DEFAULT_NAME: &str = "this-machine";
-const DEFAULT_ROUNDS: usize = 3;
-const MAX_ROUNDS: usize = 1000;
-
-/// Reads the command line; what is wrong is said in one line.
-pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
-    let mut parser = lexopt::Parser::from_iter(arguments);
-    let mut read = Arguments::default();
-    let mut name = None;
-    let mut list = false;
-    let (mut handshakes, mut rounds) = (false, None);
-    let text = |value: Result<OsString, lexopt::Error>| value.and_then(ValueExt::string).map_err(one_line);
-    while let Some(argument) = parser.next().map_err(one_line)? {
-        match argument {
-            Short('h') | Long("help") => return Ok(Request::Help),
-            Short('V') | Long("version") => return Ok(Request::Version),
-            Short('o') | Long("out") => read.out = Some(parser.value().map_err(one_line)?.into()),
-            Short('q') | Long("quiet") => read.quiet = true,
-            Long("name") => name = Some(text(parser.value())?),
-            Long("title") => read.title = Some(text(parser.value())?),
-            Long("date") => read.date = Some(day(text(parser.value())?)?),
-            Long("seconds") => read.options.seconds = seconds(&text(parser.value())?)?,
-            Long("cache") => read.options.cache = Some(parser.value().map_err(one_line)?.into()),
-            Long("json") => read.json = true,
-            Long("list") => list = true,
-            Long("handshakes") => handshakes = true,
-            Long("rounds") => rounds = Some(self::rounds(&text(parser.value())?)?),
-            Long("back-to-back") => read.options.back_to_back = true,
-            Value(word) => read.options.filter.push(text(Ok(word))?),
-            other => return Err(format!("{}; see --help for what is accepted", other.unexpected())),
+impl Arguments {
+    pub fn of(given: Given) -> Result<Self, String> {
+        let read: Self =
+            serde_json::from_value(given.fields.into()).map_err(|error| format!("options: {error}"))?;
+        if read.rounds.is_some() && !read.handshakes {
+            return Err("--rounds requires --handshakes".into());
         }
+        Ok(Self { filter: given.words, ..read })
     }
-    if list {
-        return Ok(Request::List(read.options.filter));
-    }
-    if rounds.is_some() && !handshakes {
-        return Err("--rounds requires --handshakes".into());
-    }
-    if handshakes {
-        read.rounds = rounds.unwrap_or(DEFAULT_ROUNDS);
-    }
-    let of_file = read.out.as_ref().and_then(|path| Some(path.file_stem()?.to_str()?.to_owned()));
-    read.name = name.or(of_file).unwrap_or_else(|| DEFAULT_NAME.to_owned());
-    Ok(Request::Measure(read))
-}
 
-fn one_line(error: lexopt::Error) -> String {
-    format!("{error}; see --help for what is accepted")
-}
-
-fn day(text: String) -> Result<String, String> {
-    if date::parse(&text).is_some() {
-        Ok(text)
-    } else {
-        Err(format!("--date is '{text}'; accepted: a day as YYYY-MM-DD"))
+    /// How often handshakes are measured; none are where it is 0.
+    pub fn rounds(&self) -> usize {
+        if self.handshakes { self.rounds.unwrap_or(3) } else { 0 }
     }
-}
 
-fn rounds(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=MAX_ROUNDS).contains(number));
-    number.ok_or_else(|| format!("--rounds is '{text}'; accepted: 1 to {MAX_ROUNDS}"))
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse().ok();
-    number
-        .filter(|seconds| *seconds > 0.0 && *seconds <= 3600.0)
-        .ok_or_else(|| format!("--seconds is '{text}'; accepted: more than 0, up to 3600"))
+    /// The profile's.
+    pub fn name(&self) -> String {
+        let of_file = self.out.as_ref().and_then(|path| path.file_stem()?.to_str());
+        self.name.as_deref().or(of_file).unwrap_or("this-machine").to_owned()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::options;
 
-    fn of(words: &[&str]) -> Result<Request, String> {
-        read(std::iter::once("shakedown-probe").chain(words.iter().copied()).map(OsString::from))
-    }
-
-    fn measure(words: &[&str]) -> Arguments {
-        match of(words) {
-            Ok(Request::Measure(arguments)) => arguments,
-            other => panic!("{other:?}"),
-        }
+    fn of(words: &[&str]) -> Result<Arguments, String> {
+        Arguments::of(options::read(words.iter().map(Into::into), OPTIONS)?)
     }
 
     #[test]
-    #[allow(clippy::float_cmp)] // exact in binary
     fn options_and_words() {
-        let read = measure(&[
-            "sign",
-            "--seconds=0.25s",
-            "-o",
-            "out/my-board.toml",
-            "rsa",
-            "--date",
-            "2026-02-28",
-            "-q",
-        ]);
-        assert_eq!(read.options.filter, ["sign", "rsa"]);
-        assert_eq!((read.options.seconds, read.name.as_str(), read.quiet), (0.25, "my-board", true));
+        let words =
+            ["sign", "--seconds=0.25s", "-o", "out/my-board.toml", "rsa", "--date", "2026-02-28", "-q"];
+        let read = of(&words).unwrap();
+        assert_eq!(read.filter, ["sign", "rsa"]);
+        assert_eq!((read.seconds, read.name(), read.quiet), (Some(0.25), "my-board".into(), true));
         assert_eq!(read.date.as_deref(), Some("2026-02-28"));
-        assert_eq!(measure(&[]).name, DEFAULT_NAME);
-        assert_eq!(measure(&[]).rounds, 0);
-        assert_eq!(measure(&["--handshakes"]).rounds, DEFAULT_ROUNDS);
-        assert_eq!(measure(&["--rounds", "7", "--handshakes"]).rounds, 7);
-        assert_eq!(measure(&["--name", "x", "-o", "y.toml"]).name, "x");
-        assert!(matches!(of(&["--list", "sign"]), Ok(Request::List(words)) if words == ["sign"]));
-        assert!(matches!(of(&["--version"]), Ok(Request::Version)));
+        assert_eq!(of(&[]).unwrap().name(), "this-machine");
+        assert_eq!(of(&["--name", "x", "-o", "y.toml"]).unwrap().name(), "x");
+        for (words, rounds) in [(&[][..], 0), (&["--handshakes"], 3), (&["--rounds", "7", "--handshakes"], 7)]
+        {
+            assert_eq!(of(words).unwrap().rounds(), rounds);
+        }
+        assert!(of(&["--list", "sign"]).unwrap().list && of(&["-V"]).unwrap().version);
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         for (words, named) in [
             (&["--frobnicate"][..], "--frobnicate"),
-            (&["--seconds", "0"][..], "'0'"),
             (&["--seconds", "nan"][..], "'nan'"),
             (&["--seconds"][..], "--seconds"),
             (&["--date", "yesterday"][..], "yesterday"),

@@ -4,19 +4,11 @@
 
 use shakedown_stacks::Settings;
 use shakedown_stacks::measure::{self, Measurement, profile_suites};
-use shakedown_trace::Suite;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// Handshakes of each suite in a round: of several short rounds some are undisturbed.
 const REPEAT: usize = 5;
-
-/// A suite that is measured, and the best round so far.
-struct Candidate {
-    suite: Suite,
-    settings: Settings,
-    best: Option<Measurement>,
-}
 
 /// Measures every suite that runs here, in turn, `rounds` times; of each the round that took least.
 ///
@@ -26,26 +18,21 @@ pub fn measure_all(
     cache: Option<&PathBuf>,
     progress: &mut dyn FnMut(usize, usize, &str),
 ) -> Vec<Measurement> {
-    let mut candidates: Vec<Candidate> = profile_suites().filter_map(|one| candidate(one, cache)).collect();
-    let total = rounds * candidates.len();
-    let mut done = 0;
-    for _ in 0..rounds {
-        for one in &mut candidates {
-            progress(done, total, &one.suite.to_string());
-            done += 1;
-            let step = &mut |_| ControlFlow::Continue(());
-            let Ok(found) = measure::measure(&one.suite, REPEAT, &one.settings, step) else { continue };
-            if one.best.as_ref().is_none_or(|best| took_us(&found) < took_us(best)) {
-                one.best = Some(found);
-            }
+    let suites: Vec<(&str, u32)> = profile_suites().collect();
+    let mut best: Vec<Option<Measurement>> = suites.iter().map(|_| None).collect();
+    for number in 0..rounds * suites.len() {
+        let (name, tickets) = suites[number % suites.len()];
+        progress(number, rounds * suites.len(), name);
+        let settings = Settings { tickets, cache: cache.cloned(), ..Settings::default() };
+        let Ok(suite) = name.parse() else { continue };
+        let step = &mut |_| ControlFlow::Continue(());
+        let Ok(found) = measure::measure(&suite, REPEAT, &settings, step) else { continue };
+        let best = &mut best[number % suites.len()];
+        if best.as_ref().is_none_or(|best| took_us(&found) < took_us(best)) {
+            *best = Some(found);
         }
     }
-    candidates.into_iter().filter_map(|one| one.best).collect()
-}
-
-fn candidate((name, tickets): (&str, u32), cache: Option<&PathBuf>) -> Option<Candidate> {
-    let settings = Settings { tickets, cache: cache.cloned(), ..Settings::default() };
-    Some(Candidate { suite: name.parse().ok()?, settings, best: None })
+    best.into_iter().flatten().collect()
 }
 
 /// Both sides' medians.
@@ -57,12 +44,13 @@ fn took_us(found: &Measurement) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use shakedown_trace::Suite;
 
     #[test]
     fn every_line_names_a_suite() {
         assert!(profile_suites().count() > 100);
         for one in profile_suites() {
-            assert!(candidate(one, None).is_some(), "{}", one.0);
+            assert!(one.0.parse::<Suite>().is_ok(), "{}", one.0);
         }
         assert_eq!(profile_suites().find(|one| one.0 == "tls1.3/x25519/p384/server").unwrap().1, 2);
     }

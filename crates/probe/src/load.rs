@@ -1,16 +1,14 @@
 //! `shakedown-probe load`: the load generator, with the options and the JSON of `shakedown load`.
 
 use crate::options::{Given, Kind, Named};
-use crate::side::{self, Stopping, document, settings};
+use crate::side::{Stopping, document, settings};
 use serde::Serialize;
 use shakedown_live::load::{Arrivals, Config, LoadError, Outcome, merge, run};
 use shakedown_stacks::SetupError;
 use shakedown_trace::Suite;
-use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::process::ExitCode;
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 Loads a TLS server or a WTLS gateway, and prints what its clients saw, as 'shakedown load --json' does.
 
 Usage: shakedown-probe load TARGET [SUITE] [OPTIONS]
@@ -22,7 +20,7 @@ TARGET is HOST:PORT, tls://HOST:PORT or wtls://HOST:PORT. Options are those of '
   --authorized-target HOST --no-rate-cap; and --cache FOLDER, where generated keys are kept
 ";
 
-const OPTIONS: &[Named] = &[
+pub const OPTIONS: &[Named] = &[
     ("rate", "rate_per_s", Kind::PerSecond),
     ("arrivals", "arrivals", Kind::OneOf(&["poisson", "deterministic", "closed"])),
     ("background", "background_per_s", Kind::PerSecond),
@@ -65,11 +63,7 @@ struct Run<'a> {
     figures: Outcome,
 }
 
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    side::main(arguments, HELP, OPTIONS, load)
-}
-
-fn load(mut given: Given) -> Result<(String, u8), (u8, String)> {
+pub fn load(mut given: Given) -> Result<(String, u8), (u8, String)> {
     let wrong = |message: String| (2, message);
     let suite = match &given.words[..] {
         [_] => None,

@@ -14,13 +14,14 @@ mod options;
 mod serve;
 mod side;
 
-use arguments::{Arguments, Request};
+use arguments::Arguments;
 use connection::ConnectionCost;
+use options::Given;
 use shakedown_pki::date;
 use shakedown_pki::draft::Draft;
 use shakedown_stacks::machine::Machine;
 use shakedown_stacks::measure::Measurement;
-use shakedown_stacks::primitives::{self, About, Failure, Progress};
+use shakedown_stacks::primitives::{self, About, Failure};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -28,101 +29,91 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
-    match words.next().as_deref().and_then(std::ffi::OsStr::to_str) {
-        Some("load") => return load::main(words),
-        Some("serve") => return serve::main(words),
-        _ => {}
+    let mut words = std::env::args_os().skip(1).peekable();
+    match words.peek().and_then(|word| word.to_str()) {
+        Some("load") => side::main(words.skip(1), load::HELP, load::OPTIONS, load::load),
+        Some("serve") => side::main(words.skip(1), serve::HELP, serve::OPTIONS, serve::serve),
+        _ => side::main(words, arguments::HELP, arguments::OPTIONS, measure),
     }
-    match arguments::read(std::env::args_os()) {
-        Ok(Request::Help) => print(arguments::HELP),
-        Ok(Request::Version) => print(concat!("shakedown-probe ", env!("CARGO_PKG_VERSION"), "\n")),
-        Ok(Request::List(filter)) => print(&list(&filter)),
-        Ok(Request::Measure(arguments)) => measure(&arguments),
-        Err(wrong) => fail(2, &wrong),
-    }
-}
-
-fn print(text: &str) -> ExitCode {
-    // The reader has closed the pipe.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    ExitCode::SUCCESS
-}
-
-fn fail(status: u8, message: &str) -> ExitCode {
-    eprintln!("shakedown-probe: {message}");
-    ExitCode::from(status)
 }
 
 fn list(filter: &[String]) -> String {
-    let line = |primitive: shakedown_stacks::primitives::Primitive| {
+    let line = |primitive: primitives::Primitive| {
         let name = [primitive.operation.as_str(), primitive.algorithm, primitive.parameters].join(" ");
         name.trim_end().to_owned() + "\n"
     };
     primitives::list(filter).into_iter().map(line).collect()
 }
 
-fn measure(arguments: &Arguments) -> ExitCode {
-    let machine = Machine::detect();
+fn measure(given: Given) -> Result<(String, u8), (u8, String)> {
+    let arguments = Arguments::of(given).map_err(|wrong| (2, wrong))?;
+    if arguments.version {
+        return Ok((concat!("shakedown-probe ", env!("CARGO_PKG_VERSION"), "\n").into(), 0));
+    }
+    if arguments.list {
+        return Ok((list(&arguments.filter), 0));
+    }
+    let options = primitives::Options {
+        filter: arguments.filter.clone(),
+        seconds: arguments.seconds.unwrap_or(primitives::DEFAULT_SECONDS),
+        back_to_back: arguments.back_to_back,
+        cache: arguments.cache.clone(),
+    };
     let mut line = Line::new(arguments.quiet);
-    let timed = primitives::time(&arguments.options, &mut |progress| {
-        line.show(progress);
+    let timed = primitives::time(&options, &mut |progress| {
+        let name = [progress.now.algorithm, progress.now.parameters].join(" ");
+        line.say(progress.done, progress.total, name.trim_end());
         ControlFlow::Continue(())
     });
     line.clear();
-    let timings = match timed {
-        Ok(timings) => timings,
-        Err(error @ (Failure::NoMatch { .. } | Failure::Seconds { .. })) => {
-            return fail(2, &error.to_string());
-        }
-        Err(error) => return fail(1, &error.to_string()),
-    };
-    let text = if arguments.rounds > 0 {
-        let cache = arguments.options.cache.as_ref();
-        let mut served = Line::new(arguments.quiet);
-        let connection = connection::connection_cost(cache, &mut |done, total, name| {
-            served.say(done, total, name);
-        });
-        served.clear();
-        // What a connection costs is then assumed, as the importer says; the rest is worth having.
-        let connection = connection.inspect_err(|error| eprintln!("shakedown-probe: {error}")).ok();
-        let measured = handshakes::measure_all(arguments.rounds, cache, &mut |done, total, name| {
-            line.say(done, total, name);
-        });
-        line.clear();
-        eprintln!("{} suites", measured.len());
-        let document = Everything {
-            machine: &machine,
-            primitives: &timings,
-            handshakes: &measured,
-            connection: connection.as_ref(),
-        };
-        serde_json::to_string(&document).map(|text| text + "\n").map_err(|error| error.to_string())
-    } else if arguments.json {
-        serde_json::to_string_pretty(&timings).map(|text| text + "\n").map_err(|error| error.to_string())
-    } else {
+    let timings = timed.map_err(|error| {
+        let input = matches!(error, Failure::NoMatch { .. } | Failure::Seconds { .. });
+        (if input { 2 } else { 1 }, error.to_string())
+    })?;
+    let text = text(&arguments, &timings).map_err(|error| (1, error))?;
+    let Some(path) = &arguments.out else { return Ok((text, 0)) };
+    write(path, &text).map_err(|error| (1, format!("{}: {error}", path.display())))?;
+    eprintln!("{} primitives written to {}", timings.len(), path.display());
+    Ok((String::new(), 0))
+}
+
+/// A profile, or JSON: of the primitives, or of handshakes and a connection too.
+fn text(arguments: &Arguments, timings: &[primitives::Timing]) -> Result<String, String> {
+    let machine = Machine::detect();
+    if arguments.rounds() == 0 && !arguments.json {
         let about = About {
-            name: arguments.name.clone(),
+            name: arguments.name(),
             title: arguments.title.clone().unwrap_or_else(|| machine.cpu.clone()),
             date: arguments.date.clone().unwrap_or_else(today),
             source: format!("shakedown-probe {} on the device itself", env!("CARGO_PKG_VERSION")),
             machine,
         };
-        primitives::device_profile(&about, &timings)
-    };
-    match text {
-        Err(error) => fail(1, &error),
-        Ok(text) => match &arguments.out {
-            None => print(&text),
-            Some(path) => match write(path, &text) {
-                Ok(()) => {
-                    eprintln!("{} primitives written to {}", timings.len(), path.display());
-                    ExitCode::SUCCESS
-                }
-                Err(error) => fail(1, &format!("{}: {error}", path.display())),
-            },
-        },
+        return primitives::device_profile(&about, timings);
     }
+    let json = if arguments.rounds() == 0 {
+        serde_json::to_string_pretty(timings)
+    } else {
+        let cache = arguments.cache.as_ref();
+        let mut line = Line::new(arguments.quiet);
+        let connection = connection::connection_cost(cache, &mut |done, total, name| {
+            line.say(done, total, name);
+        });
+        line.clear();
+        // What a connection costs is then assumed, as the importer says; the rest is worth having.
+        let connection = connection.inspect_err(|error| eprintln!("shakedown-probe: {error}")).ok();
+        let measured = handshakes::measure_all(arguments.rounds(), cache, &mut |done, total, name| {
+            line.say(done, total, name);
+        });
+        line.clear();
+        eprintln!("{} suites", measured.len());
+        serde_json::to_string(&Everything {
+            machine: &machine,
+            primitives: timings,
+            handshakes: &measured,
+            connection: connection.as_ref(),
+        })
+    };
+    json.map(|text| text + "\n").map_err(|error| error.to_string())
 }
 
 /// Today in UTC, as `YYYY-MM-DD`.
@@ -162,11 +153,6 @@ struct Line {
 impl Line {
     fn new(quiet: bool) -> Self {
         Self { quiet, terminal: std::io::stderr().is_terminal(), shown: None }
-    }
-
-    fn show(&mut self, progress: Progress<'_>) {
-        let name = [progress.now.algorithm, progress.now.parameters].join(" ");
-        self.say(progress.done, progress.total, name.trim_end());
     }
 
     fn say(&mut self, done: usize, total: usize, name: &str) {

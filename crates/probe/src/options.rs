@@ -2,6 +2,7 @@
 
 use lexopt::prelude::{Long, Short, Value, ValueExt};
 use serde_json::{Map, Value as Json};
+use shakedown_pki::date;
 use std::ffi::OsString;
 
 /// What an option's text is.
@@ -9,6 +10,10 @@ use std::ffi::OsString;
 pub enum Kind {
     Text,
     Number,
+    /// A whole number from 1.
+    UpTo(u64),
+    /// `2026-02-28`.
+    Day,
     /// `10`, `10s`, `200ms`, `5min`.
     Seconds,
     /// `10`, `10/s`, `20/min`.
@@ -18,7 +23,7 @@ pub enum Kind {
     Flag(bool),
 }
 
-/// An option: its name, its field, what its text is.
+/// An option: its name or its letter, its field, what its text is.
 pub type Named = (&'static str, &'static str, Kind);
 
 /// What the command line says.
@@ -44,24 +49,29 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>, known: &[Named]) -> R
     let mut given = Given::default();
     let one_line = |error: lexopt::Error| format!("{error}; see --help for what is accepted");
     while let Some(argument) = parser.next().map_err(one_line)? {
-        match argument {
-            Short('h') | Long("help") => given.help = true,
-            Value(word) => given.words.push(word.string().map_err(one_line)?),
-            Long(name) => {
-                let Some(&(name, field, kind)) = known.iter().find(|(one, ..)| *one == name) else {
-                    return Err(format!("no option --{name}; see --help for what is accepted"));
-                };
-                let value = match kind {
-                    Kind::Flag(present) => Json::Bool(present),
-                    kind => {
-                        let text = parser.value().and_then(ValueExt::string).map_err(one_line)?;
-                        value(&text, kind).ok_or_else(|| wrong(name, &text, kind))?
-                    }
-                };
-                given.fields.insert(field.into(), value);
+        let (dash, name) = match argument {
+            Value(word) => {
+                given.words.push(word.string().map_err(one_line)?);
+                continue;
             }
-            Short(other) => return Err(format!("no option -{other}; see --help for what is accepted")),
+            Long(name) => ("--", name.to_owned()),
+            Short(letter) => ("-", letter.to_string()),
+        };
+        if matches!(&name[..], "h" | "help") {
+            given.help = true;
+            continue;
         }
+        let Some(&(_, field, kind)) = known.iter().find(|(one, ..)| *one == name) else {
+            return Err(format!("no option {dash}{name}; see --help for what is accepted"));
+        };
+        let value = match kind {
+            Kind::Flag(present) => Json::Bool(present),
+            kind => {
+                let text = parser.value().and_then(ValueExt::string).map_err(one_line)?;
+                value(&text, kind).ok_or_else(|| wrong(&name, &text, kind))?
+            }
+        };
+        given.fields.insert(field.into(), value);
     }
     Ok(given)
 }
@@ -73,6 +83,8 @@ fn value(text: &str, kind: Kind) -> Option<Json> {
             Ok(whole) => Some(whole.into()),
             Err(_) => Some(number(text)?.into()),
         },
+        Kind::UpTo(most) => text.parse().ok().filter(|number| (1..=most).contains(number)).map(Json::from),
+        Kind::Day => date::parse(text).map(|_| text.into()),
         Kind::Seconds => scaled(text, &[("ms", 1e-3), ("min", 60.0), ("s", 1.0), ("h", 3600.0)]),
         Kind::PerSecond => scaled(text, &[("/s", 1.0), ("/min", 1.0 / 60.0), ("/h", 1.0 / 3600.0)]),
         Kind::OneOf(words) => words.contains(&text).then(|| text.into()),
@@ -93,6 +105,8 @@ fn wrong(name: &str, text: &str, kind: Kind) -> String {
     let accepted = match kind {
         Kind::Text | Kind::Flag(_) => "text".into(),
         Kind::Number => "a number from 0 up".into(),
+        Kind::UpTo(most) => format!("1 to {most}"),
+        Kind::Day => "a day as YYYY-MM-DD".into(),
         Kind::Seconds => "a time such as 10s or 200ms".into(),
         Kind::PerSecond => "a rate such as 300/s or 20/min".into(),
         Kind::OneOf(words) => words.join(", "),

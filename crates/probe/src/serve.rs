@@ -1,16 +1,14 @@
 //! `shakedown-probe serve`: the server, with the options and the JSON of `shakedown serve`.
 
 use crate::options::{Given, Kind, Named};
-use crate::side::{self, Stopping, document, settings};
+use crate::side::{Stopping, document, settings};
 use openssl::x509::X509;
 use shakedown_live::serve::{Config, Server};
 use shakedown_trace::Suite;
-use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 Serves suites on a socket until SIGTERM or Ctrl-C, then prints what it counted, as 'shakedown serve --json' does.
 
 Usage: shakedown-probe serve SUITE... --listen HOST:PORT [OPTIONS]
@@ -22,7 +20,7 @@ Options are those of 'shakedown serve', one for one:
   --chain FILE --key FILE --ca FILE --ca-out FILE --tickets N; and --cache FOLDER, where generated keys are kept
 ";
 
-const OPTIONS: &[Named] = &[
+pub const OPTIONS: &[Named] = &[
     ("listen", "listen", Kind::Text),
     ("metrics", "metrics", Kind::Text),
     ("stack", "stack", Kind::Text),
@@ -52,11 +50,7 @@ const OF_HANDSHAKES: [&str; 7] = ["stack", "chain", "key", "ca", "tickets", "cac
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Serves until a stop is requested.
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    side::main(arguments, HELP, OPTIONS, serve)
-}
-
-fn serve(mut given: Given) -> Result<(String, u8), (u8, String)> {
+pub fn serve(mut given: Given) -> Result<(String, u8), (u8, String)> {
     let wrong = |message: String| (2, message);
     let suites: Vec<Suite> = given
         .words

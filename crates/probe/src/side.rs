@@ -1,7 +1,6 @@
-//! What `load` and `serve` have in common: their side's certificates, signals, JSON.
+//! What the commands have in common: how they end; and of `load` and `serve` their side's certificates, signals, JSON.
 
 use crate::options::{self, Given, Named};
-use crate::{fail, print};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde::Serialize;
@@ -10,6 +9,7 @@ use shakedown_stacks::Settings;
 use shakedown_stacks::options::Options;
 use shakedown_trace::Suite;
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Runs a command of these options; what is wrong is the status and a line.
@@ -22,13 +22,13 @@ pub fn main(
     let done = options::read(arguments, known)
         .map_err(|wrong| (2, wrong))
         .and_then(|given| if given.help { Ok((help.to_owned(), 0)) } else { command(given) });
-    match done {
-        Ok((text, status)) => {
-            print(&text);
-            ExitCode::from(status)
-        }
-        Err((status, message)) => fail(status, &message),
-    }
+    let (text, status) = done.unwrap_or_else(|(status, message)| {
+        eprintln!("shakedown-probe: {message}");
+        (String::new(), status)
+    });
+    // A reader may have closed the pipe.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::from(status)
 }
 
 /// Takes the fields that are options of handshakes: the suites, with the keys of user-supplied certificates where there
