@@ -115,19 +115,7 @@ class OtherLibssl:
 
     def __init__(self, path: str) -> None: ...
     def keygen(self, kind: str, curve: str | None) -> float | None: ...
-    def handshakes(
-        self,
-        count: int,
-        *,
-        tls13: bool,
-        groups: str,
-        cipher: str,
-        certificate: str,
-        key: str,
-        root: str,
-        tickets: int,
-        resumed: bool,
-    ) -> tuple[float, float]: ...
+    def handshakes(self, count: int, plan: Mapping[str, Any]) -> tuple[float, float]: ...
 
 class Server:
     """A running server; cut off when the object goes."""

@@ -1,6 +1,7 @@
 //! Another libssl than the built-in one: handshakes and keys through it.
 
 use crate::errors::CoreError;
+use crate::options::read;
 use pyo3::prelude::*;
 use shakedown_stacks::other_libssl::{OtherLibssl, OtherLibsslError, Plan};
 use std::path::PathBuf;
@@ -25,23 +26,10 @@ impl Loaded {
         py.detach(|| self.0.keygen(kind, curve)).map_err(refused)
     }
 
-    /// Microseconds of the client's and of the server's calls, medians of `count` handshakes.
-    #[pyo3(signature = (count, *, tls13, groups, cipher, certificate, key, root, tickets, resumed))]
-    #[expect(clippy::too_many_arguments, reason = "each is named where it is called")]
-    fn handshakes(
-        &self,
-        py: Python<'_>,
-        count: usize,
-        tls13: bool,
-        groups: String,
-        cipher: String,
-        certificate: String,
-        key: String,
-        root: String,
-        tickets: usize,
-        resumed: bool,
-    ) -> PyResult<(f64, f64)> {
-        let plan = Plan { tls13, groups, cipher, certificate, key, root, tickets, resumed };
+    /// Microseconds of the client's and of the server's calls, medians of `count` handshakes; the plan's fields are
+    /// those of `crates/stacks/src/other_libssl.rs`.
+    fn handshakes(&self, py: Python<'_>, count: usize, plan: &Bound<'_, PyAny>) -> PyResult<(f64, f64)> {
+        let plan: Plan = read(plan, "plan")?;
         py.detach(|| self.0.handshakes(&plan, count)).map_err(refused)
     }
 }

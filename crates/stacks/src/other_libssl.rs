@@ -48,7 +48,7 @@ pub enum OtherLibsslError {
 type Result<T> = std::result::Result<T, OtherLibsslError>;
 
 /// A handshake: what is negotiated, with which files, and whether a session is resumed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Deserialize)]
 pub struct Plan {
     /// TLS 1.3; otherwise TLS 1.2.
     pub tls13: bool,

@@ -91,18 +91,18 @@ class Libssl:
         Raises:
             LibraryError: if it fails, or is not resumed although it should be.
         """
+        wanted = {
+            "tls13": plan.protocol == "tls1.3",
+            "groups": plan.group,
+            "cipher": plan.cipher,
+            "certificate": str(plan.certificate),
+            "key": str(plan.key),
+            "root": str(plan.root),
+            "tickets": plan.tickets,
+            "resumed": plan.resumed,
+        }
         try:
-            client_us, server_us = self._library.handshakes(
-                count,
-                tls13=plan.protocol == "tls1.3",
-                groups=plan.group,
-                cipher=plan.cipher,
-                certificate=str(plan.certificate),
-                key=str(plan.key),
-                root=str(plan.root),
-                tickets=plan.tickets,
-                resumed=plan.resumed,
-            )
+            client_us, server_us = self._library.handshakes(count, wanted)
         except self._refused as error:
             raise LibraryError(str(error)) from None
         return {"client": client_us, "server": server_us}
