@@ -53,12 +53,12 @@ pub fn simulate_endpoints(
     let (suite, settings, _) = for_suite(py, options, &crate::parse(suite)?)?;
     let simulation = EndpointSimulation::new(scenario).map_err(refused)?;
     let settings = fitted(settings, simulation.scenario());
-    let found = with_progress_of(py, progress, Some(total), |step| -> PyResult<_> {
+    let found = with_progress_of(py, progress, total, |step| -> PyResult<_> {
         let peers = peers(&suite, &settings)?;
         let names = [&peers.id.client_stack.name, &peers.id.server_stack.name].map(|name| name.clone());
-        let outcome = run(&simulation, peers, &mut |through| step(through as usize))?;
+        let outcome = run(&simulation, peers, step)?;
         // Progress of the replay is not reported: it takes a moment, unless there are very many clients.
-        let done = outcome.as_ref().map(|_| replay(simulation.scenario(), &mut || step(total as usize)));
+        let done = outcome.as_ref().map(|_| replay(simulation.scenario(), &mut || step(total)));
         Ok((outcome, done.transpose()?.flatten(), names))
     });
     crate::notices::keep(&settings.notices);

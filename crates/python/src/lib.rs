@@ -19,16 +19,17 @@ mod transfer;
 use errors::to_python;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
+use pyo3::types::IntoPyDict;
 use pythonize::pythonize;
 use serde::Serialize;
+use serde_json::json;
 use shakedown_pki::cancellation::cancellable;
 use shakedown_sim::histogram::LEAST_VALUES;
 use shakedown_stacks::machine::{BUILD_PROFILE, Machine};
 use shakedown_stacks::measure;
 use shakedown_stacks::{Registry, capture as captures, catalogue};
 use shakedown_trace::Suite;
-use shakedown_trace::suite::{CurveFamily, ExpectedOperation, Group, KeyFamily};
+use shakedown_trace::suite::{CurveFamily, ExpectedOperation, Group, KeyFamily, KeyType};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -59,46 +60,40 @@ fn canonical(suite: &str) -> PyResult<String> {
 #[pyfunction]
 fn describe<'py>(py: Python<'py>, suite: &str) -> PyResult<Bound<'py, PyAny>> {
     let suite = parse(suite)?;
-    let parts = PyDict::new(py);
     let protocol = suite.protocol;
-    parts.set_item("suite", suite.to_string())?;
-    parts.set_item("protocol", protocol.as_str())?;
-    parts.set_item("key_exchange", suite.key_exchange.as_str())?;
-    parts.set_item("group", suite.group.map(|group| group.name(protocol)))?;
-    parts.set_item("keys", suite.keys.iter().map(|key| key.name(protocol)).collect::<Vec<_>>())?;
-    parts.set_item("authentication", suite.authentication.map(|authentication| authentication.as_str()))?;
-    parts.set_item("mode", suite.mode.as_str())?;
-    parts.set_item("cipher", suite.cipher.name())?;
-    let stack = Registry::default().supports(&suite).ok().map(|stack| stack.id().name.into_owned());
-    parts.set_item("stack", stack)?;
-    parts.set_item("transport", pythonize(py, &suite.transport())?)?;
-    parts.set_item("is_resumption", suite.is_resumption())?;
-    parts.set_item("full", suite.full().to_string())?;
-    parts
-        .set_item("sent_keys", suite.sent_keys().iter().map(|key| key.name(protocol)).collect::<Vec<_>>())?;
-    parts.set_item("key_family", suite.key_family().map(KeyFamily::as_str))?;
-    parts.set_item(
-        "key_curve_family",
-        suite.keys.first().and_then(|key| key.curve_family()).map(CurveFamily::as_str),
-    )?;
-    parts.set_item("group_family", suite.group.map(|group| group.family().as_str()))?;
-    parts
-        .set_item("group_curve_family", suite.group.and_then(Group::curve_family).map(CurveFamily::as_str))?;
-    let operations = suite.operations().into_iter().map(|one| operation(py, &one));
-    parts.set_item("operations", operations.collect::<PyResult<Vec<_>>>()?)?;
-    Ok(parts.into_any())
-}
-
-fn operation<'py>(py: Python<'py>, one: &ExpectedOperation) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("side", one.side.as_str())?;
-    row.set_item("from", one.from.as_str())?;
-    row.set_item("message", one.message.as_str())?;
-    row.set_item("operation", one.primitive.operation.as_str())?;
-    row.set_item("algorithm", one.primitive.algorithm)?;
-    row.set_item("parameters", one.primitive.parameters)?;
-    row.set_item("class", one.primitive.operation.class().as_str())?;
-    Ok(row)
+    let names = |keys: &[KeyType]| keys.iter().map(|key| key.name(protocol)).collect::<Vec<_>>();
+    let operation = |one: ExpectedOperation| {
+        json!({
+            "side": one.side.as_str(),
+            "from": one.from.as_str(),
+            "message": one.message.as_str(),
+            "operation": one.primitive.operation.as_str(),
+            "algorithm": one.primitive.algorithm,
+            "parameters": one.primitive.parameters,
+            "class": one.primitive.operation.class().as_str(),
+        })
+    };
+    let parts = json!({
+        "suite": suite.to_string(),
+        "protocol": protocol.as_str(),
+        "key_exchange": suite.key_exchange.as_str(),
+        "group": suite.group.map(|group| group.name(protocol)),
+        "keys": names(&suite.keys),
+        "authentication": suite.authentication.map(|authentication| authentication.as_str()),
+        "mode": suite.mode.as_str(),
+        "cipher": suite.cipher.name(),
+        "stack": Registry::default().supports(&suite).ok().map(|stack| stack.id().name.into_owned()),
+        "transport": suite.transport(),
+        "is_resumption": suite.is_resumption(),
+        "full": suite.full().to_string(),
+        "sent_keys": names(suite.sent_keys()),
+        "key_family": suite.key_family().map(KeyFamily::as_str),
+        "key_curve_family": suite.keys.first().and_then(|key| key.curve_family()).map(CurveFamily::as_str),
+        "group_family": suite.group.map(|group| group.family().as_str()),
+        "group_curve_family": suite.group.and_then(Group::curve_family).map(CurveFamily::as_str),
+        "operations": suite.operations().into_iter().map(operation).collect::<Vec<_>>(),
+    });
+    Ok(pythonize(py, &parts)?)
 }
 
 /// Every suite that can be run; with `all`, also those that can't, with the reason.
@@ -128,45 +123,67 @@ fn machine(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize(py, &Machine::detect())?)
 }
 
-/// Polls for Ctrl-C and reports progress, every so often; keeps what is raised meanwhile.
+/// Polls for Ctrl-C and reports progress, and keeps what is raised meanwhile.
 struct Interrupts {
-    progress: Option<Py<PyAny>>,
-    /// Of how much; reported where it is known.
-    total: Option<u64>,
     last: Instant,
     raised: Option<PyErr>,
 }
 
 impl Interrupts {
-    fn new(progress: Option<Py<PyAny>>, total: Option<u64>) -> Rc<RefCell<Self>> {
-        Rc::new(RefCell::new(Self { progress, total, last: Instant::now(), raised: None }))
+    fn poll(&mut self, every: Duration, report: impl FnOnce(Python<'_>) -> PyResult<()>) -> ControlFlow<()> {
+        if self.raised.is_none() && self.last.elapsed() >= every {
+            self.last = Instant::now();
+            self.raised = Python::attach(|py| py.check_signals().and_then(|()| report(py))).err();
+        }
+        if self.raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+}
 
-    /// Polls; reports how much is done where that is known.
-    fn poll(&mut self, done: Option<usize>) -> ControlFlow<()> {
-        if self.raised.is_some() {
-            return ControlFlow::Break(());
-        }
-        if self.last.elapsed() < POLL_INTERVAL {
-            return ControlFlow::Continue(());
-        }
-        self.last = Instant::now();
-        let outcome = Python::attach(|py| {
-            py.check_signals()?;
-            match (&self.progress, done, self.total) {
-                (Some(callback), Some(done), Some(total)) => callback.call1(py, (done, total)).map(drop),
-                (Some(callback), Some(done), None) => callback.call1(py, (done,)).map(drop),
-                _ => Ok(()),
-            }
-        });
-        match outcome {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                self.raised = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    }
+/// Tells Python's callback, if there is one.
+fn tell<'py>(py: Python<'py>, progress: Option<&Py<PyAny>>, arguments: impl PyCallArgs<'py>) -> PyResult<()> {
+    progress.map_or(Ok(()), |callback| callback.call1(py, arguments).map(drop))
+}
+
+/// Runs `work` without the interpreter lock, but takes it to look for Ctrl-C and to report what `work` tells, at most
+/// so often; also while keys are made, which can take long. Returns what was raised meanwhile, which ends the work.
+fn with_reports<P, T: Send>(
+    py: Python<'_>,
+    every: Duration,
+    report: impl Fn(Python<'_>, P) -> PyResult<()> + Send,
+    work: impl FnOnce(&mut dyn FnMut(P) -> ControlFlow<()>) -> T + Send,
+) -> (T, Option<PyErr>) {
+    py.detach(move || {
+        let interrupts = Rc::new(RefCell::new(Interrupts { last: Instant::now(), raised: None }));
+        let of_keys = Rc::clone(&interrupts);
+        let done = cancellable(
+            move || of_keys.borrow_mut().poll(POLL_INTERVAL, |_| Ok(())),
+            || work(&mut |state| interrupts.borrow_mut().poll(every, |py| report(py, state))),
+        );
+        (done, interrupts.borrow_mut().raised.take())
+    })
+}
+
+/// The same with how much is done, every so often. An exception raised meanwhile is raised again.
+fn with_progress<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(usize) -> ControlFlow<()>) -> T + Send,
+) -> PyResult<T> {
+    let (done, raised) =
+        with_reports(py, POLL_INTERVAL, |py, done| tell(py, progress.as_ref(), (done,)), work);
+    raised.map_or(Ok(done), Err)
+}
+
+/// The same, and progress is reported with the total.
+fn with_progress_of<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    total: u64,
+    work: impl FnOnce(&mut dyn FnMut(u64) -> ControlFlow<()>) -> T + Send,
+) -> PyResult<T> {
+    let (done, raised) =
+        with_reports(py, POLL_INTERVAL, |py, done| tell(py, progress.as_ref(), (done, total)), work);
+    raised.map_or(Ok(done), Err)
 }
 
 /// Serves without the interpreter lock until a signal's handler raises. `listening` is called where `work` tells that it
@@ -204,38 +221,6 @@ where
     })?;
     raised.map_or(Ok(()), Err)?;
     served.map_err(to_python)
-}
-
-/// Runs `work` without the interpreter lock, but takes it every so often to look for Ctrl-C and to report progress; also
-/// while keys are made, which can take long. An exception raised meanwhile ends the work and is raised again.
-fn with_progress<T: Send>(
-    py: Python<'_>,
-    progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&mut dyn FnMut(usize) -> ControlFlow<()>) -> T + Send,
-) -> PyResult<T> {
-    with_progress_of(py, progress, None, work)
-}
-
-/// The same, and progress is reported with the total.
-fn with_progress_of<T: Send>(
-    py: Python<'_>,
-    progress: Option<Py<PyAny>>,
-    total: Option<u64>,
-    work: impl FnOnce(&mut dyn FnMut(usize) -> ControlFlow<()>) -> T + Send,
-) -> PyResult<T> {
-    py.detach(|| {
-        let interrupts = Interrupts::new(progress, total);
-        let result =
-            interruptible(&interrupts, || work(&mut |done| interrupts.borrow_mut().poll(Some(done))));
-        let raised = interrupts.borrow_mut().raised.take();
-        raised.map_or(Ok(result), Err)
-    })
-}
-
-/// Does some work, and polls while keys are made for it.
-fn interruptible<T>(interrupts: &Rc<RefCell<Interrupts>>, work: impl FnOnce() -> T) -> T {
-    let interrupts = Rc::clone(interrupts);
-    cancellable(move || interrupts.borrow_mut().poll(None), work)
 }
 
 /// Measures one suite.
@@ -282,61 +267,42 @@ fn capture(
 }
 
 #[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Before OpenSSL allocates anything; else connections' memory can't be counted.
-    shakedown_ossl::memory::install();
-    errors::add_to(module)?;
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("BUILD_PROFILE", BUILD_PROFILE)?;
-    module.add("OPENSSL_VERSION", shakedown_ossl::version())?;
-    let least = LEAST_VALUES.map(|(name, _, values)| (name, values));
-    module.add("LEAST_VALUES", least.into_py_dict(module.py())?)?;
-    module.add_class::<inspect::Inspected>()?;
-    module.add_class::<inspect::Inspection>()?;
-    module.add_class::<other_libssl::Loaded>()?;
-    module.add_class::<serve::Server>()?;
-    for function in [
-        wrap_pyfunction!(canonical, module)?,
-        wrap_pyfunction!(describe, module)?,
-        wrap_pyfunction!(suites, module)?,
-        wrap_pyfunction!(stacks, module)?,
-        wrap_pyfunction!(profile_suites, module)?,
-        wrap_pyfunction!(machine, module)?,
-        wrap_pyfunction!(measure_suite, module)?,
-        wrap_pyfunction!(capture, module)?,
-        wrap_pyfunction!(inspect::inspect, module)?,
-        wrap_pyfunction!(load::load, module)?,
-        wrap_pyfunction!(load::merge_loads, module)?,
-        wrap_pyfunction!(load::connection_plans, module)?,
-        wrap_pyfunction!(load::connection_served, module)?,
-        wrap_pyfunction!(load::connection_per_kib_us, module)?,
-        wrap_pyfunction!(load::connection_line, module)?,
-        wrap_pyfunction!(transfer::transfers, module)?,
-        wrap_pyfunction!(primitives::time, module)?,
-        wrap_pyfunction!(primitives::names, module)?,
-        wrap_pyfunction!(primitives::device_profile, module)?,
-        wrap_pyfunction!(certs::certs, module)?,
-        wrap_pyfunction!(certs::named_by_chain, module)?,
-        wrap_pyfunction!(aka::aka_suites, module)?,
-        wrap_pyfunction!(aka::aka_run, module)?,
-        wrap_pyfunction!(aka::aka_provision, module)?,
-        wrap_pyfunction!(aka::aka_hss, module)?,
-        wrap_pyfunction!(aka::aka_sgsn, module)?,
-        wrap_pyfunction!(aka::aka_mobile, module)?,
-        wrap_pyfunction!(eap::eap_peer, module)?,
-        wrap_pyfunction!(eap::eap_serve, module)?,
-        wrap_pyfunction!(notices::take_notices, module)?,
-        wrap_pyfunction!(bearer::bearer_run, module)?,
-        wrap_pyfunction!(bearer::bearer_check, module)?,
-        wrap_pyfunction!(simulate::simulate, module)?,
-        wrap_pyfunction!(simulate::replay, module)?,
-        wrap_pyfunction!(simulate::simulate_merge, module)?,
-        wrap_pyfunction!(simulate::simulate_piece, module)?,
-        wrap_pyfunction!(simulate::simulate_pieces, module)?,
-        wrap_pyfunction!(simulate::simulate_longer, module)?,
-        wrap_pyfunction!(endpoints::simulate_endpoints, module)?,
-    ] {
-        module.add_function(function)?;
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::{
+        aka::{aka_hss, aka_mobile, aka_provision, aka_run, aka_sgsn, aka_suites},
+        bearer::{bearer_check, bearer_run},
+        canonical, capture,
+        certs::{certs, named_by_chain},
+        describe,
+        eap::{eap_peer, eap_serve},
+        endpoints::simulate_endpoints,
+        inspect::{Inspected, Inspection, inspect},
+        load::{
+            connection_line, connection_per_kib_us, connection_plans, connection_served, load, merge_loads,
+        },
+        machine, measure_suite,
+        notices::take_notices,
+        other_libssl::Loaded,
+        primitives::{device_profile, names, time},
+        profile_suites,
+        serve::Server,
+        simulate::{replay, simulate, simulate_longer, simulate_merge, simulate_piece, simulate_pieces},
+        stacks, suites,
+        transfer::transfers,
+    };
+
+    #[pymodule_init]
+    fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Before OpenSSL allocates anything; else connections' memory can't be counted.
+        shakedown_ossl::memory::install();
+        errors::add_to(module)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("BUILD_PROFILE", BUILD_PROFILE)?;
+        module.add("OPENSSL_VERSION", shakedown_ossl::version())?;
+        let least = LEAST_VALUES.map(|(name, _, values)| (name, values));
+        module.add("LEAST_VALUES", least.into_py_dict(module.py())?)
     }
-    Ok(())
 }

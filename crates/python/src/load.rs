@@ -2,14 +2,14 @@
 
 use crate::errors::{CoreError, InvalidOption, to_python};
 use crate::options::{for_suite, for_suites, read};
-use crate::{Interrupts, interruptible, with_progress};
+use crate::{tell, with_progress, with_reports};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use shakedown_live::connection_cost;
 use shakedown_live::load::{Config, LoadError, Parts, Progress, merge, run};
 use shakedown_stacks::SetupError;
 use shakedown_stacks::measure::MeasureError;
-use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// Loads a target; `progress` is told about ten times a second how far the run is. An exception raised meanwhile ends
 /// the run, whose figures so far are returned as interrupted where it was Ctrl-C, and lost where it was anything else.
@@ -26,25 +26,13 @@ pub fn load<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let config: Config = read(config, "options")?;
     let (suites, settings) = for_suites(py, options, suite.map(crate::parse).transpose()?.as_slice())?;
-    let mut raised = None;
-    let (counted, early) = py.detach(|| {
-        let interrupts = Interrupts::new(None, None);
-        let mut step = |now: &Progress| match report(progress.as_ref(), now) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                raised.get_or_insert(error);
-                ControlFlow::Break(())
-            }
-        };
-        let counted = interruptible(&interrupts, || run(&config, suites.first(), &settings, &mut step));
-        let early = interrupts.borrow_mut().raised.take();
-        (counted, early)
+    let report = |py: Python<'_>, now: Progress| tell(py, progress.as_ref(), (pythonize(py, &now)?,));
+    let (counted, raised) = with_reports(py, Duration::ZERO, report, |step| {
+        run(&config, suites.first(), &settings, &mut |now| step(now.clone()))
     });
     crate::notices::keep(&settings.notices);
-    // While keys were made nothing had been counted.
-    early.map_or(Ok(()), Err)?;
     if let Some(error) = raised
-        // Ctrl-C before the run has figures is no failure of the target.
+        // Ctrl-C before the run has figures, as while keys are made, is no failure of the target.
         && (counted.is_err() || !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py))
     {
         return Err(error);
@@ -97,14 +85,6 @@ pub fn connection_per_kib_us(py: Python<'_>, processors: Vec<usize>) -> PyResult
 #[pyfunction]
 pub fn connection_line(points: Vec<(f64, f64)>) -> (f64, f64) {
     connection_cost::line(&points)
-}
-
-fn report(progress: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {
-    Python::attach(|py| {
-        py.check_signals()?;
-        let Some(callback) = progress else { return Ok(()) };
-        callback.call1(py, (pythonize(py, now)?,)).map(drop)
-    })
 }
 
 fn refused(error: LoadError) -> PyErr {

@@ -1,14 +1,14 @@
 //! Timing primitives, and writing them down as a device profile.
 
 use crate::errors::CoreError;
-use crate::{Interrupts, interruptible};
+use crate::{tell, with_reports};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use shakedown_stacks::machine::Machine;
 use shakedown_stacks::primitives::{self, About, DEFAULT_SECONDS, Failure, Options, Timing};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Times every primitive that the filter lets through; one object a triple.
 ///
@@ -25,27 +25,14 @@ pub fn time<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options { filter: filter.unwrap_or_default(), seconds, back_to_back, cache };
-    let timed = py.detach(|| {
-        let interrupts = Interrupts::new(None, None);
-        let mut step = |state: primitives::Progress<'_>| {
-            let outcome = Python::attach(|py| {
-                py.check_signals()?;
-                let name = [state.now.algorithm, state.now.parameters].join(" ");
-                let state = (state.done, state.total, name.trim_end());
-                progress.as_ref().map_or(Ok(()), |callback| callback.call1(py, state).map(drop))
-            });
-            match outcome {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    interrupts.borrow_mut().raised = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        };
-        let timed = interruptible(&interrupts, || primitives::time(&options, &mut step));
-        let raised = interrupts.borrow_mut().raised.take();
-        raised.map_or(Ok(timed), Err)
-    })?;
+    let report = |py: Python<'_>, state: (usize, usize, String)| tell(py, progress.as_ref(), state);
+    let (timed, raised) = with_reports(py, Duration::ZERO, report, |step| {
+        primitives::time(&options, &mut |state| {
+            let name = [state.now.algorithm, state.now.parameters].join(" ");
+            step((state.done, state.total, name.trim_end().to_owned()))
+        })
+    });
+    raised.map_or(Ok(()), Err)?;
     Ok(pythonize(py, &timed.map_err(to_python)?)?)
 }
 

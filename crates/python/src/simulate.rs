@@ -54,9 +54,7 @@ pub fn simulate(
             .ok_or_else(|| PyValueError::new_err("threads is 0; accepted: 1 or more"))?,
         None => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
-    let outcome = with_progress_of(py, progress, Some(total), |step| {
-        simulation.run_on(threads, &mut |through| step(through as usize))
-    })?;
+    let outcome = with_progress_of(py, progress, total, |step| simulation.run_on(threads, step))?;
     answer(&outcome.ok_or_else(broken_off)?)
 }
 
