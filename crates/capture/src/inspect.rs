@@ -176,9 +176,7 @@ impl<R: Read> Inspector<R> {
     pub fn error(&self) -> Option<&CaptureError> {
         self.error.as_ref()
     }
-}
 
-impl<R: Read> Inspector<R> {
     /// Reads until a connection has ended, but at most `most_packets` packets, so that callers can do other work.
     pub fn step(&mut self, most_packets: usize) -> Step {
         for _ in 0..most_packets.max(1) {

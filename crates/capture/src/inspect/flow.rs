@@ -11,7 +11,7 @@ use crate::tls::keylog::KeyLog;
 pub(super) enum Flow {
     Tcp(Box<TcpFlow>),
     Udp(Box<UdpFlow>),
-    /// NamedSuite early; what follows is passed over until a new connection begins.
+    /// Evicted early; what follows is passed over until a new connection begins.
     Evicted {
         number: u64,
     },
