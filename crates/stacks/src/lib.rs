@@ -51,7 +51,7 @@ pub use peers::{Pair, Peers, prepare};
 pub use registry::{Entry, Registry};
 pub use settings::{Notices, Settings};
 pub use stack::{
-    Acceptor, Connector, Exposure, Identities, KeyLog, ListenLimits, Listener, Reason, SessionCache, Setup,
+    Acceptor, Connector, Exposure, Identities, KeyLog, ListenLimits, Listener, SessionCache, Setup,
     SetupError, Stack, Unsupported,
 };
 

@@ -1,6 +1,6 @@
 //! Which stacks there are.
 
-use crate::stack::{Reason, SetupError, Stack, Unsupported};
+use crate::stack::{SetupError, Stack, Unsupported};
 use crate::wtls;
 use serde::Serialize;
 use shakedown_trace::suite::{KeyExchange, Protocol};
@@ -71,10 +71,7 @@ impl Registry {
         let refuse = |reason: String| Unsupported { suite: suite.to_string(), reason };
         if let Some(name) = name {
             let stack = self.get(name)?;
-            return match stack.supports(suite, side) {
-                Ok(()) => Ok(stack),
-                Err(Reason(reason)) => Err(refuse(reason).into()),
-            };
+            return stack.supports(suite, side).map(|()| stack).map_err(|reason| refuse(reason).into());
         }
         let mut reasons = Vec::new();
         for stack in self.stacks() {
@@ -86,7 +83,7 @@ impl Registry {
         // Who speaks the protocol has more to say than who does not.
         let best = reasons.iter().find(|(speaks, _)| *speaks);
         let no_stack = || format!("no stack here runs {}", suite.protocol.as_str());
-        Err(refuse(best.map_or_else(no_stack, |(_, reason)| reason.0.clone())).into())
+        Err(refuse(best.map_or_else(no_stack, |(_, reason)| reason.clone())).into())
     }
 
     /// The stack that runs both sides of a suite unless told otherwise.

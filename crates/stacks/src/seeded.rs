@@ -1,6 +1,6 @@
 //! Endpoints whose randomness follows a seed.
 
-use crate::stack::SetupError;
+use crate::stack::{SetupError, refused};
 use shakedown_ossl::random::Seeded;
 use shakedown_trace::{Endpoint, Side, Wrapper};
 
@@ -43,7 +43,7 @@ pub fn during<T>(
 }
 
 fn source(seed: u64, role: Role) -> Result<Seeded, SetupError> {
-    Seeded::new(seed, role.number()).map_err(|stack| SetupError::OpenSsl { what: "draw from a seed", stack })
+    Seeded::new(seed, role.number()).map_err(refused("draw from a seed"))
 }
 
 /// Makes an endpoint that follows a seed, if there is one. All connections of one role and seed draw the same.

@@ -1,5 +1,6 @@
 //! The interface that every protocol implementation provides.
 
+use ::openssl::error::ErrorStack;
 use shakedown_certs::CertsError;
 use shakedown_certs::supplied::AnyIdentity;
 use shakedown_pki::{Identity, PkiError, Profile, Store};
@@ -29,17 +30,6 @@ impl std::fmt::Debug for dyn SessionCache {
     }
 }
 
-/// The reason why a stack does not run a suite. It does not contain the suite's name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Reason(pub String);
-
-impl Reason {
-    pub fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
-    }
-}
-
 /// The suite's name is valid, but no stack runs the suite, or the requested stack does not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{suite}: {reason}")]
@@ -64,7 +54,7 @@ pub enum SetupError {
     #[error(transparent)]
     Library(#[from] shakedown_ossl::LibraryError),
     #[error("OpenSSL refused to {what}: {stack}")]
-    OpenSsl { what: &'static str, stack: ::openssl::error::ErrorStack },
+    OpenSsl { what: &'static str, stack: ErrorStack },
     #[error("{stack} could not {what}: {reason}")]
     Stack { stack: &'static str, what: &'static str, reason: String },
     #[error("{one} and {other} cannot be served at one address: {reason}")]
@@ -79,6 +69,25 @@ pub enum SetupError {
     Unseedable { stack: String },
     #[error("{stack} does not accept certificates of this form in {suite}")]
     CertificateForm { stack: &'static str, suite: String },
+}
+
+impl SetupError {
+    /// True where other input would help.
+    pub fn is_input(&self) -> bool {
+        matches!(
+            self,
+            Self::Unsupported(_)
+                | Self::NoSuite
+                | Self::Together { .. }
+                | Self::UnknownStack { .. }
+                | Self::CertificateForm { .. }
+        )
+    }
+}
+
+/// OpenSSL's refusal to do something.
+pub fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
+    move |stack| SetupError::OpenSsl { what, stack }
 }
 
 /// The certificates that both sides present, with their private keys. A client presents its own and trusts the server's
@@ -172,8 +181,8 @@ impl Setup {
 pub trait Stack: Send + Sync {
     fn id(&self) -> StackId;
 
-    /// Whether it can run one side of a suite.
-    fn supports(&self, suite: &Suite, side: Side) -> Result<(), Reason>;
+    /// Whether it can run one side of a suite; if not, the reason, which does not contain the suite's name.
+    fn supports(&self, suite: &Suite, side: Side) -> Result<(), String>;
 
     /// Whether its endpoints draw all randomness from `shakedown_ossl::random`, so that a seed determines their bytes.
     fn follows_seeds(&self) -> bool {

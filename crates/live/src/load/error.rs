@@ -49,14 +49,7 @@ impl LoadError {
             | Self::RateCap { .. }
             | Self::File { .. }
             | Self::Certificates { .. } => true,
-            Self::Setup(error) => {
-                matches!(
-                    error,
-                    SetupError::Unsupported(_)
-                        | SetupError::UnknownStack { .. }
-                        | SetupError::CertificateForm { .. }
-                )
-            }
+            Self::Setup(error) => error.is_input(),
             Self::Unreachable { .. } | Self::System { .. } | Self::Companion | Self::Panicked => false,
         }
     }

@@ -146,14 +146,7 @@ impl ServeError {
     pub fn is_wrong_input(&self) -> bool {
         match self {
             Self::Payload { .. } | Self::ClientCa(_) | Self::Transports { .. } | Self::Listen { .. } => true,
-            Self::Setup(error) => matches!(
-                error,
-                SetupError::Unsupported(_)
-                    | SetupError::NoSuite
-                    | SetupError::Together { .. }
-                    | SetupError::UnknownStack { .. }
-                    | SetupError::CertificateForm { .. }
-            ),
+            Self::Setup(error) => error.is_input(),
             _ => false,
         }
     }

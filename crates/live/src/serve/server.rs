@@ -297,7 +297,7 @@ fn stacked(config: &Config, settings: &Settings) -> Result<Stacked, ServeError> 
         stack.supports(suite, Side::Server).map_err(|reason| SetupError::Together {
             one: first.to_string(),
             other: suite.to_string(),
-            reason: reason.to_string(),
+            reason,
         })?;
     }
     let mut roots: Vec<Vec<u8>> = Vec::new();

@@ -4,7 +4,7 @@ use super::hello::MAX_CERTIFICATES_BYTES;
 use super::security::{self, Policy};
 use super::{lifetime, marks, names, psk};
 use crate::primitives::evp::Evp;
-use crate::stack::{Exposure, SessionCache, Setup, SetupError};
+use crate::stack::{Exposure, SessionCache, Setup, SetupError, refused};
 use foreign_types::ForeignType;
 use openssl::error::ErrorStack;
 use openssl::pkey::PKey;
@@ -170,10 +170,6 @@ fn authenticate(
     }
     builder.set_verify(mode);
     Ok(())
-}
-
-pub fn refused(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
-    move |stack| SetupError::OpenSsl { what, stack }
 }
 
 /// What both sides have in common.

@@ -3,7 +3,7 @@
 use super::hello::{Budget, HelloGate, Passed, Refusal};
 use super::marks::{self, Watch};
 use super::names::Expected;
-use crate::stack::SetupError;
+use crate::stack::{SetupError, refused};
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslSession, SslSessionRef, SslVersion};
 use openssl_sys as sys;
@@ -75,7 +75,6 @@ impl TlsEndpoint {
         expected: Arc<[Expected]>,
         peer_name: Option<&str>,
     ) -> Result<Self, SetupError> {
-        let refused = |what| move |stack| SetupError::OpenSsl { what, stack };
         let mut ssl = Ssl::new(context).map_err(refused("make a connection"))?;
         if let Some(name) = peer_name {
             let checked = match name.parse() {
@@ -131,24 +130,19 @@ impl TlsEndpoint {
     pub fn offer(&mut self, session: &SslSession) -> Result<(), SetupError> {
         // SAFETY: `set_session` asks for a session of a context with the same settings, for libssl trusts what it holds
         // of the peer. Sessions reach here from clients of this stack; libssl checks protocol and cipher itself.
-        unsafe { self.ssl.set_session(session) }
-            .map_err(|stack| SetupError::OpenSsl { what: "offer a session", stack })?;
+        unsafe { self.ssl.set_session(session) }.map_err(refused("offer a session"))?;
         self.offered = Some(std::ptr::from_ref::<SslSessionRef>(session).addr());
         Ok(())
     }
 
     /// Names the server that a client wants to reach (RFC 6066 section 3).
     pub fn ask_for(&mut self, server_name: &str) -> Result<(), SetupError> {
-        self.ssl
-            .set_hostname(server_name)
-            .map_err(|stack| SetupError::OpenSsl { what: "name the server", stack })
+        self.ssl.set_hostname(server_name).map_err(refused("name the server"))
     }
 
     /// Sets how many tickets a server of TLS 1.3 issues on this connection.
     pub fn issue_tickets(&mut self, tickets: usize) -> Result<(), SetupError> {
-        self.ssl
-            .set_num_tickets(tickets)
-            .map_err(|stack| SetupError::OpenSsl { what: "set the number of tickets", stack })
+        self.ssl.set_num_tickets(tickets).map_err(refused("set the number of tickets"))
     }
 
     /// Goes on with the handshake as far as the bytes reach.

@@ -3,7 +3,7 @@
 use super::names::Expected;
 use super::stack::Contexts;
 use super::{context, security};
-use crate::stack::{Connector, Identities, Setup, SetupError};
+use crate::stack::{Connector, Identities, Setup, SetupError, refused};
 use openssl::ssl::SslVerifyMode;
 use openssl::x509::X509;
 use shakedown_trace::{Side, Suite};
@@ -75,14 +75,14 @@ fn stand_in() -> Result<Suite, SetupError> {
 /// The certificates of a file, PEM or DER, as DER.
 pub fn read_roots(content: &[u8]) -> Result<Vec<Vec<u8>>, SetupError> {
     let what = "read certificates to trust";
-    let refused = |stack| SetupError::OpenSsl { what, stack };
+    let refused = refused(what);
     let found = match X509::from_der(content) {
         Ok(certificate) => vec![certificate],
-        Err(_) => X509::stack_from_pem(content).map_err(refused)?,
+        Err(_) => X509::stack_from_pem(content).map_err(&refused)?,
     };
     if found.is_empty() {
         let reason = "there are none; accepted: PEM or DER".to_owned();
         return Err(SetupError::Stack { stack: super::NAME, what, reason });
     }
-    found.iter().map(|certificate| certificate.to_der().map_err(refused)).collect()
+    found.iter().map(|certificate| certificate.to_der().map_err(&refused)).collect()
 }

@@ -5,7 +5,7 @@ use super::hello::Budget;
 use super::names::Expected;
 use super::together;
 use super::{context, security, supported};
-use crate::stack::{Acceptor, Connector, Exposure, Reason, Setup, SetupError, Stack};
+use crate::stack::{Acceptor, Connector, Exposure, Setup, SetupError, Stack};
 use openssl::ssl::{SslContext, SslSession};
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
@@ -77,7 +77,7 @@ impl Stack for Openssl {
         StackId::new(super::NAME, shakedown_ossl::version())
     }
 
-    fn supports(&self, suite: &Suite, _: Side) -> Result<(), Reason> {
+    fn supports(&self, suite: &Suite, _: Side) -> Result<(), String> {
         supported::supports(suite)
     }
 

@@ -1,9 +1,9 @@
 //! What this build of OpenSSL can't do.
 
-use super::context::{empty, library, refused};
+use super::context::{empty, library};
 use super::names::cipher_suite;
 use super::security::Policy;
-use crate::stack::{Reason, SetupError};
+use crate::stack::{SetupError, refused};
 use foreign_types::ForeignType;
 use openssl::ssl::SslVersion;
 use shakedown_ossl::ffi;
@@ -29,16 +29,15 @@ fn ciphers_with(suite: &Suite) -> Vec<&'static str> {
 }
 
 /// Says whether this build of OpenSSL can run a suite.
-pub fn supports(suite: &Suite) -> Result<(), Reason> {
-    let refuse = |reason: String| Err(Reason(reason));
+pub fn supports(suite: &Suite) -> Result<(), String> {
     if matches!(suite.protocol, Protocol::Wtls | Protocol::Dtls12) {
-        return refuse(format!("the stack {} does not run {}", super::NAME, suite.protocol.as_str()));
+        return Err(format!("the stack {} does not run {}", super::NAME, suite.protocol.as_str()));
     }
     let name = cipher_suite(suite);
     if suite.protocol != Protocol::Tls13 && !known().contains(&name) {
         let others = ciphers_with(suite).join(" ");
         let version = shakedown_ossl::version();
-        return refuse(format!("OpenSSL {version} has no cipher suite {name}; accepted ciphers: {others}"));
+        return Err(format!("OpenSSL {version} has no cipher suite {name}; accepted ciphers: {others}"));
     }
     let rsa_signer = match suite.key_exchange {
         KeyExchange::DheRsa | KeyExchange::EcdheRsa | KeyExchange::Ephemeral => suite.keys.first(),
@@ -49,7 +48,7 @@ pub fn supports(suite: &Suite) -> Result<(), Reason> {
         && suite.protocol == Protocol::Tls13
         && *bits < 768
     {
-        return refuse("an RSA key below 768 bits is too small for RSASSA-PSS with SHA-256".into());
+        return Err("an RSA key below 768 bits is too small for RSASSA-PSS with SHA-256".into());
     }
     Ok(())
 }

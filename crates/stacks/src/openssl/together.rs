@@ -6,7 +6,7 @@
 use super::context;
 use super::names;
 use super::security::{self, Policy};
-use crate::stack::{Setup, SetupError};
+use crate::stack::{Setup, SetupError, refused};
 use openssl::error::ErrorStack;
 use openssl::ssl::{SslContext, SslContextBuilder, SslOptions, SslVersion};
 use shakedown_trace::suite::{GroupKind, KeyExchange, KeyFamily, Protocol};
@@ -28,8 +28,7 @@ pub fn build(setups: &[Setup]) -> Result<SslContext, SetupError> {
     let policies = setups.iter().map(|setup| security::policy(&setup.suite, setup.exposure));
     let policy = policies.min().unwrap_or(Policy::Level(0));
     let mut builder = context::begin(policy, Side::Server, first)?;
-    negotiate(&mut builder, setups)
-        .map_err(|stack| SetupError::OpenSsl { what: "offer several suites", stack })?;
+    negotiate(&mut builder, setups).map_err(refused("offer several suites"))?;
     let mut slots = vec![slot(&first.suite)];
     for setup in others {
         let own = slot(&setup.suite);

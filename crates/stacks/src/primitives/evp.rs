@@ -4,9 +4,9 @@
 //! functions here keep to the order of calls in `ssl/s3_lib.c`, `ssl/statem` and `crypto/asn1/a_verify.c`.
 
 use super::ffi as more;
-use crate::stack::SetupError;
+use crate::stack::{SetupError, refused};
 use foreign_types::{ForeignType, ForeignTypeRef};
-use libc::{c_char, c_int, c_long};
+use libc::{c_int, c_long};
 use openssl::error::ErrorStack;
 use openssl::md_ctx::MdCtx;
 use openssl::pkey::{PKey, PKeyRef, Params, Private, Public};
@@ -33,12 +33,7 @@ pub struct Evp {
 
 /// OpenSSL's reason for refusing.
 pub fn failed(what: &'static str) -> SetupError {
-    SetupError::OpenSsl { what, stack: ErrorStack::get() }
-}
-
-/// The same of a call by the `openssl` crate.
-fn because(what: &'static str) -> impl Fn(ErrorStack) -> SetupError {
-    move |stack| SetupError::OpenSsl { what, stack }
+    refused(what)(ErrorStack::get())
 }
 
 /// OpenSSL's functions answer 1, or 0 or less where they fail.
@@ -48,11 +43,11 @@ pub fn check(answer: c_int, what: &'static str) -> Result<(), SetupError> {
 
 fn generate<T>(mut context: PkeyCtx<T>, group: Option<&CStr>) -> Result<PKey<Private>, SetupError> {
     const WHAT: &str = "generate a key";
-    context.keygen_init().map_err(because(WHAT))?;
+    context.keygen_init().map_err(refused(WHAT))?;
     if let Some(group) = group {
         set_group(&context, group)?;
     }
-    context.keygen().map_err(because(WHAT))
+    context.keygen().map_err(refused(WHAT))
 }
 
 fn set_group<T>(context: &PkeyCtx<T>, group: &CStr) -> Result<(), SetupError> {
@@ -121,7 +116,7 @@ impl Evp {
         const WHAT: &str = "sign";
         let mut context = self.begin(more::EVP_DigestSignInit_ex, key, scheme, WHAT)?;
         let mut signature = Vec::new();
-        context.digest_sign_to_vec(message, &mut signature).map_err(because(WHAT))?;
+        context.digest_sign_to_vec(message, &mut signature).map_err(refused(WHAT))?;
         Ok(signature)
     }
 
@@ -150,7 +145,7 @@ impl Evp {
         scheme: Scheme,
         what: &'static str,
     ) -> Result<MdCtx, SetupError> {
-        let context = MdCtx::new().map_err(because(what))?;
+        let context = MdCtx::new().map_err(refused(what))?;
         let digest = scheme.digest.map_or(ptr::null(), CStr::as_ptr);
         let (library, key, mut key_context) = (self.library(), key.as_ptr(), ptr::null_mut());
         // SAFETY: contexts, key and names live through the calls; what `init` makes is the key context of a signature.
@@ -176,7 +171,7 @@ impl Evp {
         let mut context = self.context_of(key)?;
         let mut out = Vec::new();
         let encrypted = context.encrypt_init().and_then(|()| context.encrypt_to_vec(secret, &mut out));
-        encrypted.map_err(because("encrypt"))?;
+        encrypted.map_err(refused("encrypt"))?;
         Ok(out)
     }
 
@@ -189,7 +184,7 @@ impl Evp {
     ) -> Result<[u8; 48], SetupError> {
         const WHAT: &str = "decrypt";
         let mut context = self.context_of(key)?;
-        context.decrypt_init().map_err(because(WHAT))?;
+        context.decrypt_init().map_err(refused(WHAT))?;
         let mut version = libc::c_uint::from(version);
         // SAFETY: the context and the parameters live through the calls.
         unsafe {
@@ -202,7 +197,7 @@ impl Evp {
             check(sys::EVP_PKEY_CTX_set_params(context.as_ptr(), params.as_ptr()), WHAT)?;
         }
         let mut secret = [0; 48];
-        context.decrypt(ciphertext, Some(&mut secret)).map_err(because(WHAT))?;
+        context.decrypt(ciphertext, Some(&mut secret)).map_err(refused(WHAT))?;
         Ok(secret)
     }
 
@@ -220,9 +215,9 @@ impl Evp {
     pub fn parameters_in(self, algorithm: &CStr, group: &CStr) -> Result<PKey<Params>, SetupError> {
         const WHAT: &str = "make parameters";
         let mut context = self.context_named(algorithm)?;
-        context.paramgen_init().map_err(because(WHAT))?;
+        context.paramgen_init().map_err(refused(WHAT))?;
         set_group(&context, group)?;
-        context.paramgen().map_err(because(WHAT))
+        context.paramgen().map_err(refused(WHAT))
     }
 
     /// A key without a key that has the parameters of another, as servers make for a client's share.
@@ -275,13 +270,13 @@ impl Evp {
         const WHAT: &str = "derive a secret";
         let mut context = self.context_of(own)?;
         let set = context.derive_init().and_then(|()| context.derive_set_peer(peer));
-        let length = set.and_then(|()| context.derive(None)).map_err(because(WHAT))?;
+        let length = set.and_then(|()| context.derive(None)).map_err(refused(WHAT))?;
         if padded {
             // SAFETY: the context lives through the call.
             check(unsafe { more::EVP_PKEY_CTX_set_dh_pad(context.as_ptr(), 1) }, WHAT)?;
         }
         let mut secret = vec![0; length];
-        let length = context.derive(Some(&mut secret)).map_err(because(WHAT))?;
+        let length = context.derive(Some(&mut secret)).map_err(refused(WHAT))?;
         secret.truncate(length);
         Ok(secret)
     }
@@ -348,12 +343,11 @@ impl Evp {
         // Parameters take integers in the machine's order, which is little-endian on all that we run on.
         let little = |number: &[u8]| -> Vec<u8> { number.iter().rev().copied().collect() };
         let (mut p, mut g, mut y) = (little(prime), little(generator), public.map(little));
-        let end = || number_param(ptr::null(), &mut []);
-        let mut params =
-            [number_param(c"p".as_ptr(), &mut p), number_param(c"g".as_ptr(), &mut g), end(), end()];
+        let number = |key, value: &mut [u8]| param(key, ffi::OSSL_PARAM_UNSIGNED_INTEGER, value);
+        let mut params = [number(c"p", &mut p), number(c"g", &mut g), end(), end()];
         let mut selection = more::EVP_PKEY_KEY_PARAMETERS;
         if let Some(y) = &mut y {
-            params[2] = number_param(c"pub".as_ptr(), y);
+            params[2] = number(c"pub", y);
             selection = more::EVP_PKEY_KEYPAIR;
         }
         let context = self.context_named(c"DH")?;
@@ -380,12 +374,18 @@ impl Evp {
     }
 }
 
-fn number_param(key: *const c_char, number: &mut [u8]) -> ffi::OSSL_PARAM {
+/// One of a list of parameters, whose value lives beside it.
+pub fn param(key: &'static CStr, kind: libc::c_uint, value: &mut [u8]) -> ffi::OSSL_PARAM {
     ffi::OSSL_PARAM {
-        key,
-        data_type: if key.is_null() { 0 } else { ffi::OSSL_PARAM_UNSIGNED_INTEGER as _ },
-        data: if key.is_null() { ptr::null_mut() } else { number.as_mut_ptr().cast() },
-        data_size: number.len(),
+        key: key.as_ptr(),
+        data_type: kind as _,
+        data: value.as_mut_ptr().cast(),
+        data_size: value.len(),
         return_size: 0,
     }
+}
+
+/// The end of the list.
+pub fn end() -> ffi::OSSL_PARAM {
+    ffi::OSSL_PARAM { key: ptr::null(), data_type: 0, data: ptr::null_mut(), data_size: 0, return_size: 0 }
 }

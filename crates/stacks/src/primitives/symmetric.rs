@@ -1,7 +1,7 @@
 //! Hashes, MACs, ciphers and key derivation functions as libssl uses them.
 
 use super::Failure;
-use super::evp::{Evp, check, failed};
+use super::evp::{Evp, check, end, failed, param};
 use super::ffi as more;
 use super::target::Target;
 use foreign_types::ForeignType;
@@ -199,21 +199,6 @@ fn cipher(evp: Evp, name: &str) -> Result<Sized, Failure> {
             Ok(check(more::EVP_CipherFinal_ex(context.0, end, &raw mut length), WHAT)?)
         }
     }))
-}
-
-/// A list of parameters whose values live beside it.
-fn param(key: &'static CStr, kind: libc::c_uint, value: &mut [u8]) -> ffi::OSSL_PARAM {
-    ffi::OSSL_PARAM {
-        key: key.as_ptr(),
-        data_type: kind as _,
-        data: value.as_mut_ptr().cast(),
-        data_size: value.len(),
-        return_size: 0,
-    }
-}
-
-fn end() -> ffi::OSSL_PARAM {
-    ffi::OSSL_PARAM { key: ptr::null(), data_type: 0, data: ptr::null_mut(), data_size: 0, return_size: 0 }
 }
 
 const OCTETS: libc::c_uint = 5; // OSSL_PARAM_OCTET_STRING (core.h)

@@ -4,7 +4,7 @@ use super::evp::{Evp, Scheme};
 use super::symmetric;
 use super::target::Target;
 use super::{Failure, Workload};
-use crate::stack::SetupError;
+use crate::stack::refused;
 use openssl::pkey::{PKey, Params, Private, Public};
 use shakedown_trace::suite::{Group, KeyType, Protocol};
 use std::ffi::{CStr, CString};
@@ -23,9 +23,7 @@ pub fn prepare(
         Target::Key(wanted) => {
             let pkcs8 = key(wanted)?;
             let private = evp.private_key(&pkcs8)?;
-            let spki = private
-                .public_key_to_der()
-                .map_err(|stack| SetupError::OpenSsl { what: "encode a key", stack })?;
+            let spki = private.public_key_to_der().map_err(refused("encode a key"))?;
             match wanted {
                 KeyType::Rsa { bits, .. } => rsa(evp, private, spki, bits),
                 KeyType::Ec(curve) => curve_key(evp, private, spki, curve.openssl_name()),
@@ -171,6 +169,6 @@ fn encapsulation(evp: Evp, name: &'static CStr) -> Rounds {
     })
 }
 
-fn same(one: &[u8], other: &[u8]) -> Result<(), Failure> {
+pub fn same(one: &[u8], other: &[u8]) -> Result<(), Failure> {
     if one == other { Ok(()) } else { Err(Failure::Disagreement { what: "the agreed secret" }) }
 }

@@ -2,6 +2,7 @@
 
 use super::symmetric::MAX_BYTES;
 use super::target::Wtls;
+use super::workload::same;
 use super::{Failure, Workload};
 use crate::wtls::provider::Timed;
 use shakedown_wtls::crypto::{CryptoError, Group, Provider, PublicKeyRef};
@@ -86,8 +87,4 @@ fn curve_round(provider: &Timed, curve: Curve, certified: &PrivateKey) -> Result
     } else {
         Err(CryptoError::DegenerateSecret)
     }
-}
-
-fn same(one: &[u8], other: &[u8]) -> Result<(), Failure> {
-    if one == other { Ok(()) } else { Err(Failure::Disagreement { what: "the agreed secret" }) }
 }

@@ -20,7 +20,7 @@ mod provider;
 mod sessions;
 mod verifier;
 
-use crate::stack::{Acceptor, Connector, Reason, Setup, SetupError, Stack};
+use crate::stack::{Acceptor, Connector, Setup, SetupError, Stack};
 use config::Configs;
 use endpoint::RustlsEndpoint;
 use rustls::pki_types::ServerName;
@@ -46,8 +46,8 @@ impl Stack for Rustls {
         false
     }
 
-    fn supports(&self, suite: &Suite, _: Side) -> Result<(), Reason> {
-        names::supports(suite).map_err(Reason)
+    fn supports(&self, suite: &Suite, _: Side) -> Result<(), String> {
+        names::supports(suite)
     }
 
     fn client(&self, setup: &Setup) -> Result<Arc<dyn Connector>, SetupError> {

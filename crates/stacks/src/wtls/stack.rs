@@ -4,7 +4,7 @@ use super::config;
 use super::endpoint::{Environment, WtlsEndpoint};
 use super::listener::Peers;
 use super::provider::Timed;
-use crate::stack::{Acceptor, Connector, ListenLimits, Listener, Reason, Setup, SetupError, Stack};
+use crate::stack::{Acceptor, Connector, ListenLimits, Listener, Setup, SetupError, Stack};
 use shakedown_certs::CertsError;
 use shakedown_certs::supplied::AnyIdentity;
 use shakedown_certs::wtls as certs;
@@ -52,16 +52,16 @@ impl Stack for Wtls {
         StackId::new(super::NAME, env!("CARGO_PKG_VERSION"))
     }
 
-    fn supports(&self, suite: &Suite, _: Side) -> Result<(), Reason> {
+    fn supports(&self, suite: &Suite, _: Side) -> Result<(), String> {
         if suite.protocol != Protocol::Wtls {
-            return Err(Reason(format!("the stack {} runs wtls only", super::NAME)));
+            return Err(format!("the stack {} runs wtls only", super::NAME));
         }
         // ECDSA with SHA-1 over curves below 160 bits: the specification forbids it (WAP-261, table 8's remark).
         let small = |key: &KeyType| matches!(key, KeyType::Ec(curve) if curve.field_bits() < 160);
         if suite.keys.iter().skip(1).any(small) {
-            return Err(Reason::new(
-                "WTLS forbids ECDSA on curves below 160 bits; name an issuer on a larger curve",
-            ));
+            return Err(
+                "WTLS forbids ECDSA on curves below 160 bits; name an issuer on a larger curve".into()
+            );
         }
         Ok(())
     }
