@@ -76,6 +76,17 @@ pub fn any_towards(peer: SocketAddr) -> SocketAddr {
     }
 }
 
+/// Bytes that a socket took or gave; `None`: none for now.
+pub fn unless_blocked(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Raises this process's limit of descriptors to as many as are wanted, or as the system allows; the limit then. `None`:
 /// the system does not tell.
 pub fn descriptor_limit(wanted: u64) -> Option<u64> {

@@ -23,7 +23,7 @@ pub struct Deployment {
     pub homes: HashMap<Network, Hss>,
     pub cards: Vec<Card>,
     /// What they took from their last attach: temporary identity and session.
-    kept: Vec<(Option<Temporary>, Option<Session>)>,
+    pub kept: Vec<(Option<Temporary>, Option<Session>)>,
     connectors: Vec<Arc<dyn Connector>>,
     serving: Network,
     operators: [Operator; 2],
@@ -124,18 +124,6 @@ impl Deployment {
         let kept = &mut self.kept[place];
         kept.0 = Some(temporary);
         kept.1 = session.or(kept.1.take());
-    }
-
-    /// What a mobile is known by for the moment.
-    pub fn temporary(&self, place: usize) -> Option<Temporary> {
-        self.kept.get(place).and_then(|kept| kept.0.clone())
-    }
-
-    /// A mobile forgets its temporary identity, its session, or both.
-    pub fn forget(&mut self, place: usize, temporary: bool, session: bool) {
-        let kept = &mut self.kept[place];
-        kept.0 = kept.0.take().filter(|_| !temporary);
-        kept.1 = kept.1.take().filter(|_| !session);
     }
 
     fn attach(&mut self, runner: &mut Runner, place: usize, node: usize) -> Result<Measured, AkaError> {

@@ -8,6 +8,7 @@ use super::probe::{self, HEADER_BYTES, MIN_PAYLOAD_BYTES, Planned, Prober};
 use super::{BearerRunError, sys};
 use serde::{Deserialize, Serialize};
 use shakedown_link::{Direction, Layer, Ns};
+use shakedown_stacks::measure::Summary;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::ops::ControlFlow;
@@ -279,15 +280,15 @@ fn delay(
     if measured_s.is_empty() {
         return Err(BearerRunError::NothingArrived);
     }
-    let (measured, standard_error) = probe::mean(&measured_s);
+    let measured = Summary::of(&measured_s);
     Ok(Figure {
         figure: "one_way_s",
         direction,
         bytes: wire_bytes(&plan.link, DELAY_PACKET_BYTES),
-        n: measured_s.len(),
-        measured,
-        standard_error,
-        drawn: probe::mean(&drawn_s).0,
+        n: measured.n,
+        measured: measured.mean,
+        standard_error: measured.sd / (measured.n as f64).sqrt(),
+        drawn: Summary::of(&drawn_s).mean,
         long_run: long_run.one_way_s,
     })
 }

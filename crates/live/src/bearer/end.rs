@@ -140,6 +140,11 @@ fn status(step: Step, errno: i32) -> [u8; STATUS_BYTES] {
     bytes
 }
 
+/// Why the child's step failed.
+fn error_in([_, _, _, _, errno @ ..]: [u8; STATUS_BYTES]) -> io::Error {
+    io::Error::from_raw_os_error(i32::from_ne_bytes(errno))
+}
+
 impl End {
     /// Makes an end. Its child waits for [`go`](Self::go).
     pub(super) fn make(plan: &EndPlan<'_>) -> Result<Self, BearerRunError> {
@@ -170,8 +175,7 @@ impl End {
         let _ = sys::kill(process, libc::SIGKILL);
         let _ = sys::ended(process, true);
         let step = STEPS.get(usize::from(bytes[0])).copied().unwrap_or(Step::Namespace);
-        let errno = i32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
-        Err(BearerRunError::refused(step, io::Error::from_raw_os_error(errno), plan.congestion_control))
+        Err(BearerRunError::refused(step, error_in(bytes), plan.congestion_control))
     }
 
     /// Lets the command begin; returns once it has been executed, or could not be.
@@ -182,9 +186,7 @@ impl End {
         if got == 0 {
             return Ok(());
         }
-        let errno = i32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
-        let error = io::Error::from_raw_os_error(errno);
-        Err(BearerRunError::Execute { program: self.program.clone(), error })
+        Err(BearerRunError::Execute { program: self.program.clone(), error: error_in(bytes) })
     }
 
     /// The device's descriptor: what the kernel sends is read here, what is written here it receives.
@@ -488,10 +490,7 @@ pub(super) fn ask_socket(
     let mut answer = [0; STATUS_BYTES];
     match sys::receive_with(control.as_raw_fd(), &mut answer)? {
         (STATUS_BYTES, Some(socket)) => Ok(socket),
-        (STATUS_BYTES, None) => {
-            let errno = i32::from_ne_bytes([answer[4], answer[5], answer[6], answer[7]]);
-            Err(io::Error::from_raw_os_error(errno))
-        }
+        (STATUS_BYTES, None) => Err(error_in(answer)),
         _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }

@@ -119,14 +119,6 @@ impl<'a> Prober<'a> {
     }
 }
 
-/// Mean and standard error.
-pub(super) fn mean(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
-}
-
 /// Slope of the straight line through points by least squares, and its standard error.
 pub(super) fn slope(points: &[(f64, f64)]) -> (f64, f64) {
     let n = points.len() as f64;

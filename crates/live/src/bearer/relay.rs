@@ -7,6 +7,7 @@
 
 use super::end::{GATEWAY, SocketKind, ask_socket};
 use super::sys;
+use crate::socket::unless_blocked;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -172,16 +173,6 @@ impl Pipe {
             (true, false) => (libc::POLLIN, 0),
             (true, true) => (0, 0),
         }
-    }
-}
-
-fn unless_blocked(result: io::Result<usize>) -> io::Result<Option<usize>> {
-    match result {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-            Ok(None)
-        }
-        Err(error) => Err(error),
     }
 }
 

@@ -34,7 +34,8 @@ use engine::Engine;
 use shakedown_stacks::Settings;
 use shakedown_trace::Suite;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -78,7 +79,8 @@ pub fn run(
     // Once, and on this thread, which the caller can call off: it may be a pipe.
     let roots = &given_roots(config)?;
     let background = &config.background();
-    let (stopped, gate) = (&AtomicBool::new(false), &Gate::new(1 + usize::from(background.is_some())));
+    let all = Barrier::new(1 + usize::from(background.is_some()));
+    let (stopped, gate) = (&AtomicBool::new(false), &Gate { all, failed: AtomicBool::new(false) });
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(1);
         let spawn = |config, sender: Option<SyncSender<Progress>>| {
@@ -134,31 +136,15 @@ pub fn run(
 
 /// Generators begin when all are ready, or none does.
 struct Gate {
-    expected: usize,
-    ready: AtomicUsize,
+    all: Barrier,
     failed: AtomicBool,
 }
 
 impl Gate {
-    fn new(expected: usize) -> Self {
-        Self { expected, ready: AtomicUsize::new(0), failed: AtomicBool::new(false) }
-    }
-
     /// Waits until all have come. False: one of them could not.
     fn pass(&self, is_ready: bool) -> bool {
-        if is_ready {
-            self.ready.fetch_add(1, Ordering::SeqCst);
-        } else {
-            self.failed.store(true, Ordering::SeqCst);
-        }
-        loop {
-            if self.failed.load(Ordering::SeqCst) {
-                return false;
-            }
-            if self.ready.load(Ordering::SeqCst) >= self.expected {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        self.failed.fetch_or(!is_ready, Ordering::SeqCst);
+        self.all.wait();
+        !self.failed.load(Ordering::SeqCst)
     }
 }

@@ -1,6 +1,6 @@
 //! One connection's socket.
 
-use crate::socket::any_towards;
+use crate::socket::{any_towards, unless_blocked};
 use mio::event::Source;
 use mio::net::{TcpStream, UdpSocket};
 use mio::{Interest, Registry, Token};
@@ -53,7 +53,7 @@ impl Socket {
 
     /// Sends what fits; `None`: nothing does for now.
     pub fn send(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
-        ready(match self {
+        unless_blocked(match self {
             Self::Tcp(socket) => socket.write(bytes),
             Self::Udp(socket) => socket.send(bytes),
         })
@@ -61,18 +61,10 @@ impl Socket {
 
     /// Receives a chunk or a datagram; `None`: there is none for now.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
-        ready(match self {
+        unless_blocked(match self {
             Self::Tcp(socket) => socket.read(buffer),
             Self::Udp(socket) => socket.recv(buffer),
         })
-    }
-}
-
-fn ready(result: Result<usize>) -> Result<Option<usize>> {
-    match result {
-        Ok(count) => Ok(Some(count)),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

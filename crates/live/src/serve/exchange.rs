@@ -53,19 +53,19 @@ impl Exchange {
             let head = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             return Some(Answer { head: head.to_vec(), payload_bytes: 0, close: true });
         };
-        let request = Request::read(&self.received[..end]);
+        let (keeps_alive, head_only) = request(&self.received[..end]);
         self.received.drain(..end);
         if self.received.is_empty() {
             // Connections that wait hold no memory for it.
             self.received = Vec::new();
         }
-        let close = last || !request.keeps_alive;
+        let close = last || !keeps_alive;
         let connection = if close { "close" } else { "keep-alive" };
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {payload_bytes}\r\n\
              Connection: {connection}\r\n\r\n"
         );
-        let payload_bytes = if request.head_only { 0 } else { payload_bytes };
+        let payload_bytes = if head_only { 0 } else { payload_bytes };
         Some(Answer { head: head.into_bytes(), payload_bytes, close })
     }
 }
@@ -81,35 +81,24 @@ fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// What matters of a request's head.
-struct Request {
-    keeps_alive: bool,
-    head_only: bool,
-}
-
-impl Request {
-    fn read(head: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(head).to_ascii_lowercase();
-        let mut lines = text.lines();
-        let first = lines.next().unwrap_or_default();
-        let mut keeps_alive = first.trim_end().ends_with("http/1.1");
-        for (name, value) in lines.filter_map(|line| line.split_once(':')) {
-            match (name.trim(), value.trim()) {
-                ("connection", value) => {
-                    keeps_alive = !value.contains("close") && (keeps_alive || value.contains("keep-alive"));
-                }
-                // Bodies are not read here, so the start of a next request would be unknown.
-                ("content-length", length) if length != "0" => return Self::last(first),
-                ("transfer-encoding", _) => return Self::last(first),
-                _ => {}
+/// What matters of a request's head: whether the connection stays, and whether only a head is asked for.
+fn request(head: &[u8]) -> (bool, bool) {
+    let text = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let (mut keeps_alive, mut has_body) = (first.trim_end().ends_with("http/1.1"), false);
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        match (name.trim(), value.trim()) {
+            ("connection", value) => {
+                keeps_alive = !value.contains("close") && (keeps_alive || value.contains("keep-alive"));
             }
+            ("content-length", length) => has_body |= length != "0",
+            ("transfer-encoding", _) => has_body = true,
+            _ => {}
         }
-        Self { keeps_alive, head_only: first.starts_with("head ") }
     }
-
-    fn last(first: &str) -> Self {
-        Self { keeps_alive: false, head_only: first.starts_with("head ") }
-    }
+    // Bodies are not read here, so the start of a next request would be unknown.
+    (keeps_alive && !has_body, first.starts_with("head "))
 }
 
 #[cfg(test)]

@@ -62,7 +62,11 @@ proptest! {
             match step {
                 Step::Replay { place, node } => replay(&mut deployment, &overheard[place], node, now),
                 Step::Wait { seconds } => now += Duration::from_secs(seconds),
-                Step::Forget { place, temporary, session } => deployment.forget(place, temporary, session),
+                Step::Forget { place, temporary, session } => {
+                    let kept = &mut deployment.kept[place];
+                    kept.0 = kept.0.take().filter(|_| !temporary);
+                    kept.1 = kept.1.take().filter(|_| !session);
+                }
                 Step::Attach { place, node } => {
                     let seen = attach(&mut deployment, place, node, now, untouched);
                     prop_assert!(seen.attached(), "{seen:?}");
@@ -133,7 +137,7 @@ fn a_session_goes_with_its_mobile_to_the_next_sgsn_and_is_gone_at_the_last() {
     let hss = deployment.homes.values().next().unwrap();
     assert_eq!(hss.subscribed(&imsi).unwrap().location.as_ref().unwrap().1.as_str(), "sgsn-2");
     // Without its temporary identity the mobile does not name the SGSN that has its session.
-    deployment.forget(0, true, false);
+    deployment.kept[0].0 = None;
     let back = attach(&mut deployment, 0, 0, now, untouched);
     assert!(back.attached());
     assert_ne!(back.session_ids().0, back.session_ids().1, "the first SGSN has kept nothing");
@@ -169,10 +173,10 @@ fn who_has_overheard_a_temporary_identity_and_a_session_id_takes_nothing_from_th
     assert_eq!((tally.resumed, tally.handed_over), (1, 1), "handed over once, to its own mobile");
 
     // A subscriber with another's temporary identity.
-    let temporary = deployment.temporary(0);
+    let temporary = deployment.kept[0].0.clone();
     assert!(!resumed(&attach(&mut deployment, 1, 0, now, untouched)));
     deployment.keep(1, temporary.unwrap(), None);
-    deployment.forget(1, false, true);
+    deployment.kept[1].1 = None;
     let seen = attach(&mut deployment, 1, 0, now, untouched);
     assert!(matches!(seen.queries[0], Query::Context { .. }));
     assert!(!seen.queries.iter().any(|query| matches!(query, Query::Claim { .. })), "{:?}", seen.queries);
@@ -267,7 +271,7 @@ fn a_claim_takes_nothing_under_a_temporary_identity_that_is_anothers() {
     let mut deployment = deployment(2, Policy::default());
     let now = Duration::from_secs(1);
     assert!(attach(&mut deployment, 0, 0, now, untouched).attached());
-    let ptmsi = deployment.temporary(0).unwrap().ptmsi;
+    let ptmsi = deployment.kept[0].0.clone().unwrap().ptmsi;
     let claim = |deployment: &mut Deployment, place: usize| {
         let imsi = deployment.cards[place].imsi.clone();
         deployment.nodes[0].answer(&Query::Claim { ptmsi, imsi }).unwrap()
