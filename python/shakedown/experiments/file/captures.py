@@ -17,13 +17,10 @@ KEYS = ("file", "keylog")
 
 def read_captures(document: Document) -> list[Scenario]:
     """A scenario a capture. Raises `InputError`."""
-    value = document.data.get("captures", [])
     shape = 'an array of tables such as [{ file = "gateway.pcapng", keylog = "keys.log" }]'
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise document.wrong("captures", f"found {describe(value)}; accepted: {shape}")
+    value = document.array("captures", document.data.get("captures", []), limits.MAX_CAPTURES, dict, shape)
     if not value and "captures" in document.data and "suites" not in document.data:
         raise document.wrong("captures", f"is empty; accepted: {shape}")
-    document.bounded("captures", value, limits.MAX_CAPTURES)
     found: dict[Path, Scenario] = {}
     for table in value:
         document.no_others(table, KEYS, "captures")

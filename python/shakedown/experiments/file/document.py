@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ from shakedown.files.toml import describe, load_toml, locate
 from shakedown.schema.base import Object
 from shakedown.schema.options import Declared, declared
 from shakedown.schema.units import parse_duration_s, parse_rate_per_s
+
+T = TypeVar("T")
 
 
 class Document:
@@ -60,14 +62,17 @@ class Document:
 
     def strings(self, key: str, most: int) -> tuple[str, ...]:
         """An array of strings of the file's top, no two the same."""
-        value = self.data.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(
-                key, f'found {describe(value)}; accepted: an array of strings such as ["…", "…"]'
-            )
-        self.bounded(key, value, most)
+        shape = 'an array of strings such as ["…", "…"]'
+        value = self.array(key, self.data.get(key, []), most, str, shape)
         self.different(key, value, value)
         return tuple(value)
+
+    def array(self, key: str, value: object, most: int, kind: type[T], shape: str) -> list[T]:
+        """An array of elements of a type; `shape` describes it in words."""
+        if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
+            raise self.wrong(key, f"found {describe(value)}; accepted: {shape}")
+        self.bounded(key, value, most)
+        return value
 
     def different(self, key: str, written: Sequence[object], meant: Sequence[object]) -> None:
         """Refuses an array with two equivalent elements."""

@@ -91,14 +91,12 @@ def _swept(document: Document, table: Mapping[str, Any]) -> Iterator[dict[str, A
 
 def _arrivals(document: Document, table: Mapping[str, Any], rates_per_s: tuple[float, ...]) -> list[str]:
     """Arrival processes; where they are left out, Poisson's at each of the experiment's rates."""
-    value = table.get("arrivals", [f"poisson:{rate:g}/s" for rate in rates_per_s if rate > 0.0])
     shape = 'an array of arrival processes such as ["storm:10s", "poisson:50/s"]'
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise document.wrong("simulated.arrivals", f"found {describe(value)}; accepted: {shape}")
+    given = table.get("arrivals", [f"poisson:{rate:g}/s" for rate in rates_per_s if rate > 0.0])
+    value = document.array("simulated.arrivals", given, limits.MAX_RATES, str, shape)
     if not value:
         what = "is empty" if "arrivals" in table else "is missing, and there are no rates"
         raise document.wrong("simulated.arrivals", f"{what}; accepted: {shape}")
-    document.bounded("simulated.arrivals", value, limits.MAX_RATES)
     document.different("simulated.arrivals", value, value)
     return value
 

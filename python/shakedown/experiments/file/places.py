@@ -48,11 +48,8 @@ def _battery_j(document: Document) -> float | None:
 
 
 def _rates_per_s(document: Document) -> tuple[float, ...]:
-    value = document.data.get("rates", [])
-    if not isinstance(value, list):
-        shape = 'an array of rates such as ["10/s", "300/s"]'
-        raise document.wrong("rates", f"found {describe(value)}; accepted: {shape}")
-    document.bounded("rates", value, limits.MAX_RATES)
+    shape = 'an array of rates such as ["10/s", "300/s"]'
+    value = document.array("rates", document.data.get("rates", []), limits.MAX_RATES, object, shape)
     rates_per_s = tuple(document.rate_per_s("rates", item) for item in value)
     document.different("rates", value, rates_per_s)
     return rates_per_s
