@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.errors import ShakedownError
-from shakedown.files.write import Destination
+from shakedown.files.write import writing
 from shakedown.native.core import extension
 from shakedown.profiles.delay import distribution
 
@@ -87,22 +87,18 @@ def run_behind(
         "replace": False,
         "linger_s": linger_s,
     }
-    capture = None if pcap is None else Destination(pcap, replace=replace)
-    if capture is not None:
-        # The core writes into the draft, which has its name once it is whole.
-        plan |= {"pcap": str(capture.temp_path), "replace": True}
-    try:
-        with _one_line():
-            answer = extension().bearer_run(plan)
+    with nullcontext() if pcap is None else writing(pcap, replace=replace) as capture:
         if capture is not None:
-            capture.commit()
-    except BearerError as error:
-        if capture is None:
-            raise
-        raise BearerError(str(error).replace(str(capture.temp_path), str(pcap)), error.exit_status) from error
-    finally:
-        if capture is not None:
-            capture.abandon()
+            # The core writes into the draft, which has its name once it is whole.
+            plan |= {"pcap": str(capture.temp_path), "replace": True}
+        try:
+            with _one_line():
+                answer = extension().bearer_run(plan)
+        except BearerError as error:
+            if capture is None:
+                raise
+            text = str(error).replace(str(capture.temp_path), str(pcap))
+            raise BearerError(text, error.exit_status) from error
     return cast(int, answer["status"]), convert(answer["report"], BearerReport)
 
 
