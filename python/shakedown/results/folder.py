@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
-from shakedown.results import fleets, loads, queries
+from shakedown.results import fleets as fleet_queries
+from shakedown.results import loads as load_queries
+from shakedown.results import queries
 from shakedown.results.parts import Table, chunks
 from shakedown.results.reader import load_manifest, load_parts, missing
 from shakedown.results.table import SCHEMA, empty
 from shakedown.schema.arguments import checked
 from shakedown.schema.saved import Manifest, Planned, ScenarioFigures
+
+
+def _view(query: Callable[[Table], pl.DataFrame]) -> cached_property[pl.DataFrame]:
+    """A property of results: what a query finds in them, when it is first asked for."""
+
+    def found(results: Results) -> pl.DataFrame:
+        return query(results.source)
+
+    found.__doc__ = query.__doc__
+    return cached_property(found)
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,55 +85,17 @@ class Results:
         """`complete`, `interrupted`, `failed`, or a text that begins with `not ended`."""
         return self.manifest.ended or "not ended: it was killed, or still runs"
 
-    @cached_property
-    def handshakes(self) -> pl.DataFrame:
-        """Measured handshakes, one per row: bytes, flights, and each side's time by class."""
-        return queries.handshakes(self.source)
-
-    @cached_property
-    def messages(self) -> pl.DataFrame:
-        """Messages of measured handshakes, one per row."""
-        return queries.messages(self.source)
-
-    @cached_property
-    def operations(self) -> pl.DataFrame:
-        """Operations of measured handshakes, one per row."""
-        return queries.operations(self.source)
-
-    @cached_property
-    def predictions(self) -> pl.DataFrame:
-        """Predictions, one per row; those of captured handshakes name their `capture`."""
-        return queries.predictions(self.source)
-
-    @cached_property
-    def fleets(self) -> pl.DataFrame:
-        """Simulated fleets of clients, one per row."""
-        return fleets.fleets(self.source)
-
-    @cached_property
-    def fleet_series(self) -> pl.DataFrame:
-        """Time series of simulated fleets, one interval per row."""
-        return fleets.fleet_series(self.source)
-
-    @cached_property
-    def fleet_kinds(self) -> pl.DataFrame:
-        """Kinds of clients of simulated mixtures, one per row."""
-        return fleets.fleet_kinds(self.source)
-
-    @cached_property
-    def fleet_kind_series(self) -> pl.DataFrame:
-        """Time series of kinds of clients, one interval per row."""
-        return fleets.fleet_kind_series(self.source)
-
-    @cached_property
-    def loads(self) -> pl.DataFrame:
-        """Loads on real servers, one per row."""
-        return loads.loads(self.source)
-
-    @cached_property
-    def load_steps(self) -> pl.DataFrame:
-        """Times of sampled live handshakes, one message of one side per row."""
-        return loads.steps(self.source)
+    # Tables of one row for each of what they are named after; their columns are described with the queries.
+    handshakes = _view(queries.handshakes)
+    messages = _view(queries.messages)
+    operations = _view(queries.operations)
+    predictions = _view(queries.predictions)
+    fleets = _view(fleet_queries.fleets)
+    fleet_series = _view(fleet_queries.fleet_series)
+    fleet_kinds = _view(fleet_queries.fleet_kinds)
+    fleet_kind_series = _view(fleet_queries.fleet_kind_series)
+    loads = _view(load_queries.loads)
+    load_steps = _view(load_queries.steps)
 
     def figures(self) -> Iterator[ScenarioFigures]:
         """The table as objects, one per scenario."""

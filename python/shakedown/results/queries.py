@@ -140,7 +140,8 @@ def operations(table: pl.DataFrame) -> pl.DataFrame:
 
 @over_parts("modelled", labelled)
 def predictions(table: pl.DataFrame) -> pl.DataFrame:
-    """Predictions, one a row, in seconds; null where there is no steady state.
+    """Predictions, one a row, in seconds; null where there is no steady state. Those of captured handshakes
+    name their `capture`.
 
     `ready_low_s` and `ready_high_s` hold 90 % of handshakes; `ready_p99_s` and its like are percentiles;
     `basis` says what the time stands on, `missing` how much of the work has no figure, `workers_needed` how

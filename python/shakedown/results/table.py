@@ -19,14 +19,19 @@ from shakedown.schema.identity import Identified
 signal.siginterrupt(signal.SIGINT, True)
 """polars puts a handler of its own before Python's, after which a system call that waits goes on waiting."""
 
+IDENTITY_COLUMNS = (
+    "suite",
+    "client_stack",
+    "client_stack_version",
+    "server_stack",
+    "server_stack_version",
+    "carrier",
+    "credentials",
+)
+"""Columns of a handshake's identity."""
+
 SCHEMA: dict[str, pl.DataType] = {
-    "suite": pl.String(),
-    "client_stack": pl.String(),
-    "client_stack_version": pl.String(),
-    "server_stack": pl.String(),
-    "server_stack_version": pl.String(),
-    "carrier": pl.String(),
-    "credentials": pl.String(),
+    **dict.fromkeys(IDENTITY_COLUMNS, pl.String()),
     "device": pl.String(),
     "server_device": pl.String(),
     "bearer": pl.String(),
@@ -60,18 +65,6 @@ SCHEMA: dict[str, pl.DataType] = {
 """Columns of the table, in order."""
 
 Row = dict[str, Any]
-
-
-IDENTITY_COLUMNS = (
-    "suite",
-    "client_stack",
-    "client_stack_version",
-    "server_stack",
-    "server_stack_version",
-    "carrier",
-    "credentials",
-)
-"""Those of a handshake's identity."""
 
 
 def identity_columns(one: Identified) -> Row:
