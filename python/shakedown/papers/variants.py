@@ -40,9 +40,8 @@ def shifted(replication: Replication, pattern: int) -> Replication:
     primitive's sign, and that of each suite's and side's other work, from its name: the same in every run. In
     the last of them sizes of keys and sides do not count, for statements about all sizes.
     """
-    other = Replication(replication.machine, replication.date, missing=replication.missing)
-    other.costs = {suite: _shifted(cost, pattern) for suite, cost in replication.costs.items()}
-    other.bulks = {
+    costs = {suite: _shifted(cost, pattern) for suite, cost in replication.costs.items()}
+    bulks = {
         key: replace(
             bulk,
             client_us=bulk.client_us * _factor(pattern, "common", f"{bulk.suite} {bulk.link} client"),
@@ -50,7 +49,7 @@ def shifted(replication: Replication, pattern: int) -> Replication:
         )
         for key, bulk in replication.bulks.items()
     }
-    return other
+    return Replication(replication.machine, replication.date, costs, replication.missing, bulks)
 
 
 def _shifted(cost: Cost, pattern: int) -> Cost:

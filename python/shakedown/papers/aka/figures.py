@@ -101,24 +101,17 @@ def _battery(study: Study) -> Drawing:
         study.energy("nokia_d211_gprs_downloading_current_min")
         + study.energy("nokia_d211_gprs_downloading_current_max")
     ) / 2
+
+    def with_handshakes_ma(busy_s: float) -> float:
+        period_s = study.energy("handshake_period_scenario_c")
+        return float(energy.mean_current_ma(base + idle, active - idle, busy_s, period_s))
+
     currents = {
         "idle": base,
         "GPRS connected, idle": base + idle,
-        "handshake every 10 s": float(
-            energy.mean_current_ma(
-                base + idle,
-                active - idle,
-                study.ms(GPRS, "tht") / 1e3,
-                study.energy("handshake_period_scenario_c"),
-            )
-        ),
-        "the same, the radio busy as simulated": float(
-            energy.mean_current_ma(
-                base + idle,
-                active - idle,
-                sum(runs.runs()["setups"][GPRS][f"{way}_s"] for way in ("sending", "receiving")),
-                study.energy("handshake_period_scenario_c"),
-            )
+        "handshake every 10 s": with_handshakes_ma(study.ms(GPRS, "tht") / 1e3),
+        "the same, the radio busy as simulated": with_handshakes_ma(
+            sum(runs.runs()["setups"][GPRS][f"{way}_s"] for way in ("sending", "receiving"))
         ),
         "10 KB over SSL, all the time": base + active,
     }
@@ -131,7 +124,6 @@ def _battery(study: Study) -> Drawing:
                 values.append(
                     {"time in h": round(float(hour), 4), "charge in %": round(left, 3), "situation": name}
                 )
-    values.sort(key=lambda row: (list(currents).index(str(row["situation"])), float(str(row["time in h"]))))
     marks = [
         {
             "time in h": study.energy("lifetime_gprs_connected_almost"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shakedown.papers.load import PaperData
+from shakedown.papers.load import PaperData, load
 from shakedown.papers.paper import Paper
 from shakedown.papers.replication import Replication
 from shakedown.papers.thesis import network_claims, processing_claims, queue_claims
 from shakedown.papers.thesis.figures import figures
-from shakedown.papers.thesis.inputs import SLUG, Thesis, suites
+from shakedown.papers.thesis.inputs import SLUG, Thesis
 from shakedown.papers.thesis.rerun import measured_cells, modern_rerun
 from shakedown.papers.thesis.sizes import words
 from shakedown.papers.thesis.tables import cells
@@ -25,4 +25,5 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     }
 
 
-PAPER = Paper(SLUG, tuple(suites()), checks, cells, modern_rerun, figures, measured_cells, words=words)
+SUITES = tuple(case.suite(how) for case, how in Thesis(load(SLUG)).all())
+PAPER = Paper(SLUG, SUITES, checks, cells, modern_rerun, figures, measured_cells, words=words)

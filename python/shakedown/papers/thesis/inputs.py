@@ -177,10 +177,3 @@ def share_cells(thesis: Thesis) -> Iterator[tuple[str, str, Case, Authentication
         for case in thesis.cases:
             if case.family == family:
                 yield from ((number, table, case, authentication, side, column) for column in columns)
-
-
-def suites() -> list[str]:
-    """The 48 suites that repeat the thesis's cases."""
-    from shakedown.papers.load import load
-
-    return [case.suite(authentication) for case, authentication in Thesis(load(SLUG)).all()]
