@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
+from shakedown import native
 from shakedown.errors import InputError, ShakedownError
 from shakedown.files.toml import load_toml
 from shakedown.native.scenario import (
@@ -44,8 +47,6 @@ COUNTS = tuple(f"{side}_instructions" for side in SIDES)
 @checked
 def read_budgets(path: str | Path) -> tuple[Budget, ...]:
     """The tables of a budget's file. Raises `InputError`."""
-    from shakedown import native
-
     path = Path(path)
     data, _ = load_toml(path, MAX_BUDGET_BYTES, "budget")
     budgets = convert(data, BudgetFile, str(path), "TOML").budget
@@ -134,8 +135,6 @@ def _check(budget: Budget, times: bool) -> Iterator[CheckedLimit]:
 
 def _measured(budget: Budget, counted: bool) -> Measurement | str:
     """The measurement, or why there is none. Raises what is not this suite's alone."""
-    from shakedown import native
-
     handshake = HandshakeId(
         suite=native.canonical(budget.suite),
         client_stack=budget.client_stack,
@@ -154,8 +153,6 @@ def _measured(budget: Budget, counted: bool) -> Measurement | str:
 
 
 def measured_figures(measured: Measurement) -> dict[str, float | str]:
-    from msgspec import UNSET
-
     found: dict[str, float | str] = {"bytes": measured.bytes.total}
     for side in SIDES:
         found[f"{side}_time_us"] = measured.handshake.of(side).median

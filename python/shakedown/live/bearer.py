@@ -12,6 +12,7 @@ from shakedown.errors import ShakedownError
 from shakedown.files.write import writing
 from shakedown.native.core import extension
 from shakedown.profiles.delay import distribution
+from shakedown.schema import convert
 
 if TYPE_CHECKING:
     from shakedown.profiles.bearer import Bearer
@@ -75,7 +76,6 @@ def run_behind(
     Raises:
         BearerError: one line on what is missing and how to enable it.
     """
-    from shakedown.schema import convert
     from shakedown.schema.bearer import BearerReport
 
     plan: dict[str, Any] = {
@@ -113,7 +113,6 @@ def check(bearer: Bearer, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck
     Raises:
         BearerError: one line on what is missing and how to enable it.
     """
-    from shakedown.schema.base import convert
     from shakedown.schema.bearer import BearerCheck, BearerFigure, BearerReport
 
     with _one_line():

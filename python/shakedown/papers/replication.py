@@ -19,8 +19,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
+from shakedown import native
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_TRACES_BYTES, parse_json, read_text
 from shakedown.files.write import write
@@ -328,10 +330,6 @@ def measure(
         progress: called with the number of ``rounds`` × suites done, and the suite's name.
         kept: given all whole rounds so far, after each.
     """
-    from time import perf_counter
-
-    from shakedown import native
-
     begun = perf_counter()
     wanted = list(dict.fromkeys(suites))
     bulk = list(transfers)
@@ -388,8 +386,6 @@ def _measure_transfers(
     replication: Replication, missing: dict[str, str], suite: str, wanted: Transfers
 ) -> None:
     """Open and protected links in turn, so that a disturbance affects both."""
-    from shakedown import native
-
     for link in wanted.links:
         if suite in missing:
             return
@@ -411,8 +407,6 @@ def _measure_transfers(
 @contextmanager
 def _failure_noted(missing: dict[str, str], suite: str) -> Iterator[None]:
     """Notes why a suite cannot run; raises all other errors."""
-    from shakedown import native
-
     try:
         yield
     except Exception as error:

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from shakedown.schema.arguments import checked
+from shakedown.schema.measured import Measurement
 from shakedown.schema.saved import Planned
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from shakedown.reporting.html.text import Sentence
     from shakedown.results.folder import Results
     from shakedown.schema.base import Object
-    from shakedown.schema.measured import Measurement
     from shakedown.schema.trace import Trace
 
 KINDS = (
@@ -68,8 +68,6 @@ class Run:
 
     def keep(self, scenario: Scenario, found: Any) -> list[str]:  # noqa: ANN401 - an object of the schema
         """Keeps the results that later kinds need; returns notes for the user."""
-        from shakedown.schema.measured import Measurement
-
         module = kind(scenario.kind)
         if "traces" in self.needed:
             self.traces.update(module.traces(scenario, found))

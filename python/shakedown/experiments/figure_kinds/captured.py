@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import polars as pl
 
 from shakedown.experiments.figure_kinds.measured import message_columns, place_columns
+from shakedown.native import captures
 from shakedown.native.scenario import HandshakeId
+from shakedown.results import queries
 from shakedown.results.table import Row, fact, figure, frame, spread
 from shakedown.schema.base import SIDES, Object
 from shakedown.schema.captured import CaptureSummary, Connection
 from shakedown.schema.trace import CapturedTrace, Trace
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from shakedown.experiments.figure_kinds import Run, Source
     from shakedown.native.captures import Inspection
     from shakedown.native.scenario import Scenario
@@ -50,8 +51,6 @@ def cut_short(capture: object, problem: str) -> str:
 
 def run(scenario: Scenario, run: Run) -> Capture:
     """Inspects a capture. Raises `InputError` where it cannot be read."""
-    from shakedown.native import captures
-
     assert scenario.capture is not None
     run.progress(0, f"reading {scenario.label}")
     file, keylog = Path(scenario.capture.file), scenario.capture.keylog
@@ -273,13 +272,10 @@ def notes(found: Capture) -> list[str]:
 
 
 def terminal(results: Results, width: int) -> Iterable[str]:
-    import polars as pl
-
     from shakedown.reporting.columns import Selection
     from shakedown.reporting.columns.captured import KINDS
     from shakedown.reporting.figures import count
     from shakedown.reporting.terminal.listing import listing
-    from shakedown.results import queries
 
     kinds = queries.capture_kinds(results.source)
     for capture in queries.captures(results.source).to_dicts():

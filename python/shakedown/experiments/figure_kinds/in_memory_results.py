@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shakedown import native
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds import captured, measured
 from shakedown.files.limits import MAX_TRACES_BYTES, parse_json, read_bytes
@@ -50,8 +51,6 @@ def results_of_json(path: str | Path) -> Results:
 
     Raises `InputError` in one line where the file holds anything else.
     """
-    from shakedown.native import canonical
-
     path = Path(path)
     accepted = "accepted: what measure --json prints, or inspect --traces-out writes"
     try:
@@ -76,7 +75,7 @@ def results_of_json(path: str | Path) -> Results:
         except InputError as error:
             raise InputError(f"{error}; {accepted}") from None
         try:
-            canonical(one["suite"])
+            native.canonical(one["suite"])
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
     identities = [

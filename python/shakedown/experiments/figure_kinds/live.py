@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from shakedown import native
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds.live_comparison import Loaded, compare
 from shakedown.experiments.figure_kinds.measured import place_columns
 from shakedown.experiments.file import loads
 from shakedown.live.load_test import load_run
+from shakedown.native import load_generator, serving
 from shakedown.native.processors import placed, processors, ran_s, threads
 from shakedown.native.scenario import Live, Load, MeasureOptions, Places, Scenario
 from shakedown.results.loads import STATISTICS
 from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
 from shakedown.schema.identity import Identified
 from shakedown.schema.live import LiveRun, LoadProgress, TimeSpent
+from shakedown.schema.options import ServerOptions
 from shakedown.schema.serving import Serving
 
 if TYPE_CHECKING:
@@ -225,10 +228,6 @@ def loaded(
 
     `server` and `generator` get more options than the scenario has.
     """
-    from shakedown import native
-    from shakedown.native import load_generator, serving
-    from shakedown.schema.options import ServerOptions
-
     handshake, options = scenario.handshake, scenario.options
     assert handshake is not None
     suite = handshake.suite

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from shakedown import native
 from shakedown.errors import InputError
 from shakedown.native.scenario import Fleet, Live, Scenario, Stacks
+from shakedown.schema import builtins
 from shakedown.schema.base import Side
 from shakedown.schema.live import ComparedFigure, Comparison, LoadRun, SampledHandshakes
 from shakedown.schema.measured import Measurement
@@ -171,7 +173,6 @@ def connection_cost_s(measured: Measurement) -> dict[Side, float] | None:
     """The kernel's time for a handshake's TCP connection, by side, from this machine's profile; None where
     that has none. Datagrams have no connection.
     """
-    from shakedown import native
     from shakedown.profiles import THIS_MACHINE, load_device
 
     if native.describe(measured.suite).get("transport") == "datagram":
@@ -191,7 +192,6 @@ def priced_as_measured(measured: Measurement, connection_s: Mapping[Side, float]
     from shakedown.prediction.scenario import Scenario as Priced
     from shakedown.prediction.trace import parse_trace
     from shakedown.profiles import load_bearer, load_device
-    from shakedown.schema import builtins
 
     # Costs are all given: of the device nothing counts but its name.
     here = dataclasses.replace(load_device("server"), name="this-machine")

@@ -9,19 +9,20 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import polars as pl
+
 from shakedown.errors import InputError, with_options
 from shakedown.experiments.figure_kinds.measured import place_columns
 from shakedown.native.scenario import Load, Scenario
 from shakedown.results.quantities import UNITS, column
 from shakedown.results.queries import BOUNDED, MARKED
-from shakedown.results.table import Row, complete, fact, figure, frame, identity_columns
+from shakedown.results.table import SCHEMA, Row, complete, fact, figure, frame, identity_columns
+from shakedown.schema import builtins
 from shakedown.schema.base import Basis
 from shakedown.schema.identity import Identified
 from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from shakedown.experiments.figure_kinds import Need, Run, Source
     from shakedown.experiments.file.experiment import Experiment
     from shakedown.prediction.library import TraceLibrary
@@ -144,7 +145,6 @@ def recorded(trace: Trace) -> Recorded:
     """A trace as pricing knows it, kept for all places of one handshake. Raises `InputError`."""
     from shakedown.prediction.library import open_library
     from shakedown.prediction.trace import parse_trace
-    from shakedown.schema import builtins
 
     parsed = parse_trace(builtins(trace), trace.suite)
     return open_library().completed(parsed) if parsed.partial else parsed
@@ -215,8 +215,6 @@ def table(made: Sequence[tuple[Scenario, Modelled]]) -> pl.DataFrame:
     """Predictions of many places as rows, one place's after the other's. All are made together, column by
     column: there may be very many places, and very many rates.
     """
-    import polars as pl
-
     facts = [list(_facts(found)) for _, found in made]
     numbers = [number for number, some in enumerate(facts) for _ in some]
     tables = [
@@ -247,10 +245,6 @@ _PLACE = "place"
 
 def _placed(rows: pl.DataFrame, commons: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows with what holds in all rows of their place."""
-    import polars as pl
-
-    from shakedown.results.table import SCHEMA
-
     places = rows[_PLACE]
     columns = [
         pl.Series(name, [one[name] for one in commons], SCHEMA[name]).gather(places) for name in commons[0]
@@ -260,8 +254,6 @@ def _placed(rows: pl.DataFrame, commons: Sequence[Mapping[str, Any]]) -> pl.Data
 
 def _predicted(predictions: Sequence[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
     """Figures of predictions, each with the number of its place, as rows with that number."""
-    import polars as pl
-
     columns = {
         f"{key}|{place}": (quantity, UNITS[quantity], statistic)
         for (key, place), (quantity, statistic) in _WIDE.items()

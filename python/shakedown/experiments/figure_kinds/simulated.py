@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from shakedown.errors import InputError
 from shakedown.experiments.figure_kinds.measured import place_columns
-from shakedown.experiments.figure_kinds.modelled import key_share
+from shakedown.experiments.figure_kinds.modelled import key_share, recorded, recorded_on, source_of
 from shakedown.experiments.file import fleets
 from shakedown.native.scenario import (
     DEFAULT_BEARER,
@@ -155,7 +155,6 @@ def job(
     scenario: Scenario, run: Run, *, progress: Callable[[int, int], None] | None = None
 ) -> Callable[[], Found]:
     """The simulation, with all that it needs: a file of arrivals is read here."""
-    from shakedown.experiments.figure_kinds.modelled import source_of
     from shakedown.simulation.fleet import settle
 
     fleet = _fleet(scenario)
@@ -208,7 +207,6 @@ def _simulated_mix(
     settled: Settled,
     progress: Callable[[int, int], None] | None,
 ) -> Found:
-    from shakedown.experiments.figure_kinds.modelled import recorded_on
     from shakedown.prediction.library import resumed_of
     from shakedown.simulation.deployment import seed_of
     from shakedown.simulation.mix import run_mix
@@ -240,7 +238,6 @@ def _simulated_mix(
 
 def _resumed(run: Run, source: Source) -> Recorded:
     """The handshake by which a client resumes: the experiment's own, or else the library's."""
-    from shakedown.experiments.figure_kinds.modelled import recorded
     from shakedown.prediction.library import open_library, resumed_of
 
     name = resumed_of(run.traces[source].suite)
@@ -258,7 +255,6 @@ def _simulated(
     engines: Stacks | None,
     progress: Callable[[int, int], None] | None,
 ) -> Found:
-    from shakedown.experiments.figure_kinds.modelled import recorded, recorded_on
     from shakedown.simulation.deployment import seed_of
     from shakedown.simulation.simulate import Job, run
 

@@ -10,6 +10,7 @@ from shakedown.errors import InputError
 from shakedown.experiments.file.document import Document
 from shakedown.files import limits
 from shakedown.files.toml import describe
+from shakedown.native import captures
 from shakedown.native.scenario import CaptureFile, Scenario
 
 KEYS = ("file", "keylog")
@@ -38,8 +39,6 @@ def read_captures(document: Document) -> list[Scenario]:
 
 def _check_open(document: Document, file: Path, keylog: Path | None, table: Mapping[str, Any]) -> None:
     """Refuses what is no capture, or no key log, before anything is measured."""
-    from shakedown.native import captures
-
     try:
         captures.inspect(file, keylog)
     except InputError as error:

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import msgspec
 
+from shakedown import native
 from shakedown.errors import InputError, NoUseError
 from shakedown.native.scenario import MeasureOptions
+from shakedown.schema import convert
 from shakedown.schema.base import SIDES, Side
 from shakedown.schema.certificates import ChainFiles, Description, UserChain
 
@@ -45,9 +47,6 @@ class SideFiles:
 
     def described(self, now: int) -> Description:
         """What the chain is, and what a peer would refuse about it at `now` (Unix seconds)."""
-        from shakedown import native
-        from shakedown.schema import convert
-
         [found] = native.certs(
             {
                 "do": "show",
@@ -99,8 +98,6 @@ def assign(written: str, suite: str, files: Mapping[Side, SideFiles], now: int) 
 
     Raises `WrongChainError` where they are no good: unreadable, no pair, out of order, not valid at `now`.
     """
-    from shakedown import native
-
     given = [side for side in SIDES if side in files]
     choices = [tuple(given)] if len(given) < 2 else [tuple(given), ("server",), ("client",)]
     free = leaves_keys_out(written)
@@ -117,8 +114,6 @@ def assign(written: str, suite: str, files: Mapping[Side, SideFiles], now: int) 
 def _named(
     suite: str, sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int
 ) -> tuple[str, list[str]]:
-    from shakedown import native
-
     try:
         return native.named_by_chain(suite, _options(sides, files, now))
     except NoUseError:
@@ -134,8 +129,6 @@ def _options(sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -
 
 def _culprit(suite: str, sides: Sequence[Side], files: Mapping[Side, SideFiles], now: int) -> Side:
     """Of the sides whose files were tried together, the one whose are no good."""
-    from shakedown import native
-
     for side in sides[:-1]:
         try:
             native.named_by_chain(suite, _options([side], files, now))
@@ -151,8 +144,6 @@ def leaves_keys_out(written: str) -> bool:
 
     Keys stand third, if at all. Of the other parts that could stand there each changes something else.
     """
-    from shakedown import native
-
     parts = written.strip().lower().split("/")
     if len(parts) < 3:
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from shakedown import native
 from shakedown.errors import InputError, did_you_mean
 from shakedown.experiments.file.document import Document
 from shakedown.files import limits
@@ -63,8 +64,6 @@ def _unix_s(document: Document, key: str, value: object) -> int:
 
 def _profile(document: Document, key: str, name: str) -> str:
     """A certificate profile: its name, or a path relative to the experiment file."""
-    from shakedown import native
-
     if name.endswith(".toml") or "/" in name:
         path = document.path.parent / name
         if not path.is_file():

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from shakedown import native
 from shakedown.errors import InputError, did_you_mean
 from shakedown.experiments.file.credentials import Assigned, SideFiles, WrongChainError, assign
 from shakedown.experiments.file.document import Document
@@ -86,8 +87,6 @@ def _stacks(document: Document) -> dict[Side, str | None]:
     found = {side: document.string(f"{side}_stack", both) or None for side in SIDES}
     for side, name in found.items():
         if name:
-            from shakedown import native
-
             known = [one.name for one in native.stacks()]
             if name not in known:
                 key = f"{side}_stack" if f"{side}_stack" in document.data else "stack"
@@ -101,8 +100,6 @@ def _check_stacks(document: Document, handshake: HandshakeId, written: str) -> N
     asked: dict[Side, str | None] = {"client": handshake.client_stack, "server": handshake.server_stack}
     if not any(asked.values()):
         return
-    from shakedown import native
-
     protocol = native.describe(handshake.suite)["protocol"]
     for side, name in asked.items():
         known = [
@@ -119,10 +116,8 @@ def _check_stacks(document: Document, handshake: HandshakeId, written: str) -> N
 
 
 def _assigned(document: Document, name: str, files: Mapping[Side, SideFiles], today: int) -> Assigned:
-    from shakedown.native import runnable
-
     try:
-        suite = runnable(name)
+        suite = native.runnable(name)
     except InputError as error:
         raise document.wrong("suites", str(error), name) from error
     if not files:
@@ -144,9 +139,7 @@ def _options_of(
         changes["now"] = today
         for side in one.sides:
             changes |= files[side].options()
-        from shakedown.native import presenting
-
-        if set(presenting(one.suite)) <= set(one.sides):
+        if set(native.presenting(one.suite)) <= set(one.sides):
             # The form is for generated certificates, and this suite presents none.
             changes["certificate_form"] = None
     return replace(options, **changes) if changes else options

@@ -7,8 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from shakedown.errors import InputError, ShakedownError
 from shakedown.schema.arguments import checked
+from shakedown.schema.base import encode
 from shakedown.schema.options import LoadOptions
 
 if TYPE_CHECKING:
@@ -44,15 +47,12 @@ def load(
         InputError: for an invalid target, suite or option, and for a host that may not be loaded.
         UnwrittenTracesError: if the run succeeded, but `traces_out` could not be written.
     """
-    import msgspec
-
     from shakedown import native
     from shakedown.files.limits import check_readable
     from shakedown.files.write import check_distinct, check_writable, write
     from shakedown.live.load_test.requirements import parse
     from shakedown.live.load_test.time_spent import read_halves, time_spent
     from shakedown.native import load_generator
-    from shakedown.schema.base import encode
     from shakedown.schema.live import Requirement
 
     wanted = options.settled()
@@ -122,8 +122,6 @@ def load(
 
 def load_run(outcome: LoadOutcome, suite: str | None, config: Mapping[str, Any], **more: object) -> LoadRun:
     """A generator's figures with what was asked of it, and more fields of a run."""
-    import msgspec
-
     from shakedown.schema.live import LoadRun
 
     figures = msgspec.structs.asdict(outcome)

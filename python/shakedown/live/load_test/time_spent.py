@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from shakedown.errors import InputError, os_reason
+from shakedown.schema.base import decode
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -34,7 +35,6 @@ Key = tuple[str, str, int]
 
 def read_halves(path: Path) -> list[HalfTrace]:
     """The lines of a file that `serve --traces-out` or `load --traces-out` wrote. Raises `InputError`."""
-    from shakedown.schema.base import decode
     from shakedown.schema.serving import HalfTrace
 
     halves = []
