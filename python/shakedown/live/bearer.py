@@ -13,10 +13,10 @@ from shakedown.files.write import writing
 from shakedown.native.core import extension
 from shakedown.profiles.delay import distribution
 from shakedown.schema import convert
+from shakedown.schema.bearer import BearerCheck, BearerFigure, BearerReport
 
 if TYPE_CHECKING:
     from shakedown.profiles.bearer import Bearer
-    from shakedown.schema.bearer import BearerCheck, BearerReport
     from shakedown.schema.profiles import BearerWay
 
 CONGESTION_CONTROL = "reno"
@@ -76,8 +76,6 @@ def run_behind(
     Raises:
         BearerError: one line on what is missing and how to enable it.
     """
-    from shakedown.schema.bearer import BearerReport
-
     plan: dict[str, Any] = {
         "link": link_plan(bearer, seed),
         "command": list(command),
@@ -113,8 +111,6 @@ def check(bearer: Bearer, *, seed: int = 0, seconds: float = 5.0) -> BearerCheck
     Raises:
         BearerError: one line on what is missing and how to enable it.
     """
-    from shakedown.schema.bearer import BearerCheck, BearerFigure, BearerReport
-
     with _one_line():
         found = extension().bearer_check({"link": link_plan(bearer, seed), "seconds": seconds})
     figures = []

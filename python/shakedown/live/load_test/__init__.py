@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
+from shakedown import native
 from shakedown.errors import InputError, ShakedownError
+from shakedown.files.limits import check_readable
+from shakedown.files.write import check_distinct, check_writable, write
+from shakedown.live.load_test.requirements import parse
+from shakedown.native import load_generator
 from shakedown.schema.arguments import checked
 from shakedown.schema.base import encode
+from shakedown.schema.live import LoadOutcome, LoadProgress, LoadRun, Requirement
 from shakedown.schema.options import LoadOptions
 
-if TYPE_CHECKING:
-    from shakedown.schema.live import LoadOutcome, LoadProgress, LoadRun
 
 
 NOT_THE_CORES = ("http", "requirements", "traces_out", "server_traces", "emulate_device")
@@ -47,13 +51,7 @@ def load(
         InputError: for an invalid target, suite or option, and for a host that may not be loaded.
         UnwrittenTracesError: if the run succeeded, but `traces_out` could not be written.
     """
-    from shakedown import native
-    from shakedown.files.limits import check_readable
-    from shakedown.files.write import check_distinct, check_writable, write
-    from shakedown.live.load_test.requirements import parse
     from shakedown.live.load_test.time_spent import read_halves, time_spent
-    from shakedown.native import load_generator
-    from shakedown.schema.live import Requirement
 
     wanted = options.settled()
     emulate_device = None if wanted.emulate_device is None else str(wanted.emulate_device)
@@ -122,8 +120,6 @@ def load(
 
 def load_run(outcome: LoadOutcome, suite: str | None, config: Mapping[str, Any], **more: object) -> LoadRun:
     """A generator's figures with what was asked of it, and more fields of a run."""
-    from shakedown.schema.live import LoadRun
-
     figures = msgspec.structs.asdict(outcome)
     del figures["traces"]
     asked = {name: config[name] for name in ("target", "arrivals", "duration_s", "clients", "seed")}

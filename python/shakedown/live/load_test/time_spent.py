@@ -10,33 +10,26 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from shakedown.errors import InputError, os_reason
-from shakedown.schema.base import decode
+from shakedown.schema.base import Side, decode
+from shakedown.schema.live import SampledHandshakes, Share, Step, TimeSpent
+from shakedown.schema.serving import HalfTrace
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from shakedown.schema.live import SampledHandshakes, Share, TimeSpent
-    from shakedown.schema.serving import HalfTrace
-
-    Pair: TypeAlias = tuple[HalfTrace, HalfTrace | None]
-    """A client's half, and its server's where that is known."""
+Pair = tuple[HalfTrace, HalfTrace | None]
+"""A client's half, and its server's where that is known."""
 
 SAME_END_S = 60.0
 """Ends of the two halves of one handshake: an address is used again only after this time, and clocks of two
 machines that share a network differ by less."""
 MAX_FILE_BYTES = 1 << 30
 
-Key = tuple[str, str, int]
+Key = tuple[Side, str, int]
 """A message of a handshake: who sent it, its name, and how many of that name came before it."""
 
 
 def read_halves(path: Path) -> list[HalfTrace]:
     """The lines of a file that `serve --traces-out` or `load --traces-out` wrote. Raises `InputError`."""
-    from shakedown.schema.serving import HalfTrace
-
     halves = []
     try:
         if not path.is_file():
@@ -83,8 +76,6 @@ def time_spent(
 
     Where halves of servers are given, only handshakes that have one count; none has: the clients' alone.
     """
-    from shakedown.schema.live import Step, TimeSpent
-
     by_address: defaultdict[str | None, list[HalfTrace]] = defaultdict(list)
     for half in servers:
         by_address[half.client_address].append(half)
@@ -132,8 +123,6 @@ def time_spent(
 
 def shares(halves: Sequence[HalfTrace]) -> dict[Key, Share]:
     """A side's mean times by message, over handshakes of the same messages."""
-    from shakedown.schema.live import Share
-
     found = {}
     for place, key in enumerate(keys_of(halves[0])):
         own_us = fmean(half.messages[place].us for half in halves)
