@@ -103,19 +103,14 @@ def compared(found: Experiment, rate_per_s: float | None, time_s: float, *, endp
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
     """Every handshake that was measured, with each load; a batch a handshake."""
     asked = run.experiment.asked.get("live", ())
-    for handshake in run.measurements if asked else ():
-        options = next(one.options for one in run.experiment.of("measured") if one.handshake == handshake)
-        yield tuple(
-            Scenario(
-                kind="live",
-                handshake=handshake,
-                bearer="loopback",
-                load=Load(workers=live.workers),
-                asked=live,
-                options=options,
+    for one in run.experiment.of("measured") if asked else ():
+        if one.handshake in run.measurements:
+            yield tuple(
+                msgspec.structs.replace(
+                    one, kind="live", bearer="loopback", load=Load(workers=live.workers), asked=live
+                )
+                for live in asked
             )
-            for live in asked
-        )
 
 
 def run(scenario: Scenario, run: Run) -> Found:
