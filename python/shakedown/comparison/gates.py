@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from shakedown.errors import InputError
 from shakedown.schema.base import SIDES, Side
@@ -18,6 +18,12 @@ ACCEPTED = (
     "operation > 5%"
 )
 _FORM = re.compile(r"\s*([a-z]+)(?:\.([a-z]+))?\s*>\s*(\d+(?:\.\d*)?)\s*%\s*")
+_WORDS = {
+    **dict.fromkeys(SIDES, "side"),
+    **dict.fromkeys(("message", "operation"), "level"),
+    **dict.fromkeys(get_args(ComparedQuantity), "quantity"),
+}
+"""What each word of a gate says."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +31,10 @@ class Gate:
     """The limit of a figure's increase, above which a comparison fails."""
 
     text: str
-    level: Level
-    quantity: ComparedQuantity
-    side: Side | None
     limit: float
+    level: Level = "handshake"
+    quantity: ComparedQuantity = "time"
+    side: Side | None = None
 
     def is_about(self, row: Compared) -> bool:
         return row.level == self.level and row.quantity == self.quantity and self.side in (None, row.side)
@@ -42,22 +48,11 @@ class Gate:
 def gate(text: str) -> Gate:
     """A gate as it is written. Raises `InputError`."""
     found = _FORM.fullmatch(text)
-    quantities = get_args(ComparedQuantity)
     if found is not None:
         words = [word for word in found.groups()[:2] if word is not None]
-        sides = [word for word in words if word in SIDES]
-        levels = [word for word in words if word in ("message", "operation")]
-        measures = [word for word in words if word in quantities]
-        if len(sides) + len(levels) + len(measures) == len(words) and all(
-            len(some) <= 1 for some in (sides, levels, measures)
-        ):
-            return Gate(
-                text=text.strip(),
-                level=cast("Level", levels[0] if levels else "handshake"),
-                quantity=cast("ComparedQuantity", measures[0] if measures else "time"),
-                side=cast("Side | None", sides[0] if sides else None),
-                limit=float(found[3]) / 100,
-            )
+        fields: dict[str, Any] = {_WORDS[word]: word for word in words if word in _WORDS}
+        if len(fields) == len(words):
+            return Gate(text.strip(), float(found[3]) / 100, **fields)
     raise InputError(f'"{text[:60]}" is not a gate; accepted: {ACCEPTED}')
 
 
