@@ -73,7 +73,7 @@ def read_suites(
             credentials="user-supplied" if one.sides else "generated",
         )
         chosen = _options_of(one, files, today, options)
-        _check_stacks(document, handshake, name)
+        _check_stacks(document, stacks, one.suite, name)
         scenarios.append(Scenario(kind="measured", handshake=handshake, options=chosen))
     for side, side_files in files.items():
         if not any(side in one.options.user_supplied for one in scenarios):
@@ -95,19 +95,14 @@ def _stacks(document: Document) -> dict[Side, str | None]:
     return found
 
 
-def _check_stacks(document: Document, handshake: HandshakeId, written: str) -> None:
+def _check_stacks(document: Document, stacks: Mapping[Side, str | None], suite: str, written: str) -> None:
     """Refuses a suite of a protocol of which a stack that was asked for is no client, or no server."""
-    asked: dict[Side, str | None] = {"client": handshake.client_stack, "server": handshake.server_stack}
-    if not any(asked.values()):
-        return
-    protocol = native.describe(handshake.suite)["protocol"]
-    for side, name in asked.items():
-        known = [
-            one.name
-            for one in native.stacks()
-            if protocol in (one.client if side == "client" else one.server)
-        ]
-        if name is not None and name not in known:
+    for side, name in stacks.items():
+        if name is None:
+            continue
+        protocol = native.describe(suite)["protocol"]
+        known = [one.name for one in native.stacks() if protocol in getattr(one, side)]
+        if name not in known:
             raise document.wrong(
                 "suites",
                 f"{written}: the stack {name} runs no {side} of {protocol}; accepted: {', '.join(known)}",
