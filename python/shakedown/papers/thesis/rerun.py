@@ -56,35 +56,28 @@ def measured_cells(data: PaperData, replication: Replication) -> list[Row]:
     return [*_ratios(thesis, replication), *_shares(thesis, replication)]
 
 
-def _ratios(thesis: Thesis, replication: Replication) -> list[Row]:
-    rows = []
+def _ratios(thesis: Thesis, replication: Replication) -> Iterator[Row]:
     first = thesis.cases[0]
     for authentication in AUTHENTICATIONS:
-        number, table = TIME_TABLES[authentication]
-        columns: list[tuple[str, str, str, Callable[[Cost], float]]] = [
-            (number, table, f"{side}_ms", lambda cost, side=side: cost.us(side))  # type: ignore[misc]
-            for side in SIDES
-        ]
-        columns.append(("4.11", SIZES, f"{authentication}_bytes", lambda cost: cost.size_bytes))
-        for table_number, name, column, of in columns:
+        for side in (*SIDES, None):
+            number, name = TIME_TABLES[authentication] if side else ("4.11", SIZES)
+            column = f"{side}_ms" if side else f"{authentication}_bytes"
             base = float(thesis.printed(name, first)[column])
             for case in thesis.cases[1:]:
                 suites = (case.suite(authentication), first.suite(authentication))
-                costs = replication.all(suites)
+                costs = replication.all(suites) or ()
+                figures = [cost.us(side) if side else cost.size_bytes for cost in costs]
                 row = cell_row(
-                    f"table {table_number} over 160p/160p, {case.name}",
-                    f"{column.split('_')[0]} {'time' if 'ms' in column else 'bytes'}, {WORDS[authentication]}"
-                    if "ms" in column
-                    else f"handshake data, {WORDS[authentication]}",
+                    f"table {number} over 160p/160p, {case.name}",
+                    f"{f'{side} time' if side else 'handshake data'}, {WORDS[authentication]}",
                     "x",
                     f"{float(thesis.printed(name, case)[column]) / base:.3f}",
-                    of(costs[0]) / of(costs[1]) if costs else None,
+                    figures[0] / figures[1] if figures else None,
                     "10 %",
                     replication.why_not(suites) or f"{suites[0]} over {suites[1]} here",
                 )
                 # Bytes depend on no machine.
-                rows.append(beside(row) if "ms" in column else row)
-    return rows
+                yield beside(row) if side else row
 
 
 def _shares(thesis: Thesis, replication: Replication) -> Iterator[Row]:
