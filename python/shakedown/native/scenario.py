@@ -304,9 +304,13 @@ class Places(Object, frozen=True, kw_only=True):
         return bool(self.devices or self.bearers or self.rates_per_s)
 
     def scenarios(
-        self, handshake: HandshakeId, *, capture: CaptureFile | None = None, connection: int | None = None
+        self,
+        handshake: HandshakeId | None,
+        *,
+        capture: CaptureFile | None = None,
+        connection: int | None = None,
     ) -> Iterator[Scenario]:
-        """The places of one handshake, each with all rates; other options have their defaults."""
+        """The places of one handshake or mixture, each with all rates; other options have their defaults."""
         for device in self.devices or (DEFAULT_DEVICE,):
             for bearer in self.bearers or (DEFAULT_BEARER,):
                 yield Scenario(

@@ -16,9 +16,6 @@ from shakedown.experiments.figure_kinds.measured import place_columns
 from shakedown.experiments.figure_kinds.modelled import key_share, recorded, recorded_on, source_of
 from shakedown.experiments.file import fleets
 from shakedown.native.scenario import (
-    DEFAULT_BEARER,
-    DEFAULT_DEVICE,
-    DEFAULT_SERVER_DEVICE,
     ClientKind,
     Fleet,
     Fleets,
@@ -101,45 +98,28 @@ def _fleet(scenario: Scenario) -> Fleet:
 
 def scenarios(run: Run) -> Iterator[Sequence[Scenario]]:
     """What was recorded, in all places, with all fleets; a batch a handshake, measured ones first."""
-    wanted = _wanted(run.experiment)
+    places, wanted = run.experiment.places, _wanted(run.experiment)
     if not wanted.fleets:
         return
     for handshake, capture, connection in sorted(run.traces, key=lambda source: source[1] is not None):
-        yield tuple(
-            replace(
-                place,
-                kind="simulated",
-                load=Load(workers=place.load.workers),
-                asked=fleet,
-                options=MeasureOptions(seed=wanted.seed),
-            )
-            for place in run.experiment.places.scenarios(handshake, capture=capture, connection=connection)
-            for fleet in wanted.fleets
-            # What was seen on a wire has no engine here.
-            if capture is None or not fleet.endpoints
-        )
+        found = places.scenarios(handshake, capture=capture, connection=connection)
+        # What was seen on a wire has no engine here.
+        chosen = [fleet for fleet in wanted.fleets if capture is None or not fleet.endpoints]
+        yield tuple(_with_fleets(found, chosen, wanted.seed))
     for mix in wanted.mixes:
-        yield tuple(_mixed_scenarios(run, mix))
+        # Only places of which any of its kinds makes use.
+        devices = places.devices if any(kind.device is None for kind in mix.kinds) else ()
+        bearers = places.bearers if any(kind.bearer is None for kind in mix.kinds) else ()
+        found = replace(places, devices=devices, bearers=bearers).scenarios(None)
+        mixed = [replace(fleet, mix=mix) for fleet in wanted.fleets if not fleet.endpoints]
+        yield tuple(_with_fleets(found, mixed, wanted.seed))
 
 
-def _mixed_scenarios(run: Run, mix: Mix) -> Iterator[Scenario]:
-    """A mixture with all fleets, in all places of which any of its kinds makes use."""
-    places, wanted = run.experiment.places, _wanted(run.experiment)
-    devices = places.devices if any(kind.device is None for kind in mix.kinds) else ()
-    bearers = places.bearers if any(kind.bearer is None for kind in mix.kinds) else ()
-    for device in devices or (DEFAULT_DEVICE,):
-        for bearer in bearers or (DEFAULT_BEARER,):
-            for fleet in wanted.fleets:
-                if not fleet.endpoints:
-                    yield Scenario(
-                        kind="simulated",
-                        device=device,
-                        server_device=places.server_device or DEFAULT_SERVER_DEVICE,
-                        bearer=bearer,
-                        load=Load(workers=places.workers),
-                        asked=replace(fleet, mix=mix),
-                        options=MeasureOptions(seed=wanted.seed),
-                    )
+def _with_fleets(places: Iterable[Scenario], fleets: Sequence[Fleet], seed: int | None) -> Iterator[Scenario]:
+    for place in places:
+        load, options = Load(workers=place.load.workers), MeasureOptions(seed=seed)
+        for fleet in fleets:
+            yield replace(place, kind="simulated", load=load, asked=fleet, options=options)
 
 
 def run(scenario: Scenario, run: Run) -> Found:
