@@ -15,6 +15,7 @@ from shakedown.prediction.other_openssl import OtherOpenssl, adjusted
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.profiles.costs import Triple
 from shakedown.profiles.device import DEFAULT_SPREAD
+from shakedown.profiles.importers.cooling import total_us
 from shakedown.profiles.importers.joined import joined
 from shakedown.profiles.importers.measured import REJECTION_LOOPS, as_primitives, summarise
 from shakedown.profiles.profile_text import About, profile_toml
@@ -142,13 +143,12 @@ def measure_primitives(
 
 def _time_us(entry: dict[str, Any]) -> float:
     """Both sides' time without rejection loops: a round is not the best for luck."""
-    whole_us = sum(float(entry["handshake"][f"{side}_us"]["median"]) for side in ("client", "server"))
     varying_us = sum(
         float(one["us"])
         for one in entry["operations"]
         if (one["operation"], one["algorithm"]) in REJECTION_LOOPS
     )
-    return whole_us - varying_us
+    return total_us(entry) - varying_us
 
 
 def profile_of(

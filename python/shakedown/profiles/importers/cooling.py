@@ -55,6 +55,12 @@ def row(found: Cooling) -> dict[str, float]:
     return {"messages": found.messages, "symmetric": found.symmetric, **times}
 
 
+def stack_name(entry: Mapping[str, Any]) -> str:
+    """Of the client; empty where it is not named."""
+    stack = entry.get("client_stack")
+    return str(stack.get("name", "")) if isinstance(stack, dict) else ""
+
+
 def public_us(entry: Mapping[str, Any]) -> float:
     """Public-key work of both sides."""
     return sum(
@@ -73,9 +79,7 @@ def _symmetric(entries: Sequence[Mapping[str, Any]]) -> dict[Any, list[tuple[int
     for index, entry in enumerate(entries):
         for one in entry["operations"]:
             if one["operation"] in SYMMETRIC_OPERATIONS and one["count"]:
-                stack = entry.get("client_stack")
-                name = stack.get("name", "") if isinstance(stack, dict) else ""
-                what = (name, one["operation"], one["algorithm"], one["count"], one["bytes"])
+                what = (stack_name(entry), one["operation"], one["algorithm"], one["count"], one["bytes"])
                 found[what][index].append(float(one.get("us", one["mean_us"])))
     return {
         what: [(index, statistics.median(times)) for index, times in by_entry.items()]

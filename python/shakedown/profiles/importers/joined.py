@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 
-from shakedown.profiles.costs import Triple
 from shakedown.profiles.importers.common import Primitives
 from shakedown.profiles.vocabulary import SYMMETRIC_OPERATIONS
 
@@ -35,7 +34,7 @@ def joined(apart: Primitives, inside: Primitives) -> Primitives:
         more_us = 0.0 if triple[0] == "import" else colder_us
         found[triple] = (
             {key: us * speed + (0.0 if key == "sd_us" else more_us) for key, us in cost.items()}
-            if _is_call(triple)
+            if triple[0] not in SYMMETRIC_OPERATIONS
             else cost
         )
     for triple, cost in inside.items():
@@ -43,10 +42,6 @@ def joined(apart: Primitives, inside: Primitives) -> Primitives:
             # How a rejection loop varies is known from many calls apart.
             factor = cost["mean_us"] / apart[triple]["mean_us"]
             found[triple] = {key: us * factor for key, us in apart[triple].items()}
-        elif _is_call(triple) or triple not in apart or cost.get("per_call_us"):
+        elif triple[0] not in SYMMETRIC_OPERATIONS or triple not in apart or cost.get("per_call_us"):
             found[triple] = cost
     return found
-
-
-def _is_call(triple: Triple) -> bool:
-    return triple[0] not in SYMMETRIC_OPERATIONS

@@ -21,13 +21,14 @@ REJECTION_LOOPS = {("sign", "mldsa")}
 """Calls whose mean is not their median."""
 CONNECTION = ("server_us", "client_us", "server_cold", "client_cold", "sd_us", "per_kib_us")
 """What is known of a connection that was measured."""
+_TRIPLE = ("operation", "algorithm", "parameters")
 MIN_SLOPE_KIB = 1.0
 """A cost per KiB is fitted where messages of one kind differ by more than this."""
 
 
 def read_ours(text: str) -> Imported:
-    """Reads ``measure --json``, ``primitives --json``, or what ``shakedown-probe --handshakes`` wrote: a
-    device's primitives apart, handshakes and a connection. Other text holds nothing.
+    """Read ``measure --json``, ``primitives --json``, or what ``shakedown-probe --handshakes`` wrote: the
+    primitives apart, handshakes and a connection of a device. Other text holds nothing.
     """
     try:
         document = parse_json(text, "")
@@ -58,12 +59,13 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
     rows = list(entries)
     whole = _undisturbed([entry for entry in rows if _is_whole(entry)])
     fitted = cooling.fit(whole, _rests(whole))
-    usual_stack = _usual_stack(rows)
+    stack_names = list(map(cooling.stack_name, rows))
+    usual_stack = max(sorted(set(stack_names)), key=stack_names.count, default="")
     places: dict[tuple[str, str], _Figures] = defaultdict(_Figures)
     for entry in rows:
         factor = fitted.of_symmetric(cooling.public_us(entry) * 1e-6) if _is_whole(entry) else 1.0
         names = {message["index"]: message["name"] for message in entry.get("messages") or ()}
-        protocol = "" if _stack(entry) == usual_stack else str(entry["suite"]).split("/", 1)[0]
+        protocol = "" if cooling.stack_name(entry) == usual_stack else str(entry["suite"]).split("/", 1)[0]
         for operation in _operations(entry):
             triple = (operation["operation"], operation["algorithm"], operation["parameters"] or "")
             fault = triple_fault(*triple)
@@ -81,7 +83,7 @@ def summarise(entries: Iterable[dict[str, Any]]) -> Imported:
         if (protocol, message) == ("", ""):
             continue
         for triple, cost in sorted(figures.costs().items()):
-            where = {"protocol": protocol, "message": message, **_named(triple)}
+            where = dict(zip(("protocol", "message", *_TRIPLE), (protocol, message, *triple), strict=True))
             elsewhere.append({**{key: value for key, value in where.items() if value}, **cost})
     found.left_out = sorted(set(found.left_out))
     found.overhead = {**stack_rows(whole, fitted), "primitive": elsewhere}
@@ -125,10 +127,6 @@ class _Figures:
         return found
 
 
-def _named(triple: Triple) -> dict[str, str]:
-    return {"operation": triple[0], "algorithm": triple[1], "parameters": triple[2]}
-
-
 def _is_whole(entry: dict[str, Any]) -> bool:
     return (
         isinstance(entry.get("messages"), list | tuple)
@@ -151,21 +149,10 @@ def _undisturbed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _stack(entry: dict[str, Any]) -> str:
-    stack = entry.get("client_stack")
-    return str(stack.get("name", "")) if isinstance(stack, dict) else ""
-
-
-def _usual_stack(rows: Sequence[dict[str, Any]]) -> str:
-    """The one that ran most of them."""
-    names = [_stack(entry) for entry in rows]
-    return max(sorted(set(names)), key=names.count) if names else ""
-
-
 def _operations(entry: dict[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(entry.get("operations"), list | tuple):
         return []
-    keys = {"operation", "algorithm", "parameters", "count", "bytes", "mean_us"}
+    keys = {*_TRIPLE, "count", "bytes", "mean_us"}
     return [operation for operation in entry["operations"] if keys <= operation.keys()]
 
 
@@ -313,5 +300,5 @@ def as_primitives(timed: Iterable[dict[str, Any]]) -> Primitives:
 
 
 def _are_timings(entries: list[Any]) -> bool:
-    keys = {"operation", "algorithm", "parameters", "us"}
+    keys = {*_TRIPLE, "us"}
     return all(isinstance(one, dict) and keys <= one.keys() for one in entries)

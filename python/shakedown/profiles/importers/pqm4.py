@@ -48,7 +48,12 @@ def read_pqm4(text: str) -> Imported:
         elif figures is None:
             found.left_out.append(f"{scheme} {implementation}, line {number}: a form that is not known")
         else:
-            _keep(rows, (scheme, implementation), number, figures)
+            line, known = rows.setdefault((scheme, implementation), (number, figures))
+            if known != figures:
+                raise ContradictionError(
+                    f"lines {line} and {number} give different figures for {scheme} {implementation}; "
+                    "accepted: one figure of each"
+                )
     _take_fastest(found, rows)
     found.left_out += [
         f"{name}: no times ({lines} line{'' if lines == 1 else 's'})" for name, lines in others.items()
@@ -78,17 +83,6 @@ def _figures(cells: list[str]) -> list[list[float]] | None:
         return None
     found = [[float(cell) for cell in cells[at : at + 3]] for at in range(0, len(cells), 3)]
     return found if all(0.0 < least <= mean <= most for mean, least, most in found) else None
-
-
-def _keep(
-    rows: dict[Row, tuple[int, list[list[float]]]], row: Row, number: int, figures: list[list[float]]
-) -> None:
-    line, known = rows.setdefault(row, (number, figures))
-    if known != figures:
-        raise ContradictionError(
-            f"lines {line} and {number} give different figures for {' '.join(row)}; "
-            "accepted: one figure of each"
-        )
 
 
 def _take_fastest(found: Imported, rows: dict[Row, tuple[int, list[list[float]]]]) -> None:
