@@ -206,13 +206,12 @@ def fit_factors(found: Iterable[Trial], without: str = "") -> dict[tuple[str, ..
             for key in trial.keys:
                 scores[key].append(trial.score)
                 boards[key].add(trial.build.board)
-    return {key: quantile(some) for key, some in scores.items() if len(boards[key]) >= _least_boards(key)}
-
-
-def _least_boards(key: tuple[str, ...]) -> int:
-    if not key:
-        return 0
-    return _LEAST_FAMILY_BOARDS if key[-1].startswith("of ") else _LEAST_BOARDS
+    return {
+        key: quantile(some)
+        for key, some in scores.items()
+        if not key
+        or len(boards[key]) >= (_LEAST_FAMILY_BOARDS if key[-1].startswith("of ") else _LEAST_BOARDS)
+    }
 
 
 def quantile(scores: Iterable[float]) -> float:

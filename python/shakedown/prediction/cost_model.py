@@ -234,7 +234,9 @@ class CostModel:
             primitives.append([self._number(("p", j, label)) for j, label in enumerate(levels(what))])
             effects.append(
                 [
-                    self._effect((i, j, of if j else "", core(one, what) if i >= _BOARD else ""))
+                    self._effects.setdefault(
+                        (i, j, of if j else "", core(one, what) if i >= _BOARD else ""), len(self._effects)
+                    )
                     for i in range(len(BUILD_LEVELS))
                     for j in range(len(LEVELS))
                 ]
@@ -252,9 +254,6 @@ class CostModel:
 
     def _number(self, label: object) -> int:
         return self._numbers.setdefault(label, len(self._numbers))
-
-    def _effect(self, effect: Effect) -> int:
-        return self._effects.setdefault(effect, len(self._effects))
 
     @property
     def _variances(self) -> Array:

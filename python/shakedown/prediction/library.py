@@ -188,11 +188,14 @@ class TraceLibrary:
         if path is None or not path.exists():
             return None
         try:
-            entry = self._read_own(path)
+            entry = _json(read_bytes(path, MAX_TRACES_BYTES, "trace"), path, None)
+            if not isinstance(entry, dict) or quote(str(entry.get("suite")), safe="") != path.stem:
+                raise InputError(f"{path}: damaged: not the trace of {unquote(path.stem)}")
         except InputError as error:
             self._say(f"{error}; recorded again")
             return None
-        if self._software and suite.startswith("tls1.3/") and not _has_tickets(entry):
+        tickets = any(one.get("name") == "NewSessionTicket" for one in entry.get("messages", ()))
+        if self._software and suite.startswith("tls1.3/") and not tickets:
             return None  # recorded by a version that left tickets out
         if self._given:
             self._say(f"{self._path}: no trace of {suite}; using the one recorded earlier")
@@ -223,12 +226,6 @@ class TraceLibrary:
 
     def _own_path(self, suite: str) -> Path | None:
         return None if self._own is None else self._own / f"{quote(suite, safe='')}.json"
-
-    def _read_own(self, path: Path) -> Mapping[str, Any]:
-        entry = _json(read_bytes(path, MAX_TRACES_BYTES, "trace"), path, None)
-        if not isinstance(entry, dict) or quote(str(entry.get("suite")), safe="") != path.stem:
-            raise InputError(f"{path}: damaged: not the trace of {unquote(path.stem)}")
-        return entry
 
 
 def opened(
@@ -330,10 +327,6 @@ def _bytes_of(entry: Mapping[str, Any]) -> str:
     found = entry.get("bytes")
     total = found.get("total") if isinstance(found, dict) else None
     return f"{total:,} bytes" if isinstance(total, int) else "no total of bytes"
-
-
-def _has_tickets(entry: Mapping[str, Any]) -> bool:
-    return any(one.get("name") == "NewSessionTicket" for one in entry.get("messages", ()))
 
 
 def _read_whole(text: bytes, path: Path) -> list[Mapping[str, Any]]:

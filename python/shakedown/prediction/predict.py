@@ -33,7 +33,6 @@ from shakedown.prediction.library import TraceLibrary, announce, of_one_suite, r
 from shakedown.prediction.prices import known_basis
 from shakedown.prediction.scenario import MODELS, Scenario, scenario
 from shakedown.prediction.spec import UnfitBearerError
-from shakedown.prediction.trace import Trace
 from shakedown.profiles.registry import Names, places
 from shakedown.schema.arguments import checked
 from shakedown.schema.options import PredictionOptions
@@ -137,18 +136,16 @@ def suite_rows(
         found = priced(suite)
         made = row(found, model, rate_per_s, workers)
         if resumptions and model == "default" and found.eap is None:
-            resumed = None if _has_no_ticket(found.trace) else resumption(found.trace.suite, library)
+            trace = found.trace
+            # A client of TLS 1.3 resumes by a ticket.
+            can = trace.protocol != "tls1.3" or any(message.flight is None for message in trace.messages)
+            resumed = resumption(trace.suite, library) if can else None
             made["resumption_saves_j"] = resumed and _saved([found, priced(resumed)], rate_per_s, workers)
         return found, made
 
     found = each(suites, one, place)
     compare(found)
     return found
-
-
-def _has_no_ticket(trace: Trace) -> bool:
-    """Whether clients get no ticket, without which TLS 1.3 cannot resume."""
-    return trace.protocol == "tls1.3" and all(message.flight is not None for message in trace.messages)
 
 
 def resumption(suite: str, library: TraceLibrary) -> str | None:
