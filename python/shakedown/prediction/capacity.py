@@ -43,15 +43,21 @@ def capacity_rows(
     calibrations: Sequence[Calibration] = (),
 ) -> list[Row]:
     """Find the highest rate at which the whole handshake stays within a promise: one row a suite and
-    place, as `shakedown.schema.predictions.Capacity` has it. Raises `InputError`.
+    place, as `shakedown.schema.predictions.Capacity` has it.
 
     Args:
-        suites, device, bearer, server, costs: as for `predict_rows`.
+        suites: a suite's name, or a list of names and patterns.
         within_s: limit of the time until the client is ready.
         percentile: share in per cent of handshakes that must be ready within it; default: their mean must.
         rate_per_s: the rate for which the least number of workers is wanted too.
+        device, bearer: a profile's name or path, or a list of them and of patterns.
+        server: its device, workers and software.
+        costs: the recorded handshakes, and a device whose figures are scaled.
         calibrations: of running servers, as `calibrate` returns them; a suite's takes the place of the
             server's modelled work, which then says only how it is shared among messages.
+
+    Raises:
+        InputError: naming what was wrong and what is accepted.
     """
     if not (math.isfinite(within_s) and within_s > 0.0):
         raise InputError(f"within is {within_s}; accepted: a time above 0")

@@ -58,7 +58,7 @@ def predict_rows(
     """Predict handshakes: one row per suite, place and rate (`shakedown.schema.predictions.Prediction`).
 
     A suite that cannot be predicted has a row with the reason (``FailedPrediction``), also on bearers whose
-    packets are too small. If no suite can be predicted, the first error is raised. Raises `InputError`.
+    packets are too small. If no suite can be predicted, the first error is raised.
 
     Args:
         suites: a suite's name, or a list of names and patterns.
@@ -67,6 +67,9 @@ def predict_rows(
         server: its device, workers and software. Only the default model knows several workers.
         costs: the recorded handshakes, and a device whose figures are scaled.
         options: the model, EAP-TLS, the client's battery and radio.
+
+    Raises:
+        InputError: for invalid arguments.
     """
     model, workers, battery_j = options.model, server.workers, options.battery_j
     inside_eap = _inside_eap_of(options)
