@@ -42,8 +42,7 @@ class Price:
         sd_s: standard deviation of a single handshake, operations taken as independent.
         message_s: mean seconds by index of the message the work belongs to; None for work outside any.
         message_sd_s: standard deviations by the same; only messages whose work varies.
-        bases: mean seconds by basis.
-        upper_bases: the same at the upper ends of their ranges.
+        bases: seconds by basis.
         figures: rows naming every figure that is not the device's own.
         without_cost: rows naming what has no figure; the total is then a lower bound.
         without_cost_high_s: upper bound of that work, infinite if there is none.
@@ -57,8 +56,7 @@ class Price:
     sd_s: float = 0.0
     message_s: dict[int | None, float] = field(default_factory=dict)
     message_sd_s: dict[int | None, float] = field(default_factory=dict)
-    bases: dict[Basis, float] = field(default_factory=dict)
-    upper_bases: dict[Basis, float] = field(default_factory=dict)
+    bases: dict[Basis, Range] = field(default_factory=dict)
     figures: list[dict[str, Any]] = field(default_factory=list)
     without_cost: list[dict[str, Any]] = field(default_factory=list)
     without_cost_high_s: float = 0.0
@@ -123,8 +121,7 @@ class Price:
         return replace(
             self,
             parts={cause: part.times(count) for cause, part in self.parts.items()},
-            bases={basis: seconds * count for basis, seconds in self.bases.items()},
-            upper_bases={basis: seconds * count for basis, seconds in self.upper_bases.items()},
+            bases={basis: part.times(count) for basis, part in self.bases.items()},
         )
 
     def measured(self, whole: Range) -> Price:
@@ -137,8 +134,7 @@ class Price:
             self,
             parts={cause: whole.times(1.0 - share)},
             **self._scaled(scale),
-            bases={"own": whole.mean},
-            upper_bases={"own": whole.high},
+            bases={"own": whole},
             figures=[],
             without_cost=[],
             without_cost_high_s=0.0,
@@ -156,12 +152,10 @@ class Price:
         }
 
     def _add(self, part: Part, at: int | None) -> None:
-        self.parts[part.cause] = (
-            self.parts[part.cause].plus(part.time) if part.cause in self.parts else part.time
-        )
+        none = exactly(0.0)
+        self.parts[part.cause] = self.parts.get(part.cause, none).plus(part.time)
+        self.bases[part.basis] = self.bases.get(part.basis, none).plus(part.time)
         self.message_s[at] = self.message_s.get(at, 0.0) + part.time.mean
-        self.bases[part.basis] = self.bases.get(part.basis, 0.0) + part.time.mean
-        self.upper_bases[part.basis] = self.upper_bases.get(part.basis, 0.0) + part.time.high
 
 
 class Work(NamedTuple):
@@ -178,11 +172,11 @@ def basis_of(prices: Sequence[Price]) -> Basis:
 
 def known_basis(prices: Sequence[Price]) -> Basis:
     """The basis of the estimated part of a sum: the weakest that matters."""
-    whole = math.fsum(seconds for one in prices for seconds in one.bases.values())
+    whole = math.fsum(part.mean for one in prices for part in one.bases.values())
     upper: dict[Basis, float] = {}
     for one in prices:
-        for basis, seconds in one.upper_bases.items():
-            upper[basis] = upper.get(basis, 0.0) + seconds
+        for basis, part in one.bases.items():
+            upper[basis] = upper.get(basis, 0.0) + part.high
     return weakest(basis for basis, seconds in upper.items() if seconds > MATTERS * whole)
 
 
@@ -486,7 +480,7 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
         }
         for row in found.figures
     ]
-    own_s = found.bases.get("own", 0.0) * ratio
+    own_s = found.bases.get("own", exactly(0.0)).mean * ratio
     if own_s > 0.0:
         row = {
             **_row("", ("all", "", ""), 1),
@@ -500,8 +494,7 @@ def _by_clock(found: Price, device: Device, scale_from: Device) -> Price:
     return Price(
         parts={f"{device.name}: clock of {scale_from.name}": whole},
         **found._scaled(ratio),
-        bases={"assumed": whole.mean},
-        upper_bases={"assumed": whole.high},
+        bases={"assumed": whole},
         figures=rows,
         without_cost=found.without_cost,
         without_cost_high_s=found.without_cost_high_s * ratio * CLOCK_SPREAD,
