@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -343,12 +343,7 @@ def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float]
 def _energy(one: Scenario, done_s: float | None, model: str, longer_s: float) -> Row:
     """The client's energy for a handshake that lasts until `done_s`, or up to `longer_s` longer."""
     energy = one.energy(done_s, model, longer_s)
-    parts = {
-        "processor": energy.processor,
-        "radio": energy.radio,
-        "setup": energy.setup,
-        "tail": energy.tail,
-    }
+    parts = {name: getattr(energy, name) for name in ("processor", "radio", "setup", "tail")}
     battery_j = one.device.energy.battery_j
     return {
         "energy_j": bounds(energy.handshake, energy.basis, energy.missing, known=energy.known),
@@ -370,16 +365,12 @@ def _per_charge(battery_j: float, energy: Energy) -> Row:
 
 
 def _inside_eap(one: Scenario, how: Carried) -> Row:
-    found = exchanged(one.trace, how)
     return {
         "fragment_bytes": how.fragment_bytes,
         "server_fragment_bytes": how.server_fragment_bytes,
         "radius_hop_s": how.radius_hop_s,
         "ticket_bytes": how.ticket_bytes,
-        "round_trips": found.round_trips,
-        "fragments": found.fragments,
-        "eap_bytes": found.eap_bytes,
-        "radius_bytes": found.radius_bytes,
+        **asdict(exchanged(one.trace, how)),
     }
 
 

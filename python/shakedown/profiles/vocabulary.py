@@ -13,20 +13,7 @@ from functools import lru_cache
 
 from shakedown.errors import did_you_mean
 
-PUBLIC_KEY_OPERATIONS = (
-    "sign",
-    "verify",
-    "encrypt",
-    "decrypt",
-    "derive",
-    "keygen",
-    "encapsulate",
-    "decapsulate",
-    "import",
-)
 SYMMETRIC_OPERATIONS = ("digest", "mac", "cipher", "prf")
-OPERATIONS = PUBLIC_KEY_OPERATIONS + SYMMETRIC_OPERATIONS
-
 _SIGNATURES = ("rsa", "dsa", "ecdsa", "eddsa", "mldsa")
 _KEMS = ("mlkem", "hybrid")
 ALGORITHMS: dict[str, tuple[str, ...]] = {
@@ -40,6 +27,8 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
     "decapsulate": _KEMS,
     "import": ("dh", "ec", *_KEMS, "rsa", "dsa", "eddsa", "mldsa"),
 }
+PUBLIC_KEY_OPERATIONS = tuple(ALGORITHMS)
+OPERATIONS = PUBLIC_KEY_OPERATIONS + SYMMETRIC_OPERATIONS
 
 _PRIME_CURVES = re.compile(r"(?:p|secp|brainpoolp)(\d{3})(?:[kr][12]|t1)?")
 _BINARY_CURVES = re.compile(r"(?:sect|c2pnb)(\d{3})(?:[kr][12]|v1)")
