@@ -76,12 +76,10 @@ class Handshake(NamedTuple):
         """The same with libssl: one ticket, as Go's server issues it."""
         ciphers = {"tls1.2": "ECDHE-ECDSA-AES128-GCM-SHA256", "tls1.3": "TLS_AES_128_GCM_SHA256"}
         return Plan(
-            self.protocol,
+            self.protocol == "tls1.3",
             "X25519:P-256",
             ciphers[self.protocol],
-            files / "chain.pem",
-            files / "key.pem",
-            files / "ca.pem",
+            *(str(files / file) for file in ("chain.pem", "key.pem", "ca.pem")),
             tickets=1,
             resumed=self.resumed,
         )

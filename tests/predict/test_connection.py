@@ -159,12 +159,12 @@ def files(tmp_path):
 
 def plan(files, **changes) -> Plan:
     given = {
-        "protocol": "tls1.3",
-        "group": "X25519",
+        "tls13": True,
+        "groups": "X25519",
         "cipher": "TLS_AES_128_GCM_SHA256",
-        "certificate": files / "chain.pem",
-        "key": files / "key.pem",
-        "root": files / "ca.pem",
+        "certificate": str(files / "chain.pem"),
+        "key": str(files / "key.pem"),
+        "root": str(files / "ca.pem"),
     }
     return Plan(**{**given, **changes})
 
@@ -180,7 +180,7 @@ def test_the_systems_libssl_resumes_sessions(peer, files):
     library = Libssl(libssl_of(peer("openssl")))
     for changes in (
         {"tickets": 1},
-        {"protocol": "tls1.2", "cipher": "ECDHE-ECDSA-AES128-GCM-SHA256"},
+        {"tls13": False, "cipher": "ECDHE-ECDSA-AES128-GCM-SHA256"},
     ):
         assert library.measure(plan(files, resumed=True, **changes), 3)["server"] > 0.0
     with pytest.raises(LibraryError, match="the session was not resumed"):
@@ -249,7 +249,7 @@ def test_a_libssl_that_refuses_a_handshake_is_one_line(peer, files):
     request = {"do": "make", "now": 1_780_000_000, "keys": "p256", "out": other, "side": "server"}
     native.certs({**request, "profile": "lab"})
     with pytest.raises(LibraryError, match="the handshake failed"):
-        library.measure(plan(files, root=other / "ca.pem"), 1)
+        library.measure(plan(files, root=str(other / "ca.pem")), 1)
 
 
 def test_programs_without_a_libssl_are_refused():

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass
 
 from shakedown.errors import InputError
 from shakedown.native.core import extension
@@ -38,14 +37,16 @@ class LibraryError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A handshake to make: what is negotiated, with which files, and whether a session is resumed."""
+    """A handshake to make, as the core has it: what is negotiated, with which files, and whether a session is
+    resumed.
+    """
 
-    protocol: str
-    group: str
+    tls13: bool
+    groups: str
     cipher: str
-    certificate: Path
-    key: Path
-    root: Path
+    certificate: str
+    key: str
+    root: str
     tickets: int = 0
     resumed: bool = False
 
@@ -91,18 +92,8 @@ class Libssl:
         Raises:
             LibraryError: if it fails, or is not resumed although it should be.
         """
-        wanted = {
-            "tls13": plan.protocol == "tls1.3",
-            "groups": plan.group,
-            "cipher": plan.cipher,
-            "certificate": str(plan.certificate),
-            "key": str(plan.key),
-            "root": str(plan.root),
-            "tickets": plan.tickets,
-            "resumed": plan.resumed,
-        }
         try:
-            client_us, server_us = self._library.handshakes(count, wanted)
+            client_us, server_us = self._library.handshakes(count, asdict(plan))
         except self._refused as error:
             raise LibraryError(str(error)) from None
         return {"client": client_us, "server": server_us}

@@ -298,12 +298,10 @@ def _plan(handshake: Handshake, folder: Path) -> Plan:
     request = {"do": "make", "keys": keys, "out": folder, "side": "server", "profile": "lab"}
     native.certs({"now": int(time.time()), **request})
     return Plan(
-        about["protocol"],
+        about["protocol"] == "tls1.3",
         handshake.group,
         handshake.cipher,
-        folder / "chain.pem",
-        folder / "key.pem",
-        folder / "ca.pem",
+        *(str(folder / file) for file in ("chain.pem", "key.pem", "ca.pem")),
         tickets=handshake.tickets,
         resumed=about["mode"] in ("ticket", "resumed"),
     )
