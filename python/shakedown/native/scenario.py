@@ -286,19 +286,15 @@ class Fleets(Object, frozen=True, kw_only=True):
     seed: int | None = None
 
 
-class Places(Object, frozen=True, kw_only=True):
-    """The devices, bearers and rates for which an experiment estimates its handshakes; empty if it requests
-    no estimates.
+class Places(Load, frozen=True, kw_only=True):
+    """The places in which an experiment estimates its handshakes, and the load there; empty if it requests no
+    estimates.
     """
 
     devices: tuple[str, ...] = ()
     server_device: str | None = None
     bearers: tuple[str, ...] = ()
     rates_per_s: tuple[float, ...] = ()
-    workers: int = 1
-    within_s: float | None = None
-    percentile: float = DEFAULT_PERCENTILE
-    battery_j: float | None = None
 
     def __bool__(self) -> bool:
         return bool(self.devices or self.bearers or self.rates_per_s)
@@ -311,6 +307,8 @@ class Places(Object, frozen=True, kw_only=True):
         connection: int | None = None,
     ) -> Iterator[Scenario]:
         """The places of one handshake or mixture, each with all rates; other options have their defaults."""
+        load = msgspec.convert(self, Load, from_attributes=True)
+        load = msgspec.structs.replace(load, rates_per_s=self.rates_per_s or (0.0,))
         for device in self.devices or (DEFAULT_DEVICE,):
             for bearer in self.bearers or (DEFAULT_BEARER,):
                 yield Scenario(
@@ -319,13 +317,7 @@ class Places(Object, frozen=True, kw_only=True):
                     device=device,
                     server_device=self.server_device or DEFAULT_SERVER_DEVICE,
                     bearer=bearer,
-                    load=Load(
-                        rates_per_s=self.rates_per_s or (0.0,),
-                        workers=self.workers,
-                        within_s=self.within_s,
-                        percentile=self.percentile,
-                        battery_j=self.battery_j,
-                    ),
+                    load=load,
                     capture=capture,
                     connection=connection,
                 )
