@@ -185,7 +185,7 @@ def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]
     from shakedown import native
     from shakedown.native import load_generator
     from shakedown.native.core import extension
-    from shakedown.prediction.cpu_contention import beside_clients, shared
+    from shakedown.prediction.cpu_contention import IDLERS, beside_clients, shared
 
     place = server.places[case.key, case.ids]
     suite = native.canonical(case.suite)
@@ -212,7 +212,7 @@ def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]
         return outcome.completed, cpu_s(server.pid) - before_s, server.slept() - before
 
     allowed = processors()
-    with placed(core(1)), shared(allowed[0]) as meter, beside_clients(allowed[1:]):
+    with placed(core(1)), shared(allowed[:1], IDLERS) as meter, beside_clients(allowed[1:]):
         first = load(BEGINNING_S)
         timed = meter.timed(lambda: load(BEGINNING_S + case.seconds), speed)
     completed, ran_s, slept = (more - less for more, less in zip(timed.found, first, strict=True))

@@ -102,7 +102,7 @@ def multiples(program: Path, operations: list[str]) -> dict[str, list[float]]:
     there = processors()[:1]
     speed = Speed()
     rounds: dict[str, list[Timed[float]]] = {one: [] for one in operations}
-    with placed(there), shared(there[0], 1) as meter:
+    with placed(there), shared(there) as meter:
         for _ in range(MAX_ROUNDS):
             for operation, found in rounds.items():
                 if speed.has(ROUNDS, found):
@@ -119,7 +119,7 @@ def works(calls: Path, handshakes: Path, folder: Path) -> dict[str, list[float]]
     for key in SIGNATURES:
         make_certificate(folder / key, key)
     rounds: dict[Handshake, list[Timed[float]]] = {one: [] for one in HANDSHAKES}
-    with placed(there), shared(there[0], 1) as meter:
+    with placed(there), shared(there) as meter:
         for _ in range(MAX_ROUNDS):
             left = [one for one, found in rounds.items() if not speed.has(ROUNDS, found)]
             if not left:

@@ -57,7 +57,7 @@ def _pair(
 ) -> tuple[dict[Triple, float], dict[Triple, float]]:
     """Both, one after the other: beside the loop, and alone."""
     plain = {} if ours_first else openssl_speed(program, name)
-    with shared(processor, 1):
+    with shared([processor]):
         ours = openssl_speed(program, name)
     return ours, openssl_speed(program, name) if ours_first else plain
 

@@ -321,7 +321,7 @@ def test_neighbours_work_and_leave():
     assert set(multiprocessing.active_children()) == children
 
 
-@pytest.mark.parametrize("which", ["shared(min(os.sched_getaffinity(0)))", "busy_neighbours()"])
+@pytest.mark.parametrize("which", ["shared([min(os.sched_getaffinity(0))], 2)", "busy_neighbours()"])
 def test_neighbours_end_with_a_parent_that_is_killed(which):
     """Such a parent cannot end its children; they would occupy the processors for ever."""
     script = f"""

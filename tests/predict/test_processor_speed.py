@@ -51,7 +51,7 @@ def test_both_loops_beside_a_short_measurement_count(monkeypatch):
 def test_a_meter_times_the_loop_beside_a_long_measurement():
     """By CPU time: how much of the processor its processes have makes no difference."""
     processor, speed = min(os.sched_getaffinity(0)), Speed()
-    with placed([processor]), shared(processor) as meter:
+    with placed([processor]), shared([processor], 2) as meter:
         timed = meter.timed(lambda: [processor_speed.loop_s() for _ in range(100)], speed)
     assert speed.loops_s == [timed.loop_s]
     assert min(timed.found) * 0.8 < timed.loop_s < max(timed.found) * 1.25

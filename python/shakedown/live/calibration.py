@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from shakedown.errors import InputError, ShakedownError
 from shakedown.live.server_processes import allowed, busy_s, listening, name_of, new_children, usage
-from shakedown.prediction.cpu_contention import MAX_STEAL, Watch, each_shared
+from shakedown.prediction.cpu_contention import MAX_STEAL, Watch, shared
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.schema.arguments import checked
 from shakedown.schema.live import LoadRun
@@ -193,7 +193,7 @@ def _loops(processes: frozenset[int]) -> contextlib.AbstractContextManager[Meter
     that is not known, as of a server elsewhere.
     """
     there = allowed(processes)
-    return each_shared(there) if there else contextlib.nullcontext()
+    return shared(there) if there else contextlib.nullcontext()
 
 
 def _sampled(meter: Meter | None, speed: Speed) -> contextlib.AbstractContextManager[None]:

@@ -16,7 +16,7 @@ from shakedown.errors import ShakedownError
 from shakedown.native import load_generator
 from shakedown.native.processors import placed, processors
 from shakedown.native.scenario import HandshakeId, MeasureOptions
-from shakedown.prediction.cpu_contention import beside_clients, busy_neighbours, shared
+from shakedown.prediction.cpu_contention import IDLERS, beside_clients, busy_neighbours, shared
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.schema.base import SIDES, Side
 
@@ -137,7 +137,7 @@ def served(plan: Plan, seconds: float, speeds: Speeds) -> Served:
     with busy_neighbours():
         timed = speeds.alone.flanked(lambda: native.measure(handshake, options))
     alone = timed.found
-    with shared(there[0]) as meter, beside_clients(there[1:]), placed(there[-1:]):
+    with shared(there[:1], IDLERS) as meter, beside_clients(there[1:]), placed(there[-1:]):
         loaded = speeds.client.flanked(
             lambda: meter.timed(lambda: _loaded_us(handshake, options, seconds, there), speeds.server)
         )

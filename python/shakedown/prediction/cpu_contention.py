@@ -102,18 +102,14 @@ class Meter:
             sampling.join()
 
 
-def shared(processor: int, idlers: int = IDLERS) -> contextlib.AbstractContextManager[Meter]:
-    """Processes that do nothing on a processor, so that a server there has a part of it.
+@contextlib.contextmanager
+def shared(there: Sequence[int], idlers: int = 1) -> Iterator[Meter]:
+    """Processes that do nothing, so many on each of some processors, so that a server there has a part of
+    these. Their speeds count as one.
 
     Clients are then never too slow for the server: it finds work whenever it looks, and is never woken. What
     it does is counted by its own CPU time, and the processor's speed by the processes' loops.
     """
-    return each_shared([processor], idlers)
-
-
-@contextlib.contextmanager
-def each_shared(there: Sequence[int], idlers: int = 1) -> Iterator[Meter]:
-    """So many such processes on each of several processors, whose speeds count as one."""
     counts = RawArray("d", 2 * idlers * len(there))
     places = [processor for processor in there for _ in range(idlers)]
     with _beside([(one, partial(_spin, counts, number)) for number, one in enumerate(places)]):

@@ -156,7 +156,7 @@ def measure_other(
         for number, name in enumerate(names):
             progress(number, total, name)
             limit = MAX_ROUNDS if name in SPEED else MIN_ROUNDS
-            with shared(there[0], 1) as meter:
+            with shared(there) as meter:
                 ask = partial(meter.timed, partial(openssl_speed, program, name), beside)
                 found |= _steady(ask, beside, limit=limit)
         for number, name in enumerate(keys):

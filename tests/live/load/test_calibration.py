@@ -124,7 +124,7 @@ class SlowProcessor:
         for name, fake in (
             ("listening", lambda host, port: frozenset({1})),
             ("allowed", lambda processes: [0, 1]),
-            ("each_shared", beside),
+            ("shared", beside),
             ("new_children", lambda processes: nullcontext(set())),
             ("name_of", str),
             ("usage", lambda processes: Usage(self.server_s, self.server_s, 0)),
