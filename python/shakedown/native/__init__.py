@@ -119,12 +119,7 @@ def build() -> Build:
 def measure(
     handshake: HandshakeId, options: MeasureOptions, progress: Callable[[int], None] | None = None
 ) -> Measurement:
-    """Runs a suite's handshake in memory and measures each part of it.
-
-    `progress` is called with the number of repetitions done. Ctrl-C stops it. A debug build is an error,
-    because its times are meaningless. Raises `InputError` for unknown names and invalid options, the core's
-    `Unsupported` for suites that cannot run here, its `HandshakeFailed` if the handshake failed.
-    """
+    """Runs a suite's handshake in memory and measures each part of it; raises as `shakedown.measure`."""
     from shakedown.native import counted
 
     core = release_build()

@@ -62,7 +62,6 @@ class Figure:
     Attributes:
         time: None where the call has no cost figure.
         sd_s: standard deviation from call to call, not the figure's uncertainty.
-        basis: the basis of the figure.
         method: how it was obtained; empty for the device's own figure.
         cause: names what makes it uncertain: figures of one cause are wrong together.
         energy_j: energy of one call, None where unknown.

@@ -84,10 +84,7 @@ class TraceLibrary:
             if name in self._cache:
                 return self._cache[name]
             entry = self._find(name)
-        if entry is None:
-            entry = self._kept(name)
-        if entry is None:
-            entry = self._recorded(name)
+        entry = entry or self._kept(name) or self._recorded(name)
         trace = parse_trace(entry, f"trace of {name}")
         if trace.partial:
             trace = self.completed(trace)

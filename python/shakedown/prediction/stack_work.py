@@ -36,9 +36,8 @@ NEAREST_PROTOCOL = {"dtls1.2": "tls1.2", "dtls1.3": "tls1.3", "tls1.1": "tls1.0"
 class Reference:
     """The measured stack's work, in seconds, and how its machine and other libraries compare.
 
-    `plain` are its figures for lattice schemes in C; `plain_cycles` what it takes to be as fast, in
-    Hz: cores of 64
-    bits at that clock are, on the geometric mean, and how far off 90 % of them are.
+    `plain` are its figures for lattice schemes in C; `plain_cycles` what it takes to be as fast, in Hz: cores
+    of 64 bits at that clock are, on the geometric mean, and how far off 90 % of them are.
     """
 
     device: str

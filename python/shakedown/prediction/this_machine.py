@@ -54,11 +54,9 @@ def measure_suites(
 
     Args:
         names: suites; one that cannot run is left out.
-        rounds: how often each is measured.
-        repeat: handshakes each time.
+        repeat: handshakes of each in a round.
         minutes: begin no round that would end later, going by the longest so far; the first always runs.
         speed: given the loop's times.
-        progress: called with the work done, the total, and the suite's name.
         kept: given what is measured so far, after each round.
     """
     tickets = native.profile_suites()

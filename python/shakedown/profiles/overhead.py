@@ -126,13 +126,8 @@ class Overhead:
 
     def primitive(self, protocol: str, message: str, triple: Triple) -> Cost | None:
         """What an operation costs there, where that is another figure than the profile's usual one."""
-        if not self.primitives:
-            return None
-        for place in ((protocol, message), (protocol, ""), ("", message)):
-            found = self.primitives.get((*place, triple))
-            if found is not None:
-                return found
-        return None
+        places = ((protocol, message), (protocol, ""), ("", message))
+        return next(filter(None, (self.primitives.get((*place, triple)) for place in places)), None)
 
     def outside(self, protocol: str, side: str, *, public_keys: bool = True) -> MessageWork | None:
         """The stack's work outside any message, or None where this profile has none."""

@@ -59,7 +59,6 @@ def simulate_attaches(
         suite: what is negotiated; mutual, and with chains of two levels, whatever its short name says.
         site: the devices of mobiles and SGSNs, and the network between.
         samples: keep each attach's times.
-        progress: called with the attaches done.
     """
     names = aka.suites(suite)
     full, resumed = map(site.priced, names)

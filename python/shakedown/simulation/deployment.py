@@ -23,7 +23,6 @@ class Site:
 
     Attributes:
         device, server_device, bearer: profile names or paths.
-        server_workers: the server's.
         seed: random seed; None: `DEFAULT_SEED`.
         traces: where recorded handshakes come from; None: the shipped library.
         scale_from: device whose figures stand in, scaled by the clock, for one without primitives.
