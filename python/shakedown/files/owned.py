@@ -8,8 +8,8 @@ and never replaces or removes files that others wrote or changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -80,26 +80,26 @@ def refuse_special(folder: Path, names: Iterable[str]) -> None:
             raise InputError(f"{folder / name}: {SPECIAL}; accepted: another --out")
 
 
-class MadeNow:
-    """What an attempt to write a page makes: all that was not there before it."""
-
-    def __init__(self, path: Path, names: Iterable[str]) -> None:
-        """Looks at what is there. `names` are the page's files, by their paths from its folder."""
-        self._folder, self._ledger = path.parent, _ledger(path)
-        self._new = [name for name in names if not os.path.lexists(path.parent / name)]
-        self._is_ledger_new = not os.path.lexists(self._ledger)
-        self._is_folder_new = not os.path.lexists(path.parent / FIGURES)
-
-    def remove(self, digests: Mapping[str, str]) -> None:
-        """Removes it, after a failure; what has another digest by now is somebody else's and stays."""
+@contextmanager
+def undone_on_failure(path: Path, digests: Mapping[str, str]) -> Iterator[None]:
+    """Removes after a failure what is new of a page's files (by their paths from its folder); what has another
+    digest by then is somebody else's and stays.
+    """
+    folder, ledger, figures = path.parent, _ledger(path), path.parent / FIGURES
+    new = [name for name in digests if not os.path.lexists(folder / name)]
+    is_ledger_new, is_folder_new = not os.path.lexists(ledger), not os.path.lexists(figures)
+    try:
+        yield
+    except BaseException:
         with suppress(OSError):
-            for name in self._new:
-                if digest_of(self._folder / name) == digests[name]:
-                    (self._folder / name).unlink()
-            if self._is_ledger_new:
-                self._ledger.unlink(missing_ok=True)
-            if self._is_folder_new:
-                (self._folder / FIGURES).rmdir()
+            for name in new:
+                if digest_of(folder / name) == digests[name]:
+                    (folder / name).unlink()
+            if is_ledger_new:
+                ledger.unlink(missing_ok=True)
+            if is_folder_new:
+                figures.rmdir()
+        raise
 
 
 def remove_page(path: Path) -> None:

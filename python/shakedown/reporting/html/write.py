@@ -11,12 +11,12 @@ from shakedown.errors import InputError, os_failure, os_reason
 from shakedown.files.owned import (
     ACCEPTED,
     FIGURES,
-    MadeNow,
     announce,
     made_for,
     refuse_foreign,
     refuse_special,
     remove_drafts,
+    undone_on_failure,
 )
 from shakedown.files.write import check_free, digest, digest_of, write_durably
 from shakedown.results.lock import FolderLock
@@ -92,19 +92,16 @@ def _write(
     if not replace:
         refuse_foreign(path.parent, files, made, digests, accepted)
     announced = {name: (*made.get(name, ()), one) for name, one in digests.items()}
-    made_now = MadeNow(path, files)
     try:
-        (path.parent / FIGURES).mkdir(exist_ok=True)
-        remove_drafts(path, announced)
-        announce(path, {**made, **announced})
-        for name, content in files.items():
-            if digest_of(path.parent / name) != digests[name]:
-                write_durably(path.parent / name, content, replace=True)
-        announce(path, {**made, **{name: (one,) for name, one in digests.items()}})
-    except BaseException as error:
-        made_now.remove(digests)
-        if not isinstance(error, OSError):
-            raise
+        with undone_on_failure(path, digests):
+            (path.parent / FIGURES).mkdir(exist_ok=True)
+            remove_drafts(path, announced)
+            announce(path, {**made, **announced})
+            for name, content in files.items():
+                if digest_of(path.parent / name) != digests[name]:
+                    write_durably(path.parent / name, content, replace=True)
+            announce(path, {**made, **{name: (one,) for name, one in digests.items()}})
+    except OSError as error:
         where = error.filename or path
         raise os_failure(f"{where}: the report cannot be written: {os_reason(error)}", error) from error
     return path
