@@ -34,51 +34,45 @@ def read_keyed(
     return found
 
 
-def duration(least_s: float, most_s: float) -> Reader:
-    def read(value: str) -> float:
-        found = parse_duration_s(value)
-        if not least_s <= found <= most_s:
-            raise InputError(f"a time of {value:.20}; accepted: {least_s:,g} to {most_s:,.0f} s")
+def bounded(parse: Reader, least: float, most: float, wrong: str) -> Reader:
+    """A value within bounds; `wrong` says what is accepted, and where its text stands: `{}`."""
+
+    def read(value: str) -> Any:  # noqa: ANN401 - as it is parsed
+        found = parse(value)
+        if not least <= found <= most:
+            raise InputError(wrong.format(f"{value:.20}"))
         return found
 
     return read
+
+
+def duration(least_s: float, most_s: float) -> Reader:
+    wrong = f"a time of {{}}; accepted: {least_s:,g} to {most_s:,.0f} s"
+    return bounded(parse_duration_s, least_s, most_s, wrong)
 
 
 def rate(least_per_s: float, most_per_s: float) -> Reader:
-    def read(value: str) -> float:
-        found = parse_rate_per_s(value)
-        if not least_per_s <= found <= most_per_s:
-            raise InputError(f"a rate of {value:.20}; accepted: {least_per_s:g}/s to {most_per_s:,.0f}/s")
-        return found
-
-    return read
+    wrong = f"a rate of {{}}; accepted: {least_per_s:g}/s to {most_per_s:,.0f}/s"
+    return bounded(parse_rate_per_s, least_per_s, most_per_s, wrong)
 
 
 def number(least: float, most: float, accepted: str, names: Mapping[str, float] | None = None) -> Reader:
     """A number within bounds, or one by its name."""
 
-    def read(value: str) -> float:
-        if names is not None and value in names:
-            return names[value]
+    def parse(value: str) -> float:
         try:
-            found = float(value)
+            return names[value] if names is not None and value in names else float(value)
         except ValueError:
-            found = math.nan
-        if not least <= found <= most:
-            raise InputError(f'"{value:.20}"; accepted: {accepted}')
-        return found
+            return math.nan
 
-    return read
+    return bounded(parse, least, most, f'"{{}}"; accepted: {accepted}')
 
 
 def whole(least: int, most: int) -> Reader:
-    def read(value: str) -> int:
-        found = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else -1
-        if not least <= found <= most:
-            raise InputError(f'"{value:.20}"; accepted: a whole number from {least:,} to {most:,}')
-        return found
+    def parse(value: str) -> int:
+        return int(value) if value.isascii() and value.isdigit() and len(value) < 16 else -1
 
-    return read
+    return bounded(parse, least, most, f'"{{}}"; accepted: a whole number from {least:,} to {most:,}')
 
 
 def word(*accepted: str) -> Reader:

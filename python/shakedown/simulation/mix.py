@@ -43,7 +43,7 @@ from shakedown.simulation.simulate import Progress, figures, may_give_up, missin
 from shakedown.simulation.spec import Client, at_least, simulation_spec, works
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
-MAX_WEIGHT = 1e9
+_NUMBERS = {"weight": (1e9, "a number from 0 to 1e9"), "resumption": (1.0, "a share from 0 to 1")}
 
 
 class Kind(ClientKind, frozen=True):
@@ -113,28 +113,15 @@ class _Reader:
                 raise self.wrong(number, key, f"unknown key{hint}")
         if "suite" not in table:
             raise self.wrong(number, "suite", 'is missing; accepted: suite = "tls1.3/x25519"')
-        named = {key: self.name(number, key, table[key]) for key in ("device", "bearer") if key in table}
-        return Kind(
-            suite=self.name(number, "suite", table["suite"]),
-            weight=self.number(
-                number, "weight", table.get("weight", 1.0), MAX_WEIGHT, "a number from 0 to 1e9"
-            ),
-            device=named.get("device"),
-            bearer=named.get("bearer"),
-            resumption=(
-                self.number(number, "resumption", table["resumption"], 1.0, "a share from 0 to 1")
-                if "resumption" in table
-                else None
-            ),
-            where=f"{self.path}, line {self.line(number, 'suite')}",
-        )
+        where = f"{self.path}, line {self.line(number, 'suite')}"
+        return Kind(**{key: self.value(number, key, one) for key, one in table.items()}, where=where)
 
-    def name(self, number: int, key: str, value: object) -> str:
-        if isinstance(value, str) and value.strip():
-            return value
-        raise self.wrong(number, key, f"found {describe(value)}; accepted: a non-empty string")
-
-    def number(self, number: int, key: str, value: object, most: float, accepted: str) -> float:
+    def value(self, number: int, key: str, value: object) -> Any:  # noqa: ANN401 - as its field is
+        if key not in _NUMBERS:
+            if isinstance(value, str) and value.strip():
+                return value
+            raise self.wrong(number, key, f"found {describe(value)}; accepted: a non-empty string")
+        most, accepted = _NUMBERS[key]
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value <= most:
             return float(value)
         raise self.wrong(number, key, f"found {describe(value)}; accepted: {accepted}")
