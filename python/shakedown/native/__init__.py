@@ -51,10 +51,9 @@ def least_values() -> Mapping[str, int]:
 
 def canonical(suite: str) -> str:
     """The one spelling of a suite's name; raises `InputError` where it names no possible suite."""
-    core = extension()
     check("suite", suite, "str")
     with complaints(suite):
-        return cast(str, core.canonical(suite))
+        return cast(str, extension().canonical(suite))
 
 
 def possible(suite: str) -> str | None:
@@ -86,10 +85,9 @@ def describe(suite: str) -> dict[str, Any]:
     (stream or datagram), is_resumption, full (the suite that makes the session), sent_keys, key_family,
     group_family and the curve families of both, and operations: the public-key calls by side and message.
     """
-    core = extension()
     check("suite", suite, "str")
     with complaints(suite):
-        return cast("dict[str, Any]", core.describe(suite))
+        return cast("dict[str, Any]", extension().describe(suite))
 
 
 def suites(*, all: bool = False) -> list[SuiteEntry]:
@@ -228,9 +226,9 @@ def named_by_chain(suite: str, options: MeasureOptions) -> tuple[str, list[str]]
     """
     core = extension()
     try:
-        return cast("tuple[str, list[str]]", core.named_by_chain(suite, chosen_options(options, None) or {}))
-    except core.InvalidSuite as error:
-        raise InputError(_with_suggestion(str(error), suite)) from error
+        with complaints(suite):
+            found = core.named_by_chain(suite, chosen_options(options, None) or {})
+        return cast("tuple[str, list[str]]", found)
     except core.Unsupported as error:
         raise NoUseError(str(error)) from error
     except core.CoreError as error:

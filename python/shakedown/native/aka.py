@@ -17,9 +17,8 @@ def suites(suite: str) -> tuple[str, str]:
 
     Raises `InputError`, and the core's `Unsupported` for one that cannot carry an attach.
     """
-    core = extension()
     with complaints(suite):
-        return cast("tuple[str, str]", core.aka_suites(suite))
+        return cast("tuple[str, str]", extension().aka_suites(suite))
 
 
 def run(suite: str, plan: str, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
@@ -27,18 +26,16 @@ def run(suite: str, plan: str, progress: Callable[[int], None] | None = None) ->
 
     Raises `InputError`.
     """
-    core = extension()
     with complaints(suite):
-        return cast("dict[str, Any]", core.aka_run(suite, plan, progress=progress))
+        return cast("dict[str, Any]", extension().aka_run(suite, plan, progress=progress))
 
 
 def provision(
     folder: Path, suite: str, *, home: str, serving: str, nodes: Sequence[str], subscribers: int
 ) -> ProvisionedFiles:
     """Makes two operators, and the files of their HSS, SGSNs and subscribers. Raises `InputError`."""
-    core = extension()
     with complaints(suite):
-        made = core.aka_provision(str(folder), suite, home, serving, list(nodes), subscribers)
+        made = extension().aka_provision(str(folder), suite, home, serving, list(nodes), subscribers)
     return convert({**made, "files": [str(path) for path in made["files"]]}, ProvisionedFiles)
 
 
@@ -55,9 +52,8 @@ def hss(
     Raises `InputError`.
     """
 
-    core = extension()
     with complaints(""):
-        core.aka_hss(
+        extension().aka_hss(
             listen,
             str(register),
             first_message_s=first_message_s,
@@ -79,9 +75,8 @@ def sgsn(
     Raises `InputError`.
     """
 
-    core = extension()
     with complaints(""):
-        core.aka_sgsn(
+        extension().aka_sgsn(
             paths_as_text(options),
             store=store,
             listening=listening,
@@ -91,6 +86,5 @@ def sgsn(
 
 def mobile(options: Mapping[str, object], *, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
     """Attaches to an SGSN on sockets; the suite, and each attach. Raises `InputError`."""
-    core = extension()
     with complaints(""):
-        return cast("dict[str, Any]", core.aka_mobile(paths_as_text(options), progress=progress))
+        return cast("dict[str, Any]", extension().aka_mobile(paths_as_text(options), progress=progress))

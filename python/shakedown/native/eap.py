@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from shakedown.errors import InputError
 from shakedown.native import complaints, paths_as_text
@@ -27,10 +26,9 @@ def peer(
     """
     if options.rate_per_s is not None and options.rate_per_s <= 0:
         raise InputError("a rate of 0 starts nothing; accepted: a rate above 0 such as 300/s")
-    core = extension()
     side = {name: getattr(options, name) for name in ("chain", "key", "ca", "password", "fragment")}
     with complaints(suite):
-        found = core.eap_peer(
+        found = extension().eap_peer(
             paths_as_text({"address": server, "secret": secret, "suite": suite, **side}),
             count=options.count,
             rate_per_s=options.rate_per_s,
@@ -59,11 +57,11 @@ def serve(
     Raises `InputError`.
     """
 
-    def tell(found: dict[str, Any]) -> None:
-        stopped(convert(found, ServerTally))
-
-    core = extension()
     with complaints(str(options["suite"])):
-        core.eap_serve(
-            paths_as_text(options), resume=resume, sessions=sessions, listening=listening, stopped=tell
+        extension().eap_serve(
+            paths_as_text(options),
+            resume=resume,
+            sessions=sessions,
+            listening=listening,
+            stopped=lambda found: stopped(convert(found, ServerTally)),
         )

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from shakedown.prediction.primitives import LEVELS, expected, group, kind, levels
@@ -124,15 +125,13 @@ def widened(sd: float, name: str, new: str) -> float:
 
 
 def build_of(device: Device) -> Build:
-    way = device.implementation
-    kinds = {"curves": way.curves, "integers": way.integers, "lattices": way.lattices}
     log_s = {}
     for triple, cost in device.costs.items():
         value = cost.per_kib_s if triple[0] in SYMMETRIC_OPERATIONS else cost.mean_s
         if value > 0.0 and triple[0] not in ("import", "prf"):
             log_s[triple] = math.log(value)
     vector = device.core.vector not in ("", "none")
-    kinds["symmetric"] = way.symmetric
+    kinds = structs.asdict(device.implementation)
     return Build(device.board, device.lineage, device.core.word_bits, vector, device.clock_hz, kinds, log_s)
 
 

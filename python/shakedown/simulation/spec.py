@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -43,8 +43,7 @@ class Client:
     def sides(self, *which: Side) -> list[Price]:
         """The work of these sides, or of both, in all of its handshakes."""
         prices = [one for one in (self.full, self.resumed) if one is not None]
-        both: list[Mapping[Side, Price]] = [{"client": one.client, "server": one.server} for one in prices]
-        return [one[side] for one in both for side in which or SIDES]
+        return [getattr(one, side) for one in prices for side in which or SIDES]
 
 
 def works(clients: Sequence[Client], settled: Settled) -> list[Price]:
