@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shakedown.api.attaches import attach, attach_live
     from shakedown.api.bearers import check_bearer, measure_path
-    from shakedown.api.capacities import capacity
     from shakedown.api.catalogue import bearers, devices, stacks, suites
     from shakedown.api.certificates import certs
     from shakedown.api.comparison import compare_live
     from shakedown.api.in_memory import capture, measure, primitives
     from shakedown.api.live import authenticate, serve
     from shakedown.api.papers import reproduce
-    from shakedown.api.predictions import predict
+    from shakedown.api.predictions import capacity, predict
     from shakedown.api.reports import report
     from shakedown.api.simulations import simulate, simulate_mix
     from shakedown.comparison.budgets import check_budgets
@@ -53,14 +52,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "api.attaches": ("attach", "attach_live"),
     "api.bearers": ("check_bearer", "measure_path"),
-    "api.capacities": ("capacity",),
     "api.catalogue": ("bearers", "devices", "stacks", "suites"),
     "api.certificates": ("certs",),
     "api.comparison": ("compare_live",),
     "api.in_memory": ("capture", "measure", "primitives"),
     "api.live": ("authenticate", "serve"),
     "api.papers": ("reproduce",),
-    "api.predictions": ("predict",),
+    "api.predictions": ("capacity", "predict"),
     "api.reports": ("report",),
     "api.simulations": ("simulate", "simulate_mix"),
     "comparison.budgets": ("check_budgets",),

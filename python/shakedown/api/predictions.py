@@ -1,9 +1,11 @@
-"""Predictions as objects: what `shakedown.predict` is."""
+"""Predictions and capacities as objects: what `shakedown.predict` and `shakedown.capacity` are."""
 
 from __future__ import annotations
 
 from shakedown.api.rows import rows_of
+from shakedown.prediction.capacity import capacity_rows
 from shakedown.prediction.predict import predict_rows
-from shakedown.schema.predictions import FailedPrediction, Prediction
+from shakedown.schema.predictions import Capacity, FailedCapacity, FailedPrediction, Prediction
 
 predict = rows_of(Prediction, FailedPrediction)(predict_rows)
+capacity = rows_of(Capacity, FailedCapacity)(capacity_rows)

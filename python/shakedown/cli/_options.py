@@ -40,6 +40,13 @@ def _expanded(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ..
     return tuple(expand(words))
 
 
+def only_with(option: str, is_given: bool, **others: object) -> None:
+    """Raises `InputError` for options that are given without the one that they belong to."""
+    for name, value in others.items():
+        if not is_given and value is not None and value is not False:
+            raise InputError(f"--{name.replace('_', '-')} requires {option}")
+
+
 suites_argument = click.argument(
     "suites", nargs=-1, required=True, metavar="SUITE…", type=Suites(), callback=_expanded
 )

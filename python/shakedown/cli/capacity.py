@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import suites_argument
+from shakedown.cli._options import only_with, suites_argument
 from shakedown.cli._output import (
     note,
     print_estimates,
@@ -94,18 +94,10 @@ def command(
     """
     from shakedown.prediction.library import open_library
 
-    if calibrate is None and authorized_target is not None:
-        raise InputError("--authorized-target requires --calibrate")
+    only_with("--calibrate", calibrate is not None, authorized_target=authorized_target)
     if calibrate is not None and simulated:
         raise InputError("--calibrate and --simulated are both given; accepted: one of them")
-    for name, given in (
-        ("--seed", seed is not None),
-        ("--records", records is not None),
-        ("--cells", cells is not None),
-        ("--from-idle", from_idle),
-    ):
-        if given and not simulated:
-            raise InputError(f"{name} requires --simulated")
+    only_with("--simulated", simulated, seed=seed, records=records, cells=cells, from_idle=from_idle)
     library = open_library(traces, note, server_software=server_software)
     if simulated:
         if rate is not None:

@@ -32,7 +32,7 @@ def command(results: Path | None, port: int, browse: bool) -> None:
 
     query, report = "", None
     if results is not None:
-        from shakedown.explorer.first_view import first_view
+        from shakedown.explorer.question import first_view
 
         query, report = first_view(results)
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shakedown.cli._options import Where, any_suites_argument, command_of, computed_where, pool_of
+from shakedown.cli._options import Where, any_suites_argument, command_of, computed_where, only_with, pool_of
 from shakedown.cli._output import (
     counted,
     note,
@@ -111,13 +111,8 @@ def command(
     if bool(suites) == (mix is not None):
         found = "both suites and --mix" if suites else "neither a suite nor --mix"
         raise InputError(f"found {found}; accepted: one suite or more, or --mix FILE")
-    for name, chosen in (
-        ("--stack", stack),
-        ("--client-stack", client_stack),
-        ("--server-stack", server_stack),
-    ):
-        if chosen is not None and not endpoints:
-            raise InputError(f"{name} requires --endpoints")
+    stacks = {"stack": stack, "client_stack": client_stack, "server_stack": server_stack}
+    only_with("--endpoints", endpoints, **stacks)
     fleet = options_of(Fleet, given)
     library = open_library(traces, note, server_software=server_software)
     sites = [

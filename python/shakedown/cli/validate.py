@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shakedown.cli._options import only_with
 from shakedown.cli._output import (
     JsonArray,
     doing,
@@ -78,16 +79,9 @@ def command(
     from shakedown.experiments.figure_kinds.live import compared
     from shakedown.schema.units import parse_duration_s
 
-    if not live:
-        for name, given in (("--rate", rate), ("--time", time_s), ("--out", out)):
-            if given is not None:
-                raise InputError(f"{name} requires --live")
-        if endpoints:
-            raise InputError("--endpoints requires --live")
-        if selection.json:
-            raise InputError("--json requires --live")
-        if selection != Selection():
-            raise InputError("--csv, --sort, --columns and --wide require --live")
+    only_with("--live", live, rate=rate, time=time_s, out=out, endpoints=endpoints, json=selection.json)
+    if not live and selection != Selection():
+        raise InputError("--csv, --sort, --columns and --wide require --live")
     found = load_experiment(experiment)
     if live:
         wanted_s = parse_duration_s(DEFAULT_LIVE_TIME) if time_s is None else time_s

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -125,6 +127,27 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             f"simulated = shakedown.simulate(suites, fleet, {place}, seed={self.seed})",
         ]
         return "\n".join(lines) + "\n"
+
+
+def first_view(results: Path) -> tuple[str, Path | None]:
+    """The query of a results folder's suites, first device and first bearer, and its report where it has one.
+
+    Raises:
+        InputError: where it is no results folder.
+    """
+    from shakedown.results.folder import load_results
+
+    table = load_results(results).table
+    view: list[tuple[str, str]] = []
+    for column, name, most in (
+        ("suite", "suites", MAX_SUITES),
+        ("device", "device", 1),
+        ("bearer", "bearer", 1),
+    ):
+        values = [value for value in table[column].unique(maintain_order=True) if value]
+        view += [(name, value) for value in values[:most]]
+    report = results / "report.html"
+    return urlencode(view), report if report.is_file() else None
 
 
 def asked(query: Mapping[str, Sequence[str]]) -> Question:

@@ -14,7 +14,7 @@ import pytest
 
 from live.load import servers
 from shakedown import native
-from shakedown.api.capacities import capacity
+from shakedown.api.predictions import capacity
 from shakedown.errors import InputError, ShakedownError
 from shakedown.live import calibration
 from shakedown.live.calibration import calibrate

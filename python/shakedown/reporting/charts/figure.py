@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 from shakedown.files.text import visible
@@ -103,7 +104,7 @@ class Figure:
         return self._inline(self.wide, "w"), self._inline(self.narrow, "n")
 
     def _inline(self, svg: str, variant: str) -> str:
-        label = f'role="img" aria-label="{_attribute(visible(self.alternative))}"'
+        label = f'role="img" aria-label="{escape(visible(self.alternative))}"'
         drawing = theme.for_page(svg).replace("<svg ", f"<svg {label} ", 1)
         return _own_ids(drawing, f"{self.name}-{variant}")
 
@@ -137,24 +138,29 @@ def draw(definition: Definition) -> str:
     """
     import vl_convert
 
-    safe = cast(Definition, _described(_visible(definition)))
+    safe = cast(Definition, _described(definition))
     svg = vl_convert.vegalite_to_svg({**safe, "config": theme.vega_config()}, allowed_base_urls=[])
     svg = re.sub(rf'<(\w+) aria-label="([^"]*){_BETWEEN}([^"]*)"([^>]*?)(/?)>', _annotated, svg)
     return hoisted(_lean(svg))
 
 
 def _described(value: object) -> object:
-    """A definition in which marks say their rows' suites and tips: Vega's descriptions carry them."""
-    if isinstance(value, list):
+    """A definition whose texts hold nothing that a reader's browser would obey, and in which marks say their
+    rows' suites and tips: Vega's descriptions carry them.
+    """
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, list | tuple):
         return [_described(item) for item in value]
     if not isinstance(value, dict):
         return value
-    rows = value.get("data", {}).get("values", ()) if "mark" in value else ()
+    found: dict[Any, Any] = {_described(key): _described(item) for key, item in value.items()}
+    rows = found.get("data", {}).get("values", ()) if "mark" in found else ()
     if not any(SUITE in row or TIP in row for row in rows):
-        return {key: _described(item) for key, item in value.items()}
+        return found
     told = [{**row, "_about": f"{row.get(SUITE, '')}{_BETWEEN}{row.get(TIP, '')}"} for row in rows]
     about = {"description": {"field": "_about", "type": "nominal"}}
-    return {**value, "data": {"values": told}, "encoding": {**value["encoding"], **about}}
+    return {**found, "data": {"values": told}, "encoding": {**found["encoding"], **about}}
 
 
 def _annotated(match: re.Match[str]) -> str:
@@ -199,20 +205,7 @@ def _compressed(png: bytes) -> bytes:
     return png[:8] + head + written(b"IDAT", body) + written(b"IEND", b"")
 
 
-def _visible(value: object) -> object:
-    """A definition whose texts hold nothing that a reader's browser would obey."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, dict):
-        return {_visible(key): _visible(item) for key, item in value.items()}
-    return [_visible(item) for item in value] if isinstance(value, list | tuple) else value
-
-
 def _own_ids(svg: str, prefix: str) -> str:
     """The drawing with ids that no other drawing on the page has; the page's own patterns keep theirs."""
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     return re.sub(r"url\(#(?!fill-)", f"url(#{prefix}-", svg)
-
-
-def _attribute(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

@@ -77,7 +77,6 @@ class Column:
     min_width: int = 0
 
     def cell(self, row: Row) -> str:
-        """The heading."""
         return self.show(row.get(self.key)) if self.text is None else self.text(row)
 
 

@@ -376,14 +376,7 @@ def message_rows(row: Row, messages: Sequence[Row], operations: Sequence[Row]) -
             }
         )
         last = one["flight"]
-    empty = {
-        "suite": row["label"],
-        "flight": None,
-        "first": False,
-        "sender": None,
-        "bytes": None,
-        "unit": None,
-    }
+    empty = {"suite": row["label"], "first": False, "sender": None}
     outside = {f"{side}_us": row[f"{side}_unattributed_us"] for side in SIDES}
     found.append(
         {

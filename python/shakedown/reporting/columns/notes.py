@@ -37,7 +37,7 @@ def _subject(row: Row, differ: Set[str]) -> str:
 def no_figures(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each figure that a device's profile lacks."""
     work = ("side", "operation", "algorithm", "parameters", "reason")
-    found = _grouped(
+    found = grouped(
         (
             (row["device" if one["side"] == "client" else "server_device"], *(one[key] for key in work)),
             row["suite"],
@@ -60,7 +60,7 @@ def assumptions(rows: Sequence[Row]) -> Iterator[str]:
 
 def key_shares(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each key share that is not counted."""
-    found = _grouped(
+    found = grouped(
         ((row["device"], _key_share(row)), row["suite"]) for row in rows if row.get("unused_key_share_basis")
     )
     several = len({row["device"] for row in rows}) > 1
@@ -84,7 +84,7 @@ def not_estimated(rows: Iterable[Row]) -> Iterator[str]:
     """A line for each reason why nothing is estimated of suites on a device, whatever the bearer; of many
     reasons the first.
     """
-    found = _grouped(((row["device"], row["reason"]), row["suite"]) for row in rows)
+    found = grouped(((row["device"], row["reason"]), row["suite"]) for row in rows)
     for (device, reason), suites in list(found.items())[:MAX_REASONS]:
         yield f"not estimated on {device}: {reason} ({some(suites)})"
     if len(found) > MAX_REASONS:
@@ -95,8 +95,8 @@ def no_energies(found: Iterable[tuple[str, str, str, str]]) -> Iterator[str]:
     """A line for each unknown part of an energy. `found`: the part, then suite, device and bearer that lack
     it; a mixture has neither device nor bearer.
     """
-    by_place = _grouped(((part, device, bearer), suite) for part, suite, device, bearer in found)
-    by_suites = _grouped(
+    by_place = grouped(((part, device, bearer), suite) for part, suite, device, bearer in found)
+    by_suites = grouped(
         ((part, suites, device), bearer) for (part, device, bearer), suites in by_place.items()
     )
     for (part, suites, device), bearers in by_suites.items():
@@ -118,7 +118,8 @@ def too_few(rows: Iterable[Row], shown: Set[str], counted: str, key: str = "{}_s
         yield f"–: too few {counted}; {', '.join(lacking)}"
 
 
-def _grouped(pairs: Iterable[tuple[Key, str]]) -> dict[Key, tuple[str, ...]]:
+def grouped(pairs: Iterable[tuple[Key, str]]) -> dict[Key, tuple[str, ...]]:
+    """The names of each key, each once."""
     found: dict[Key, dict[str, None]] = {}
     for key, name in pairs:
         found.setdefault(key, {})[name] = None

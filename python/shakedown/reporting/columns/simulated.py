@@ -23,6 +23,7 @@ from shakedown.reporting.columns import (
 from shakedown.reporting.columns.flat import figure, flat, interval
 from shakedown.reporting.columns.notes import (
     assumptions,
+    grouped,
     no_energies,
     no_figures,
     some,
@@ -117,15 +118,20 @@ def imprecise(found: Precision, access: Access | None = None) -> str:
     return f"{wide}; the run is short for this precision, so its intervals may be narrow by chance"
 
 
-def steady_notes(rows: Iterable[tuple[str, Simulated | SimulatedMix]]) -> Iterator[str]:
-    """A line for the fleets that are less precise than asked, and for those whose cells are saturated."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for name, row in rows:
-        if row.precision is not None and not row.precision.is_met:
-            found.setdefault(("! ", imprecise(row.precision, row.access)), []).append(name)
-        elif cells := saturation(row.access):
-            found.setdefault(("", cells), []).append(name)
+def steady_notes(rows: Iterable[tuple[str, str | None, str | None]]) -> Iterator[str]:
+    """A line for the fleets that are less precise than asked, and for those whose cells are saturated: the
+    names of fleets, with what `imprecise` and `saturation` say of each.
+    """
+    found = grouped(
+        (("! ", less) if less else ("", cells), name) for name, less, cells in rows if less or cells
+    )
     yield from (f"{mark}{some(names)}: {why}" for (mark, why), names in found.items())
+
+
+def _steady(name: str, row: Simulated | SimulatedMix) -> tuple[str, str, str]:
+    found = row.precision
+    less = "" if found is None or found.is_met else imprecise(found, row.access)
+    return name, less, saturation(row.access)
 
 
 def utilisation(row: Row) -> str:
@@ -289,9 +295,7 @@ def at_servers(one: Simulated | SimulatedMix) -> str:
 
 def bases(rows: Iterable[tuple[str, Row]]) -> Iterator[str]:
     """A line for the fleets whose times are not based on the devices' own figures alone."""
-    found: dict[str | None, list[str]] = {}
-    for name, row in rows:
-        found.setdefault(row.get("ready_basis"), []).append(name)
+    found = grouped((row.get("ready_basis"), name) for name, row in rows)
     for basis in ("scaled", "assumed"):
         if basis in found:
             yield f"costs in part {basis}{f': {some(found[basis])}' if len(found) > 1 else ''}"
@@ -370,7 +374,7 @@ def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
     unstable = [name for name, row in zip(names, rows, strict=True) if row.unstable]
     if unstable:
         yield UNSTABLE if len(unstable) == len(rows) else f"{some(unstable)}: {UNSTABLE}"
-    yield from steady_notes(zip(names, rows, strict=True))
+    yield from steady_notes(map(_steady, names, rows))
     again = [row.attempts - row.clients - row.warmup_clients * row.replications for row in rows]
     for name, row in zip(names, rows, strict=True):
         if row.failed:
@@ -559,7 +563,7 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
     yield from energy_notes([(row.mix, row)], tail=True)
     if row.unstable:
         yield UNSTABLE
-    yield from steady_notes([(row.mix, row)])
+    yield from steady_notes([_steady(row.mix, row)])
     if row.failed:
         yield f"failed: {failures(row.failed)}{_others(row)}{of_least(row.missing)}"
     again = row.attempts - row.clients - row.warmup_clients * row.replications

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from shakedown.reporting.charts.figure import Figure
@@ -55,15 +56,19 @@ def _lead(sides: Mapping[Side, UserChain]) -> str:
 
 
 def _heaviest(about: UserChain) -> str:
-    sums: dict[str, int] = {}
-    for certificate in _sent(about):
-        for part in certificate.parts:
-            name = _words_of(part.name)
-            sums[name] = sums.get(name, 0) + part.bytes
+    sums = _bytes_of(_sent(about))
     if not sums:
         return "not separated"
     largest = max(sums, key=sums.__getitem__)
-    return f"{largest} ({sums[largest] / sum(sums.values()):.0%})"
+    return f"{largest} ({sums[largest] / sums.total():.0%})"
+
+
+def _bytes_of(certificates: Iterable[Certificate]) -> Counter[str]:
+    """Bytes by content."""
+    sums: Counter[str] = Counter()
+    for part in (part for one in certificates for part in one.parts):
+        sums[_words_of(part.name)] += part.bytes
+    return sums
 
 
 def _words_of(part: str) -> str:
@@ -112,17 +117,15 @@ def _what(about: UserChain) -> Table:
 def _sizes(side: Side, about: UserChain) -> Figure:
     """Where the bytes go."""
     data, segments, totals = [], [], []
-    there = {_words_of(part.name) for one in about.certificates for part in one.parts}
+    there = _bytes_of(about.certificates)
     used = {content: fill for content, fill in _FILLS.items() if content in there}
     for place, one in enumerate(about.certificates, start=1):
         label = f"{place}  {_common_name(one.subject)}"
-        sums: dict[str, int] = {}
         for part in one.parts:
-            content = _words_of(part.name)
-            sums[content] = sums.get(content, 0) + part.bytes
             data.append({"side": side, "certificate": place, "part": part.name, "bytes": part.bytes})
+        sums = _bytes_of([one])
         for content, fill in used.items():
-            segments.append(Segment(label, "", content, fill, sums.get(content, 0)))
+            segments.append(Segment(label, "", content, fill, sums[content]))
         totals.append(f"{one.bytes:,}")
     return Figure(
         name=f"certificates-{side}",

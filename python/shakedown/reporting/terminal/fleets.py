@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.reporting.columns import Column, Selection
-from shakedown.reporting.columns.notes import key_shares, some
+from shakedown.reporting.columns.notes import key_shares
 from shakedown.reporting.columns.simulated import (
     CLIENTS,
     NOT_RECOVERED,
@@ -18,6 +18,7 @@ from shakedown.reporting.columns.simulated import (
     saved_fleet,
     saved_mix,
     shown,
+    steady_notes,
     utilisation,
 )
 from shakedown.reporting.figures import count
@@ -54,7 +55,7 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
     for (words, device, bearer, server), fleet in list(groups.items())[:MAX_TABLES]:
         title = f"simulated: {words}: {device} over {bearer} to {server}"
         yield from _table(shown(fleet), fleet, title, width)
-        yield from _imprecise(fleet)
+        yield from steady_notes((row["label"], row.get("imprecise"), row.get("saturated")) for row in fleet)
         yield from bases((row["label"], row) for row in fleet)
         yield from key_shares(fleet)
     if len(groups) > MAX_TABLES:
@@ -64,17 +65,6 @@ def fleet_tables(results: Results, width: int) -> Iterator[str]:
     yield from (f"not simulated: {reason}" for reason in reasons[:MAX_TABLES])
     if len(reasons) > MAX_TABLES:
         yield f"not simulated: {len(reasons) - MAX_TABLES:,} more fleets are in the report"
-
-
-def _imprecise(fleet: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each reason why figures are less precise than asked, and for saturated cells."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for row in fleet:
-        if row.get("imprecise"):
-            found.setdefault(("! ", row["imprecise"]), []).append(row["label"])
-        elif row.get("saturated"):
-            found.setdefault(("", row["saturated"]), []).append(row["label"])
-    yield from (f"{mark}{some(names)}: {why}" for (mark, why), names in found.items())
 
 
 def _table(
