@@ -79,7 +79,9 @@ class Handshake(NamedTuple):
             self.protocol == "tls1.3",
             "X25519:P-256",
             ciphers[self.protocol],
-            *(str(files / file) for file in ("chain.pem", "key.pem", "ca.pem")),
+            certificate=str(files / "chain.pem"),
+            key=str(files / "key.pem"),
+            root=str(files / "ca.pem"),
             tickets=1,
             resumed=self.resumed,
         )

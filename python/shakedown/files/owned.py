@@ -82,8 +82,8 @@ def refuse_special(folder: Path, names: Iterable[str]) -> None:
 
 @contextmanager
 def undone_on_failure(path: Path, digests: Mapping[str, str]) -> Iterator[None]:
-    """Removes after a failure what is new of a page's files (by their paths from its folder); what has another
-    digest by then is somebody else's and stays.
+    """Removes after a failure those of a page's files (by their paths from its folder) that are new and still
+    have the given digests.
     """
     folder, ledger, figures = path.parent, _ledger(path), path.parent / FIGURES
     new = [name for name in digests if not os.path.lexists(folder / name)]

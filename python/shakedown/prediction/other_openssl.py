@@ -301,7 +301,9 @@ def _plan(handshake: Handshake, folder: Path) -> Plan:
         about["protocol"] == "tls1.3",
         handshake.group,
         handshake.cipher,
-        *(str(folder / file) for file in ("chain.pem", "key.pem", "ca.pem")),
+        certificate=str(folder / "chain.pem"),
+        key=str(folder / "key.pem"),
+        root=str(folder / "ca.pem"),
         tickets=handshake.tickets,
         resumed=about["mode"] in ("ticket", "resumed"),
     )

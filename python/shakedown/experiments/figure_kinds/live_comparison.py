@@ -221,6 +221,6 @@ def measured_price(
         parts={"measured": exactly(whole.mean * 1e-6)},
         sd_s=whole.sd * 1e-6,
         message_s=message_s,
-        bases={"own": whole.mean * 1e-6},
+        bases={"own": exactly(whole.mean * 1e-6)},
         connection=None if connection_s is None else exactly(connection_s[side]),
     )

@@ -20,8 +20,6 @@ from shakedown.schema.base import encode
 from shakedown.schema.live import LoadOutcome, LoadProgress, LoadRun, Requirement
 from shakedown.schema.options import LoadOptions
 
-
-
 NOT_THE_CORES = ("http", "requirements", "traces_out", "server_traces", "emulate_device")
 """Options that are not passed to the core's load generator."""
 
