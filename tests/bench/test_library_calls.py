@@ -30,7 +30,7 @@ class Meter:
 
 
 def test_multiples_are_of_rounds_at_full_speed(monkeypatch, tmp_path):
-    monkeypatch.setattr(library_calls, "shared", lambda processor, idlers: nullcontext(Meter()))
+    monkeypatch.setattr(library_calls, "shared", lambda there: nullcontext(Meter()))
     monkeypatch.setattr(library_calls, "called", lambda program, operation: {"a": 30.0, "b": 60.0}[operation])
     monkeypatch.setattr(library_calls, "openssl_speed", lambda program, name: {UNIT: 30.0})
     found = library_calls.multiples(tmp_path, ["a", "b"])
@@ -65,7 +65,7 @@ def test_other_work_is_what_handshakes_take_beside_public_key_operations(monkeyp
         return 35.0 + (100.0 if mode == "resumed" else 150.0)
 
     signs = dict(library_calls.SIGNATURES.values())
-    monkeypatch.setattr(library_calls, "shared", lambda processor, idlers: nullcontext(Meter()))
+    monkeypatch.setattr(library_calls, "shared", lambda there: nullcontext(Meter()))
     monkeypatch.setattr(library_calls, "called", go)
     monkeypatch.setattr(library_calls, "Libssl", FakeLibssl)
     monkeypatch.setattr(library_calls, "libssl_of", lambda program: "libssl")
