@@ -32,7 +32,7 @@ pub enum CertsError {
     RefusedInWtls { path: PathBuf, source: CertificateError },
 
     #[error(transparent)]
-    Suite(#[from] shakedown_trace::suite::SuiteError),
+    Suite(Box<shakedown_trace::suite::SuiteError>),
 
     #[error(
         "{suite}: the {side} presents no certificate in it; only a suite with '/mutual' uses the client's"
@@ -77,4 +77,10 @@ pub enum CertsError {
 
     #[error("a PKCS #12 archive holds X.509 certificates; it cannot hold WTLS certificates")]
     NoWtlsArchive,
+}
+
+impl From<shakedown_trace::suite::SuiteError> for CertsError {
+    fn from(error: shakedown_trace::suite::SuiteError) -> Self {
+        Self::Suite(Box::new(error))
+    }
 }

@@ -3,9 +3,7 @@
 use crate::registry::Registry;
 use serde::Serialize;
 use shakedown_trace::Suite;
-use shakedown_trace::suite::{
-    Authentication, Cipher, Curve, Group, KeyExchange, KeyType, Mode, Protocol, group_fits, leaf_fits,
-};
+use shakedown_trace::suite::{Authentication, Cipher, Curve, Group, KeyExchange, KeyType, Mode, Protocol};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offer {
@@ -39,7 +37,7 @@ pub fn suites(registry: &Registry, all: bool) -> Vec<Offer> {
                 },
             },
             Err(error) => {
-                Offer { suite: name, stack: None, supported: false, reason: Some(plain(&error.fault)) }
+                Offer { suite: name, stack: None, supported: false, reason: Some(plain(&error.to_string())) }
             }
         };
         if (all || offer.supported) && !offers.iter().any(|known| known.suite == offer.suite) {
@@ -49,9 +47,10 @@ pub fn suites(registry: &Registry, all: bool) -> Vec<Offer> {
     offers
 }
 
-/// The reason without the list of what else is accepted.
-fn plain(fault: &str) -> String {
-    fault.split("; accepted").next().unwrap_or(fault).to_owned()
+/// The reason without the name that stands beside it, and without the list of what else is accepted.
+fn plain(message: &str) -> String {
+    let reason = message.split_once("': ").map_or(message, |(_, reason)| reason);
+    reason.split("; accepted").next().unwrap_or(reason).to_owned()
 }
 
 fn names() -> Vec<String> {
@@ -71,9 +70,8 @@ fn names() -> Vec<String> {
                 }
                 names.push(format!("{base}/{mode}"));
             }
-            if let Some(kind) = exchange.group_kind() {
-                let groups = Group::NAMED.iter().map(|row| row.0).chain(Curve::all().map(Group::Curve));
-                for group in groups.filter(|group| group_fits(protocol, kind, *group)) {
+            if exchange.group_kind().is_some() {
+                for group in Group::NAMED.iter().map(|row| row.0).chain(Curve::all().map(Group::Curve)) {
                     let group = group.name(protocol);
                     names.push(match exchange {
                         KeyExchange::Ephemeral => format!("{protocol_name}/{group}"),
@@ -81,13 +79,14 @@ fn names() -> Vec<String> {
                     });
                 }
             }
-            if let Some(kind) = exchange.leaf_kind() {
-                let keys = keys().filter(|key| leaf_fits(protocol, kind, *key));
-                names.extend(keys.map(|key| format!("{base}/{}", key.name(protocol))));
+            if exchange.leaf_kind().is_some() {
+                names.extend(keys().map(|key| format!("{base}/{}", key.name(protocol))));
             }
             names.extend(Cipher::names(protocol).iter().map(|cipher| format!("{base}/{cipher}")));
         }
     }
+    // A part that fits a key exchange nowhere is no suite that somebody might miss.
+    names.retain(|name| is_worth_a_line(name));
     names
 }
 
@@ -97,6 +96,12 @@ fn keys() -> impl Iterator<Item = KeyType> {
     let dsa = KeyType::DSA_BITS.map(KeyType::Dsa);
     let others = [KeyType::Ed25519, KeyType::MlDsa(44), KeyType::MlDsa(65), KeyType::MlDsa(87)];
     rsa.into_iter().chain(rsa_e3).chain(dsa).chain(Curve::all().map(KeyType::Ec)).chain(others)
+}
+
+/// Leaves out what no protocol could mean: a group or key of another kind than the key exchange uses.
+fn is_worth_a_line(name: &str) -> bool {
+    use shakedown_trace::suite::SuiteError;
+    !matches!(name.parse::<Suite>(), Err(SuiteError::UnusableGroup { .. } | SuiteError::UnusableKey { .. }))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod cipher;
 mod curve;
+mod error;
 mod family;
 mod operations;
 mod parse;
@@ -13,9 +14,9 @@ mod vocabulary;
 
 pub use cipher::{Cipher, TlsCipher, WtlsBulk, WtlsMac};
 pub use curve::Curve;
+pub use error::SuiteError;
 pub use family::{CurveFamily, KeyFamily};
 pub use operations::ExpectedOperation;
-pub use parse::{SuiteError, group_fits, leaf_fits};
 pub use vocabulary::{
     Authentication, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, Transport, chain_name,
     curve_name,

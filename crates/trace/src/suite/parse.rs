@@ -2,81 +2,84 @@
 
 use super::{
     Authentication, Cipher, Curve, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, Suite,
-    TlsCipher,
+    SuiteError, TlsCipher,
 };
 use std::str::FromStr;
 
 /// Longest chain that a suite name may describe, root included.
 const MAX_KEYS: usize = 10;
 
-/// Why a text is no suite: its message names the text, the part, and what is accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("suite '{name}': {fault}")]
-pub struct SuiteError {
-    pub name: String,
-    pub fault: String,
-}
-
 impl FromStr for Suite {
     type Err = SuiteError;
 
     fn from_str(text: &str) -> Result<Self, SuiteError> {
-        parse(text).map_err(|fault| SuiteError { name: text.into(), fault })
+        let mut parts = text.split('/');
+        let protocol = protocol(text, parts.next().unwrap_or_default())?;
+        let (key_exchange, group) = key_exchange(text, protocol, parts.next().unwrap_or_default())?;
+        let mut optional = Optional {
+            text,
+            protocol,
+            key_exchange,
+            keys: None,
+            authentication: None,
+            mode: None,
+            cipher: None,
+        };
+        for part in parts {
+            optional.take(part)?;
+        }
+        let keys = match optional.keys {
+            Some(keys) => keys,
+            None => default_keys(protocol, key_exchange),
+        };
+        let authentication =
+            optional.authentication.or(key_exchange.has_authentication().then_some(Authentication::Server));
+        let mode = optional.mode.unwrap_or(Mode::Full);
+        check_mode(text, protocol, key_exchange, authentication, mode)?;
+        let cipher = optional.cipher.unwrap_or_else(|| Cipher::default_for(protocol, key_exchange));
+        Ok(Self { protocol, key_exchange, group, keys, authentication, mode, cipher })
     }
 }
 
-fn parse(text: &str) -> Result<Suite, String> {
-    let mut parts = text.split('/');
-    let protocol = protocol(parts.next().unwrap_or_default())?;
-    let (key_exchange, group) = key_exchange(protocol, parts.next().unwrap_or_default())?;
-    let mut optional = Optional {
-        protocol,
-        key_exchange,
-        latest: Part::Exchange,
-        keys: None,
-        authentication: None,
-        mode: Mode::Full,
-        cipher: None,
-    };
-    for part in parts {
-        optional.take(part)?;
-    }
-    let keys = optional.keys.unwrap_or_else(|| default_keys(protocol, key_exchange));
-    let authentication =
-        optional.authentication.or(key_exchange.has_authentication().then_some(Authentication::Server));
-    let mode = optional.mode;
-    if let Some(reason) = impossible_mode(protocol, key_exchange, authentication, mode) {
-        return Err(format!("mode '{mode}' is impossible here: {reason}"));
-    }
-    let cipher = optional.cipher.unwrap_or_else(|| Cipher::default_for(protocol, key_exchange));
-    Ok(Suite { protocol, key_exchange, group, keys, authentication, mode, cipher })
-}
-
-fn protocol(part: &str) -> Result<Protocol, String> {
-    Protocol::from_name(part).ok_or_else(|| {
-        let accepted = Protocol::ALL.map(|row| row.1).join(" ");
-        format!("unknown protocol '{part}'; accepted: {accepted}")
+fn protocol(text: &str, part: &str) -> Result<Protocol, SuiteError> {
+    let found = Protocol::ALL.iter().find(|row| row.1 == part).map(|row| row.0);
+    found.ok_or_else(|| SuiteError::UnknownProtocol {
+        name: text.into(),
+        protocol: part.into(),
+        accepted: Protocol::ALL.map(|row| row.1).join(" "),
     })
 }
 
 /// Every key exchange (in TLS 1.3: or group) that a protocol accepts, for error messages.
 fn key_exchange_names(protocol: Protocol) -> String {
-    let own = KeyExchange::of(protocol).iter().map(|exchange| exchange.as_str());
+    let own = KeyExchange::of(protocol).iter().map(|exchange| exchange.as_str().to_owned());
     let groups =
         if protocol == Protocol::Tls13 { group_names(protocol, GroupKind::Tls13) } else { Vec::new() };
-    own.filter(|name| !name.is_empty()).chain(groups).collect::<Vec<_>>().join(" ")
+    own.filter(|name| !name.is_empty())
+        .chain(groups.into_iter().map(str::to_owned))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
-fn key_exchange(protocol: Protocol, part: &str) -> Result<(KeyExchange, Option<Group>), String> {
+fn key_exchange(
+    text: &str,
+    protocol: Protocol,
+    part: &str,
+) -> Result<(KeyExchange, Option<Group>), SuiteError> {
     if part.is_empty() {
-        let accepted = key_exchange_names(protocol);
-        return Err(format!("no key exchange given; after '{protocol}/' comes one of: {accepted}"));
+        return Err(SuiteError::MissingKeyExchange {
+            name: text.into(),
+            protocol: protocol.as_str().into(),
+            accepted: key_exchange_names(protocol),
+        });
     }
     if protocol == Protocol::Tls13
         && let Some(group) = Group::from_name(part)
     {
-        let group = usable_group(protocol, KeyExchange::Ephemeral, GroupKind::Tls13, Some(group), part)?;
-        return Ok((KeyExchange::Ephemeral, Some(group)));
+        return Ok((
+            KeyExchange::Ephemeral,
+            Some(usable_group(text, protocol, KeyExchange::Ephemeral, group, part)?),
+        ));
     }
     let (word, group_word) = part.split_once('+').map_or((part, None), |(word, group)| (word, Some(group)));
     let found = KeyExchange::of(protocol)
@@ -84,15 +87,27 @@ fn key_exchange(protocol: Protocol, part: &str) -> Result<(KeyExchange, Option<G
         .copied()
         .find(|exchange| exchange.as_str() == word && *exchange != KeyExchange::Ephemeral);
     let Some(exchange) = found else {
-        let accepted = key_exchange_names(protocol);
-        return Err(format!("{protocol} has no key exchange '{word}'; accepted: {accepted}"));
+        return Err(SuiteError::UnknownKeyExchange {
+            name: text.into(),
+            protocol: protocol.as_str().into(),
+            key_exchange: word.into(),
+            accepted: key_exchange_names(protocol),
+        });
     };
     let group = match (exchange.group_kind(), group_word) {
         (None, None) => None,
-        (None, Some(group)) => return Err(format!("'{word}' does not use a group ('+{group}')")),
+        (None, Some(group)) => {
+            return Err(SuiteError::GroupWithoutUse {
+                name: text.into(),
+                key_exchange: word.into(),
+                group: group.into(),
+            });
+        }
         (Some(kind), None) => Some(default_group(protocol, kind)),
         (Some(kind), Some(word)) => {
-            Some(usable_group(protocol, exchange, kind, Group::from_name(word), word)?)
+            let group =
+                Group::from_name(word).ok_or_else(|| unusable_group(text, protocol, exchange, kind, word))?;
+            Some(usable_group(text, protocol, exchange, group, word)?)
         }
     };
     Ok((exchange, group))
@@ -109,8 +124,7 @@ fn default_group(protocol: Protocol, kind: GroupKind) -> Group {
     }
 }
 
-/// True where key exchanges of this kind can use the group.
-pub fn group_fits(protocol: Protocol, kind: GroupKind, group: Group) -> bool {
+fn group_fits(protocol: Protocol, kind: GroupKind, group: Group) -> bool {
     match (protocol, kind, group) {
         (Protocol::Wtls, GroupKind::FiniteField, Group::Dh(bits)) => matches!(bits, 512 | 768),
         (_, GroupKind::FiniteField, Group::Dh(bits)) => protocol != Protocol::Wtls && bits != 768,
@@ -136,19 +150,39 @@ fn group_names(protocol: Protocol, kind: GroupKind) -> Vec<&'static str> {
     all.filter(|group| group_fits(protocol, kind, *group)).map(|group| group.name(protocol)).collect()
 }
 
-/// `group` is what `word` names, if anything.
-fn usable_group(
+fn unusable_group(
+    text: &str,
     protocol: Protocol,
     exchange: KeyExchange,
     kind: GroupKind,
-    group: Option<Group>,
     word: &str,
-) -> Result<Group, String> {
-    group.filter(|group| group_fits(protocol, kind, *group)).ok_or_else(|| {
-        let user = if exchange == KeyExchange::Ephemeral { "the key share" } else { exchange.as_str() };
-        let accepted = group_names(protocol, kind).join(" ");
-        format!("'{word}' is not a group that {user} can use in {protocol}; accepted: {accepted}")
-    })
+) -> SuiteError {
+    SuiteError::UnusableGroup {
+        name: text.into(),
+        protocol: protocol.as_str().into(),
+        key_exchange: if exchange == KeyExchange::Ephemeral {
+            "the key share".into()
+        } else {
+            exchange.as_str().into()
+        },
+        group: word.into(),
+        accepted: group_names(protocol, kind).join(" "),
+    }
+}
+
+fn usable_group(
+    text: &str,
+    protocol: Protocol,
+    exchange: KeyExchange,
+    group: Group,
+    word: &str,
+) -> Result<Group, SuiteError> {
+    let kind = exchange.group_kind().unwrap_or(GroupKind::Tls13);
+    if group_fits(protocol, kind, group) {
+        Ok(group)
+    } else {
+        Err(unusable_group(text, protocol, exchange, kind, word))
+    }
 }
 
 fn default_keys(protocol: Protocol, exchange: KeyExchange) -> Vec<KeyType> {
@@ -181,8 +215,7 @@ fn all_keys() -> impl Iterator<Item = KeyType> {
     rsa.chain(dsa).chain(Curve::all().map(KeyType::Ec)).chain([KeyType::Ed25519]).chain(ml_dsa)
 }
 
-/// True where a leaf of this kind can have the key.
-pub fn leaf_fits(protocol: Protocol, kind: LeafKind, key: KeyType) -> bool {
+fn leaf_fits(protocol: Protocol, kind: LeafKind, key: KeyType) -> bool {
     let curve_fits = |curve: Curve| match protocol {
         Protocol::Wtls => curve.wtls_name().is_some(),
         Protocol::Tls13 => matches!(curve.name(), "p256" | "p384" | "p521"),
@@ -220,128 +253,152 @@ fn key_names(protocol: Protocol, fits: impl Fn(KeyType) -> bool) -> String {
     all_keys().filter(|key| fits(*key)).map(|key| key.name(protocol)).collect::<Vec<_>>().join(" ")
 }
 
-/// The parts of a name, in their order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
-    Exchange,
-    Keys,
-    Authentication,
-    Mode,
-    Cipher,
-}
-
 /// The parts that may be left out, as they come.
-struct Optional {
+struct Optional<'a> {
+    text: &'a str,
     protocol: Protocol,
     key_exchange: KeyExchange,
-    latest: Part,
     keys: Option<Vec<KeyType>>,
     authentication: Option<Authentication>,
-    mode: Mode,
+    mode: Option<Mode>,
     cipher: Option<Cipher>,
 }
 
-impl Optional {
-    /// Recognises a part by its vocabulary.
-    fn take(&mut self, part: &str) -> Result<(), String> {
-        if let Some(authentication) = Authentication::from_name(part) {
+impl Optional<'_> {
+    /// Recognises a part by its vocabulary; parts come in the order keys, authentication, mode, cipher.
+    fn take(&mut self, part: &str) -> Result<(), SuiteError> {
+        let late = |seen: bool| if seen { Some(self.unknown(part)) } else { None };
+        if let Some(&(authentication, _)) = Authentication::ALL.iter().find(|row| row.1 == part) {
             if !self.key_exchange.has_authentication() {
-                let exchange = self.key_exchange;
-                return Err(format!("'{exchange}' does not use an authentication ('{part}')"));
+                return Err(SuiteError::AuthenticationWithoutUse {
+                    name: self.text.into(),
+                    key_exchange: self.key_exchange.as_str().into(),
+                    authentication: part.into(),
+                });
             }
-            self.reach(Part::Authentication, part)?;
+            if let Some(error) =
+                late(self.authentication.is_some() || self.mode.is_some() || self.cipher.is_some())
+            {
+                return Err(error);
+            }
             self.authentication = Some(authentication);
-        } else if let Some(mode) = Mode::from_name(part) {
-            self.reach(Part::Mode, part)?;
-            self.mode = mode;
-        } else if is_cipher_word(part) {
-            self.reach(Part::Cipher, part)?;
+            return Ok(());
+        }
+        if let Some(&(mode, _)) = Mode::ALL.iter().find(|row| row.1 == part) {
+            if let Some(error) = late(self.mode.is_some() || self.cipher.is_some()) {
+                return Err(error);
+            }
+            self.mode = Some(mode);
+            return Ok(());
+        }
+        if is_cipher_word(part) {
+            if let Some(error) = late(self.cipher.is_some()) {
+                return Err(error);
+            }
             self.cipher = Some(self.usable_cipher(part)?);
-        } else if part.split('@').any(looks_like_key) {
-            self.reach(Part::Keys, part)?;
+            return Ok(());
+        }
+        if part.split('@').any(looks_like_key) {
+            if let Some(error) = late(
+                self.keys.is_some()
+                    || self.authentication.is_some()
+                    || self.mode.is_some()
+                    || self.cipher.is_some(),
+            ) {
+                return Err(error);
+            }
             self.keys = Some(self.usable_keys(part)?);
-        } else {
-            return Err(self.unknown(part));
+            return Ok(());
         }
-        Ok(())
+        Err(self.unknown(part))
     }
 
-    /// Each part comes once, after those that precede it.
-    fn reach(&mut self, reached: Part, part: &str) -> Result<(), String> {
-        if self.latest >= reached {
-            return Err(self.unknown(part));
-        }
-        self.latest = reached;
-        Ok(())
-    }
-
-    fn usable_cipher(&self, part: &str) -> Result<Cipher, String> {
-        let protocol = self.protocol;
-        let found = Cipher::from_name(part, protocol).filter(|cipher| cipher.fits(protocol));
-        found.ok_or_else(|| {
-            let accepted = Cipher::names(protocol).join(" ");
-            format!("{protocol} cannot use cipher '{part}'; accepted: {accepted}")
+    fn usable_cipher(&self, part: &str) -> Result<Cipher, SuiteError> {
+        let found = Cipher::from_name(part, self.protocol).filter(|cipher| cipher.fits(self.protocol));
+        found.ok_or_else(|| SuiteError::UnusableCipher {
+            name: self.text.into(),
+            protocol: self.protocol.as_str().into(),
+            cipher: part.into(),
+            accepted: Cipher::names(self.protocol).join(" "),
         })
     }
 
-    fn usable_keys(&self, part: &str) -> Result<Vec<KeyType>, String> {
-        let (protocol, exchange) = (self.protocol, self.key_exchange);
+    fn usable_keys(&self, part: &str) -> Result<Vec<KeyType>, SuiteError> {
+        let name = || self.text.to_owned();
+        let exchange = self.key_exchange;
         let Some(kind) = exchange.leaf_kind() else {
-            return Err(format!("'{exchange}' does not use keys ('{part}')"));
+            return Err(SuiteError::KeysWithoutUse {
+                name: name(),
+                key_exchange: match exchange {
+                    KeyExchange::Ephemeral => "a key share".into(),
+                    other => other.as_str().into(),
+                },
+                keys: part.into(),
+            });
         };
-        let leaves = || key_names(protocol, |key| leaf_fits(protocol, kind, key));
         let mut keys = Vec::new();
         for word in part.split('@') {
-            let key = KeyType::from_name(word);
-            keys.push(
-                key.ok_or_else(|| format!("unknown key '{word}' in '{part}'; accepted: {}", leaves()))?,
-            );
+            keys.push(KeyType::from_name(word).ok_or_else(|| SuiteError::UnknownKey {
+                name: name(),
+                keys: part.into(),
+                key: word.into(),
+                accepted: key_names(self.protocol, |key| leaf_fits(self.protocol, kind, key)),
+            })?);
         }
         if keys.len() > MAX_KEYS {
-            return Err(format!("more than {MAX_KEYS} certificates in '{part}'"));
+            return Err(SuiteError::ChainTooLong { name: name(), keys: part.into(), max: MAX_KEYS });
         }
         if exchange == KeyExchange::RsaAnon && keys.len() > 1 {
-            return Err(format!("'rsa_anon' uses one temporary key and no chain, not '{part}'"));
+            return Err(SuiteError::ChainOfTemporaryKey { name: name(), keys: part.into() });
         }
-        if !leaf_fits(protocol, kind, keys[0]) {
-            let user = if exchange == KeyExchange::Ephemeral { "a certificate" } else { exchange.as_str() };
-            let key = keys[0].name(protocol);
-            return Err(format!("{user} in {protocol} cannot use a {key} key; accepted: {}", leaves()));
+        if !leaf_fits(self.protocol, kind, keys[0]) {
+            return Err(SuiteError::UnusableKey {
+                name: name(),
+                protocol: self.protocol.as_str().into(),
+                key_exchange: match exchange {
+                    KeyExchange::Ephemeral => "a certificate".into(),
+                    other => other.as_str().into(),
+                },
+                key: keys[0].name(self.protocol).into(),
+                accepted: key_names(self.protocol, |key| leaf_fits(self.protocol, kind, key)),
+            });
         }
-        if let Some(issuer) = keys[1..].iter().find(|key| !issuer_fits(protocol, exchange, **key)) {
-            let issuer = issuer.name(protocol);
-            let accepted = key_names(protocol, |key| issuer_fits(protocol, exchange, key));
-            return Err(format!("{protocol} cannot use an issuer with a {issuer} key; accepted: {accepted}"));
+        if let Some(issuer) = keys[1..].iter().find(|key| !issuer_fits(self.protocol, exchange, **key)) {
+            return Err(SuiteError::UnusableIssuer {
+                name: name(),
+                protocol: self.protocol.as_str().into(),
+                issuer: issuer.name(self.protocol).into(),
+                accepted: key_names(self.protocol, |key| issuer_fits(self.protocol, exchange, key)),
+            });
         }
         Ok(with_root(exchange, keys))
     }
 
-    fn unknown(&self, part: &str) -> String {
-        let (place, accepted) = match self.latest {
-            Part::Cipher => (" after the cipher", "nothing more".to_owned()),
-            Part::Mode => (" after the mode", "a cipher".to_owned()),
-            Part::Authentication => {
-                (" after the authentication", "a mode (full resumed ticket optimized), a cipher".to_owned())
+    fn unknown(&self, part: &str) -> SuiteError {
+        let (place, accepted) = if self.cipher.is_some() {
+            (" after the cipher", "nothing more".to_owned())
+        } else if self.mode.is_some() {
+            (" after the mode", "a cipher".to_owned())
+        } else if self.authentication.is_some() {
+            (" after the authentication", "a mode (full resumed ticket optimized), a cipher".to_owned())
+        } else {
+            let mut accepted = Vec::new();
+            if self.key_exchange.leaf_kind().is_some() && self.keys.is_none() {
+                accepted.push("keys (rsa2048, dsa1024, p256, ed25519 …)");
             }
-            Part::Exchange | Part::Keys => {
-                let mut accepted = Vec::new();
-                if self.key_exchange.leaf_kind().is_some() && self.latest == Part::Exchange {
-                    accepted.push("keys (rsa2048, dsa1024, p256, ed25519 …)");
-                }
-                if self.key_exchange.has_authentication() {
-                    accepted.push("an authentication (server requested mutual)");
-                }
-                accepted.push("a mode (full resumed ticket optimized)");
-                accepted.push("a cipher");
-                ("", accepted.join(", "))
+            if self.key_exchange.has_authentication() {
+                accepted.push("an authentication (server requested mutual)");
             }
+            accepted.push("a mode (full resumed ticket optimized)");
+            accepted.push("a cipher");
+            ("", accepted.join(", "))
         };
-        format!("'{part}' is not understood{place}; accepted there: {accepted}")
+        SuiteError::UnknownPart { name: self.text.into(), part: part.into(), place: place.into(), accepted }
     }
 }
 
 fn is_cipher_word(part: &str) -> bool {
-    TlsCipher::from_name(part).is_some() || Cipher::from_name(part, Protocol::Wtls).is_some()
+    TlsCipher::ALL.iter().any(|row| row.1 == part) || Cipher::from_name(part, Protocol::Wtls).is_some()
 }
 
 /// True for what is meant as a key, even where its size is not offered: the message can then say which are.
@@ -357,14 +414,14 @@ fn looks_like_key(word: &str) -> bool {
         || sized("secp")
 }
 
-/// Why the mode is impossible, if it is.
-fn impossible_mode(
+fn check_mode(
+    text: &str,
     protocol: Protocol,
     exchange: KeyExchange,
     authentication: Option<Authentication>,
     mode: Mode,
-) -> Option<&'static str> {
-    match (mode, protocol) {
+) -> Result<(), SuiteError> {
+    let reason = match (mode, protocol) {
         (Mode::Full, _) => None,
         (Mode::Optimized, _) => {
             let possible =
@@ -382,5 +439,11 @@ fn impossible_mode(
         (Mode::Ticket, Protocol::Tls13) => Some("TLS 1.3 always resumes by ticket; use 'resumed'"),
         (Mode::Ticket, Protocol::Wtls) => Some("WTLS has no tickets; use 'resumed'"),
         (Mode::Ticket, _) => None,
+    };
+    match reason {
+        None => Ok(()),
+        Some(reason) => {
+            Err(SuiteError::ImpossibleMode { name: text.into(), mode: mode.as_str().into(), reason })
+        }
     }
 }
