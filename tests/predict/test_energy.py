@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from tools.energy_table import DEVICES, PAGE, lines
 
 import shakedown
 from shakedown.cli import exit_status
 from shakedown.errors import InputError
+from shakedown.models.energy import LinkBytes
 from shakedown.native.scenario import Fleet
+from shakedown.prediction.energy import client_energy
 from shakedown.prediction.inputs import ServerModel
 from shakedown.prediction.predict import predict_rows
+from shakedown.prediction.prices import Price
 from shakedown.profiles import bearer_names, load_bearer, load_device
 from shakedown.schema.options import PredictionOptions
 
@@ -174,3 +179,24 @@ def test_a_server_without_tickets_saves_nothing_by_resumption():
     found = [predict_rows([p256], server=ServerModel(software=name))[0] for name in ("openssl", "none")]
     assert found[0]["resumption_saves_j"] is not None
     assert found[1]["resumption_saves_j"] is None
+
+
+def test_a_long_wait_is_known_as_well_as_the_power_while_waiting():
+    """A phone that waits minutes for LoRaWAN: its work, of which little is known, takes microseconds."""
+    [row] = predict_rows([PSK], device="phone", bearer="lorawan-sf7")
+    parts, spread = row["energy_parts_j"], load_device("phone").power.spread
+    assert parts["processor"] > 50.0 * parts["radio"]
+    for end, power in (("lower", 1.0 / spread), ("upper", spread)):
+        assert row["energy_j"][end] / row["energy_j"]["estimate"] == pytest.approx(power, rel=0.05)
+    assert row["client_s"]["upper"] / row["client_s"]["estimate"] > 1.5
+
+
+@pytest.mark.parametrize(("waking_w", "basis"), [(1e-3, "measured"), (10.0, "assumed")])
+def test_what_is_assumed_of_the_processor_marks_the_waking_where_it_matters(waking_w, basis):
+    bearer = load_bearer("lte")
+    device = load_device("cortex-m4")
+    device = replace(device, energy=structs.replace(device.energy, idle_w=waking_w))
+    energy = client_energy(LinkBytes(500, 500), device, bearer, Price(), 1.0, 0.3, from_idle=True)
+    awake = client_energy(LinkBytes(500, 500), device, bearer, Price(), 1.0)
+    assert energy.wake_tail_basis == basis
+    assert awake.wake_tail_basis == "measured"

@@ -195,7 +195,10 @@ def test_a_wait_that_may_grow_without_end_leaves_an_energy_without_upper_end():
     quiet, busy = rows(one, "default", [0.0, 0.9 / one.service_s.mean], 1)
     assert quiet["energy_j"]["upper"] is not None
     assert busy["ready_s"]["upper"] is busy["energy_j"]["upper"] is None
-    assert busy["handshakes_per_charge"]["lower"] is None
+    lasts, spent = busy["handshakes_per_charge"], busy["energy_j"]
+    assert lasts["lower"] is None
+    assert lasts["estimate"] == pytest.approx(1e4 / (spent["estimate"] + busy["wake_tail_j"]["estimate"]))
+    assert lasts["estimate"] < lasts["upper"]
 
 
 def test_a_wait_that_grows_without_bound_is_no_estimate():

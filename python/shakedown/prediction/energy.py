@@ -132,7 +132,7 @@ def client_energy(
         wake_tail_missing=tuple(around),
         terms=terms(bearer, from_idle=from_idle),
         basis=weakest([known_basis([client]), _power_basis(device), _power_basis(bearer)]),
-        wake_tail_basis=_power_basis(bearer),
+        wake_tail_basis=_around_basis(device, bearer, setup, tail, from_idle=from_idle),
         at_most_j=at_most_j,
     )
 
@@ -152,26 +152,13 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
     if power.active_w is None:
         missing.append("the processor's power")
         return None
-    busy = computing.times(power.active_w)
-    waiting_s = max(0.0, (elapsed_s or computing.mean) - computing.mean)
+    idle_j = 0.0
     if power.idle_w is None:
         missing.append("the processor while it waits")
-        idle_j = 0.0
     else:
-        idle_j = waiting_s * power.idle_w
-    spread = math.log(power.spread)
-    low = (
-        math.exp(-math.hypot(spread, math.log(computing.mean / computing.low)))
-        if computing.low > 0.0
-        else 0.0
-    )
-    high = (
-        math.exp(math.hypot(spread, math.log(computing.high / computing.mean)))
-        if computing.mean > 0.0
-        else 1.0
-    )
-    mean = busy.mean + idle_j
-    return Range(mean * low, mean, mean * high)
+        idle_j = power.idle_w * max(0.0, (elapsed_s or computing.mean) - computing.mean)
+    # The range of the work does not widen the wait; the powers of both are wrong together.
+    return computing.times(power.active_w).plus(exactly(idle_j)).scaled(1.0, power.spread)
 
 
 def _radio(
@@ -219,6 +206,15 @@ def _around(
         missing.append(f"the radio's inactivity tail over {bearer.name}")
         return setup, None
     return setup, within(power.tail_w * power.tail_s, power.spread)
+
+
+def _around_basis(
+    device: Device, bearer: Bearer, setup: Range | None, tail: Range | None, *, from_idle: bool
+) -> Basis:
+    """The basis of set-up and tail: the processor's power counts where its wait for the set-up matters."""
+    known, waiting_j = _plus([setup, tail]), (device.power.idle_w or 0.0) * bearer.setup_s
+    matters = from_idle and known is not None and waiting_j > MATTERS * known.mean
+    return weakest([_power_basis(bearer), *([_power_basis(device)] if matters else [])])
 
 
 def terms(bearer: Bearer, *, from_idle: bool) -> str:

@@ -358,10 +358,10 @@ def _energy(one: Scenario, done_s: float | None, model: str, longer_s: float) ->
 def _per_charge(battery_j: float, energy: Energy) -> Row:
     """The number of handshakes on one charge of a battery."""
     total, missing = energy.total, (*energy.missing, *energy.wake_tail_missing)
-    if not energy.known or energy.wake_tail_missing or total.low <= 0.0 or not math.isfinite(total.high):
+    if (energy.missing and not energy.known) or energy.wake_tail_missing or total.low <= 0.0:
         return most(None, energy.basis, missing)
-    lasts = Range(*(battery_j / end for end in reversed(total)))
-    return bounds(lasts, energy.basis, missing, known=energy.known)
+    lasts = bounds(Range(*(battery_j / end for end in reversed(total))), energy.basis, missing, known=True)
+    return lasts if math.isfinite(total.high) else lasts | {"lower": None}
 
 
 def _inside_eap(one: Scenario, how: Carried) -> Row:

@@ -68,10 +68,10 @@ def interval(
     """The ends of a figure's range: `200 – 780`, a dash where there is none. ``between`` prints two ends."""
     name, unit = parted(key)
     low, high = row.get(f"{name}_low{unit}"), row.get(f"{name}_high{unit}")
-    if low is None or low == high:
+    if low == high or (low is None and row.get(key) is None):
         return "–"
     if row.get(key) is None and row.get(f"{name}_missing"):
         low, high = rounded_down(low) if low else low, None if high is None else rounded_up(high)
-    if high is not None and between is not None:
+    if low is not None and high is not None and between is not None:
         return between(low, high)
-    return f"{show(low)} – {'?' if high is None else show(high)}"
+    return " – ".join("?" if end is None else show(end) for end in (low, high))
