@@ -200,3 +200,13 @@ def test_what_is_assumed_of_the_processor_marks_the_waking_where_it_matters(waki
     awake = client_energy(LinkBytes(500, 500), device, bearer, Price(), 1.0)
     assert energy.wake_tail_basis == basis
     assert awake.wake_tail_basis == "measured"
+
+
+def test_a_power_that_a_microcontroller_has_is_not_replaced_by_an_assumption():
+    device = load_device("cortex-m4")
+    for powers in ({"active_w": None, "idle_w": 5.0}, {"active_w": 0.5, "idle_w": None}):
+        found = replace(device, energy=structs.replace(device.energy, **powers)).power
+        for key, watts in powers.items():
+            assert getattr(found, key) == watts if watts else 0.0 < getattr(found, key) < 0.1
+        assert found.spread == 3.0
+    assert device.power is device.energy

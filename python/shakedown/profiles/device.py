@@ -104,12 +104,14 @@ class Device:
 
     @property
     def power(self) -> DeviceEnergy:
-        """Its power: from its profile, or assumed for microcontrollers; unknown for other processors."""
-        usual = MICROCONTROLLER
+        """Its power: from its profile; what that lacks is assumed for microcontrollers, else unknown."""
+        usual, own = MICROCONTROLLER, self.energy
         small = self.core.word_bits in (8, 32) and self.clock_hz <= FASTEST_MICROCONTROLLER_HZ
-        if self.energy.active_w is not None or not small or usual.active_w is None:
-            return self.energy
-        return DeviceEnergy(usual.active_w * self.clock_hz, usual.idle_w, self.energy.battery_j, usual.spread)
+        if not small or usual.active_w is None or None not in (own.active_w, own.idle_w):
+            return own
+        active_w = usual.active_w * self.clock_hz if own.active_w is None else own.active_w
+        idle_w = usual.idle_w if own.idle_w is None else own.idle_w
+        return DeviceEnergy(active_w, idle_w, own.battery_j, max(own.spread, usual.spread))
 
     @property
     def board(self) -> str:

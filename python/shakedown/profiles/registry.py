@@ -256,7 +256,8 @@ def _load(folder: str, word: str, name: str, parse: Callable[[dict[str, Any], st
         paths = _paths(folder)
         if name not in paths:
             hint = _titled(name, paths) or did_you_mean(name, paths)
-            few = not hint and len(paths) <= MAX_LISTED
+            # No command lists server software.
+            few = folder == "server_software" or (not hint and len(paths) <= MAX_LISTED)
             listed = ", ".join(sorted(paths)) if few else f'names that "shakedown {folder}" lists'
             raise InputError(f"unknown {word} {name!r}{hint}{'' if hint else ';'} accepted: {listed}")
         path = paths[name]
