@@ -90,6 +90,17 @@ def test_the_radius_hop_is_paid_once_a_round_trip(capsys):
     )
 
 
+def test_the_servers_software_works_inside_eap_and_sends_no_tickets(capsys):
+    ours, haproxy, none = (
+        asked(capsys, P256, "--carrier", "eap", "--server-software", name)[0]
+        for name in ("openssl", "haproxy", "none")
+    )
+    assert [row["server_software"] for row in (ours, haproxy, none)] == ["openssl", "haproxy", "none"]
+    assert ours["server_s"] == none["server_s"]
+    assert haproxy["server_s"]["estimate"] > 1.03 * ours["server_s"]["estimate"]
+    assert ours["handshake_bytes"] == haproxy["handshake_bytes"] == none["handshake_bytes"]
+
+
 def test_a_bare_prediction_says_so(capsys):
     (row,) = asked(capsys, P256)
     assert (row["carrier"], row["eap"]) == ("bare", None)

@@ -162,6 +162,12 @@ def test_waking_is_no_part_of_the_handshake_itself(bearer):
         fleet = Fleet(arrivals="poisson:1/s", clients=400, replications=1, from_idle=idle)
         [simulated] = shakedown.simulate(PSK, fleet, device="cortex-m4", bearer=bearer)
         assert simulated.energy_j.mean == pytest.approx(awake, rel=0.03)
+        assert simulated.energy_j.basis == "assumed"
+
+
+def test_models_of_papers_do_not_begin_idle():
+    with pytest.raises(InputError, match="does not include the radio's set-up"):
+        predict_rows([PSK], options=PredictionOptions(model="thesis", from_idle=True))
 
 
 def test_a_dominant_unknown_gives_no_number_and_no_battery_life(capsys, monkeypatch):

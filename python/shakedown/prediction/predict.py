@@ -74,6 +74,8 @@ def predict_rows(
     model, workers, battery_j = options.model, server.workers, options.battery_j
     inside_eap = _inside_eap_of(options)
     check_model(model, workers)
+    if options.from_idle and model != "default":
+        raise InputError(f"model {model} does not include the radio's set-up; accepted from idle: default")
     rates = [float(one) for one in rate_per_s] if isinstance(rate_per_s, Sequence) else [rate_per_s]
     for rate in rates:
         if not (math.isfinite(rate) and rate >= 0.0):

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_RATES
@@ -296,7 +297,9 @@ def scenario(
     if trace.inside_eap and inside_eap is None:
         raise InputError(f"{suite}: was recorded inside EAP; accepted: with carrier eap")
     if inside_eap is not None and not trace.inside_eap:
-        trace = trace.served_by(load_software("none"))  # EAP servers issue tickets only if configured
+        # EAP servers issue tickets only if configured.
+        software = trace.software or load_software("none")
+        trace = trace.served_by(structs.replace(software, tickets=0, resumption_tickets=0))
     prices = [
         _priced(Same(trace), "client", Same(client), Same(None if client.priced else scale)),
         _priced(Same(trace), "server", Same(server), Same(None if server.priced else scale)),

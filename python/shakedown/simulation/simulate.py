@@ -237,7 +237,7 @@ def figures(
     limited = is_limited(settled)
     bounded_times = not everything or not may_give_up(settled, report)
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])
-    energy, bounded, wake_tail = _energies(clients)
+    energy, energy_basis, bounded, wake_tail = _energies(clients)
 
     def times(name: str, *, bounded: bool = True) -> dict[str, Any]:
         return spread(report[name], everything, bounded=bounded and bounded_times, basis=basis)
@@ -266,7 +266,7 @@ def figures(
         "discipline": fleet.discipline,
         "admission": _admission(settled, report["admissions"]),
         "autoscaling": report["scaling"],
-        "energy_j": spread(report["energy_j"], energy, bounded=bounded),
+        "energy_j": spread(report["energy_j"], energy, bounded=bounded, basis=energy_basis),
         "wake_tail_j": wake_tail,
         "energy_terms": list(
             dict.fromkeys(terms(one.full.bearer, from_idle=one.full.from_idle) for one in clients)
@@ -356,9 +356,9 @@ def missing_of(sides: Iterable[Price]) -> list[str]:
     return list(dict.fromkeys(one for side in sides for one in side.missing))
 
 
-def _energies(clients: Sequence[Client]) -> tuple[list[str], bool, dict[str, Any]]:
-    """The parts of the handshake's energy without a figure, whether they are negligible, and the mean
-    energy of waking and tail over all kinds of clients.
+def _energies(clients: Sequence[Client]) -> tuple[list[str], Basis, bool, dict[str, Any]]:
+    """The unknown parts of the handshake's energy, the basis of the others, whether the unknown ones are
+    negligible, and the energy of waking and tail, as a mean over all kinds of clients.
     """
     whole = math.fsum(one.weight for one in clients)
     found = [(one.weight / whole, one.full.energy(one.full.unloaded()[1].mean)) for one in clients]
@@ -369,6 +369,7 @@ def _energies(clients: Sequence[Client]) -> tuple[list[str], bool, dict[str, Any
     bounded = all(energy.known for _, energy in found)
     return (
         list(lacking),
+        weakest(energy.basis for _, energy in found),
         bounded,
         bounds(mean, weakest(energy.wake_tail_basis for _, energy in found), around),
     )
