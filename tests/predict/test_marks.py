@@ -190,6 +190,33 @@ def test_nothing_is_said_of_clients_that_more_work_would_make_give_up():
     assert impatient["recovery_s"]["lower"] is None
 
 
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_unknown_work_of_clients_bounds_no_load_of_a_storm(side):
+    """Slower clients take longer, so that the server's work is a smaller share of the time."""
+    one = scenario("tls1.2/psk", "cortex-m4")
+    fleet = settle(Fleet(arrivals="storm:1s", clients=100, records="rate=100B/s,for=1s,size=50B"))
+    rows = [
+        builtins(run(Job(without_cost(one, side, None, seconds), None, fleet, 1, 1)))
+        for seconds in (None, 0.0, 20.0)
+    ]
+    hidden, quick, slow = (row["utilisation"] for row in rows)
+    data, quick_data, slow_data = (row["records"]["utilisation"] for row in rows)
+    assert hidden["missing"] == data["missing"] == (f"{side} sign hidden",)
+    assert data["lower"] is None
+    assert slow_data["estimate"] < 0.5 * quick_data["estimate"]
+    if side == "client":
+        assert hidden["lower"] is rows[0]["records"]["wait_s"]["mean"] is None
+        assert slow["estimate"] < 0.5 * quick["estimate"]
+    else:
+        assert 0.0 < hidden["lower"] <= quick["estimate"] < slow["estimate"]
+
+
+def test_unknown_work_bounds_no_load_where_servers_are_started():
+    one = without_cost(scenario("tls1.2/psk"), "server", None)
+    fleet = settle(Fleet(arrivals="storm:2s", clients=50, autoscale="max=2,interval=1s,startup=1s"))
+    assert builtins(run(Job(one, None, fleet, 1, 1)))["utilisation"]["lower"] is None
+
+
 def test_a_wait_that_may_grow_without_end_leaves_an_energy_without_upper_end():
     one = with_battery(scenario("tls1.2/psk", server_device="stm32n6"), 1e4)
     quiet, busy = rows(one, "default", [0.0, 0.9 / one.service_s.mean], 1)

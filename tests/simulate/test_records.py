@@ -200,8 +200,9 @@ def test_unknown_work_on_records_marks_the_row(shakedown):
     )
     found = row["records"]
     assert "server cipher aes-128-gcm" in found["work_s"]["missing"]
-    assert found["utilisation"]["estimate"] is None
-    assert found["utilisation"]["lower"] > 0.0
+    # The work on handshakes lacks the same figure, and may leave less of the server for data.
+    assert found["utilisation"]["estimate"] is found["utilisation"]["lower"] is None
+    assert row["utilisation"]["lower"] > 0.0
     assert row["basis"] == "unknown"
 
 

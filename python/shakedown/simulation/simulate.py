@@ -229,18 +229,27 @@ def figures(
     """The figures of any fleet, with one kind of client or several."""
     fleet, arrivals = settled.fleet, settled.arrivals
     records = [price for one in clients for price in after_handshake(one, settled)]
-    servers = missing_of([*(side for one in clients for side in one.sides("server")), *records])
+    handshakes = missing_of(side for one in clients for side in one.sides("server"))
+    servers = list(dict.fromkeys([*handshakes, *missing_of(records)]))
     everything = missing_of([*(side for one in clients for side in one.sides()), *records])
     # The arrival of a client's next flight depends on the client's work. If a flight arrives later, its
     # wait may become longer or shorter.
     clients_missing = len(everything) > len(servers)
     limited = is_limited(settled)
     bounded_times = not everything or not may_give_up(settled, report)
+    bounded_waits = bounded_times and not clients_missing
+    # The same work is a smaller share of the longer time until slower clients have finished, and of the time
+    # of further servers.
+    ends = clients_missing and report["offered"] is None
+    bounded_load = bounded_times and not ends and fleet.autoscale is None
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])
     energy, energy_basis, bounded, wake_tail = _energies(clients)
 
-    def times(name: str, *, bounded: bool = True) -> dict[str, Any]:
-        return spread(report[name], everything, bounded=bounded and bounded_times, basis=basis)
+    def times(name: str, *, bounded: bool = bounded_times) -> dict[str, Any]:
+        return spread(report[name], everything, bounded=bounded, basis=basis)
+
+    def load(found: float, *, bounded: bool = bounded_load) -> dict[str, Any]:
+        return simulated(found if bounded or not everything else None, basis, everything)
 
     found: dict[str, Any] = {
         "arrivals": arrivals.text,
@@ -254,10 +263,10 @@ def figures(
         "connect_s": spread(
             report["connect_s"], servers if limited else (), basis=basis if limited else None
         ),
-        "queue_wait_s": times("client_wait_s", bounded=not clients_missing),
-        "job_wait_s": times("queue_wait_s", bounded=not clients_missing),
+        "queue_wait_s": times("client_wait_s", bounded=bounded_waits),
+        "job_wait_s": times("queue_wait_s", bounded=bounded_waits),
         # If any cost is missing, the server's costs are also at their lower bounds (`spec.at_least`).
-        "utilisation": simulated(report["utilisation"], basis, everything),
+        "utilisation": load(report["utilisation"]),
         "offered": None if report["offered"] is None else simulated(report["offered"], basis, everything),
         "unstable": report["unstable"] or (None if everything and report["offered"] is not None else False),
         "workers": workers,
@@ -290,7 +299,17 @@ def figures(
         "seed": seed,
     }
     if settled.records is not None:
-        found["records"] = _sent(settled.records, clients, settled, report, everything)
+        sent = report["records"]
+        found["records"] = {
+            **_sent(settled.records, clients, settled),
+            # More work on handshakes leaves a saturated server less time for data.
+            "utilisation": load(
+                sent["utilisation"],
+                bounded=bounded_load and not handshakes and report["offered"] is not None,
+            ),
+            "wait_s": spread(sent["wait_s"], everything, bounded=bounded_waits, basis=basis),
+            "peak_open": sent["peak_open"],
+        }
     if report["series_s"] > 0.0:
         found["series_s"] = report["series_s"]
         found["series"] = [
@@ -308,15 +327,8 @@ def _admission(settled: Settled, found: Mapping[str, Any] | None) -> dict[str, A
     return {"rate_per_s": one.rate_per_s, "burst": one.burst, "refuse": one.refuse, **found}
 
 
-def _sent(
-    one: Records,
-    clients: Sequence[Client],
-    settled: Settled,
-    report: Mapping[str, Any],
-    missing: Sequence[str],
-) -> dict[str, Any]:
-    """The data that clients sent after their handshakes, and the workers' time for it."""
-    found = report["records"]
+def _sent(one: Records, clients: Sequence[Client], settled: Settled) -> dict[str, Any]:
+    """The data that clients send after their handshakes, and the work on it."""
     prices = [(client.weight, price) for client in clients if (price := client.record(settled)) is not None]
     parts = [price for _, price in prices]
     whole = math.fsum(weight for weight, _ in prices)
@@ -329,9 +341,6 @@ def _sent(
         "count": one.count,
         "work_s": bounds(work, basis, unknown),
         "extrapolated": [row for price in parts for row in price.figures],
-        "utilisation": simulated(found["utilisation"], basis, missing),
-        "wait_s": spread(found["wait_s"], missing, basis=basis),
-        "peak_open": found["peak_open"],
     }
 
 
