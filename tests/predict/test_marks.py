@@ -211,10 +211,19 @@ def test_unknown_work_of_clients_bounds_no_load_of_a_storm(side):
         assert 0.0 < hidden["lower"] <= quick["estimate"] < slow["estimate"]
 
 
-def test_unknown_work_bounds_no_load_where_servers_are_started():
-    one = without_cost(scenario("tls1.2/psk"), "server", None)
-    fleet = settle(Fleet(arrivals="storm:2s", clients=50, autoscale="max=2,interval=1s,startup=1s"))
-    assert builtins(run(Job(one, None, fleet, 1, 1)))["utilisation"]["lower"] is None
+def test_unknown_work_bounds_nothing_where_it_may_start_servers():
+    one = scenario("tls1.2/psk")
+    fleet = settle(
+        Fleet(arrivals="storm:9s", clients=9000, autoscale="max=9,up=60%,down=1%,interval=1s,startup=0s")
+    )
+    hidden, little, more = (
+        builtins(run(Job(without_cost(one, "server", None, seconds), None, fleet, 1, 1)))
+        for seconds in (None, 0.00045, 0.0006)
+    )
+    assert more["queue_wait_s"]["mean"] < little["queue_wait_s"]["mean"]
+    assert more["utilisation"]["estimate"] < little["utilisation"]["estimate"]
+    assert hidden["ready_s"]["mean"] is hidden["queue_wait_s"]["mean"] is None
+    assert hidden["recovery_s"]["lower"] is hidden["utilisation"]["lower"] is None
 
 
 def test_a_wait_that_may_grow_without_end_leaves_an_energy_without_upper_end():

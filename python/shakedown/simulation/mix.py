@@ -39,7 +39,7 @@ from shakedown.simulation.deployment import Site
 from shakedown.simulation.fleet import Settled, settle
 from shakedown.simulation.memory_limit import check_room
 from shakedown.simulation.pieces import Pool, in_pieces
-from shakedown.simulation.simulate import Progress, figures, may_give_up, missing_of, spread, stands_on
+from shakedown.simulation.simulate import Progress, figures, may_shorten_times, missing_of, spread, stands_on
 from shakedown.simulation.spec import Client, at_least, simulation_spec, works
 
 KEYS = ("suite", "weight", "device", "bearer", "resumption")
@@ -205,7 +205,7 @@ def run_mix(
     else:
         (report,) = pool.results([in_pieces(spec, name, pool.threads())])
     # All wait in one queue, for one another's work too.
-    work, bounded = works(clients, settled), not may_give_up(settled, report)
+    work, bounded = works(clients, settled), not may_shorten_times(settled, report)
     missing, basis = missing_of(work), known_basis(work)
     found = {
         "mix": name,

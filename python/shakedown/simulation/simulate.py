@@ -216,11 +216,10 @@ def is_limited(settled: Settled) -> bool:
     return any(one is not None for one in limits)
 
 
-def may_give_up(settled: Settled, report: Mapping[str, Any]) -> bool:
-    """Whether more work would make more clients give up. Then the times of the other clients have no
-    bounds.
-    """
-    return is_limited(settled) or settled.timeout_s is not None or bool(report["failed"])
+def may_shorten_times(settled: Settled, report: Mapping[str, Any]) -> bool:
+    """Whether more work may make more clients give up, or start more servers: times then have no bound."""
+    gives_up = is_limited(settled) or settled.timeout_s is not None or bool(report["failed"])
+    return gives_up or settled.autoscaling is not None
 
 
 def figures(
@@ -236,12 +235,11 @@ def figures(
     # wait may become longer or shorter.
     clients_missing = len(everything) > len(servers)
     limited = is_limited(settled)
-    bounded_times = not everything or not may_give_up(settled, report)
+    bounded_times = not everything or not may_shorten_times(settled, report)
     bounded_waits = bounded_times and not clients_missing
-    # The same work is a smaller share of the longer time until slower clients have finished, and of the time
-    # of further servers.
+    # The same work is a smaller share of the longer time until slower clients have finished.
     ends = clients_missing and report["offered"] is None
-    bounded_load = bounded_times and not ends and fleet.autoscale is None
+    bounded_load = bounded_times and not ends
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])
     energy, energy_basis, bounded, wake_tail = _energies(clients)
 
