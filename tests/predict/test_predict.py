@@ -500,7 +500,7 @@ def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
         monkeypatch.setattr(module, name, wrapped)
 
     for module, name in (
-        (priced, "carry"), (priced, "mgc_wait"), (queueing, "mgc_wait_s"), (waiting, "mg1_wait"),
+        (priced, "exchange"), (priced, "mgc_wait"), (queueing, "mgc_wait_s"), (waiting, "mg1_wait"),
     ):  # fmt: skip
         counted(module, name)
     priced._wait.cache_clear()
@@ -515,7 +515,7 @@ def test_rates_and_places_share_what_they_have_in_common(monkeypatch):
             one = scenario("tls1.2/psk", device, "server", bearer)
             assert len(rows(one, "default", rates, 1)) == len(rates)
     places = len(devices) * len(bearers)
-    assert counts["carry"] == places
+    assert counts["exchange"] == places
     assert counts["mgc_wait"] == counts["mg1_wait"] == len(rates)
     # The mean, the low and the high end of the one server's range.
     assert counts["mgc_wait_s"] == 3
