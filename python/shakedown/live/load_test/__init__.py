@@ -13,7 +13,6 @@ from shakedown import native
 from shakedown.errors import InputError, ShakedownError
 from shakedown.files.limits import check_readable
 from shakedown.files.write import check_distinct, check_writable, write
-from shakedown.live.load_test.requirements import parse
 from shakedown.native import load_generator
 from shakedown.schema.arguments import checked
 from shakedown.schema.base import encode
@@ -49,6 +48,7 @@ def load(
         InputError: for an invalid target, suite or option, and for a host that may not be loaded.
         UnwrittenTracesError: if the run succeeded, but `traces_out` could not be written.
     """
+    from shakedown.live.load_test.requirements import parse
     from shakedown.live.load_test.time_spent import read_halves, time_spent
 
     wanted = options.settled()
