@@ -15,7 +15,8 @@ import pytest
 
 from dask_programs import start, told
 from shakedown.errors import ShakedownError
-from shakedown.experiments import cluster, load_generators, undisturbed
+from shakedown.experiments import cluster, load_generators
+from shakedown.native import signals
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("interruptible")]
 """Dask's own warnings are its own."""
@@ -30,7 +31,7 @@ def interrupt_when(begun: Iterable[Path], noted: threading.Event | None = None) 
         os.kill(os.getpid(), signal.SIGINT)
         if noted is not None:
             noted.wait()
-            time.sleep(2 * undisturbed.SAME_S)
+            time.sleep(2 * signals.SAME_S)
             os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=run)
