@@ -19,7 +19,7 @@ def slowed(
     client_chain: str | Path | None = None,
     client_key: str | Path | None = None,
 ) -> dict[str, float]:
-    """As `load_generator.load` is told: `client_s`, the client's time as `predict` has it for a device's
+    """In the form of `load_generator.load`: `client_s`, the client's time as `predict` has it for a device's
     profile, and `slowdown`, that over its median in memory here.
 
     Raises `InputError` for a device that is unknown or faster than this machine, and for a suite that
