@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from bench.harness import ROOT, Benchmark, Pair, cpu_s, need, output
@@ -14,7 +15,7 @@ from bench.harness import ROOT, Benchmark, Pair, cpu_s, need, output
 sys.path.insert(0, str(ROOT / "tests"))
 
 import supplied
-from eap.freeradius import SECRET, freeradius
+from eap.freeradius import SECRET, FreeRadius, freeradius
 
 SUITE = "tls1.3/x25519/p256"
 PAIRS = 7
@@ -62,43 +63,35 @@ def _per_cpu_s(port: int, pid: int, client: Path, ca: Path) -> float:
     return found["completed"] / (cpu_s(pid) - before_s)
 
 
-def server_pairs() -> list[Pair]:
-    """Authentications for a second of one core: ours, FreeRADIUS, with the same certificates."""
-    need("freeradius")
-    with tempfile.TemporaryDirectory(prefix="shakedown-bench-eap-") as name:
-        folder = Path(name)
-        server = supplied.chain(folder / "server", "p256")
-        client = supplied.chain(folder / "client", "p256", "client")
-        roots = client / "ca.pem", server / "ca.pem"
-        with (
-            freeradius(folder / "radius", server, roots[0], fragment=1398, cache=False) as radius,
-            _ours(server, roots[0]) as (port, pid),
-        ):
-            _per_cpu_s(port, pid, client, roots[1])
-            _per_cpu_s(radius.port, radius.pid, client, roots[1])
-            return [
-                (
-                    _per_cpu_s(port, pid, client, roots[1]),
-                    _per_cpu_s(radius.port, radius.pid, client, roots[1]),
-                )
-                for _ in range(PAIRS)
-            ]
-
-
-def peer_pairs() -> list[Pair]:
-    """Full authentications per second that our peer drives FreeRADIUS to: reached, and to be reached."""
+@contextlib.contextmanager
+def _radius() -> Iterator[tuple[FreeRadius, Path, Path]]:
+    """FreeRADIUS, and the folders with its certificates and with a client's."""
     need("freeradius")
     with tempfile.TemporaryDirectory(prefix="shakedown-bench-eap-") as name:
         folder = Path(name)
         server = supplied.chain(folder / "server", "p256")
         client = supplied.chain(folder / "client", "p256", "client")
         with freeradius(folder / "radius", server, client / "ca.pem", fragment=1398, cache=False) as radius:
-            rate = ("--rate", f"{ASKED_RATE_PER_S}/s", "--count", str(ASKED_RATE_PER_S * PEER_SECONDS))
-            found = [
-                _authenticate(radius.port, client, server / "ca.pem", *rate)["rate_per_s"]
-                for _ in range(PAIRS)
-            ]
-    return [(one, float(PEER_RATE_PER_S)) for one in found]
+            yield radius, server, client
+
+
+def server_pairs() -> list[Pair]:
+    """Authentications for a second of one core: ours, FreeRADIUS, with the same certificates."""
+    with _radius() as (radius, server, client), _ours(server, client / "ca.pem") as (port, pid):
+        one, other = (
+            partial(_per_cpu_s, *place, client, server / "ca.pem")
+            for place in ((port, pid), (radius.port, radius.pid))
+        )
+        one(), other()  # warm-up
+        return [(one(), other()) for _ in range(PAIRS)]
+
+
+def peer_pairs() -> list[Pair]:
+    """Full authentications per second that our peer drives FreeRADIUS to: reached, and to be reached."""
+    rate = ("--rate", f"{ASKED_RATE_PER_S}/s", "--count", str(ASKED_RATE_PER_S * PEER_SECONDS))
+    with _radius() as (radius, server, client):
+        found = [_authenticate(radius.port, client, server / "ca.pem", *rate) for _ in range(PAIRS)]
+    return [(one["rate_per_s"], float(PEER_RATE_PER_S)) for one in found]
 
 
 BENCHMARKS = [

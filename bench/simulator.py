@@ -182,41 +182,38 @@ def fleet_speed() -> Sequence[Pair]:
 
 def fleet_memory() -> Sequence[Pair]:
     """Most memory (MiB) of a process of its own that simulates ten million handshakes."""
-    return [(float(_elsewhere("largest")), MANY_MIB)]
+    return [(_elsewhere("ten_million")[1], MANY_MIB)]
 
 
-def _elsewhere(function: str) -> str:
-    """What a function here prints in a process of its own."""
-    code = f"from bench.simulator import {function}; {function}()"
-    return output(sys.executable, "-c", code, cwd=ROOT)
-
-
-def largest() -> None:
-    """Simulates ten million handshakes and prints the most memory that this process had, in MiB."""
-    report = _simulate(_fleet(MANY_CLIENTS))
-    if report["completed"] < report["clients"]:
-        raise SystemExit("not all handshakes were completed")
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)  # noqa: T201
+def ten_million() -> dict[str, Any]:
+    return _fleet(MANY_CLIENTS)
 
 
 def cells() -> Sequence[Pair]:
     """The greater of a million clients' seconds and memory, each as a share of what they may take."""
-    spent_s, most_mib = map(float, _elsewhere("storm_over_cells").split())
+    spent_s, most_mib = _elsewhere("storm_over_cells")
     return [(max(spent_s / CELLS_S, most_mib / CELLS_MIB), 1.0)]
 
 
-def storm_over_cells() -> None:
-    """Simulates a storm over cells with servers of their own, and prints the seconds and MiB that it took."""
+def storm_over_cells() -> dict[str, Any]:
+    """A storm over cells with servers of their own."""
+    many = {"clients": CELLS_CLIENTS, "cells": CELLS, "servers": CELLS_SERVERS, "balance": "cell"}
+    return _spec("tls1.3/x25519/p256/server", "phone", "lte", arrivals="storm:10s", **many)
+
+
+def _elsewhere(name: str) -> tuple[float, float]:
+    """Seconds and most memory (MiB) of a process of its own that simulates what a function here describes."""
+    code = f"from bench import simulator; simulator.alone(simulator.{name})"
+    spent_s, most_mib = map(float, output(sys.executable, "-c", code, cwd=ROOT).split())
+    return spent_s, most_mib
+
+
+def alone(made: Callable[[], dict[str, Any]]) -> None:
+    """Simulates, and prints the seconds and MiB that it took."""
     begun = perf_counter()
-    many: dict[str, Any] = {
-        "clients": CELLS_CLIENTS,
-        "cells": CELLS,
-        "servers": CELLS_SERVERS,
-        "balance": "cell",
-    }
-    report = _simulate(_spec("tls1.3/x25519/p256/server", "phone", "lte", arrivals="storm:10s", **many))
+    report = _simulate(made())
     spent_s = perf_counter() - begun
-    if report["completed"] < CELLS_CLIENTS:
+    if report["completed"] < report["clients"]:
         raise SystemExit("not all handshakes were completed")
     print(spent_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)  # noqa: T201
 
@@ -243,23 +240,17 @@ def _storm(suite: str) -> dict[str, Any]:
 
 
 BENCHMARKS = [
-    Benchmark(
-        "simulator-ciw",
-        "customers a second through an M/G/1 queue at 70 %, on the same one processor, the mean wait within "
-        "1 % of the exact one",
-        "Ciw",
-        "higher",
-        100.0,
-        against(with_ciw),
-    ),
-    Benchmark(
-        "simulator-simpy",
-        "customers a second through an M/G/1 queue at 70 %, on the same one processor, the mean wait within "
-        "1 % of the exact one",
-        "SimPy",
-        "higher",
-        50.0,
-        against(with_simpy),
+    *(
+        Benchmark(
+            f"simulator-{rival.lower()}",
+            "customers a second through an M/G/1 queue at 70 %, on the same one processor, the mean wait "
+            "within 1 % of the exact one",
+            rival,
+            "higher",
+            target,
+            against(run),
+        )
+        for rival, target, run in (("Ciw", 100.0, with_ciw), ("SimPy", 50.0, with_simpy))
     ),
     Benchmark(
         "simulator-fleet",

@@ -34,6 +34,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -188,37 +189,29 @@ def _not_running_s() -> float:
     return waited_ns * 1e-9 + steal / os.sysconf("SC_CLK_TCK")
 
 
-class Bench:
-    """A server with one worker, and a generator on another core."""
-
-    def __init__(self, suite: str, server: serving.Server, generator: set[int]) -> None:
-        self.suite, self.server, self.generator = suite, server, generator
-        protocol = "wtls" if suite.startswith("wtls/") else "tls"
-        self.target = f"{protocol}://{server.address}"
-
-    def load(self, rate_per_s: float, starts: int, seed: int) -> Run:
-        """What the server's queue saw meanwhile."""
-        self.server.take_queue_traces()
-        config = {
-            "target": self.target,
-            "arrivals": "poisson",
-            "rate_per_s": rate_per_s,
-            "duration_s": 1.5 * starts / rate_per_s + 5.0,
-            "max_starts": starts,
-            "seed": seed,
-            "timeout_s": 30.0,
-        }
-        began_s, before_s = time.monotonic(), _not_running_s()
-        with placed(self.generator):
-            outcome = load_generator.load(config, self.suite, {})
-        taken_away = (_not_running_s() - before_s) / (time.monotonic() - began_s)
-        return Run(
-            later(self.server.take_queue_traces(), MESSAGES),
-            taken_away,
-            outcome.failed_count,
-            float(outcome.start_lateness_s.max or 0.0),
-            float(outcome.generator_cpu_s or 0.0) / max(1, outcome.completed),
-        )
+def load(suite: str, server: serving.Server, rate_per_s: float, starts: int, seed: int) -> Run:
+    """What a server's queue saw of a load; the generator has other cores than it, where there are some."""
+    server.take_queue_traces()
+    config = {
+        "target": f"{'wtls' if suite.startswith('wtls/') else 'tls'}://{server.address}",
+        "arrivals": "poisson",
+        "rate_per_s": rate_per_s,
+        "duration_s": 1.5 * starts / rate_per_s + 5.0,
+        "max_starts": starts,
+        "seed": seed,
+        "timeout_s": 30.0,
+    }
+    began_s, before_s = time.monotonic(), _not_running_s()
+    with placed(processors()[1:]):
+        outcome = load_generator.load(config, suite, {})
+    taken_away = (_not_running_s() - before_s) / (time.monotonic() - began_s)
+    return Run(
+        later(server.take_queue_traces(), MESSAGES),
+        taken_away,
+        outcome.failed_count,
+        float(outcome.start_lateness_s.max or 0.0),
+        float(outcome.generator_cpu_s or 0.0) / max(1, outcome.completed),
+    )
 
 
 def check(
@@ -236,16 +229,16 @@ def check(
             ),
         )
     with server:
-        bench = Bench(suite, server, set(cores[1:]) or set(cores))
-        busy_s = _busy_s(bench.load(50.0, min(WARM_UP, quiet), 1))
-        between_s = pairs(bench.load(QUIET_UTILISATION / busy_s, quiet, 2).traces).between_s
+        run = partial(load, suite, server)
+        busy_s = _busy_s(run(50.0, min(WARM_UP, quiet), 1))
+        between_s = pairs(run(QUIET_UTILISATION / busy_s, quiet, 2).traces).between_s
         # What is much longer was other programs' doing.
         between_s = between_s[between_s <= MAX_BETWEEN * np.median(between_s)]
         for asked in utilisations:
             runs: list[Run] = []
             while len(runs) < 2 * batches and sum(one.is_calm for one in runs) < batches:
                 number = len(runs) + 1
-                runs.append(bench.load(asked / busy_s, starts, 1000 * number + round(100 * asked)))
+                runs.append(run(asked / busy_s, starts, 1000 * number + round(100 * asked)))
             calmest = sorted(runs, key=lambda one: (not one.is_calm, one.taken_away))[:batches]
             busy_s = _busy_s(calmest[0])
             yield result(suite, asked, calmest, len(runs) - batches, between_s)
