@@ -70,7 +70,7 @@ def main(names: list[str]) -> int:
     for name in names or known:
         print(f"{name} …", file=sys.stderr)  # noqa: T201
         try:
-            rows.append(known[name].run())
+            rows.append(known[name].evaluate(known[name].pairs()))
         except UnavailableError as missing:
             print(f"{name}: {missing}", file=sys.stderr)  # noqa: T201
             complete = False

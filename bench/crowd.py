@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from struct import pack_into, unpack_from
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ Bytes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 FILE_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
 ETHERNET_BYTES, IP_BYTES, TCP_BYTES = 14, 20, 20
+TCP = ETHERNET_BYTES + IP_BYTES
 SEGMENT_BYTES = 1460
 CLOSING_PACKETS = 3
 SERVER = bytes([10, 1, 0, 1])
@@ -61,17 +63,13 @@ def _with_data(packets: list[bytes], data_bytes: int) -> Template:
     record = bytes([23, 3, 3, 0x40, 0x18]) + bytes(0x4018)
     stream = record * -(-data_bytes // len(record)) if data_bytes else b""
     server = next(packet for packet in closing if _sent_by_server(packet))
-    sequence = _number(server, 4)
-    segments = [stream[at : at + SEGMENT_BYTES] for at in range(0, len(stream), SEGMENT_BYTES)]
-    for place, segment in enumerate(segments):
-        head = bytearray(server[: ETHERNET_BYTES + IP_BYTES + TCP_BYTES])
-        head[ETHERNET_BYTES + 2 : ETHERNET_BYTES + 4] = (IP_BYTES + TCP_BYTES + len(segment)).to_bytes(
-            2, "big"
-        )
-        tcp = ETHERNET_BYTES + IP_BYTES
-        head[tcp + 4 : tcp + 8] = ((sequence + place * SEGMENT_BYTES) % 2**32).to_bytes(4, "big")
-        head[tcp + 8 : tcp + 12] = closing[0][tcp + 4 : tcp + 8]
-        head[tcp + 13] = 0x10
+    (sequence,) = unpack_from("!I", server, TCP + 4)
+    for at in range(0, len(stream), SEGMENT_BYTES):
+        segment = stream[at : at + SEGMENT_BYTES]
+        head = bytearray(server[: TCP + TCP_BYTES])
+        pack_into("!H", head, ETHERNET_BYTES + 2, IP_BYTES + TCP_BYTES + len(segment))
+        pack_into("!I4s", head, TCP + 4, (sequence + at) % 2**32, closing[0][TCP + 4 : TCP + 8])
+        head[TCP + 13] = 0x10
         talk.append(bytes(head) + segment)
     moved = [_moved(packet, len(stream)) for packet in closing]
     whole = [*talk, *moved]
@@ -80,17 +78,13 @@ def _with_data(packets: list[bytes], data_bytes: int) -> Template:
 
 def _moved(packet: bytes, count: int) -> bytes:
     """A packet behind so many more bytes of the server's."""
-    at = ETHERNET_BYTES + IP_BYTES + (4 if _sent_by_server(packet) else 8)
-    number = (int.from_bytes(packet[at : at + 4], "big") + count) % 2**32
-    return packet[:at] + number.to_bytes(4, "big") + packet[at + 4 :]
+    moved, at = bytearray(packet), TCP + (4 if _sent_by_server(packet) else 8)
+    pack_into("!I", moved, at, (unpack_from("!I", packet, at)[0] + count) % 2**32)
+    return bytes(moved)
 
 
 def _sent_by_server(packet: bytes) -> bool:
     return packet[ETHERNET_BYTES + 12 : ETHERNET_BYTES + 16] == SERVER
-
-
-def _number(packet: bytes, at: int) -> int:
-    return int.from_bytes(packet[ETHERNET_BYTES + IP_BYTES + at :][:4], "big")
 
 
 def write(

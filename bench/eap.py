@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from bench.harness import ROOT, Benchmark, Pair, cpu_s, need, output
-
-sys.path.insert(0, str(ROOT / "tests"))
-
 import supplied
+from bench.harness import Benchmark, Pair, cpu_s, need, output
 from eap.freeradius import SECRET, FreeRadius, freeradius
 
 SUITE = "tls1.3/x25519/p256"

@@ -45,7 +45,8 @@ class Row(TypedDict):
 class Benchmark:
     """One comparison.
 
-    ``pairs`` runs it: ours and the peer in turn, each pair two neighbours in time.
+    ``pairs`` runs it: ours and the peer in turn, each pair two neighbours in time; it raises
+    `UnavailableError` where the peer, or a tool, is missing.
     """
 
     name: str
@@ -54,14 +55,6 @@ class Benchmark:
     better: Literal["lower", "higher"]
     target: float
     pairs: Callable[[], Sequence[Pair]]
-
-    def run(self) -> Row:
-        """Runs the comparison.
-
-        Raises:
-            UnavailableError: where the peer, or a tool, is missing.
-        """
-        return self.evaluate(self.pairs())
 
     def evaluate(self, pairs: Sequence[Pair]) -> Row:
         """The ratio is the median of the pairs' ratios; its spread a 95 % bootstrap interval of it."""

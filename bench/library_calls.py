@@ -23,8 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import supplied
 from bench.harness import UnavailableError, need, output
-from bench.tls_servers import make_certificate
 from shakedown import profiles
 from shakedown.native.processors import placed, processors
 from shakedown.prediction.cpu_contention import shared
@@ -119,7 +119,7 @@ def works(calls: Path, handshakes: Path, folder: Path) -> dict[str, list[float]]
     """Of each factor of other work the ratios of Go's to libssl's: of each handshake, rounds that count."""
     there, library, speed = processors()[:1], Libssl(libssl_of("openssl")), Speed()
     for key in SIGNATURES:
-        make_certificate(folder / key, key)
+        supplied.chain(folder / key, key, profile="lab")
     rounds: dict[Handshake, list[Timed[float]]] = {one: [] for one in HANDSHAKES}
     with placed(there), shared(there) as meter:
         for _ in range(MAX_ROUNDS):

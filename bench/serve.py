@@ -2,14 +2,10 @@
 
 import re
 import subprocess
-import sys
 from functools import partial
 
 from bench import tls_servers
-from bench.harness import ROOT, Benchmark, Pair, UnavailableError, cpu_s
-
-sys.path.insert(0, str(ROOT / "tests"))
-
+from bench.harness import Benchmark, Pair, UnavailableError, cpu_s
 from live.serve.serving import serving
 
 SUITE = "tls1.3/x25519/p256/server"

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import supplied
 from bench.harness import UnavailableError, need, output
 from shakedown.native.processors import processors
 
@@ -160,7 +161,7 @@ def serving(
         places = []
         for key, ids in kinds:
             files = folder / f"{key}-{ids}"
-            make_certificate(files, key)
+            supplied.chain(files, key, profile="lab")
             # Held until all have one, so that none is given twice.
             place = held.enter_context(socket.create_server((hosts[0], 0)))
             places.append(Place(key, ids, place.getsockname()[1], files))
@@ -204,15 +205,6 @@ def core(number: int) -> list[int]:
     """One of the cores that this process may use."""
     allowed = processors()
     return [allowed[number % len(allowed)]]
-
-
-def make_certificate(folder: Path, key: str) -> None:
-    """One that a root of its own kind has issued, as the suites have it; the root is not sent."""
-    from shakedown import native
-
-    folder.mkdir()
-    request = {"do": "make", "keys": key, "out": folder, "side": "server", "profile": "lab"}
-    native.certs({"now": int(time.time()), **request})
 
 
 def _reachable(process: subprocess.Popen[bytes], places: Sequence[tuple[str, int]], log: Path) -> None:

@@ -96,10 +96,6 @@ class Clients:
             problems.append(f"{self.name}: memory grew by {grown:.0f} KiB")
         return problems
 
-    def paused(self, seconds: float) -> bool:
-        """Waits; True where the end has come."""
-        return self.stopping.wait(seconds)
-
 
 class TlsClients(Clients):
     """Over streams."""
@@ -112,7 +108,7 @@ class TlsClients(Clients):
         """Full and resumed handshakes, each with a request."""
         client = client_context()
         session: ssl.SSLSession | None = None
-        while not self.paused(self.gap_s):
+        while not self.stopping.wait(self.gap_s):
             try:
                 plain = socket.create_connection(self.address, timeout=20)
                 with client.wrap_socket(plain, session=session) as stream:
@@ -127,7 +123,7 @@ class TlsClients(Clients):
         """Half-open connections, garbage, cut handshakes; some go as far as their last flight."""
         generator = random.Random(seed)
         held: list[socket.socket] = []
-        while not self.paused(max(HOSTILE_GAP_S, self.gap_s)):
+        while not self.stopping.wait(max(HOSTILE_GAP_S, self.gap_s)):
             with contextlib.suppress(OSError):
                 stream = socket.create_connection(self.address, timeout=5)
                 incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -155,7 +151,7 @@ class TlsClients(Clients):
     def flood(self) -> None:
         """Half-open clients, thousands at once."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        while not self.paused(self.flood_every_s):
+        while not self.stopping.wait(self.flood_every_s):
             with contextlib.ExitStack() as streams, contextlib.suppress(OSError):
                 for _ in range(min(FLOOD, soft - 500)):
                     streams.enter_context(socket.create_connection(self.address, timeout=5))
@@ -198,7 +194,7 @@ class WtlsClients(Clients):
         """A genuine hello whole, cut and spoiled, and bytes that were never any."""
         generator = random.Random(seed)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-            while not self.paused(max(HOSTILE_GAP_S / 2, self.gap_s / 2)):
+            while not self.stopping.wait(max(HOSTILE_GAP_S / 2, self.gap_s / 2)):
                 copy = bytearray(self.hello)
                 copy[generator.randrange(len(copy))] ^= 1 << generator.randrange(8)
                 cut = self.hello[: generator.randrange(len(self.hello))]
@@ -208,7 +204,7 @@ class WtlsClients(Clients):
 
     def flood(self) -> None:
         """Hellos of thousands of addresses at once."""
-        while not self.paused(self.flood_every_s):
+        while not self.stopping.wait(self.flood_every_s):
             for number in range(FLOOD):
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
                     stranger.bind((f"127.0.{1 + number // 250}.{1 + number % 250}", 0))
