@@ -119,10 +119,6 @@ impl Script for Handshaker {
             end.events.push_back(Event::Closed(CloseReason::Truncated));
         }
     }
-
-    fn peer_certificates(&self) -> Vec<Vec<u8>> {
-        vec![b"leaf".to_vec()]
-    }
 }
 
 /// What an SGSN is made of: partners of any network but those that end with 9, and numbers in turn.

@@ -19,3 +19,26 @@ pub use attaching::{Environment as AkaEnvironment, Handshaker, message_seeds};
 pub use captures::{Talk, as_next_generation, as_pieces, talks, write_capture};
 pub use environment::{Environment, FLOWS, Flow, certificate_bytes, flow, genuine, steps};
 pub use synthetic::{Synthetic, SyntheticKey};
+
+/// Sends a side of one peer arbitrary datagrams: not much more goes out than a flight, whatever comes in.
+#[macro_export]
+macro_rules! send_arbitrary {
+    ($side:ident, $environment:ident, $input:ident) => {
+        for (_, _, datagram) in $crate::steps($input) {
+            $side.handle_input(&mut $environment.cx(), datagram);
+            let mut answers = 0;
+            while let Some(answer) = $side.poll_transmit() {
+                assert!(!answer.is_empty());
+                answers += answer.len();
+            }
+            assert!(answers <= 4_096 + datagram.len(), "{answers} bytes for {}", datagram.len());
+            while $side.poll_event().is_some() {}
+            if let Some(deadline) = $side.poll_timeout().filter(|_| datagram.len() % 7 == 0) {
+                $environment.now = $environment.now.max(deadline);
+                $side.handle_timeout(&mut $environment.cx());
+            }
+            let _ = $side.write(&mut $environment.cx(), b"data");
+            while $side.poll_transmit().is_some() {}
+        }
+    };
+}

@@ -9,11 +9,6 @@ use std::collections::VecDeque;
 pub trait Script: Send {
     /// Takes what arrived.
     fn input(&mut self, end: &mut End, bytes: &[u8]);
-
-    /// The chain that the peer is taken to have presented.
-    fn peer_certificates(&self) -> Vec<Vec<u8>> {
-        Vec::new()
-    }
 }
 
 /// What every end of a connection has, whatever it says.
@@ -92,7 +87,7 @@ impl<S: Script> Endpoint for Scripted<S> {
     }
 
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
-        self.script.peer_certificates()
+        vec![b"leaf".to_vec()]
     }
 
     fn export_keying_material(&self, _: &mut [u8], _: &str, _: Option<&[u8]>) -> Result<(), ExportError> {
