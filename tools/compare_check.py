@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -235,31 +236,22 @@ def is_of_signature(row: Compared) -> bool:
 
 def run_rows(measured: Mapping[str, Sequence[tuple[list[Block], str | None]]]) -> Iterator[str]:
     """The first condition's processes as runs of one build, compared as those of folders are."""
-    found: dict[str, list[Comparison]] = {}
+    found: defaultdict[str, list[Comparison]] = defaultdict(list)
     changes: list[float] = []
     for comparisons in measured.values():
         for blocks, _ in comparisons:
             (handshake,) = blocks[0].before[0]
             runs = [pairs.medians(block.before, handshake) for block in blocks]
 
-            def compare(
-                name: str,
-                before: Sequence[Figures],
-                after: Sequence[Figures],
-                handshake: Handshake = handshake,
-                floor: float = 0.0,
-            ) -> Comparison:
-                rules = Method(floor=floor)
-                one = comparison("a", "b", run_pairs(handshake, before, after, rules, None), rules)
-                found.setdefault(name, []).append(one)
-                return one
-
             for one, other in pairwise(runs):
-                single = compare("one of each, with a floor of 3 %", [one], [other], floor=0.03)
+                single = of_runs(handshake, [one], [other], floor=0.03)
+                found["one of each, with a floor of 3 %"].append(single)
                 changes += [abs(row.change) for row in single.rows if row.quantity == "time" and row.change]
-            name = f"{MIN_RUNS} of each"
-            compare(f"{name}, alternately", runs[: 2 * MIN_RUNS : 2], runs[1 : 2 * MIN_RUNS : 2])
-            compare(f"{name}, one after the other", runs[:MIN_RUNS], runs[MIN_RUNS : 2 * MIN_RUNS])
+            for name, before, after in (
+                ("alternately", runs[: 2 * MIN_RUNS : 2], runs[1 : 2 * MIN_RUNS : 2]),
+                ("one after the other", runs[:MIN_RUNS], runs[MIN_RUNS : 2 * MIN_RUNS]),
+            ):
+                found[f"{MIN_RUNS} of each, {name}"].append(of_runs(handshake, before, after))
     yield f"| runs | {HEAD} |"
     yield f"| --- | {RULE} |"
     for name, some in found.items():
@@ -270,6 +262,14 @@ def run_rows(measured: Mapping[str, Sequence[tuple[list[Block], str | None]]]) -
     yield "Times of consecutive runs differ: " + ", ".join(
         f"{share:.0%} of them by up to {change:.1%}" for share, change in places.items()
     )
+
+
+def of_runs(
+    handshake: Handshake, before: Sequence[Figures], after: Sequence[Figures], floor: float = 0.0
+) -> Comparison:
+    """As `compare` finds it in folders of such runs."""
+    rules = Method(floor=floor)
+    return comparison("a", "b", run_pairs(handshake, before, after, rules, None), rules)
 
 
 SHIM = """

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import distributions
+from contextlib import suppress
+from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -15,16 +16,12 @@ ROOT = Path(__file__).parent.parent
 # What Python packages write in place of an SPDX name, as the trove classifiers or free text have it.
 PYTHON_NAMES = {
     "apache 2.0": "Apache-2.0",
-    "apache license 2.0": "Apache-2.0",
     "apache software license": "Apache-2.0",
     "bsd": "BSD-3-Clause",
     "bsd license": "BSD-3-Clause",
-    "bsd 2-clause license": "BSD-2-Clause",
-    "bsd 3-clause license": "BSD-3-Clause",
     "isc license (iscl)": "ISC",
     "mit license": "MIT",
     "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
-    "python software foundation license": "PSF-2.0",
     "public domain": "LicenseRef-public-domain",
     "gnu general public license (gpl)": "GPL-2.0-or-later",
 }
@@ -56,29 +53,24 @@ def rust_packages() -> dict[str, str]:
 
 def python_packages() -> dict[str, str]:
     """Every locked distribution that is installed, with its licence expression."""
-    locked = set()
-    for name in ("requirements.lock", "requirements-dev.lock"):
-        for line in (ROOT / name).read_text().splitlines():
-            if match := re.match(r"([A-Za-z0-9._-]+)==", line):
-                locked.add(match[1].lower().replace("_", "-"))
     found = {}
-    for distribution in distributions():
-        name = distribution.metadata["Name"].lower().replace("_", "-")
-        if name in locked:
-            licence = python_licence(distribution.metadata) or FROM_LICENCE_FILES.get(name, "")
-            found[f"{name} {distribution.version}"] = licence
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        for package in re.findall(r"^([\w.-]+)==", (ROOT / name).read_text(), re.MULTILINE):
+            with suppress(PackageNotFoundError):
+                about = metadata(package)
+                licence = python_licence(about) or FROM_LICENCE_FILES.get(package, "")
+                found[f"{package} {about['Version']}"] = licence
     return found
 
 
-def python_licence(metadata: object) -> str:
+def python_licence(about: PackageMetadata) -> str:
     """The expression, or what the classifiers or the free text amount to."""
-    if expression := metadata.get("License-Expression"):  # type: ignore[attr-defined]
+    if expression := about.get("License-Expression"):
         return expression
-    classifiers = metadata.get_all("Classifier") or []  # type: ignore[attr-defined]
+    classifiers = about.get_all("Classifier") or []
     words = [line.rsplit("::", 1)[1].strip() for line in classifiers if line.startswith("License ::")]
-    words = [word for word in words if word not in ("OSI Approved", "DFSG approved")] or [
-        metadata.get("License") or ""
-    ]  # type: ignore[attr-defined]
+    words = [word for word in words if word not in ("OSI Approved", "DFSG approved")]
+    words = words or [about.get("License") or ""]
     return " OR ".join(PYTHON_NAMES.get(word.lower(), word) for word in words if word)
 
 
