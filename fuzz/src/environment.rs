@@ -167,6 +167,23 @@ pub fn flow(index: usize) -> Flow {
     Flow { client: Arc::new(client), server: Arc::new(server) }
 }
 
+/// Bytes that decide what becomes of the next thing on a wire.
+pub struct Choices<'a>(pub &'a [u8]);
+
+impl<'a> Choices<'a> {
+    /// The next one.
+    pub fn byte(&mut self) -> Option<u8> {
+        self.take(1).first().copied()
+    }
+
+    /// The next few, or as many as are left.
+    pub fn take(&mut self, count: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+}
+
 /// Steps of one input: each has in front, in two bytes, one of four addresses, what is done (0 or 1: a
 /// datagram arrives), and the length of what follows.
 pub fn steps(mut input: &[u8]) -> impl Iterator<Item = (usize, u8, &[u8])> {

@@ -17,7 +17,7 @@ mod synthetic;
 pub use access::{Sponge, conversation_seed, radius_seed};
 pub use attaching::{Environment as AkaEnvironment, Handshaker, message_seeds};
 pub use captures::{Talk, as_next_generation, as_pieces, talks, write_capture};
-pub use environment::{Environment, FLOWS, Flow, certificate_bytes, flow, genuine, steps};
+pub use environment::{Choices, Environment, FLOWS, Flow, certificate_bytes, flow, genuine, steps};
 pub use synthetic::{Synthetic, SyntheticKey};
 
 /// Sends a side of one peer arbitrary datagrams: not much more goes out than a flight, whatever comes in.

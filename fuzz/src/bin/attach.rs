@@ -12,7 +12,7 @@ use shakedown_aka::mobile::{Mobile, MobileEvent, Subscription};
 use shakedown_aka::names::{Imsi, Network, NodeName, Temporary};
 use shakedown_aka::sessions::{MemoryStore, Policy, SessionRecord, Sessions};
 use shakedown_aka::sgsn::{Attach, AttachEvent, Node};
-use shakedown_fuzz::{AkaEnvironment, Handshaker};
+use shakedown_fuzz::{AkaEnvironment, Choices, Handshaker};
 use shakedown_trace::endpoint::Time;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -24,48 +24,31 @@ const BASIS: [u8; 32] = [7; 32];
 /// Of a session that another SGSN may hold.
 const GUEST: [u8; 4] = [9; 4];
 
-/// Bytes that decide.
-struct Choices<'a>(&'a [u8]);
-
-impl Choices<'_> {
-    fn next(&mut self) -> Option<u8> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*first)
-    }
-
-    fn take(&mut self, count: usize) -> &[u8] {
-        let (taken, rest) = self.0.split_at(count.min(self.0.len()));
-        self.0 = rest;
-        taken
-    }
-
-    /// What arrives of what was sent.
-    fn meddle(&mut self, sent: Vec<u8>) -> Vec<u8> {
-        let mut arrives = sent;
-        match self.next().unwrap_or(0) {
-            1 => arrives.clear(),
-            2 => arrives.extend(arrives.clone()),
-            3 => {
-                let place = usize::from(self.next().unwrap_or(0)) % arrives.len().max(1);
-                let flip = self.next().unwrap_or(1);
-                if let Some(byte) = arrives.get_mut(place) {
-                    *byte ^= flip;
-                }
+/// What arrives of what was sent.
+fn meddle(choices: &mut Choices<'_>, sent: Vec<u8>) -> Vec<u8> {
+    let mut arrives = sent;
+    match choices.byte().unwrap_or(0) {
+        1 => arrives.clear(),
+        2 => arrives.extend(arrives.clone()),
+        3 => {
+            let place = usize::from(choices.byte().unwrap_or(0)) % arrives.len().max(1);
+            let flip = choices.byte().unwrap_or(1);
+            if let Some(byte) = arrives.get_mut(place) {
+                *byte ^= flip;
             }
-            4 => arrives.truncate(usize::from(self.next().unwrap_or(0))),
-            5 => {
-                let count = usize::from(self.next().unwrap_or(0));
-                arrives.extend(self.take(count));
-            }
-            6 => {
-                let count = usize::from(self.next().unwrap_or(0));
-                arrives = self.take(count).to_vec();
-            }
-            _ => {}
         }
-        arrives
+        4 => arrives.truncate(usize::from(choices.byte().unwrap_or(0))),
+        5 => {
+            let count = usize::from(choices.byte().unwrap_or(0));
+            arrives.extend(choices.take(count));
+        }
+        6 => {
+            let count = usize::from(choices.byte().unwrap_or(0));
+            arrives = choices.take(count).to_vec();
+        }
+        _ => {}
     }
+    arrives
 }
 
 /// The permanent identity stands in what TLS would encrypt, and nowhere else.
@@ -100,7 +83,7 @@ fuzz_target!(|input: &[u8]| {
     let mut resumed: HashMap<Vec<u8>, (u32, Time)> = HashMap::new();
     let mut now = Time::from_secs(1000);
     for _ in 0..8 {
-        let Some(start) = choices.next() else { return };
+        let Some(start) = choices.byte() else { return };
         now += Time::from_secs(u64::from(start >> 2));
         let offered = session.filter(|_| start & 1 == 0).or((start & 3 == 1).then_some(GUEST));
         let elsewhere = Temporary { node: other.clone(), ptmsi: 9 };
@@ -117,7 +100,7 @@ fuzz_target!(|input: &[u8]| {
             let mut up = Vec::new();
             mobile.poll_transmit(now, &mut up);
             check_secrecy(&up);
-            let arrives = choices.meddle(up.clone());
+            let arrives = meddle(&mut choices, up.clone());
             if round == 0 {
                 let request = |stream: &[u8]| {
                     let mut frames = Frames::default();
@@ -129,7 +112,7 @@ fuzz_target!(|input: &[u8]| {
             attach.handle_input(&mut node, now, &arrives);
             for _ in 0..4 {
                 let Some((_, query)) = attach.poll_query() else { break };
-                let answer = match choices.next().unwrap_or(0) {
+                let answer = match choices.byte().unwrap_or(0) {
                     1 => Err(Unanswered::Unknown),
                     2 => Err(Unanswered::Silent),
                     3 => Ok(Answer::UnknownContext),
@@ -140,11 +123,11 @@ fuzz_target!(|input: &[u8]| {
                     5 => Ok(Answer::CrossCertificate(choices.take(4).to_vec())),
                     6 => Ok(Answer::Context { imsi: imsi.clone(), home: home.clone(), session: None }),
                     7 | 8 => {
-                        let resumptions = u32::from(choices.next().unwrap_or(0)) % (MAX_RESUMPTIONS + 1);
-                        let age = Time::from_secs(u64::from(choices.next().unwrap_or(0)));
-                        let ahead = Time::from_secs(u64::from(choices.next().unwrap_or(0) % 4));
+                        let resumptions = u32::from(choices.byte().unwrap_or(0)) % (MAX_RESUMPTIONS + 1);
+                        let age = Time::from_secs(u64::from(choices.byte().unwrap_or(0)));
+                        let ahead = Time::from_secs(u64::from(choices.byte().unwrap_or(0) % 4));
                         let last = now.saturating_sub(age) + ahead;
-                        let basis = if choices.next() == Some(1) { [8; 32] } else { BASIS };
+                        let basis = if choices.byte() == Some(1) { [8; 32] } else { BASIS };
                         let (imsi, home, secret) = (imsi.clone(), home.clone(), b"secret".to_vec());
                         if matches!(query, Query::Claim { .. }) {
                             claimed = Some((resumptions, last, basis));
@@ -177,7 +160,7 @@ fuzz_target!(|input: &[u8]| {
             let mut down = Vec::new();
             attach.poll_transmit(&mut down);
             check_secrecy(&down);
-            mobile.handle_input(now, &choices.meddle(down));
+            mobile.handle_input(now, &meddle(&mut choices, down));
             while let Some(event) = mobile.poll_event() {
                 assert!(!mobile_over, "an event after the last");
                 match event {

@@ -2,12 +2,13 @@
 //! A genuine conversation in which some datagrams are lost, repeated, changed or made up.
 
 use libfuzzer_sys::fuzz_target;
-use shakedown_fuzz::{Environment, flow};
+use shakedown_fuzz::{Choices, Environment, flow};
 use shakedown_wtls::{Client, Event, ServerConnection};
 
 fuzz_target!(|input: &[u8]| {
-    let Some((choice, mut script)) = input.split_first() else { return };
-    let flow = flow(usize::from(*choice));
+    let mut script = Choices(input);
+    let Some(choice) = script.byte() else { return };
+    let flow = flow(usize::from(choice));
     let (mut here, mut there) = (Environment::new(1), Environment::new(2));
     let mut client = Client::new(flow.client, None, &mut here.cx());
     let mut server = ServerConnection::new(flow.server);
@@ -54,26 +55,20 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// What arrives in place of a datagram, by the next byte of the script.
-fn change(script: &mut &[u8], mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
-    let Some((&action, rest)) = script.split_first() else { return vec![datagram] };
-    *script = rest;
-    let mut take = |count: usize| {
-        let (taken, rest) = script.split_at(count.min(script.len()));
-        *script = rest;
-        taken
-    };
+fn change(script: &mut Choices<'_>, mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
+    let Some(action) = script.byte() else { return vec![datagram] };
     match action % 8 {
         0 => Vec::new(),
         1 => vec![datagram.clone(), datagram],
         2 | 3 => {
-            if let [high, low, with] = *take(3) {
+            if let [high, low, with] = *script.take(3) {
                 let at = usize::from(u16::from_be_bytes([high, low])) % datagram.len();
                 datagram[at] ^= with;
             }
             vec![datagram]
         }
         4 => {
-            let made_up = take(usize::from(action)).to_vec();
+            let made_up = script.take(usize::from(action)).to_vec();
             vec![made_up, datagram]
         }
         5 => {
