@@ -14,7 +14,7 @@ Bytes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 FILE_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
 ETHERNET_BYTES, IP_BYTES, TCP_BYTES = 14, 20, 20
-TCP = ETHERNET_BYTES + IP_BYTES
+TCP_AT = ETHERNET_BYTES + IP_BYTES
 SEGMENT_BYTES = 1460
 CLOSING_PACKETS = 3
 SERVER = bytes([10, 1, 0, 1])
@@ -63,13 +63,13 @@ def _with_data(packets: list[bytes], data_bytes: int) -> Template:
     record = bytes([23, 3, 3, 0x40, 0x18]) + bytes(0x4018)
     stream = record * -(-data_bytes // len(record)) if data_bytes else b""
     server = next(packet for packet in closing if _sent_by_server(packet))
-    (sequence,) = unpack_from("!I", server, TCP + 4)
+    (sequence,) = unpack_from("!I", server, TCP_AT + 4)
     for at in range(0, len(stream), SEGMENT_BYTES):
         segment = stream[at : at + SEGMENT_BYTES]
-        head = bytearray(server[: TCP + TCP_BYTES])
+        head = bytearray(server[: TCP_AT + TCP_BYTES])
         pack_into("!H", head, ETHERNET_BYTES + 2, IP_BYTES + TCP_BYTES + len(segment))
-        pack_into("!I4s", head, TCP + 4, (sequence + at) % 2**32, closing[0][TCP + 4 : TCP + 8])
-        head[TCP + 13] = 0x10
+        pack_into("!I4s", head, TCP_AT + 4, (sequence + at) % 2**32, closing[0][TCP_AT + 4 : TCP_AT + 8])
+        head[TCP_AT + 13] = 0x10
         talk.append(bytes(head) + segment)
     moved = [_moved(packet, len(stream)) for packet in closing]
     whole = [*talk, *moved]
@@ -78,7 +78,7 @@ def _with_data(packets: list[bytes], data_bytes: int) -> Template:
 
 def _moved(packet: bytes, count: int) -> bytes:
     """A packet behind so many more bytes of the server's."""
-    moved, at = bytearray(packet), TCP + (4 if _sent_by_server(packet) else 8)
+    moved, at = bytearray(packet), TCP_AT + (4 if _sent_by_server(packet) else 8)
     pack_into("!I", moved, at, (unpack_from("!I", packet, at)[0] + count) % 2**32)
     return bytes(moved)
 

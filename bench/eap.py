@@ -75,10 +75,8 @@ def _radius() -> Iterator[tuple[FreeRadius, Path, Path]]:
 def server_pairs() -> list[Pair]:
     """Authentications for a second of one core: ours, FreeRADIUS, with the same certificates."""
     with _radius() as (radius, server, client), _ours(server, client / "ca.pem") as (port, pid):
-        one, other = (
-            partial(_per_cpu_s, *place, client, server / "ca.pem")
-            for place in ((port, pid), (radius.port, radius.pid))
-        )
+        one = partial(_per_cpu_s, port, pid, client, server / "ca.pem")
+        other = partial(_per_cpu_s, radius.port, radius.pid, client, server / "ca.pem")
         one(), other()  # warm-up
         return [(one(), other()) for _ in range(PAIRS)]
 

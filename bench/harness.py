@@ -60,8 +60,7 @@ class Benchmark:
         """The ratio is the median of the pairs' ratios; its spread a 95 % bootstrap interval of it."""
         readings = np.asarray(pairs, dtype=float)
         if readings.ndim != 2 or readings.shape[1] != 2 or len(readings) == 0 or not (readings > 0).all():
-            message = f"{self.name}: readings must be pairs of positive numbers"
-            raise ValueError(message)
+            raise ValueError(f"{self.name}: readings must be pairs of positive numbers")
         ratios = readings[:, 0] / readings[:, 1]
         low, high = bootstrap_median(ratios)
         ours, peer = np.median(readings, axis=0)
@@ -116,8 +115,7 @@ def need(program: str) -> str:
     """
     path = shutil.which(program)
     if path is None:
-        message = f"{program} is not installed (make peers installs it)"
-        raise UnavailableError(message)
+        raise UnavailableError(f"{program} is not installed (make peers installs it)")
     return path
 
 

@@ -35,8 +35,7 @@ def capture(size_bytes: int, data_bytes: int, *, stay_open: bool) -> Iterator[tu
     with TemporaryDirectory(prefix="shakedown-bench-") as folder:
         free = shutil.disk_usage(folder).free
         if free < size_bytes * 1.2:
-            message = f"{folder} has {free:,} bytes free; the capture takes {size_bytes:,}"
-            raise UnavailableError(message)
+            raise UnavailableError(f"{folder} has {free:,} bytes free; the capture takes {size_bytes:,}")
         path = Path(folder) / "large.pcap"
         made = crowd.templates(SUITES, data_bytes)
         yield path, crowd.write(path, made, size_bytes, AT_A_TIME, stay_open=stay_open)
@@ -61,8 +60,7 @@ def against_tshark() -> list[Pair]:
     report = f"inspect-1gb: {connections:,} connections; our peak memory {max(peaks):.0f} MiB"
     print(report, file=sys.stderr)  # noqa: T201
     if max(peaks) > GRANTED_MIB:
-        message = f"{report}, over the {GRANTED_MIB} granted"
-        raise UnavailableError(message)
+        raise UnavailableError(f"{report}, over the {GRANTED_MIB} granted")
     return pairs
 
 
@@ -72,8 +70,7 @@ def memory_of_a_crowd() -> list[Pair]:
     size_bytes = sum(one.size_bytes for one in made) * CROWD // len(made)
     with capture(size_bytes, 0, stay_open=True) as (path, connections):
         if connections < CROWD * 0.99:
-            message = f"the capture has {connections:,} connections"
-            raise UnavailableError(message)
+            raise UnavailableError(f"the capture has {connections:,} connections")
         return [(inspected(path).peak_mib, float(GRANTED_MIB)) for _ in range(PAIRS)]
 
 

@@ -47,8 +47,7 @@ def nginx(settings: str = RESUMES) -> Iterator[int]:
     """A web server with one worker on a core of its own; yields its port."""
     cores = os.sched_getaffinity(0)
     if not {SERVER_CORE, CLIENT_CORE} <= cores:
-        message = f"needs the cores {SERVER_CORE} and {CLIENT_CORE}, may use {sorted(cores)}"
-        raise UnavailableError(message)
+        raise UnavailableError(f"needs the cores {SERVER_CORE} and {CLIENT_CORE}, may use {sorted(cores)}")
     with serving("nginx", [("p256", False)], settings=settings) as server:
         yield server.places["p256", False].port
 
@@ -62,8 +61,7 @@ def ours(port: int, *options: str, suite: str = SUITE) -> Reading:
     """The load generator in a closed loop, and nothing but handshakes."""
     run = loaded(port, "--arrivals", "closed", *options, suite=suite)
     if run["failed"]:
-        message = f"handshakes failed: {run['failed']}"
-        raise UnavailableError(message)
+        raise UnavailableError(f"handshakes failed: {run['failed']}")
     return Reading(run["completed"] / run["elapsed_s"], 1e6 * run["generator_cpu_s"] / run["completed"])
 
 
@@ -110,17 +108,15 @@ def h2load(port: int) -> Reading:
 def _found(pattern: str, text: str) -> str:
     found = re.search(pattern, text)
     if found is None:
-        message = f"printed no {pattern}: {text.strip()[-300:]}"
-        raise UnavailableError(message)
+        raise UnavailableError(f"printed no {pattern}: {text.strip()[-300:]}")
     return found[1]
 
 
 TOOLS: dict[str, Callable[[int], Reading]] = {"s_time": s_time, "ab": ab, "wrk": wrk, "h2load": h2load}
 
 
-def against_tools(name: str, best: Callable[..., str]) -> list[Pair]:
-    """A figure of ours and of the tool that is best at it, in turn."""
-    figure = attrgetter(name)
+def against_tools(figure: Callable[[Reading], float], best: Callable[..., str]) -> list[Pair]:
+    """Ours and the best tool's, in turn."""
     with nginx(RESUMES_NOT) as port:
         first = {name: figure(tool(port)) for name, tool in TOOLS.items()}
         tool = TOOLS[best(first, key=first.__getitem__)]
@@ -179,7 +175,7 @@ BENCHMARKS = [
         peer_name="fastest of s_time, ab, wrk, h2load",
         better="higher",
         target=1.0,
-        pairs=partial(against_tools, "per_s", max),
+        pairs=partial(against_tools, attrgetter("per_s"), max),
     ),
     Benchmark(
         name="load-full-cpu",
@@ -187,7 +183,7 @@ BENCHMARKS = [
         peer_name="thriftiest of s_time, ab, wrk, h2load",
         better="lower",
         target=1.0,
-        pairs=partial(against_tools, "cpu_us", min),
+        pairs=partial(against_tools, attrgetter("cpu_us"), min),
     ),
     Benchmark(
         name="load-resumed",

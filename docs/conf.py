@@ -44,7 +44,6 @@ autodoc_typehints_description_target = "documented"
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 # Outputs of commands are no shell and examples of results no Python; what is not TOML or JSON stays plain.
 highlight_language = "none"
-nitpicky = False
 
 
 class Profiles(SphinxDirective):

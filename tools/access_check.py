@@ -185,8 +185,6 @@ def drawn(spec: RandomAccess, at_s: Sequence[float], runs: int) -> dict[str, flo
 def random_access() -> Iterator[Row]:
     """LTE: the report's figures and the recursion; NB-IoT: the recursion; both drawn."""
     lte = load_bearer("lte").cell
-    assert lte is not None
-    assert isinstance(lte.entry, RandomAccess)
     published = {
         (5_000, "uniform"): (0.01, 100.0, 1.43, 25.60),
         (10_000, "uniform"): (0.03, 100.0, 1.45, 26.05),
@@ -212,8 +210,6 @@ def random_access() -> Iterator[Row]:
         if (devices, law) == (30_000, "beta"):
             yield from _rows(DRAWN, place, drawn(lte.entry, at_s, 10), access, opportunities, FINE)
     narrow = load_bearer("nb-iot").cell
-    assert narrow is not None
-    assert isinstance(narrow.entry, RandomAccess)
     for devices in (500, 1_000, 3_000):
         at_s = times("beta", devices, 60.0)
         spec, arrivals = {"entry": builtins(narrow.entry)}, {"kind": "times", "at_s": at_s}
@@ -228,9 +224,6 @@ def random_access() -> Iterator[Row]:
 def density() -> Iterator[Row]:
     """NB-IoT: 50,000 devices on one carrier, of which each sends 105 bytes five times an hour."""
     cell = load_bearer("nb-iot").cell
-    assert cell is not None
-    assert isinstance(cell.entry, RandomAccess)
-    assert cell.up_bits_per_s is not None
     per_s = 50_000 * 5 / 3600.0
     more = structs.replace(cell.entry, opportunity_s=0.16, preambles=48)
     report = simulated(
@@ -332,9 +325,7 @@ def aloha() -> Iterator[Row]:
 def carrier_sense() -> Iterator[Row]:
     """Frames of 127 bytes over IEEE 802.15.4, as a Poisson process."""
     bearer = load_bearer("802154")
-    assert bearer.cell is not None
     spec, rate = bearer.cell.contention, bearer.up.rate_bits_per_s
-    assert isinstance(spec, Aloha)
     frame_s = 8.0 * 127 / rate
     for load in (0.3, 0.7, 1.3):
         expected = listened(spec, frame_s, load)
@@ -355,7 +346,6 @@ def listened(spec: Aloha, frame_s: float, load: float) -> tuple[float, float]:
     that of transmissions that collide.
     """
     sense = spec.sense
-    assert sense is not None
     draws = np.random.default_rng(round(100 * load))
     # When, which frame, how often it found the channel busy and was sent; or the end of a transmission.
     steps: list[tuple[float, int, int, int, bool]] = []

@@ -114,7 +114,6 @@ def sizes() -> dict[str, int]:
     libraries as a file; memory that a side's handshake takes at its peak, and what its connection then holds.
     """
     program = native.extension().__file__
-    assert program is not None
     measured = native.measure(HandshakeId(suite=aka.suites(FULL)[0]), MeasureOptions(repeat=5)).memory
     with tempfile.TemporaryDirectory() as folder:
         aka.provision(Path(folder), FULL, home="20201", serving="20801", nodes=["sgsn-1"], subscribers=1)

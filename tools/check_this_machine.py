@@ -86,6 +86,7 @@ def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[
     from shakedown.prediction.this_machine import profile_of
     from shakedown.prediction.trace import parse_trace
     from shakedown.profiles.device import parse_device
+    from shakedown.profiles.importers.measured import REJECTION_LOOPS
 
     if {one["suite"] for one in fitted} & {one["suite"] for one in checked}:
         raise ValueError("a checked suite is among the fitted ones")
@@ -102,18 +103,12 @@ def check(timed: list[Timing], fitted: list[dict[str, Any]], checked: list[dict[
             times = entry["handshake"][f"{side}_us"]
             # Where hardly a repetition was left alone, the median holds other programs' time too.
             which = "min" if entry["preempted"] > entry["repeat"] else "median"
-            if any(_varies(one, side) for one in entry["operations"]):
-                which = "mean"
+            mine = [one for one in entry["operations"] if one["side"] == side]
+            if any((one["operation"], one["algorithm"]) in REJECTION_LOOPS for one in mine):
+                which = "mean"  # which is what is predicted of these
             measured_s = float(times[which]) * 1e-6
             found.append(Check(entry["suite"], side, priced.total.mean, measured_s, priced.basis))
     return found
-
-
-def _varies(operation: dict[str, Any], side: str) -> bool:
-    """Whether it is a rejection loop of this side, whose mean is what is predicted."""
-    from shakedown.profiles.importers.measured import REJECTION_LOOPS
-
-    return operation["side"] == side and (operation["operation"], operation["algorithm"]) in REJECTION_LOOPS
 
 
 def measured(minutes: float | None, rounds: int, seconds: float) -> list[Check]:

@@ -37,7 +37,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from statistics import stdev
-from typing import Any
 
 import numpy as np
 from scipy.stats import t as student_t
@@ -359,8 +358,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             results.append(one)
             print(line(one), flush=True)
     if given.json is not None:
-        rows: list[dict[str, Any]] = [asdict(one) for one in results]
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+        given.json.write_text(json.dumps([asdict(one) for one in results], indent=1) + "\n")
     missed = [one for one in results if not one.first.met]
     if any(one.contended for one in results):
         print(

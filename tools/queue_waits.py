@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -196,8 +196,7 @@ def close_behind(traces: QueueTraces, within_s: float) -> tuple[float, float]:
 
 def later(traces: QueueTraces, count: int) -> QueueTraces:
     """All but the first messages."""
-    fields = ("arrived_s", "taken_up_s", "done_s", "worked_s", "handshake", "is_first")
-    return replace(traces, **{name: getattr(traces, name)[count:] for name in fields})
+    return QueueTraces(*(getattr(traces, one.name)[count:] for one in fields(traces)))
 
 
 def elapsed_s(traces: QueueTraces) -> float:

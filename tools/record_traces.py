@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from shakedown import native, papers
 from shakedown.api import in_memory
@@ -91,10 +91,7 @@ def systematic() -> Iterator[str]:
 
 def shape(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A trace without the lengths that vary."""
-    messages = [
-        {**one, "bytes": None} if one["name"] in VARYING else one
-        for one in cast("list[dict[str, Any]]", entry["messages"])
-    ]
+    messages = [{**one, "bytes": None} if one["name"] in VARYING else one for one in entry["messages"]]
     operations = [{**one, "bytes": None} for one in entry["operations"]]
     return {**entry, "bytes": None, "messages": messages, "operations": operations}
 
@@ -112,7 +109,7 @@ def main() -> None:
     entries = []
     for suite in sorted(suites):
         try:
-            fresh = cast("dict[str, Any]", builtins(bare(in_memory.measure(suite, REPEAT))))
+            fresh = builtins(bare(in_memory.measure(suite, REPEAT)))
         except Exception as error:
             print(f"left out: {error}", file=sys.stderr)
             continue

@@ -18,6 +18,13 @@ from shakedown.experiments.figure_kinds import KINDS, tables
 from shakedown.results.quantities import QUANTITIES
 from shakedown.schema.publish import published
 
+COMMAND = """```{{eval-rst}}
+.. click:: shakedown.cli.{name}:command
+   :prog: shakedown {name}
+   :nested: full
+```
+"""
+
 
 def written(folder: Path) -> dict[str, str]:
     """Texts by file name; of pages, what stands outside the marks is as it is."""
@@ -32,19 +39,8 @@ def written(folder: Path) -> dict[str, str]:
 
 def _commands() -> dict[str, str]:
     """A page for each command, which the site fills with its options."""
-    return {
-        f"commands/{name}.md": "\n".join(
-            [
-                "```{eval-rst}",
-                f".. click:: shakedown.cli.{name}:command",
-                f"   :prog: shakedown {name}",
-                "   :nested: full",
-                "```",
-                "",
-            ]
-        )
-        for name in app.list_commands(click.Context(app))
-    }
+    names = app.list_commands(click.Context(app))
+    return {f"commands/{name}.md": COMMAND.format(name=name) for name in names}
 
 
 def _quantities() -> str:

@@ -150,14 +150,18 @@ def table(points: Sequence[Point], thesis: Thesis) -> Iterator[str]:
             yield f"| {figure} | {words} | {' | '.join(cells)} |"
     for level in (1, 2, 3):
         mine = [one for one in points if one.curve.figure == f"4.{16 + level}" and one.load == 0.9]
-        whole_s = [
-            [overall_s(thesis, one.curve.cases[0], "mutual", wait_s) for wait_s in waits_s]
-            for one in mine
-            for waits_s in [(one.model_s, one.different_s, one.alike_s)]
+        whole = [overall_s(thesis, one.curve.cases[0], "mutual", one.model_s) for one in mine]
+        more = [
+            "× "
+            + _span(
+                [
+                    overall_s(thesis, one.curve.cases[0], "mutual", getattr(one, field)) / whole_s
+                    for one, whole_s in zip(mine, whole, strict=True)
+                ]
+            )
+            for field in ("different_s", "alike_s")
         ]
-        more = ["× " + _span([times_s[at] / times_s[0] for times_s in whole_s]) for at in (1, 2)]
-        model = _span([times_s[0] for times_s in whole_s])
-        yield f"| 4.{43 + level} | whole handshakes | | | | {model} s | {' | '.join(more)} |"
+        yield f"| 4.{43 + level} | whole handshakes | | | | {_span(whole)} s | {' | '.join(more)} |"
 
 
 def _span(numbers: Sequence[float]) -> str:
