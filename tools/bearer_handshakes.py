@@ -33,7 +33,6 @@ from shakedown.native.scenario import HandshakeId, MeasureOptions
 from shakedown.prediction.network import exchange
 from shakedown.prediction.spec import WTLS, datagram_spec, message_spec, stream_spec, work_spec
 from shakedown.profiles import load_bearer
-from shakedown.profiles.bearer import Bearer
 from shakedown.profiles.delay import distribution
 
 GATEWAY = "198.18.0.2"
@@ -68,19 +67,19 @@ def write_profile(path: Path, tables: Mapping[str, Mapping[str, object]], **more
     return path
 
 
-def ways(bearer: Bearer, **more: object) -> dict[str, dict[str, object]]:
-    """Both directions of a bearer with its rates and mean delays, and keys of one's own."""
-    return {
-        side: {"rate_bps": way.rate_bits_per_s, "delay_ms": distribution(way.delay).mean * 1e3, **more}
-        for side, way in (("up", bearer.up), ("down", bearer.down))
-    }
-
-
 def fixed(name: str, folder: Path) -> Path:
     """A shipped profile without its spread and loss: what is left is the same in each handshake."""
     bearer = load_bearer(name)
+    ways = {
+        side: {
+            "rate_bps": way.rate_bits_per_s,
+            "delay_ms": distribution(way.delay).mean * 1e3,
+            "queue_bytes": 65536,
+        }
+        for side, way in (("up", bearer.up), ("down", bearer.down))
+    }
     kept = {"half_duplex": bearer.half_duplex, "link_encryption": bearer.link_encryption}
-    return write_profile(folder / f"{name}.toml", ways(bearer, queue_bytes=65536), **kept)
+    return write_profile(folder / f"{name}.toml", ways, **kept)
 
 
 def credentials(folder: Path, certificates: int) -> str:
