@@ -144,8 +144,10 @@ def run(
 ) -> list[dict]:
     """So many handshakes, one begun every ``stagger_s``; ready and done times of each."""
     flights = [("client", [CLIENT_BYTES[0]]), ("server", server_writes), ("client", [CLIENT_BYTES[1]])]
-    fd, selector, listener = device(), selectors.DefaultSelector(), tcp(congestion)
+    fd, selector = device(), selectors.DefaultSelector()
+    # A server's connection takes over its listener's settings, which are set when that is made.
     set_host(host)
+    listener = tcp(congestion)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((ADDRESS, PORT))
     listener.listen(4096)
@@ -186,7 +188,12 @@ def run(
                     end.connected = True
                     selector.modify(end.socket, selectors.EVENT_READ, end)
                 else:
-                    data = end.socket.recv(65_536)
+                    try:
+                        data = end.socket.recv(65_536)
+                    except ConnectionResetError:
+                        # The server has given up a connection that the client takes for established.
+                        data = b""
+                        left -= end.side == "client"
                     if not data:
                         selector.unregister(end.socket)
                         continue

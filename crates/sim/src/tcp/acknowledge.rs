@@ -3,8 +3,7 @@
 use super::bbr::Round;
 use super::congestion::Acked;
 use super::{
-    EVER_RESENT, LOST, MAX_REORDERING, Packet, REORDERING, RESENT, Recovery, SACKED, Tcp, TcpConfig, stamp,
-    us_between,
+    EVER_RESENT, LOST, MAX_REORDERING, Packet, RESENT, Recovery, SACKED, Tcp, TcpConfig, stamp, us_between,
 };
 use shakedown_link::Ns;
 
@@ -300,7 +299,7 @@ impl Tcp {
         let holes = self.lost.max(1).min(self.sent);
         if self.sacked + holes > self.sent {
             self.sacked = self.sent - holes;
-            self.reordering = self.sent.clamp(REORDERING, MAX_REORDERING);
+            self.reordering = self.sent.max(self.usual_reordering).min(MAX_REORDERING);
             self.reordering_seen = true;
         } else {
             summary.delivered += 1;
@@ -354,7 +353,11 @@ impl Tcp {
             self.reduce(summary.delivered, summary.newly_lost, summary.advanced);
             return;
         }
-        let grows = if self.reordering > REORDERING { summary.data || summary.sacked } else { summary.data };
+        let grows = if self.reordering > self.usual_reordering {
+            summary.data || summary.sacked
+        } else {
+            summary.data
+        };
         if grows && self.is_window_limited() {
             let acked = Acked { now, segments: summary.delivered, acknowledged: self.una, sent: self.next };
             self.window.grow(&acked);

@@ -29,8 +29,7 @@ pub struct TcpConfig {
     pub syn_retries: u32,
     /// SYN-ACKs sent again (`tcp_synack_retries`).
     pub synack_retries: u32,
-    /// Segments by which the client takes its own packets to be reordered on this path at most: what three duplicates count
-    /// as otherwise (`tcp_reordering`), or what its host remembers of earlier connections (`tcp_metrics`, `reordering`).
+    /// Segments by which the client takes its own packets to be reordered at most, until it sees more (`tcp_reordering`).
     /// With fewer segments acknowledged out of order it waits a quarter of a round trip before it repairs.
     pub client_reordering: u32,
     /// The same of the server.

@@ -159,6 +159,8 @@ pub struct Tcp {
     prr_delivered: u32,
     prr_sent: u32,
     duplicates: u32,
+    /// What its host takes for reordering at first, and what was seen of it.
+    usual_reordering: u32,
     reordering: u32,
     reordering_seen: bool,
     rack: Rack,
@@ -201,11 +203,12 @@ struct Rack {
 const RTO_MAX_US: u64 = 120_000_000;
 const FIRST_TIMEOUT_US: u64 = 1_000_000;
 const FALLBACK_TIMEOUT_US: u64 = 3_000_000;
-const REORDERING: u32 = 3;
 const MAX_REORDERING: u32 = 300;
 
 impl Tcp {
     fn new(state: State, clock: Jiffies, segment_bytes: u32, config: &TcpConfig) -> Self {
+        let is_server = state == State::Listening;
+        let usual_reordering = if is_server { config.server_reordering } else { config.client_reordering };
         Self {
             state,
             clock,
@@ -246,11 +249,8 @@ impl Tcp {
             prr_delivered: 0,
             prr_sent: 0,
             duplicates: 0,
-            reordering: if state == State::Listening {
-                config.server_reordering
-            } else {
-                config.client_reordering
-            },
+            usual_reordering,
+            reordering: usual_reordering,
             reordering_seen: false,
             rack: Rack { steps: 1, ..Rack::default() },
             received: 0,

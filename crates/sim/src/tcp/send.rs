@@ -2,8 +2,8 @@
 
 use super::rtt::MIN_TIMEOUT_US;
 use super::{
-    ACK, EVER_RESENT, FIN, LAST, LOST, Packet, REORDERING, RESENT, RTO_MAX_US, Recovery, SACKED, Segment,
-    State, Tcp, TcpConfig, Timer, stamp, us_between,
+    ACK, EVER_RESENT, FIN, LAST, LOST, Packet, RESENT, RTO_MAX_US, Recovery, SACKED, Segment, State, Tcp,
+    TcpConfig, Timer, stamp, us_between,
 };
 use shakedown_link::{Ns, SuperPackets};
 
@@ -313,8 +313,8 @@ impl Tcp {
         }
         self.window.segments = self.in_flight() + 1;
         self.window.clear_count();
-        if self.recovery <= Recovery::Disorder && self.sacked >= REORDERING {
-            self.reordering = self.reordering.min(REORDERING);
+        if self.recovery <= Recovery::Disorder && self.sacked >= self.usual_reordering {
+            self.reordering = self.reordering.min(self.usual_reordering);
         }
         self.recovery = Recovery::Loss;
         if let Some(bbr) = &mut self.bbr {
