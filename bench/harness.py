@@ -1,5 +1,6 @@
 """From pairs of readings to a ratio with its interval."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -173,3 +174,11 @@ def rust_example(package: str, example: str, *arguments: str) -> str:
     """Builds an example program of a crate with optimisation, runs it, and returns what it printed."""
     command = ("cargo", "run", "--release", "--locked", "--quiet", "-p", package, "--example", example)
     return output(*command, "--", *arguments, cwd=ROOT)
+
+
+def checked_example(example: str) -> Path:
+    """Builds an example program as the Rust tests do, after which it is there already; returns its path."""
+    command = ["cargo", "build", "--release", "--quiet", "--locked", "--workspace"]
+    command += ["--config", "tools/checked.toml", "--example", example, "--message-format", "json"]
+    messages = map(json.loads, output(*command, cwd=ROOT).splitlines())
+    return next(Path(message["executable"]) for message in messages if message.get("executable"))

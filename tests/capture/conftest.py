@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from bench.harness import checked_example
 
-from capture.oracle import PORTS, Captured, inspector
+from capture.oracle import PORTS, Captured
 from capture.peers import Site, capturing, together
 
 # A client's port stands for its connection in these tests, and the kernel may give one out again for
@@ -28,7 +29,7 @@ def unavailable(reason: str) -> None:
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    return inspector()
+    return checked_example("inspect_capture")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
 PORTS = range(24400, 24480)
 DATAGRAM_PORTS = range(24470, 24480)
 
@@ -31,17 +30,6 @@ NAMES = {
     22: "CertificateStatus",
     24: "KeyUpdate",
 }
-
-
-def inspector() -> Path:
-    """Builds the program that prints a capture's connections, if need be, and says where it is."""
-    # As the Rust tests build it: then it is there already.
-    command = ["cargo", "build", "--release", "--quiet", "--locked", "--workspace"]
-    command += ["--config", "tools/checked.toml", "--example", "inspect_capture", "--message-format", "json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    messages = [json.loads(line) for line in done.stdout.splitlines()]
-    return next(Path(message["executable"]) for message in messages if message.get("executable"))
 
 
 def inspect(program: Path, capture: Path, key_log: Path | None = None) -> list[dict]:

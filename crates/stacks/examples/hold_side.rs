@@ -1,4 +1,5 @@
-//! Holds connections of one side alone, so that an independent tool can measure the heap: `hold_side SUITE SIDE COUNT`.
+//! Holds connections of one side alone, so that an independent tool can measure the heap: `hold_side SUITE SIDE COUNT
+//! TICKETS`.
 //!
 //! The other side runs in a child process, at the other end of two pipes. Under a heap profiler this process then holds
 //! COUNT clients, or servers, and nothing of their peers. While the last one shakes hands it holds the most: `COUNT - 1`
@@ -13,7 +14,7 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-const USAGE: &str = "usage: hold_side SUITE client|server COUNT";
+const USAGE: &str = "usage: hold_side SUITE client|server COUNT TICKETS";
 /// Bytes of the allocation that ends the plateau.
 const MARK_BYTES: usize = 8;
 /// Rounds of a loop that does nothing, long beside all that a profiler counts between two snapshots.
@@ -28,14 +29,15 @@ static ALLOCATOR: shakedown_ossl::memory::Counting = shakedown_ossl::memory::Cou
 fn main() -> Result<(), Box<dyn Error>> {
     shakedown_ossl::memory::install();
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [name, side, count, role @ ..] = &words[..] else { return Err(USAGE.into()) };
+    let [name, side, count, tickets, role @ ..] = &words[..] else { return Err(USAGE.into()) };
     let side = match side.as_str() {
         "client" => Side::Client,
         "server" => Side::Server,
         _ => return Err(USAGE.into()),
     };
     let suite: Suite = name.parse()?;
-    let peers = prepare(&suite, &Settings { instrumented: false, ..Settings::default() })?;
+    let settings = Settings { instrumented: false, tickets: tickets.parse()?, ..Settings::default() };
+    let peers = prepare(&suite, &settings)?;
     let number: usize = count.parse()?;
     let mut buffer = Vec::with_capacity(BUFFER_BYTES);
     if !role.is_empty() {
@@ -46,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let mut child = Command::new(std::env::current_exe()?)
-        .args([name, side.peer().as_str(), count, "peer"])
+        .args([name, side.peer().as_str(), count, tickets, "peer"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
