@@ -91,6 +91,19 @@ SENSE = {"unit_ms": 0.32, "min_exponent": 3, "max_exponent": 5, "busy": 4, "turn
             device(primitive=[{**SIGN, "parameters": "p25", "time_ms": 1}]),
             ["unknown parameters 'p25'", "p256"],
         ),
+        *(
+            (
+                device(primitive=[{"time_ms": 1, **dict(zip(SIGN, triple.split(), strict=True))}]),
+                [f"primitive 1: unknown parameters '{triple.split()[2]}' of {triple.split()[1]}; ", said],
+            )
+            for triple, said in (
+                ("sign ecdsa p999", "accepted: a curve such as p256"),
+                ("derive ecdh sect163k2", "accepted: x25519, x448, or a curve"),
+                ("sign rsa rsa01024", "accepted: rsaBITS"),
+                ("derive dh ffdhe2047", "accepted: dhBITS, ffdhe2048"),
+                ("derive dh wtlsdh1024", "wtlsdh512, wtlsdh768"),
+            )
+        ),
         (
             device(
                 primitive=[{"operation": "digest", "algorithm": "sha256", "parameters": "x", "per_kib_us": 1}]
@@ -296,6 +309,10 @@ def library(**changes: object) -> dict[str, object]:
         ({"work": [1.0, float("inf")]}, r"work\[1\]: expected a number <= 1000"),
         ({"work": [1e-308, 1.1]}, r"work\[0\]: expected a number >= 1e-06"),
         (library(primitives={"sign ecdsa q256": [1.0, 1.1]}), "unknown parameters 'q256' of ecdsa"),
+        (
+            library(primitives={"sign ecdsa p999": [1.0, 1.1]}),
+            r"library\.primitives: 'sign ecdsa p999': unknown parameters 'p999' of ecdsa; accepted: a curve",
+        ),
         (library(primitives={"sing ecdsa p256": [1.0, 1.1]}), r"unknown operation 'sing'.*\"sign\""),
         (library(primitives={"sign  ecdsa p256": [1.0, 1.1]}), "sign has no algorithm ''"),
         (library(primitives={"cipher aes-128-gcm ": [1.0, 1.1]}), "accepted: OPERATION ALGORITHM PARAMETERS"),

@@ -30,13 +30,29 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
 PUBLIC_KEY_OPERATIONS = tuple(ALGORITHMS)
 OPERATIONS = PUBLIC_KEY_OPERATIONS + SYMMETRIC_OPERATIONS
 
-_PRIME_CURVES = re.compile(r"(?:p|secp|brainpoolp)(\d{3})(?:[kr][12]|t1)?")
-_BINARY_CURVES = re.compile(r"(?:sect|c2pnb)(\d{3})(?:[kr][12]|v1)")
-_WTLS_CURVES = {
+_PRIME_CURVES = """
+    p192 p224 p256 p384 p521 secp112r1 secp112r2 secp128r1 secp128r2 secp160k1 secp160r1 secp160r2
+    secp192k1 secp224k1 secp256k1 brainpoolp160r1 brainpoolp160t1 brainpoolp192r1 brainpoolp192t1
+    brainpoolp224r1 brainpoolp224t1 brainpoolp256r1 brainpoolp256t1 brainpoolp320r1 brainpoolp320t1
+    brainpoolp384r1 brainpoolp384t1 brainpoolp512r1 brainpoolp512t1
+"""
+_BINARY_CURVES = """
+    sect113r1 sect113r2 sect131r1 sect131r2 sect163k1 sect163r1 sect163r2 sect193r1 sect193r2
+    sect233k1 sect233r1 sect239k1 sect283k1 sect283r1 sect409k1 sect409r1 sect571k1 sect571r1
+    c2pnb163v1 c2pnb163v2 c2pnb163v3
+"""
+_CURVES = {
+    **{
+        name: (kind, int(bits[0]))
+        for kind, names in (("prime-curve", _PRIME_CURVES), ("binary-curve", _BINARY_CURVES))
+        for name in names.split()
+        if (bits := re.search(r"\d{3}", name))
+    },
     "wtls1": ("binary-curve", 113),
     "wtls8": ("prime-curve", 112),
     "wtls9": ("prime-curve", 160),
 }
+_NAMED_GROUP_BITS = {"ffdhe": (2048, 3072, 4096, 6144, 8192), "wtlsdh": (512, 768)}
 _CURVE_EXAMPLES = "p256, secp160r1, brainpoolp256r1, sect163k1, c2pnb163v1, wtls1, wtls8, wtls9"
 _MONTGOMERY_CURVES = {"x25519": 255, "x448": 448}
 _EDWARDS_CURVES = {"ed25519": 255, "ed448": 448}
@@ -65,18 +81,20 @@ class Parameters:
 def parse_parameters(algorithm: str, parameters: str) -> Parameters | None:
     """Return the meaning of ``parameters`` under ``algorithm``, or None if the token is none of its own."""
     if algorithm == "rsa":
-        match = re.fullmatch(r"rsa(\d{3,5})(e3)?", parameters)
+        match = re.fullmatch(r"rsa([1-9]\d{2,4})(e3)?", parameters)
         return Parameters("rsa-e3" if match[2] else "rsa", int(match[1])) if match else None
     if algorithm == "dsa":
-        match = re.fullmatch(r"dsa(\d{3,5})", parameters)
+        match = re.fullmatch(r"dsa([1-9]\d{2,4})", parameters)
         return Parameters("dsa", int(match[1])) if match else None
     if algorithm == "dh":
-        match = re.fullmatch(r"(dh|ffdhe|wtlsdh)(\d{3,5})", parameters)
-        return Parameters("ffdhe" if match[1] == "ffdhe" else "dh", int(match[2])) if match else None
+        match = re.fullmatch(r"(dh|ffdhe|wtlsdh)([1-9]\d{2,4})", parameters)
+        if match is None or int(match[2]) not in _NAMED_GROUP_BITS.get(match[1], (int(match[2]),)):
+            return None
+        return Parameters("ffdhe" if match[1] == "ffdhe" else "dh", int(match[2]))
     if algorithm in ("ec", "ecdh", "ecdsa"):
         if algorithm != "ecdsa" and parameters in _MONTGOMERY_CURVES:
             return Parameters("montgomery-curve", _MONTGOMERY_CURVES[parameters])
-        return _curve(parameters)
+        return Parameters(*_CURVES[parameters]) if parameters in _CURVES else None
     tables = {
         "eddsa": ("edwards-curve", _EDWARDS_CURVES),
         "mldsa": ("mldsa", _ML_DSA),
@@ -90,22 +108,12 @@ def parse_parameters(algorithm: str, parameters: str) -> Parameters | None:
     return None
 
 
-def _curve(name: str) -> Parameters | None:
-    if name in _WTLS_CURVES:
-        return Parameters(*_WTLS_CURVES[name])
-    for kind, form in (("prime-curve", _PRIME_CURVES), ("binary-curve", _BINARY_CURVES)):
-        match = form.fullmatch(name)
-        if match:
-            return Parameters(kind, int(match[1]))
-    return None
-
-
 def accepted_parameters(algorithm: str) -> str:
     """Return what an error message says is accepted as parameters of ``algorithm``."""
     return {
         "rsa": "rsaBITS, rsaBITSe3",
         "dsa": "dsaBITS",
-        "dh": "dhBITS, ffdheBITS, wtlsdh512, wtlsdh768",
+        "dh": "dhBITS, ffdhe2048, ffdhe3072, ffdhe4096, ffdhe6144, ffdhe8192, wtlsdh512, wtlsdh768",
         "ecdsa": f"a curve such as {_CURVE_EXAMPLES}",
         "ecdh": f"x25519, x448, or a curve such as {_CURVE_EXAMPLES}",
         "ec": f"x25519, x448, or a curve such as {_CURVE_EXAMPLES}",
