@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +36,14 @@ class Document:
         """A complaint about a key, or about an element of its array."""
         where = f"{self.path}, line {locate(self.text, key, element)}, key {key}"
         return InputError(visible(f"{where}: {what}"))
+
+    @contextmanager
+    def at(self, key: str, element: str | None = None) -> Iterator[None]:
+        """Any `InputError` meanwhile is about a key, or about an element of its array."""
+        try:
+            yield
+        except InputError as error:
+            raise self.wrong(key, str(error), element) from error
 
     def no_others(self, table: Mapping[str, Any], known: Collection[str], inside: str = "") -> None:
         for key in table:
@@ -103,19 +112,15 @@ class Document:
         """A rate with its unit, or a number of them a second."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.wrong(key, f'found {describe(value)}; accepted: a rate such as "10/s"')
-        try:
+        with self.at(key, describe(value).strip('"')):
             return parse_rate_per_s(value)
-        except InputError as error:
-            raise self.wrong(key, str(error), describe(value).strip('"')) from error
 
     def duration_s(self, key: str, value: object) -> float:
         """A time with its unit, or a number of seconds."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.wrong(key, f'found {describe(value)}; accepted: a time such as "10s"')
-        try:
+        with self.at(key):
             return parse_duration_s(value)
-        except InputError as error:
-            raise self.wrong(key, str(error)) from error
 
     def option(self, one: Declared, key: str, value: object) -> Any:  # noqa: ANN401 - as its field is
         if one.form == "duration":
@@ -147,10 +152,8 @@ class Document:
                     hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
                     raise self.wrong(key, f"there is no profile {describe(name)}{hint}", name)
                 if variant:
-                    try:
+                    with self.at(key, name):
                         load_device(name)
-                    except InputError as error:
-                        raise self.wrong(key, str(error), name) from None
         return names
 
     def entry(self, table: Mapping[str, Any], inside: str, key: str) -> str | None:

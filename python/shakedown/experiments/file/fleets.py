@@ -68,10 +68,8 @@ def read_fleets(document: Document, table: Mapping[str, Any], experiment: Experi
     )
     if document.truth("simulated.endpoints", table.get("endpoints", False)):
         fleets += _of_endpoints(document, fleets)
-    try:
+    with document.at("simulated.seed"):
         check_server(experiment.places.workers, seed)
-    except InputError as error:
-        raise document.wrong("simulated.seed", str(error)) from error
     return Fleets(fleets=fleets, mixes=_mixes(document, table), seed=seed)
 
 
@@ -129,11 +127,8 @@ def _of_endpoints(document: Document, fleets: tuple[Fleet, ...]) -> tuple[Fleet,
     """The same fleets with protocol engines, in addition to the replayed ones."""
     from shakedown.simulation.simulate import fleet_of_engines
 
-    try:
-        made = tuple(map(fleet_of_engines, fleets))
-    except InputError as error:
-        raise document.wrong("simulated.endpoints", str(error)) from error
-    return tuple(replace(fleet, endpoints=True) for fleet in made)
+    with document.at("simulated.endpoints"):
+        return tuple(replace(fleet_of_engines(fleet), endpoints=True) for fleet in fleets)
 
 
 def _mixes(document: Document, table: Mapping[str, Any]) -> tuple[Mix, ...]:
@@ -151,11 +146,9 @@ def _mixes(document: Document, table: Mapping[str, Any]) -> tuple[Mix, ...]:
     found: dict[str, Mix] = {}
     for name in names:
         path = document.path.parent / name
-        try:
+        with document.at("simulated.mix"):
             # Where a kind was written is no part of a scenario.
             kinds = convert(read_mix(path), tuple[ClientKind, ...], from_attributes=True)
-        except InputError as error:
-            raise document.wrong("simulated.mix", str(error)) from error
         if path.stem in found:
             raise document.wrong("simulated.mix", f"two are called {path.stem}; accepted: one of each name")
         found[path.stem] = Mix(name=path.stem, kinds=kinds)

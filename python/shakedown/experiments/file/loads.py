@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shakedown.errors import InputError
 from shakedown.experiments.file.table import Table, keys_of
 from shakedown.native.scenario import Live, Places
 
@@ -59,10 +58,8 @@ def _emulate_device(document: Document, names: tuple[str, ...], trace_count: int
     if names and not trace_count:
         raise document.wrong("live.emulate_device", "no handshakes are sampled; accepted: with trace_count")
     for name in names:
-        try:
+        with document.at("live.emulate_device"):
             load_device(name)
-        except InputError as error:
-            raise document.wrong("live.emulate_device", str(error)) from error
     return tuple(dict.fromkeys(names))
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from shakedown import native
-from shakedown.errors import InputError, did_you_mean
+from shakedown.errors import did_you_mean
 from shakedown.experiments.file.document import Document
 from shakedown.files import limits
 from shakedown.files.toml import describe
@@ -68,10 +68,8 @@ def _profile(document: Document, key: str, name: str) -> str:
         path = document.path.parent / name
         if not path.is_file():
             raise document.wrong(key, f'there is no file "{name}" in the folder of the experiment')
-        try:
+        with document.at(key):
             native.certs({"do": "profile", "name": str(path)})
-        except InputError as error:
-            raise document.wrong(key, str(error)) from error
         return str(path)
     known = [str(one["name"]) for one in native.certs({"do": "profiles"})]
     if name not in known:
@@ -85,8 +83,6 @@ def _software(document: Document, key: str, name: str) -> str:
     from shakedown.profiles import load_software
 
     place = str(document.path.parent / name) if name.endswith(".toml") or "/" in name else name
-    try:
+    with document.at(key):
         load_software(place)
-    except InputError as error:
-        raise document.wrong(key, str(error)) from None
     return place

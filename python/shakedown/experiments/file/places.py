@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shakedown.errors import InputError
 from shakedown.experiments.file.document import Document
 from shakedown.files import limits
 from shakedown.files.toml import describe
@@ -41,10 +40,8 @@ def _battery_j(document: Document) -> float | None:
         return None
     if not isinstance(value, str):
         raise document.wrong("battery", f'found {describe(value)}; accepted: a charge such as "2.5Wh"')
-    try:
+    with document.at("battery"):
         return parse_charge_j(value)
-    except InputError as error:
-        raise document.wrong("battery", str(error)) from None
 
 
 def _rates_per_s(document: Document) -> tuple[float, ...]:

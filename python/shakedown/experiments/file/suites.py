@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from shakedown import native
-from shakedown.errors import InputError, did_you_mean
+from shakedown.errors import did_you_mean
 from shakedown.experiments.file.credentials import Assigned, SideFiles, WrongChainError, assign
 from shakedown.experiments.file.document import Document
 from shakedown.files import limits
@@ -111,10 +111,8 @@ def _check_stacks(document: Document, stacks: Mapping[Side, str | None], suite: 
 
 
 def _assigned(document: Document, name: str, files: Mapping[Side, SideFiles], today: int) -> Assigned:
-    try:
+    with document.at("suites", name):
         suite = native.runnable(name)
-    except InputError as error:
-        raise document.wrong("suites", str(error), name) from error
     if not files:
         return Assigned(suite)
     try:
