@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import polars as pl
 
 from shakedown.results.table import IDENTITY_COLUMNS
-
-if TYPE_CHECKING:
-    from shakedown.schema.base import Side
-    from shakedown.schema.comparison import ComparedQuantity
+from shakedown.schema.base import Side
+from shakedown.schema.comparison import ComparedQuantity
 
 
 class Figure(NamedTuple):

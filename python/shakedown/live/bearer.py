@@ -6,18 +6,16 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from shakedown.errors import ShakedownError
 from shakedown.files.write import writing
 from shakedown.native.core import extension
+from shakedown.profiles.bearer import Bearer
 from shakedown.profiles.delay import distribution
 from shakedown.schema import convert
 from shakedown.schema.bearer import BearerCheck, BearerFigure, BearerReport
-
-if TYPE_CHECKING:
-    from shakedown.profiles.bearer import Bearer
-    from shakedown.schema.profiles import BearerWay
+from shakedown.schema.profiles import BearerWay
 
 CONGESTION_CONTROL = "reno"
 """That of the models, and the one that every Linux has."""

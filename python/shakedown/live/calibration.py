@@ -13,19 +13,15 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from shakedown.errors import InputError, ShakedownError
 from shakedown.live.server_processes import allowed, busy_s, listening, name_of, new_children, usage
-from shakedown.prediction.cpu_contention import MAX_STEAL, Watch, shared
+from shakedown.prediction.cpu_contention import MAX_STEAL, Meter, Watch, shared
 from shakedown.prediction.processor_speed import Speed, Timed
 from shakedown.schema.arguments import checked
 from shakedown.schema.live import LoadRun
 from shakedown.schema.options import LoadOptions
 from shakedown.schema.predictions import Calibration, MeasuredTime
-
-if TYPE_CHECKING:
-    from shakedown.prediction.cpu_contention import Meter
 
 ROUNDS, SECONDS = 6, 1.0
 MAX_ROUNDS = 2

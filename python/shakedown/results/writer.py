@@ -15,10 +15,11 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 import polars as pl
@@ -39,9 +40,6 @@ from shakedown.results.names import (
 from shakedown.results.reader import listed_parts
 from shakedown.schema.base import builtins, encode, encode_pretty
 from shakedown.schema.saved import SCHEMA_VERSION, Failure, Manifest, Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class ResultsWriter:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import convert
 from msgspec.structs import replace
 
 from shakedown.errors import InputError
+from shakedown.experiments.file.document import Document
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.experiments.file.table import Key, Table, keys_of
 from shakedown.files import limits
 from shakedown.files.toml import describe
 from shakedown.native.scenario import ClientKind, Fleet, Fleets, Mix
 from shakedown.simulation.arrivals import FROM_FILE
-
-if TYPE_CHECKING:
-    from shakedown.experiments.file.document import Document
-    from shakedown.experiments.file.experiment import Experiment
 
 SWEPT = ("clients", "cells", "clients_per_cell", "retry", "admission", "autoscale", "sessions", "records")
 """Keys that may be arrays: a fleet for each of all combinations."""

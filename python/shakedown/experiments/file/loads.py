@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shakedown.experiments.file.document import Document
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.experiments.file.table import Table, keys_of
 from shakedown.native.scenario import Live, Places
-
-if TYPE_CHECKING:
-    from shakedown.experiments.file.document import Document
-    from shakedown.experiments.file.experiment import Experiment
 
 
 def read_loads(document: Document, table: Mapping[str, Any], experiment: Experiment) -> tuple[Live, ...]:

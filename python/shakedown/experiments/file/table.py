@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from shakedown.experiments.file.document import Document
+from shakedown.experiments.file.experiment import Experiment
 from shakedown.schema.base import Object
 from shakedown.schema.options import declared
-
-if TYPE_CHECKING:
-    from shakedown.experiments.file.document import Document
-    from shakedown.experiments.file.experiment import Experiment
 
 
 class Key(NamedTuple):

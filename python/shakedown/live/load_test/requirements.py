@@ -12,13 +12,10 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shakedown.errors import InputError
+from shakedown.schema.live import LoadFigures, Times
 from shakedown.schema.units import parse_duration_s, parse_rate_per_s, parse_share
-
-if TYPE_CHECKING:
-    from shakedown.schema.live import LoadFigures, Times
 
 _TIMES = ("connect", "handshake", "first_byte", "start_lateness")
 _STATISTICS = {"mean": None, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
