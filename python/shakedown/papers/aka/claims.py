@@ -183,20 +183,16 @@ def _rest(study: Study) -> dict[str, Check]:
     charge = capacity * study.energy("initial_charge") / 100
     return {
         "ak-008": _load(),
+        **dict.fromkeys(("ak-010", "ak-018", "ak-027", "ak-028"), verdicts.untestable(CITED)),
+        **dict.fromkeys(("ak-011", "ak-025"), verdicts.untestable(INPUT)),
         "ak-009": verdicts.untestable("a statement of the authors without published figures"),
-        "ak-010": verdicts.untestable(CITED),
-        "ak-011": verdicts.untestable(INPUT),
         "ak-017": verdicts.number(
             study.text("session_id") + study.text("cached_secret"),
             "32 bytes of session ID and 48 of master secret",
         ),
-        "ak-018": verdicts.untestable(CITED),
-        "ak-025": verdicts.untestable(INPUT),
         "ak-026": verdicts.spans(
             [(rates[0], rates[1])], "three and four slots of 9.05 kbit/s; printed rounded"
         ),
-        "ak-027": verdicts.untestable(CITED),
-        "ak-028": verdicts.untestable(CITED),
         "ak-029": verdicts.holds(
             low < 2 and high >= 1.8,
             f"{low:.2f}..{high:.2f}",

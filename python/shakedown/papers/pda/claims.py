@@ -31,13 +31,17 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
     laptop_crypto_ms = study["laptop_open_crypto_share_of_total"] / 100 * laptop_ms
     shares = (study["pda_open_crypto_share_of_total"], study["laptop_open_crypto_share_of_total"])
     return {
+        **dict.fromkeys(("sp-003", "sp-007", "sp-008", "sp-027", "sp-028"), verdicts.untestable(DEVICE)),
+        **dict.fromkeys(("sp-011", "sp-019", "sp-020"), verdicts.untestable(NOT_PRINTED)),
+        **dict.fromkeys(
+            ("sp-013", "sp-017", "sp-018"), verdicts.untestable("printed as this share only: an input")
+        ),
         "sp-001": verdicts.number(
             100 / study["laptop_open_total_over_pda_open_total"], "inverse of the 31 % of section V-A"
         ),
         "sp-002": verdicts.holds(
             max(shares) < 50, "crypto < rest", f"{shares[0]} % on the PDA, {shares[1]} % on the laptop"
         ),
-        "sp-003": verdicts.untestable(DEVICE),
         "sp-004": verdicts.untestable(f"{NOT_PRINTED}: an input; it is used in sp-010 and sp-014"),
         "sp-005": verdicts.untestable(f"{NOT_PRINTED}: an input; it is used in sp-010 and sp-014"),
         "sp-006": verdicts.number(
@@ -45,8 +49,6 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
             f"its printed parts, 0.129 + 25.21 ms of 50.6 ms; 46 % is the blocking read alone "
             f"({study.blocking_ms:.2f} ms, {100 * study.blocking_ms / pda_ms:.1f} %)",
         ),
-        "sp-007": verdicts.untestable(DEVICE),
-        "sp-008": verdicts.untestable(DEVICE),
         "sp-009": verdicts.number(
             study["pda_open_step6_share_of_total"] * pda_ms / study["pda_open_step6_rest"],
             "46 % of 50.6 ms over 25.21 ms, if the 46 % are the blocking read",
@@ -57,9 +59,7 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
             "true for the three together; but if the six steps add up to 50.6 ms, one of 1, 4 and 5 "
             f"takes at least {left / 3:.1f} % on the PDA, more than step 2 (7 %) and step 3 (10 %)",
         ),
-        "sp-011": verdicts.untestable(NOT_PRINTED),
         "sp-012": verdicts.untestable("the laptop's total is printed as this ratio only: an input"),
-        "sp-013": verdicts.untestable("printed as this share only: an input"),
         "sp-014": verdicts.number(sum_of_crypto, "almost 7 % + almost 10 % + 0.129 of 50.6 ms"),
         "sp-015": verdicts.untestable(
             "the removed network parts are not printed; without the blocking read alone it is "
@@ -69,10 +69,6 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
             "the removed network parts are not printed; 90 % means "
             f"{laptop_ms - laptop_crypto_ms / 0.90:.1f} of {laptop_ms:.1f} ms"
         ),
-        "sp-017": verdicts.untestable("printed as this share only: an input"),
-        "sp-018": verdicts.untestable("printed as this share only: an input"),
-        "sp-019": verdicts.untestable(NOT_PRINTED),
-        "sp-020": verdicts.untestable(NOT_PRINTED),
         "sp-021": verdicts.untestable(f"{NOT_PRINTED}, and the clients are not available"),
         "sp-022": verdicts.untestable(_total_of("PDA")),
         "sp-023": verdicts.untestable(_total_of("laptop")),
@@ -86,8 +82,6 @@ def checks(data: PaperData, replication: Replication) -> Mapping[str, Check]:
             "percentages "
             "does not fit either",
         ),
-        "sp-027": verdicts.untestable(DEVICE),
-        "sp-028": verdicts.untestable(DEVICE),
         "sp-029": verdicts.number(resumed["pda"] / resumed["laptop"], "4.89 over 4.18 ms"),
         "sp-030": verdicts.measured(verdicts.untestable(growth_words(replication))),
         "sp-031": verdicts.holds(

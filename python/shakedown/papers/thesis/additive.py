@@ -13,7 +13,6 @@ from shakedown.models.processing import processing_s
 from shakedown.papers.thesis.inputs import Authentication, Case, Thesis
 from shakedown.schema.base import Side
 
-_KEY_EXCHANGE = {"client": "client_kx_pct", "server": "server_kx_pct"}
 _PUBLIC = {
     ("ecc", "client"): "ecdh_of_client_kx_pct",
     ("ecc", "server"): "ecdh_of_server_kx_pct",
@@ -89,7 +88,7 @@ def _resolved(
     def share(column: str) -> float:
         return thesis.share(case, authentication, side, column)
 
-    exchange_s = total_s * share(_KEY_EXCHANGE[side])
+    exchange_s = total_s * share(f"{side}_kx_pct")
     times = {
         "others": total_s * share("others_pct"),
         "public": exchange_s * share(_PUBLIC[case.family, side]),
