@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy import special, stats
 
 from shakedown.models import handshake, queueing, waiting
 from shakedown.models.distribution import Distribution
@@ -36,6 +37,63 @@ def test_mdc_is_crommelins():
     assert queueing.mdc_wait_s(0.8, 1.0, 1) == pytest.approx(2.0)
     assert queueing.mdc_wait_s(1.6, 1.0, 2) == pytest.approx(0.9033, abs=1e-4)
     assert queueing.mdc_wait_s(3.2, 1.0, 4) == pytest.approx(0.3861, abs=1e-4)
+
+
+def crommelins_wait(load: float, count: int) -> float:
+    """W/X for M/D/c from the roots of z^c = exp(cρ (z - 1)) (C. D. Crommelin, 1932)."""
+    unity = np.exp(2j * np.pi * np.arange(1, count) / count)
+    roots = unity
+    for _ in range(100):
+        roots = unity * np.exp(load * (roots - 1.0))
+    rest = ((count * load) ** 2 - count * (count - 1)) / (2.0 * count * (1.0 - load))
+    return float(((1.0 / (1.0 - roots)).sum().real + rest) / (count * load))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 100, 1000])
+@pytest.mark.parametrize("load", [0.5, 0.7])
+def test_mdc_is_crommelins_roots(load, count):
+    """The roots' sum is of the size of c, so it has no more digits after the point than remain below that."""
+    exact = crommelins_wait(load, count)
+    assert queueing.mdc_wait_s(count * load, 1.0, count) == pytest.approx(exact, rel=1e-12, abs=1e-15 * count)
+
+
+def spitzers_wait(load: float, count: int) -> float:
+    """W/X for M/D/c as a random walk's sum of gamma probabilities (F. Spitzer, 1956)."""
+    step = np.arange(1, int(2 + 80 / (count * (1 - load) ** 2)))
+    late = special.gammainc(step * count, step * count * load)
+    return float((late - special.gammainc(step * count + 1, step * count * load) / load).sum())
+
+
+@pytest.mark.parametrize("count", [100, 1000, 10_000, 100_000])
+@pytest.mark.parametrize("spare", [0.03, 0.3, 1.0, 3.0, 9.0])
+def test_mdc_and_erlang_are_exact_for_many_workers(count, spare):
+    """`spare` is (1 - ρ) √c: with 9, hardly a client in 10^20 waits."""
+    load = 1.0 - spare / math.sqrt(count)
+    if count * (1 - load) ** 2 > 0.05:
+        # Near saturation scipy's probabilities differ by little, and the differences have few digits.
+        exact = spitzers_wait(load, count)
+        assert queueing.mdc_wait_s(count * load, 1.0, count) == pytest.approx(exact, rel=1e-6)
+    blocked = stats.poisson.pmf(count, count * load) / stats.poisson.cdf(count, count * load)
+    assert queueing.erlang_b(count * load, count) == pytest.approx(blocked, rel=1e-8)
+
+
+@pytest.mark.parametrize("count", [1, 30, 1000, 100_000])
+@pytest.mark.parametrize("idle", [1e-4, 1e-6, 1e-8])
+def test_mdc_tends_to_brownian_motion_at_saturation(count, idle):
+    """The mean of a Gaussian walk's maximum: c W/X = 1 / (2 (1-ρ)) + ζ(1/2) √(c/2π) + c (1-ρ) / 4 + …
+
+    (J. Chang, Y. Peres, "Ladder heights, Gaussian random walks and the Riemann zeta function", 1997.)
+    """
+    zeta = -1.4603545088095868
+    walk = 0.5 / idle + zeta * math.sqrt(count / (2.0 * math.pi)) + count * idle / 4.0
+    wait = float(queueing.mdc_wait_s(count * (1.0 - idle), 1.0, count))
+    assert count * wait == pytest.approx(walk, abs=1.0 + 2e-15 / idle**2)
+
+
+def test_waits_and_blocking_that_no_number_can_hold_are_zero():
+    assert queueing.mdc_wait_s(1.0, 1.0, 100_000) == 0.0
+    assert queueing.erlang_b([0.0, 1.0], 100_000).tolist() == [0.0, 0.0]
+    assert queueing.erlang_b(0.0, 1) == 0.0
 
 
 def test_erlangs_formulas():
@@ -160,11 +218,3 @@ def test_an_impossible_promise_allows_no_rate():
     assert handshake.highest_rate_per_s(0.5, late, waiting.spread_service(0.1, 0.0)) == 0.0
     spread = Distribution.normal(1.0, 0.1)
     assert handshake.highest_rate_per_s(0.5, spread, waiting.spread_service(0.1, 0.0), percentile=99.0) == 0.0
-
-
-def test_many_rates_and_workers_are_worked_on_in_pieces(monkeypatch):
-    rates = np.linspace(0.0, 39.0, 17)
-    whole = queueing.mdc_wait_s(rates, 0.1, 4)
-    monkeypatch.setattr(queueing, "_ROOTS_AT_ONCE", 12)
-    assert queueing.mdc_wait_s(rates, 0.1, 4).tolist() == whole.tolist()
-    assert queueing.mdc_wait_s(rates[3], 0.1, 4) == whole[3]

@@ -17,7 +17,7 @@ from shakedown.models.arrays import Floats, Numbers, floats
 from shakedown.models.queueing import delay_probability, mgc_wait_s
 
 _POINTS = 1 << 14
-_NEGLIGIBLE = 1e-12  # a smaller share counts as none: Erlang's formula runs out of digits below
+_NEGLIGIBLE = 1e-12  # a smaller share counts as none
 _TAIL = 32.0  # the lattice spans so many mean waits of those who wait: e^-32 of the mass lies beyond
 
 
