@@ -17,6 +17,8 @@ from shakedown.files.text import json_safe, visible, visible_lines
 from shakedown.reporting.columns import Column, ObjectTable, Row, Selection, loaded, named
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shakedown.reporting.terminal.listing import Notes
     from shakedown.results.folder import Results
 
@@ -319,6 +321,16 @@ def show_results(results: Results) -> None:
     for name in sorted(KINDS, key=lambda name: name == "captured"):
         for line in kind(name).terminal(results, screen_width()):
             echo(line)
+
+
+def write_page(results: Results, page: Path, **how: Any) -> None:  # noqa: ANN401 - as `write_report` takes it
+    """Writes the report of an experiment's results, and notes where it is."""
+    from shakedown.experiments.figure_kinds import reported
+    from shakedown.reporting.html.write import write_report
+
+    with doing("writing the report"):
+        written = write_report(results, page, reported(), **how)
+    note(f"report:  {written}")
 
 
 @contextmanager

@@ -230,6 +230,7 @@ def measure(
     Start "shakedown bearer measure --reflect ADDRESS:PORT" at the far end first. Round trips and loss are
     measured with pings, rates with the spacing of packet trains.
     """
+    from shakedown.api.bearers import measure_path
     from shakedown.live.path_probe import Reflector, address
 
     if (target is None) == (reflect is None):
@@ -240,14 +241,9 @@ def measure(
         echo(f"reflecting at {host}:{reflector.port}")
         sys.stdout.flush()
         reflector.serve(lambda: False)
-    elif target is not None:
-        _measure(target, name, out, force, seconds, as_json)
-
-
-def _measure(target: str, name: str, out: Path | None, force: bool, seconds: float, as_json: bool) -> None:
-    from shakedown.api import bearers
-
-    found = bearers.measure_path(target, out, name=name, replace=force, seconds=seconds)
+        return
+    assert target is not None
+    found = measure_path(target, out, name=name, replace=force, seconds=seconds)
     if as_json:
         print_json([found])
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,6 @@ from shakedown.cli._types import FILE, Whole
 from shakedown.reporting.columns import Column, Selection
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from shakedown.native.captures import Inspected, Inspection
 
 MAX_IN_FULL = 20
@@ -89,7 +87,7 @@ def command(
         found = captures.inspect(capture, keylog, progress=lambda read: update(read // 1_000_000, "MB read"))
         connections: Iterator[Inspected] = iter(found)
         if traces_out is not None:
-            connections = stack.enter_context(Traces(traces_out, capture, force)).passing(found)
+            connections = stack.enter_context(_traces(traces_out, found, capture, force))
         if numbers:
             connections = _only(connections, found, capture, set(numbers), to_the_end=traces_out is not None)
         if selection.json:
@@ -196,55 +194,37 @@ def _print_tables(
         echo(f"{capture}: no handshake of TLS, DTLS or WTLS in it; {others}")
 
 
-class Traces:
-    """A file of traces being written: one JSON array, whole or not at all."""
+@contextmanager
+def _traces(path: Path, found: Inspection, capture: Path, replace: bool) -> Iterator[Iterator[Inspected]]:
+    """Passes connections on, and writes the traces that they make: one JSON array, whole or not at all."""
+    from shakedown.errors import InputError
+    from shakedown.files.write import writing
+    from shakedown.schema import encode
 
-    def __init__(self, path: Path, capture: Path, replace: bool) -> None:
-        from shakedown.files.write import Destination
+    refused: list[str] = []
+    written = rejected = 0
 
-        self._capture = capture
-        self._file = Destination(path, replace=replace)
-        self._problem: str | None = None
-        self._refused: list[str] = []
-        self._rejected_count = 0
-        self._written = 0
-
-    def __enter__(self) -> Traces:
-        return self
-
-    def passing(self, connections: Inspection) -> Iterator[Inspected]:
-        """Passes connections on and writes the traces that they make."""
-        from shakedown.schema import encode
-
-        for one in connections:
-            trace, refused = one.trace, one.refused
-            if trace is not None:
-                self._file.write(",\n" if self._written else "[\n")
-                self._file.write(encode(trace))
-                self._written += 1
-            elif refused is not None:
-                self._rejected_count += 1
-                if len(self._refused) < MAX_REFUSALS:
-                    self._refused.append(refused)
+    def passed() -> Iterator[Inspected]:
+        nonlocal written, rejected
+        for one in found:
+            if one.trace is not None:
+                file.write(",\n" if written else "[\n")
+                file.write(encode(one.trace))
+                written += 1
+            elif one.refused is not None:
+                rejected += 1
+                if len(refused) < MAX_REFUSALS:
+                    refused.append(one.refused)
             yield one
-        self._problem = connections.problem
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        from shakedown.errors import InputError
-
-        if kind is not None or not self._written:
-            self._file.abandon()
-        if kind is not None:
-            return
-        if not self._written:
-            reasons = "; ".join(self._refused[:3]) or "it has none"
-            line = f"{self._capture}: no trace can be made from its connections: {reasons}"
-            raise InputError(line + _unread(self._problem))
-        self._file.write("\n]\n")
-        self._file.commit()
-        for reason in self._refused:
-            note(f"no trace: {reason}")
-        if self._rejected_count > len(self._refused):
-            note(f"no trace: {self._rejected_count - len(self._refused):,} more connections")
+    with writing(path, replace=replace) as file:
+        yield passed()
+        if not written:
+            reasons = "; ".join(refused[:3]) or "it has none"
+            line = f"{capture}: no trace can be made from its connections: {reasons}"
+            raise InputError(line + _unread(found.problem))
+        file.write("\n]\n")
+    for reason in refused:
+        note(f"no trace: {reason}")
+    if rejected > len(refused):
+        note(f"no trace: {rejected - len(refused):,} more connections")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from shakedown.cli._output import JsonArray, doing, json_option, note, show_results
+from shakedown.cli._output import JsonArray, json_option, note, show_results, write_page
 from shakedown.cli._types import FILE
 
 
@@ -59,10 +59,5 @@ def command(results: Path, out: Path | None, force: bool, csv_path: Path | None,
     if not loaded.height:
         note(f"{results}: it holds no figures; there is nothing to report")
         return
-    from shakedown.experiments.figure_kinds import reported
-    from shakedown.reporting.html.write import write_report
-
     show_results(loaded)
-    with doing("writing the report"):
-        written = write_report(loaded, page, reported(), replace=force)
-    note(f"report:  {written}")
+    write_page(loaded, page, replace=force)

@@ -11,13 +11,13 @@ import click
 from shakedown.cli._options import Where, computed_where
 from shakedown.cli._output import (
     JsonArray,
-    doing,
     json_option,
     note,
     note_all,
     progress_bar,
     show_results,
     stopped_like_interrupted,
+    write_page,
 )
 
 if TYPE_CHECKING:
@@ -102,12 +102,7 @@ def command(
         note_all(outcome.notes)
         note(f"results: {folder}")
         if not no_report and results.height:
-            from shakedown.experiments.figure_kinds import reported
-            from shakedown.reporting.html.write import write_report
-
-            with doing("writing the report"):
-                write_report(results, page, reported(), lock=lock, accepted=ACCEPTED_OF_RUN)
-            note(f"report:  {page}")
+            write_page(results, page, lock=lock, accepted=ACCEPTED_OF_RUN)
         for suite, reason in outcome.failures:
             note(f"error: {suite}: {reason}")
         if outcome.failures:

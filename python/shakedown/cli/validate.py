@@ -13,13 +13,13 @@ import click
 from shakedown.cli._options import only_with
 from shakedown.cli._output import (
     JsonArray,
-    doing,
     echo,
     note,
     note_all,
     print_rows,
     progress_bar,
     rows_options,
+    write_page,
 )
 from shakedown.cli._types import RATE, Duration
 from shakedown.errors import InputError
@@ -146,13 +146,8 @@ def _compare(wanted: Experiment, out: Path | None, selection: Selection) -> None
             print_rows(*comparison(compared_rows(results)), selection, title=COMPARED_TITLE)
         note_all(outcome.notes)
         if out is not None:
-            from shakedown.experiments.figure_kinds import reported
-            from shakedown.reporting.html.write import write_report
-
             note(f"results: {folder}")
-            with doing("writing the report"):
-                page = write_report(results, folder / "report.html", reported(), lock=lock)
-            note(f"report:  {page}")
+            write_page(results, folder / "report.html", lock=lock)
     for suite, reason in outcome.failures:
         note(f"error: {suite}: {reason}")
     if outcome.failures:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from shakedown.reporting.charts.canvas import (
     WIDE,
@@ -60,14 +61,6 @@ def _rate(queue: Row, key: str) -> str:
     return f"{marked_rate(queue[key], queue['basis'])}/s"
 
 
-def _wait_at(points: Sequence[tuple[float, float]], rate_per_s: float) -> float | None:
-    """The wait at a rate, between the points of the curve."""
-    for (r0, w0), (r1, w1) in pairwise(points):
-        if r0 <= rate_per_s <= r1:
-            return w0 + (w1 - w0) * (rate_per_s - r0) / (r1 - r0) if r1 > r0 else w0
-    return None
-
-
 def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> Definition:
     """A row for each suite over one logarithmic scale of rates."""
     curves: list[Row] = []
@@ -98,23 +91,20 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
             curves.append(
                 {SUITE: queue["label"], "of": position, "order": order, "rate": at, "y": height(wait)}
             )
+        curve_per_s, curve_s = zip(*points, strict=True)
         for at in drawn:
-            wait_s = _wait_at(points, at)
-            if wait_s is not None:
+            wait_s = float(np.interp(at, curve_per_s, curve_s, right=math.inf))
+            if wait_s < math.inf:
                 wait, both = (
                     marked_time(one, queue["basis"]) for one in (wait_s, queue["service_s"] + wait_s)
                 )
                 here = f"at {at:g}/s: wait {wait}, with the work {both}"
                 at_asked.append({SUITE: queue["label"], TIP: here, "rate": at, "y": height(wait_s)})
-        before = [pair for pair in points if pair[0] <= queue["knee_per_s"]]
-        after = [pair for pair in points if pair[0] >= queue["knee_per_s"]]
-        (r0, w0), (r1, w1) = before[-1], after[0] if after else before[-1]
-        part = 0.0 if r1 == r0 else (queue["knee_per_s"] - r0) / (r1 - r0)
         about = {SUITE: queue["label"]}
         told = {**about, TIP: _tip(queue)}
         reached = {"top": base - _CURVE_PX, "bottom": base}
         knee_text = f"knee {_rate(queue, 'knee_per_s')}"
-        knee_y = height(w0 + part * (w1 - w0))
+        knee_y = height(float(np.interp(queue["knee_per_s"], curve_per_s, curve_s)))
         knees.append({**told, "rate": queue["knee_per_s"], "y": knee_y, "text": knee_text})
         ends.append({**told, "rate": queue["saturation_per_s"], **reached})
         bases.append({**told, "y": base, **reached})

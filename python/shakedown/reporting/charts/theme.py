@@ -65,14 +65,13 @@ STEPS = {
 }
 """Steps of a map from little to much, and what is written over the upper half; each cell is labelled too."""
 
-_DARK = {
-    INK: "#e8edf2",
-    MUTED: "#a3afbb",
-    GRID: "#2e3842",
-    PAPER: "#141a20",
-    LANE: "#1d252d",
-}
-_VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", LANE: "lane"}
+_PLAIN = (
+    Fill("ink", INK, "#e8edf2"),
+    Fill("muted", MUTED, "#a3afbb"),
+    Fill("grid", GRID, "#2e3842"),
+    Fill("paper", PAPER, "#141a20"),
+    Fill("lane", LANE, "#1d252d"),
+)
 
 
 def stylesheet_variables() -> str:
@@ -80,21 +79,17 @@ def stylesheet_variables() -> str:
 
     The root's `data-theme` has the last word.
     """
-    fills = [*FILLS.values(), *STEPS.values()]
-    light = {name: colour for colour, name in _VARIABLES.items()} | {fill.name: fill.light for fill in fills}
-    dark = {name: _DARK[colour] for colour, name in _VARIABLES.items()} | {
-        fill.name: fill.dark for fill in fills
-    }
+    fills = (*_PLAIN, *FILLS.values(), *STEPS.values())
 
-    def block(where: str, scheme: str, values: dict[str, str]) -> str:
-        said = "".join(f"--{name}:{colour};" for name, colour in values.items())
+    def block(where: str, scheme: str) -> str:
+        said = "".join(f"--{fill.name}:{getattr(fill, scheme)};" for fill in fills)
         return f"{where}{{color-scheme:{scheme};{said}}}"
 
     return (
-        f"{block(':root', 'light', light)}\n"
-        f"@media screen{{{block(':root[data-theme=dark]', 'dark', dark)}}}\n"
+        f"{block(':root', 'light')}\n"
+        f"@media screen{{{block(':root[data-theme=dark]', 'dark')}}}\n"
         "@media screen and (prefers-color-scheme:dark)"
-        f"{{{block(':root:not([data-theme=light])', 'dark', dark)}}}"
+        f"{{{block(':root:not([data-theme=light])', 'dark')}}}"
     )
 
 
@@ -110,8 +105,8 @@ def for_page(svg: str) -> str:
     for fill in FILLS.values():
         svg = svg.replace(f'fill="{fill.light}"', f'fill="url(#fill-{fill.name})"')
         svg = svg.replace(f'stroke="{fill.light}"', f'stroke="{fill.variable}"')
-    for colour, name in [*_VARIABLES.items(), *((fill.light, fill.name) for fill in STEPS.values())]:
-        svg = svg.replace(f'"{colour}"', f'"var(--{name})"')
+    for fill in (*_PLAIN, *STEPS.values()):
+        svg = svg.replace(f'"{fill.light}"', f'"{fill.variable}"')
     return svg
 
 

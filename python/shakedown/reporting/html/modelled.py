@@ -248,23 +248,26 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
 
 def _missing(results: Results) -> Table:
     """Work that has no figure, once: totals with it are lower bounds."""
-    found: dict[tuple[str, ...], None] = {}
-    for one in queries.missing(results.source).filter(pl.col("capture").is_null()).to_dicts():
-        work = " ".join(part for part in (one["operation"], one["algorithm"], one["parameters"]) if part)
-        found[one["where"], work, one["why"] or NOTHING] = None
     caption = "Work without a cost figure; totals that need it are marked ≥."
-    return _bounded(["device", "work", "why"], [list(key) for key in found], caption, "modelled")
+    cells = _operations(queries.missing(results.source), "why")
+    return _bounded(["device", "work", "why"], cells, caption, "modelled")
 
 
 def _extrapolated(results: Results) -> Table:
     """Every cost that is not the device's own figure, once."""
-    found: dict[tuple[str, ...], None] = {}
-    for one in queries.extrapolated(results.source).filter(pl.col("capture").is_null()).to_dicts():
-        work = f"{one['operation']} {one['algorithm']} {one['parameters'] or ''}".strip()
-        found[one["where"], work, one["how"] or NOTHING, one["source"] or NOTHING] = None
     caption = "Figures that are not the device's own; their ranges are part of the totals' ranges."
-    cells = [list(key) for key in found] or [[NOTHING, "nothing", "", ""]]
+    cells = _operations(queries.extrapolated(results.source), "how", "source")
+    cells = cells or [[NOTHING, "nothing", "", ""]]
     return _bounded(["device", "operation", "how", "from"], cells, caption, "modelled")
+
+
+def _operations(view: pl.DataFrame, *said: str) -> list[list[str]]:
+    """Operations of handshakes that were not captured, each once: its device, and what columns say of it."""
+    found: dict[tuple[str, ...], None] = {}
+    for one in view.filter(pl.col("capture").is_null()).to_dicts():
+        work = " ".join(filter(None, (one["operation"], one["algorithm"], one["parameters"])))
+        found[one["where"], work, *(one[key] or NOTHING for key in said)] = None
+    return list(map(list, found))
 
 
 def _bounded(head: list[str], cells: list[list[str]], caption: str = "", kind: str = "") -> Table:
