@@ -45,7 +45,6 @@ def stacks() -> Rows[StackEntry]:
 
 
 def all_in(words: Iterable[str], text: str) -> bool:
-    """Whether a text contains every word."""
     return not [word for word in words if word not in text]
 
 

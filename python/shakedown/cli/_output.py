@@ -114,7 +114,6 @@ def print_rows(
     title: str = "",
     notes: Notes = (),
 ) -> None:
-    """Prints rows as a table or as CSV."""
     if selection.csv:
         _print_csv(columns, rows, selection)
         return
@@ -209,7 +208,6 @@ class JsonArray:
 
 
 def raw_json(text: str) -> None:
-    """Prints encoded JSON unchanged."""
     sys.stdout.write(json_safe(text))
 
 
@@ -234,7 +232,6 @@ def _folded(line: str, *, err: bool = False) -> str:
 
 
 def echo_lines(text: str) -> None:
-    """A text of several lines on standard output."""
     click.echo(visible_lines(text), nl=not text.endswith("\n"))
 
 
@@ -313,7 +310,6 @@ def announce(line: str) -> None:
 
 
 def show_results(results: Results) -> None:
-    """All tables of an experiment: measured, modelled, captured."""
     from shakedown.experiments.figure_kinds import KINDS, kind
     from shakedown.reporting.terminal.listing import screen_width
 

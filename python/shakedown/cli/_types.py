@@ -55,7 +55,6 @@ class Profiles(click.ParamType[str]):
         return self.items(incomplete)
 
     def items(self, incomplete: str) -> list[click.shell_completion.CompletionItem]:
-        """The completions of a name."""
         from shakedown.profiles import bearer_names, existing_device_names
 
         names = bearer_names() if self.name == "bearer" else existing_device_names()

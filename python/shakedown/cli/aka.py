@@ -195,7 +195,6 @@ _first_message = click.option(
 
 
 def _first_message_timeout(first_message_s: float) -> float:
-    """A timeout above zero for the first message."""
     if first_message_s <= 0.0:
         raise InputError("--first-message: 0; accepted: a time above 0")
     return first_message_s

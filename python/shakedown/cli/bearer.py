@@ -144,7 +144,6 @@ def _summarise(report: BearerReport) -> None:
 
 
 def _late(late: Lateness) -> str:
-    """How late packets were handed over."""
     name, most_s = ("at most", late.max_s) if late.p99_s is None else ("p99", late.p99_s)
     return f"packets delivered late: {late.mean_s * 1e6:.0f} µs on average, {name} {most_s * 1e6:.0f} µs"
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def _common(command: Callable[..., object]) -> Callable[..., object]:
-    """Options of both ends."""
     for option in (
         click.option(
             "--suite", required=True, metavar="SUITE", help="Suite to negotiate; no other is accepted."
@@ -165,7 +164,6 @@ def _took(times: AuthenticationTimes, completed: int) -> str:
 
 
 def _show(found: Authentications) -> None:
-    """The result in lines."""
     echo(f"{found.suite} against {found.server}: {found.completed} completed, {found.resumed} resumed")
     for cause, times in sorted(found.failed.items()):
         echo(f"  failed: {times} ({cause})")

@@ -269,7 +269,6 @@ def _show(measured: list[Measurement], selection: Selection, messages: bool | No
 
 
 def _show_messages(measured: list[Measurement], selection: Selection) -> None:
-    """Each handshake as the sequence of its messages."""
     from shakedown.reporting.columns.measured import MESSAGES, message_table
 
     tables = [message_table(one) for one in measured]

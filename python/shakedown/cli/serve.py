@@ -116,7 +116,6 @@ def command(
 
 
 def _stopped(summary: Serving) -> str:
-    """What the server did, in a line."""
     from shakedown.reporting.figures import count
 
     done = summary.handshakes

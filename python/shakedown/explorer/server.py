@@ -78,7 +78,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: the terminal belongs to the command."""
 
     def do_GET(self) -> None:
-        """A part of the page, or an answer."""
         path, _, given_query = self.path.partition("?")
         query = parse_qs(given_query, keep_blank_values=True)
         given = self.headers.get("X-Token") or query.pop("token", [""])[-1]

@@ -177,7 +177,6 @@ def legend(bases: Iterable[str | None], *, of_rates: bool = False) -> str:
 
 
 def no_figure(side: str, operation: str, algorithm: str, parameters: str, reason: str) -> str:
-    """The line for an operation without a figure."""
     return f"no figure: {without_figure(side, operation, algorithm, parameters, reason)}"
 
 

@@ -21,7 +21,6 @@ CHARACTER_PX = 6.2
 
 
 def across(low: float, high: float, *, log: bool = False) -> dict[str, Any]:
-    """A horizontal scale between two values."""
     kind = {"type": "log"} if log else {}
     return {"type": "quantitative", "scale": {**kind, "domain": [low, high], "nice": False}}
 
@@ -39,7 +38,6 @@ def ticks(title: str, width: int, **more: object) -> dict[str, Any]:
 
 
 def marks(rows: Sequence[Row], kind: str, encoding: Mapping[str, Any], **look: object) -> Definition:
-    """Marks of one kind, a row each."""
     return {"data": {"values": list(rows)}, "mark": {"type": kind, **look}, "encoding": dict(encoding)}
 
 

@@ -73,12 +73,10 @@ class Figure:
 
     @cached_property
     def svg(self) -> str:
-        """The figure as a file."""
         return theme.for_file(self.wide)
 
     @cached_property
     def csv(self) -> str:
-        """What the figure shows, as figures."""
         text = io.StringIO()
         rows = iter(self.data) if isinstance(self.data, Sequence) else self.data.iter_rows(named=True)
         if (first := next(rows, None)) is not None:

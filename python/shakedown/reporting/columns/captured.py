@@ -124,7 +124,6 @@ def connection_title(connection: Connection) -> str:
 
 
 def remarks(connection: Connection) -> list[str]:
-    """Notes on a connection."""
     said = [] if connection.complete else ["the handshake is not complete"]
     for side in SIDES:
         undecrypted = connection.encrypted.of(side)

@@ -367,7 +367,6 @@ def sent(found: Records, utilisation: float, remark: str = "") -> str:
 
 
 def notes(rows: Sequence[Simulated], columns: Set[str]) -> Iterator[str]:
-    """Notes on fleets."""
     plain = [builtins(row) for row in rows]
     yield from few_clients([flat(row) for row in plain], columns)
     names = subjects(plain)
@@ -448,7 +447,6 @@ def _others(row: Simulated | SimulatedMix) -> str:
 
 
 def failures(causes: Mapping[str, int]) -> str:
-    """How many failed, by cause."""
     return ", ".join(f"{CAUSES.get(cause, cause)}: {many:,}" for cause, many in causes.items())
 
 
@@ -529,7 +527,6 @@ def _all(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def saved_mix(row: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The same of a saved mixture."""
     found = [{**saved_fleet(one), "resumption": one["resumption"] or None} for one in kinds]
     return [{**one, "mix": row["mix"]} for one in (*found, _all(saved_fleet(row)))]
 
@@ -544,7 +541,6 @@ def mix_title(row: SimulatedMix) -> str:
 
 
 def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
-    """What holds for all kinds together."""
     yield from few_clients(mix_rows(row), columns)
     found = flat(builtins(row)) | {"failed": sum(row.failed.values())}
     said = [

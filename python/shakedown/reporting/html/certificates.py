@@ -64,7 +64,6 @@ def _heaviest(about: UserChain) -> str:
 
 
 def _bytes_of(certificates: Iterable[Certificate]) -> Counter[str]:
-    """Bytes by content."""
     sums: Counter[str] = Counter()
     for part in (part for one in certificates for part in one.parts):
         sums[_words_of(part.name)] += part.bytes
@@ -115,7 +114,6 @@ def _what(about: UserChain) -> Table:
 
 
 def _sizes(side: Side, about: UserChain) -> Figure:
-    """Where the bytes go."""
     data, segments, totals = [], [], []
     there = _bytes_of(about.certificates)
     used = {content: fill for content, fill in _FILLS.items() if content in there}

@@ -55,7 +55,6 @@ def loads_of(series: Sequence[Mapping[str, Any]], cells: float | None, together:
 
 
 def drawing(results: Results, rows: Sequence[Row], arrive_s: float) -> Any:  # noqa: ANN401 - `Figure.define`'s
-    """Fleets over time, an area each."""
     shown = [storm_of(results, row) for row in rows]
     return lambda width: storms(shown, arrive_s, width)
 
@@ -67,7 +66,6 @@ def arrival_window_s(arrivals: str) -> float:
 
 
 def storm_of(results: Results, row: Row) -> Storm:
-    """A fleet over time."""
     return _course(row["label"], points(results, row), row["clients"], last_s(row))
 
 

@@ -31,7 +31,6 @@ MAX_SHOWN = 12
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """One section; none without loads."""
     rows = results.loads.to_dicts()
     if not rows:
         return

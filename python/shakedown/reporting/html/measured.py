@@ -64,7 +64,6 @@ _CONTENT_WORDS = {
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The parts of the page that measured handshakes have."""
     rows = results.handshakes.to_dicts()
     if not rows:
         return
@@ -92,7 +91,6 @@ def overview(rows: Sequence[Row]) -> Section:
 
 
 def time_section(rows: Sequence[Row]) -> Section:
-    """Time by side and class."""
     segments, totals, data = [], [], []
     for row in rows:
         for side in SIDES:
@@ -118,7 +116,6 @@ def time_section(rows: Sequence[Row]) -> Section:
 
 
 def bytes_section(rows: Sequence[Row], messages: Mapping[str, Sequence[Row]]) -> Section:
-    """Bytes by sender and content."""
     segments, totals, data = [], [], []
     for row in rows:
         for side in SIDES:
@@ -159,7 +156,6 @@ def _how_many(rows: Sequence[Row]) -> str:
 def waterfalls(
     rows: Sequence[Row], messages: Mapping[str, Sequence[Row]], operations: Mapping[str, Sequence[Row]]
 ) -> Section:
-    """Every handshake in time, message by message."""
     folded = len(rows) > MAX_OPEN_WATERFALLS
     blocks = [
         waterfall_block(row, messages[row["scenario"]], operations.get(row["scenario"], ()), folded)
@@ -219,5 +215,4 @@ def waterfall_block(
 
 
 def slug(label: str) -> str:
-    """A handshake's name as a file's."""
     return "".join(one if one.isalnum() or one in "._-" else "-" for one in label.replace(" · ", "-"))[:120]

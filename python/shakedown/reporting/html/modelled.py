@@ -43,7 +43,6 @@ SATURATED = "saturated"
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The map, and the queue."""
     yield from predictions_section(results)
     yield from queue_section(results)
 
@@ -55,7 +54,6 @@ def _priced(results: Results, *, captured: bool) -> pl.DataFrame:
 
 
 def _lowest(view: pl.DataFrame) -> list[dict[str, Any]]:
-    """Predictions at the lowest rate."""
     return view.filter(pl.col("rate_per_s") == pl.col("rate_per_s").min()).to_dicts()
 
 
@@ -196,7 +194,6 @@ MAX_TERMS = 3
 
 
 def _figures(rows: Sequence[Row]) -> Table:
-    """All figures of each suite in each place."""
     terms = dict.fromkeys(row["energy_terms"] for row in rows)
     caption = (
         "Ready: the client may send; done: the last flight has arrived. Percentiles are over handshakes, "

@@ -18,7 +18,6 @@ MAX_NAMED = 12
 
 
 def provenance(results: Results) -> Section:
-    """Where the figures come from."""
     manifest, rows = results.manifest, results.handshakes
     stacks = {
         f"{name} {version}"

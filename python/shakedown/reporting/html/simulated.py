@@ -58,7 +58,6 @@ _LOOKS = {
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Storms, steady loads, and mixtures of clients."""
     rows = results.fleets.to_dicts()
     done = [row for row in rows if row["without_cost"] is None and row["mix"] is None]
     yield from storm_section(results, [row for row in done if row["width_s"] is not None])
@@ -139,7 +138,6 @@ def _recovery_maps(rows: Sequence[Row]) -> Iterator[Figure]:
 
 
 def _loads_figure(results: Results, rows: Sequence[Row], position: int, title: str) -> Figure:
-    """What cells and server do during a storm."""
     found = [points(results, row) for row in rows]
     together = max(1, -(-max(map(len, found)) // MAX_STEPS))
     shown = [
@@ -184,7 +182,6 @@ def _share_failed(row: Row) -> str:
 
 
 def steady_section(rows: Sequence[Row]) -> Iterator[Section]:
-    """Steady loads: simulated beside modelled."""
     if not rows:
         return
     pairs = [pair for row in rows if (pair := _pair(row)) is not None][:MAX_PAIRS]
@@ -244,7 +241,6 @@ def _wait(row: Row) -> str:
 
 
 def _saturated(rows: Sequence[Row]) -> list[str]:
-    """Which cells are saturated."""
     return list(dict.fromkeys(row["saturated"] for row in rows if row["saturated"]))
 
 
@@ -269,7 +265,6 @@ def _steady_lead(rows: Sequence[Row]) -> str:
 
 
 def answer(results: Results) -> list[Sentence]:
-    """When a storm is over."""
     rows = [
         row
         for row in results.fleets.to_dicts()

@@ -36,5 +36,4 @@ def sentence(template: str, **pieces: str | Piece) -> Sentence:
 
 
 def plain(pieces: Sentence) -> str:
-    """The sentence without marks."""
     return "".join(piece.text for piece in pieces)
