@@ -27,11 +27,6 @@ def _step(value: float, steps_s: Sequence[float]) -> int:
     return sum(value >= step for step in steps_s)
 
 
-def _label_px(labels: Sequence[str], width: int) -> float:
-    """Room for the longest name, at most a third of the drawing."""
-    return min(CHARACTER_PX * max(map(len, labels), default=0) + 14, width / 3)
-
-
 def _tip(row: Row | None, device: str, bearer: str, word: str) -> str:
     """A cell's exact figures, as far as the row has them."""
     place = f"{device} over {bearer}"
@@ -61,7 +56,8 @@ def time_map(
     bearers = list(dict.fromkeys(row["bearer"] for row in rows))
     found = {(row["label"], row["device"], row["bearer"]): row for row in rows}
     wide = width > WIDE
-    label_px = _label_px(suites, width) if wide else 0
+    # Room for the longest name, at most a third of the drawing.
+    label_px = min(CHARACTER_PX * max(map(len, suites), default=0) + 14, width / 3) if wide else 0
     room_px = width - label_px
     most = max(1, int(room_px // (_CELL_PX if wide else _NARROW_CELL_PX)))
     blocks = [(device, bearers[at : at + most]) for device in devices for at in range(0, len(bearers), most)]

@@ -50,13 +50,6 @@ def _scale(queues: Sequence[Row]) -> tuple[float, float]:
     return min(saturations) / 30, max(saturations) * 1.6
 
 
-def _tip(queue: Row) -> str:
-    knee, saturation = (_rate(queue, key) for key in ("knee_per_s", "saturation_per_s"))
-    return (
-        f"work {marked_time(queue['service_s'], queue['basis'])}; knee at {knee}; saturates at {saturation}"
-    )
-
-
 def _rate(queue: Row, key: str) -> str:
     return f"{marked_rate(queue[key], queue['basis'])}/s"
 
@@ -101,9 +94,11 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
                 here = f"at {at:g}/s: wait {wait}, with the work {both}"
                 at_asked.append({SUITE: queue["label"], TIP: here, "rate": at, "y": height(wait_s)})
         about = {SUITE: queue["label"]}
-        told = {**about, TIP: _tip(queue)}
+        knee, saturation = (_rate(queue, key) for key in ("knee_per_s", "saturation_per_s"))
+        work = marked_time(queue["service_s"], queue["basis"])
+        told = {**about, TIP: f"work {work}; knee at {knee}; saturates at {saturation}"}
         reached = {"top": base - _CURVE_PX, "bottom": base}
-        knee_text = f"knee {_rate(queue, 'knee_per_s')}"
+        knee_text = f"knee {knee}"
         knee_y = height(float(np.interp(queue["knee_per_s"], curve_per_s, curve_s)))
         knees.append({**told, "rate": queue["knee_per_s"], "y": knee_y, "text": knee_text})
         ends.append({**told, "rate": queue["saturation_per_s"], **reached})
@@ -114,8 +109,7 @@ def queue_curves(queues: Sequence[Row], asked: Sequence[float], width: int) -> D
                 **label(queue["label"], width - (190 if wide else 30), 7.4),
                 "y": base - _CURVE_PX - _ABOVE_PX - (0 if wide else _LINE_PX),
                 "end_y": base - _CURVE_PX - _ABOVE_PX,
-                "end": ("" if wide else f"{knee_text}, ")
-                + f"saturates at {_rate(queue, 'saturation_per_s')}",
+                "end": ("" if wide else f"{knee_text}, ") + f"saturates at {saturation}",
             }
         )
     total = len(queues) * row_px

@@ -144,8 +144,8 @@ def waterfall(messages: Sequence[Row], operations: Sequence[Row], width: int) ->
                 "bottom": bottom,
             }
         )
-        room_px = (work.end_us - work.start_us) * per_us
-        label = next((text for text in (work.name, str(work.index + 1)) if _fits(text, room_px)), None)
+        most = (work.end_us - work.start_us) * per_us / _CHARACTER_PX
+        label = next((text for text in (work.name, str(work.index + 1)) if len(text) <= most), None)
         if label:
             height = top - 8 if work.side == "client" else bottom + 9
             labels.append({"x": (work.start_us + work.end_us) / 2, "y": height, "text": label})
@@ -191,10 +191,6 @@ def _named(operation: Row) -> str:
     """An operation as people say it: `sign ECDSA P-256`."""
     parts = (operation[key] for key in ("operation", "algorithm", "parameters"))
     return " ".join(str(part) for part in parts if part)
-
-
-def _fits(text: str, room_px: float) -> bool:
-    return len(text) * _CHARACTER_PX <= room_px
 
 
 def _flight_marks(

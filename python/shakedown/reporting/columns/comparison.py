@@ -137,10 +137,6 @@ def _limit_name(row: Row) -> str:
     return f"{row['quantity'].removesuffix(unit).replace('_', ' ')}{where}"
 
 
-def _checked_words(row: Row) -> str:
-    return str(row["verdict"]) if row["gated"] else "not checked"
-
-
 def check_notes(rows: Sequence[Row]) -> Iterator[str]:
     """Why figures are not known, and what does not count."""
     for row in rows:
@@ -156,7 +152,7 @@ CHECKED = (
     Column(key="limit", name="limit", text=lambda row: amount(row["limit"], row["unit"])),
     Column(key="found", name="found", text=lambda row: amount(row["found"], row["unit"])),
     label("change", "to limit", "by how much the figure is above its limit", show=percent),
-    label("verdict", "verdict", text=_checked_words),
+    label("verdict", "verdict", text=lambda row: str(row["verdict"]) if row["gated"] else "not checked"),
     *(label(name, name, rank=WIDE) for name in ("unit", "stacks", "place", "gated", "reason")),
 )
 

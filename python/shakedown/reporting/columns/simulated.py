@@ -45,7 +45,7 @@ from shakedown.reporting.figures import (
     time_range,
     time_with_margin,
 )
-from shakedown.schema.base import Bounds, builtins
+from shakedown.schema.base import builtins
 from shakedown.schema.simulated import (
     Access,
     ClosedForm,
@@ -548,7 +548,8 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
         f"queue wait {time_at_least(found, 'queue_wait', 'queue_wait_mean_s', 2)}",
     ]
     said.append(f"energy per client {'unknown' if row.energy_j.missing else energy(row.energy_j.mean)}")
-    said[-1] += f", wake and tail {_bound(row.wake_tail_j)}"
+    tail = row.wake_tail_j
+    said[-1] += f", wake and tail {bounded(energy, tail.estimate, tail.lower, tail.upper, energy_range)}"
     if row.rate_per_s is None:
         said.append(NOT_RECOVERED if row.failed else f"recovery time {recovery(found)}")
     yield ", ".join(said)
@@ -569,7 +570,3 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
     yield from bases([(row.mix, found)])
     yield from no_figures(kinds)
     yield from assumptions(kinds)
-
-
-def _bound(found: Bounds) -> str:
-    return bounded(energy, found.estimate, found.lower, found.upper, energy_range)

@@ -59,13 +59,11 @@ def sections(results: Results) -> Iterator[Section]:
     blocks: list[Block] = []
     for number, capture in enumerate(captures, start=1):
         blocks += _blocks(number, capture)
-    blocks += captured_blocks(results, priceable=any(_priceable(capture) for capture in captures))
+    connections = (one for capture in captures for one in capture.connections)
+    priceable = any(one["suite"] is not None and one["refused"] is None for one in connections)
+    blocks += captured_blocks(results, priceable=priceable)
     leads = [*(_lead(capture) for capture in captures), plain(outlook(results))]
     yield Section("captures", "From your captures", " ".join(leads).strip(), blocks)
-
-
-def _priceable(capture: _Capture) -> bool:
-    return any(one["suite"] is not None and one["refused"] is None for one in capture.connections)
 
 
 def answer(results: Results) -> list[Sentence]:

@@ -231,17 +231,10 @@ def _steady_table(rows: Sequence[Row]) -> Table:
     caption += lacking(rows)
     if any(_unstable(row) for row in rows):
         caption += " Above 100 % the load is unstable: times grow with the number of clients."
-    caption += "".join(f" {cells[0].upper()}{cells[1:]}." for cells in _saturated(rows))
+    saturated = dict.fromkeys(row["saturated"] for row in rows if row["saturated"])
+    caption += "".join(f" {cells[0].upper()}{cells[1:]}." for cells in saturated)
     found = [saved_fleet(row) for row in rows]
     return html_table(shown(found), found, caption, "simulated", MAX_ROWS)
-
-
-def _wait(row: Row) -> str:
-    return time_at_least(saved_fleet(row), "queue_wait", "queue_wait_mean_s", 2)
-
-
-def _saturated(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["saturated"] for row in rows if row["saturated"]))
 
 
 def _unstable(row: Row) -> bool:
@@ -254,8 +247,9 @@ def _steady_lead(rows: Sequence[Row]) -> str:
     said = []
     if known:
         far = max(known, key=lambda row: float(row["wait_mean_s"] / row["modelled_wait_s"]))
+        wait = time_at_least(saved_fleet(far), "queue_wait", "queue_wait_mean_s", 2)
         said.append(
-            f"At {far['arrivals']} {far['label']} waits {_wait(far)} for workers, where the "
+            f"At {far['arrivals']} {far['label']} waits {wait} for workers, where the "
             f"usual formula gives {time(far['modelled_wait_s'], 2)}."
         )
     if unstable:
@@ -290,17 +284,17 @@ def answer(results: Results) -> list[Sentence]:
         template += ", after {!more} with {other}"
     found = [sentence(f"{template}.", **pieces)]
     if len(first) > 1:
-        found += [_extremes(first, {one["label"]: _most_outside(results, one) for one in first})]
+        outside = {
+            one["label"]: max((point["outside"] for point in points(results, one)), default=0.0)
+            for one in first
+        }
+        found += [_extremes(first, outside)]
     worst = max(rows, key=_share_of_failed)
     if _share_of_failed(worst) > _share_of_failed(broken):
         storm = f"{fleet_words(worst)} over {worst['bearer']}"
         template = f"With {storm}, {{!share}} of them give up with {{suite}}."
         found += [sentence(template, share=_share_failed(worst), suite=worst["label"])]
     return [one for one in found if one]
-
-
-def _most_outside(results: Results, row: Row) -> float:
-    return max((point["outside"] for point in points(results, row)), default=0.0)
 
 
 def _clients(many: float, row: Row) -> str:
