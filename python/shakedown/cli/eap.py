@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,21 +15,16 @@ if TYPE_CHECKING:
     from shakedown.schema.eap import Authentications, AuthenticationTimes, ServerTally
 
 
-def _common(command: Callable[..., object]) -> Callable[..., object]:
-    for option in (
-        click.option(
-            "--suite", required=True, metavar="SUITE", help="Suite to negotiate; no other is accepted."
-        ),
-        click.option(
-            "--secret",
-            required=True,
-            envvar="SHAKEDOWN_SECRET",
-            show_envvar=True,
-            help="Secret shared by access point and RADIUS server.",
-        ),
-    ):
-        command = option(command)
-    return command
+_suite = click.option(
+    "--suite", required=True, metavar="SUITE", help="Suite to negotiate; no other is accepted."
+)
+_secret = click.option(
+    "--secret",
+    required=True,
+    envvar="SHAKEDOWN_SECRET",
+    show_envvar=True,
+    help="Secret shared by access point and RADIUS server.",
+)
 
 
 @click.group("eap", cls=Group)
@@ -44,7 +38,8 @@ def command() -> None:
     epilog="Example: shakedown eap peer --server 127.0.0.1:1812 --secret s3cret --suite tls1.3/x25519",
 )
 @click.option("--server", required=True, metavar="ADDR:PORT", help="The RADIUS server.")
-@_common
+@_secret
+@_suite
 @json_option
 def peer(
     server: str,
@@ -95,7 +90,8 @@ def peer(
 @click.option(
     "--listen", required=True, metavar="ADDR:PORT", help="Address to listen on; port 0: any free port."
 )
-@_common
+@_secret
+@_suite
 @click.option("--no-resume", is_flag=True, help="Issue no session that a peer could resume.")
 @click.option(
     "--state",

@@ -23,7 +23,6 @@ from shakedown.cli._output import (
 from shakedown.reporting.columns import Selection
 
 if TYPE_CHECKING:
-    from shakedown.experiments.load_generators import Generators
     from shakedown.schema.live import LoadProgress, LoadRun
 
 
@@ -51,6 +50,7 @@ def command(
     library offers. Times count from the planned start of a connection, so they include a server's stalls.
     """
     from shakedown.errors import ShakedownError
+    from shakedown.experiments.load_generators import Generators
     from shakedown.files.write import check_free
     from shakedown.live.load_test import UnwrittenTracesError, load
     from shakedown.schema.options import LoadOptions, options_of
@@ -59,7 +59,8 @@ def command(
     if options.traces_out is not None:
         check_free(Path(options.traces_out), force)
     # Told while workers are still there: their end takes a moment, in which Ctrl-C costs no figures.
-    with stopped_like_interrupted(), _generators(cluster) as generators:
+    with stopped_like_interrupted(), cluster as client:
+        generators = None if client is None else Generators(client)
         unwritten: UnwrittenTracesError | None = None
         with _live_view(options.duration_s) as update:
             try:
@@ -88,15 +89,6 @@ def _warn(run: LoadRun, trace_count: int | None) -> None:
             )
     if trace_count and run.time_spent is None:
         note("warning: all sampled handshakes were discarded, because the clients' thread was preempted")
-
-
-@contextmanager
-def _generators(cluster: Where) -> Iterator[Generators | None]:
-    """Who loads: None for this process."""
-    from shakedown.experiments.load_generators import Generators
-
-    with cluster as client:
-        yield None if client is None else Generators(client)
 
 
 def failures(run: LoadRun) -> list[str]:

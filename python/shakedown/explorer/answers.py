@@ -79,14 +79,8 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
     answer is as fast, it is returned instead; `coarse` states which one it is.
     """
     asked, library = question, _library(Same(load_software(question.server_software)))
-    what = (
-        asked.suites,
-        asked.device,
-        asked.server_device,
-        asked.server_software,
-        asked.network,
-        asked.from_idle,
-    )
+    place = {"device": asked.device, "server_device": asked.server_device, "bearer": asked.network}
+    what = (asked.suites, *place.values(), asked.server_software, asked.from_idle)
     coarse = coarse and what not in _answered
 
     @cache
@@ -117,19 +111,13 @@ def predicted(question: Question, *, coarse: bool = False) -> dict[str, Any]:
         thread.start()
     for thread in threads:
         thread.join()
-    place = {
-        "device": asked.device,
-        "server_device": asked.server_device,
-        "bearer": asked.network,
-        "kind": "modelled",
-    }
     with replays(coarse=coarse):
         found = suite_rows(
             suites,
             priced,
             library,
             asked.rate_per_s,
-            place,
+            {**place, "kind": "modelled"},
             workers=asked.server_workers,
             resumptions=not coarse,
         )
