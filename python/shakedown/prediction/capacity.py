@@ -73,7 +73,7 @@ def capacity_rows(
     calibrated = _by_suite(convert(builtins(calibrations), tuple[Calibration, ...], "calibrations"))
 
     def rows_at(device: str, server_device: str, bearer: str) -> list[Row]:
-        def one(suite: str) -> tuple[Scenario, Row]:
+        def one(suite: str) -> Row:
             found = scenario(suite, device, server_device, bearer, traces=library, scale_from=costs.stand_in)
             known = calibrated.get(found.trace.suite)
             if known is not None:
@@ -81,10 +81,10 @@ def capacity_rows(
                 measured = found.server.measured(Range(took.lower, took.estimate, took.upper))
                 found = replace(found, server=measured)
             row = capacity_row(found, within_s, percentile, workers, rate_per_s)
-            return found, row if known is None else row | {"calibration": builtins(known)}
+            return row if known is None else row | {"calibration": builtins(known)}
 
         place = {"server_device": server_device, "device": device, "bearer": bearer}
-        return [pair[1] for pair in each(names, one, place)]
+        return each(names, one, dict, place)
 
     return [found for place in places(device, server.device, bearer) for found in rows_at(*place)]
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import structs
@@ -42,6 +42,7 @@ INTERVAL = 0.9
 """The share of handshakes, and of the possible values of uncertain figures, that a range contains."""
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 @checked
@@ -137,7 +138,7 @@ def suite_rows(
     suite can be predicted.
     """
 
-    def one(suite: str) -> tuple[Scenario, Row]:
+    def one(suite: str) -> tuple[Scenario | None, Row]:
         found = priced(suite)
         made = row(found, model, rate_per_s, workers)
         if resumptions and model == "default" and found.eap is None:
@@ -148,7 +149,7 @@ def suite_rows(
             made["resumption_saves_j"] = resumed and _saved([found, priced(resumed)], rate_per_s, workers)
         return found, made
 
-    found = each(suites, one, place)
+    found = each(suites, one, lambda row: (None, row), place)
     compare(found)
     return found
 
@@ -195,14 +196,12 @@ def _inside_eap_of(options: PredictionOptions) -> Carried | None:
 
 
 def each(
-    suites: Sequence[str],
-    one: Callable[[str], tuple[Scenario, Row]],
-    place: Mapping[str, Any],
-) -> list[tuple[Scenario | None, Row]]:
-    """Call a function for every suite. A failed suite gets a row with its error; if all fail, the first error
-    is raised.
+    suites: Sequence[str], one: Callable[[str], T], failed: Callable[[Row], T], place: Mapping[str, Any]
+) -> list[T]:
+    """Call a function for every suite, and another with a row of the error for a failed one; if all fail, the
+    first error is raised.
     """
-    found: list[tuple[Scenario | None, Row]] = []
+    found: list[T] = []
     errors: list[ShakedownError] = []
     for suite in suites:
         try:
@@ -211,7 +210,7 @@ def each(
             if not of_one_suite(error):
                 raise
             errors.append(error if isinstance(error, ShakedownError) else InputError(str(error)))
-            found.append((None, {"suite": suite, **place, "error": without_name(str(error), suite)}))
+            found.append(failed({"suite": suite, **place, "error": without_name(str(error), suite)}))
     if errors and len(errors) == len(suites):
         raise errors[0]
     return found

@@ -91,17 +91,13 @@ def simulated_capacity(
     )
     settle(asked)
 
-    def one(suite: str) -> tuple[Priced, dict[str, Any]]:
+    def one(suite: str) -> SimulatedCapacity | FailedSimulatedCapacity:
         found = site.priced(suite, from_idle=from_idle)
         progress(found.trace.suite)
-        search = _Search(found, within_s, percentile, site.server_workers, site.draws, asked)
-        return found, {"row": search.row()}
+        return _Search(found, within_s, percentile, site.server_workers, site.draws, asked).row()
 
     announce(site.library, suites)
-    return [
-        found["row"] if "row" in found else convert(found, FailedSimulatedCapacity)
-        for _, found in each(suites, one, site.names)
-    ]
+    return each(suites, one, lambda row: convert(row, FailedSimulatedCapacity), site.names)
 
 
 class _Search:

@@ -61,29 +61,29 @@ def simulate(
     settled = settle(fleet if endpoints is None else fleet_of_engines(fleet))
     works: list[Work[dict[str, Any]]] = []
 
-    def one(suite: str) -> tuple[Priced, dict[str, Any]]:
+    def one(suite: str) -> Job | Simulated | FailedSimulation:
         found = site.priced(suite, from_idle=fleet.from_idle)
         resumed = site.priced(resumed_of(found.trace.suite)) if settled.fleet.resumption > 0.0 else None
         labelled = None if progress is None else _labelled(progress, found.trace.suite)
         job = Job(found, resumed, settled, site.server_workers, site.draws)
         if pool is None:
-            return found, {"row": run(job, endpoints, labelled)}
+            return run(job, endpoints, labelled)
         spec = job.spec()
         if pool.is_here():
             check_room([job.client], settled, site.server_workers, spec)
         works.append(in_pieces(spec, found.trace.suite, pool.threads()))
-        return found, {"job": job}
+        return job
 
     announce(site.library, suites)
-    made = [found for _, found in each(suites, one, site.names)]
+    made = each(suites, one, lambda row: convert(row, FailedSimulation), site.names)
     reports = iter(()) if pool is None else pool.results(works)
     rows: list[Simulated | FailedSimulation] = []
     for number, found in enumerate(made, start=1):
-        if "job" in found:
-            found["row"] = row(found["job"], next(reports))
+        if isinstance(found, Job):
+            found = row(found, next(reports))
             if progress is not None:
-                progress(number, number, found["row"].suite)
-        rows.append(found["row"] if "row" in found else convert(found, FailedSimulation))
+                progress(number, number, found.suite)
+        rows.append(found)
     return rows
 
 
