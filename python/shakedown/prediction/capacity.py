@@ -115,14 +115,11 @@ def capacity_row(
     basis, missing = known_basis([one.client, one.server]), one.missing
     rate, fewest, highest = (case.rate(end, workers) for end in ("mean", "high", "low"))
     service = one.service_s
+    wait = wait_range(one, "default", rate, workers) if rate and not missing else None
     # The rate depends on the server's cost, not on the clients' own work.
     serving = weakest((basis, known_basis([one.server])))
     found: Row = {
-        "suite": one.trace.suite,
-        "server_device": one.server_device.name,
-        "server_software": one.software,
-        "device": one.device.name,
-        "bearer": one.bearer.name,
+        **one.names,
         "within_s": within_s,
         "percentile": percentile,
         "workers": workers,
@@ -141,7 +138,7 @@ def capacity_row(
         "unloaded_s": least(case.unloaded_s().low, basis, missing)
         if missing
         else bounds(case.unloaded_s(), basis),
-        **_times_at(one, None if missing else rate, workers),
+        **loaded_times(one, "default", rate or 0.0, workers, wait),
     }
     if rate_per_s is not None:
         [(needed, fewer, more)] = workers_needed(one, within_s, percentile, [rate_per_s])
@@ -169,13 +166,6 @@ def limit(one: Scenario, workers: int, after: Price | None = None) -> Row | None
     if missing := list(dict.fromkeys(name for part in parts for name in part.missing)):
         return most(workers / service.low, basis, missing)
     return bounds(Range(*(workers / end for end in reversed(service))), basis)
-
-
-def _times_at(one: Scenario, rate_per_s: float | None, workers: int) -> Row:
-    """Ready and done at a rate; none where there is no rate, or no steady state at it."""
-    if not rate_per_s:
-        return {"ready_s": None, "done_s": None}
-    return loaded_times(one, "default", rate_per_s, workers, wait_range(one, "default", rate_per_s, workers))
 
 
 Workers = tuple[int | None, int | None, int | None]

@@ -254,10 +254,7 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
     used = queueing.utilisation(rates, service_s, workers).tolist()
     waits_low, waits_high = (_waits_at(one, model, rates, workers, end) for end in ("low", "high"))
     same: Row = {
-        "suite": one.trace.suite,
-        "device": one.device.name,
-        "server_device": one.server_device.name,
-        "bearer": one.bearer.name,
+        **one.names,
         "kind": "modelled",
         "model": model,
         "client_s": bounds(one.client.whole, known_basis([one.client]), one.client.missing),
@@ -273,7 +270,6 @@ def rows(one: Scenario, model: str, rates_per_s: Sequence[float], workers: int) 
         "failed": one.exchange.failed if model == "default" else 0.0,
         "carrier": "bare" if one.eap is None else "eap",
         "eap": None if one.eap is None else _inside_eap(one, one.eap),
-        "server_software": one.software,
         "unused_key_share_s": one.unused_key_share_s,
         "handshake_bytes": one.handshake_bytes._asdict(),
         "wire_bytes": one.link_bytes and one.link_bytes._asdict(),

@@ -63,9 +63,17 @@ class Scenario:
     lowest: bool = False
 
     @property
-    def software(self) -> str | None:
-        """The server's software; None: that of the recorded server, which is unknown."""
-        return None if self.trace.software is None else self.trace.software.name
+    def names(self) -> dict[str, str | None]:
+        """Of what it is made, as rows have it; without software, the server's is that of the recording, which
+        is unknown.
+        """
+        return {
+            "suite": self.trace.suite,
+            "server_device": self.server_device.name,
+            "server_software": None if self.trace.software is None else self.trace.software.name,
+            "device": self.device.name,
+            "bearer": self.bearer.name,
+        }
 
     @property
     def unused_key_share_s(self) -> dict[str, Any] | None:

@@ -206,18 +206,10 @@ def _shipped(kind: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted((_PACKAGE / kind).glob("*.toml"))}
 
 
-def _own(kind: str) -> list[Path]:
-    """The user's profiles, sorted; not cached, because files may be added at any time."""
-    try:
-        with os.scandir(user_data_dir() / kind) as entries:
-            return sorted(Path(entry.path) for entry in entries if entry.name.endswith(".toml"))
-    except OSError:
-        return []
-
-
 def _paths(kind: str) -> dict[str, Path]:
+    """The package's and the user's profiles; not cached, because files may be added at any time."""
     shipped = dict(_shipped(kind))
-    for path in _own(kind):
+    for path in sorted((user_data_dir() / kind).glob("*.toml")):
         if path.stem in shipped:
             raise InputError(
                 f"{path}: duplicate name {path.stem!r}; the package ships one; accepted: a name of its own"

@@ -242,12 +242,8 @@ class _Search:
         one = self.one
         rate_per_s, found = self.best()
         plain: dict[str, Any] = {
-            "suite": one.trace.suite,
+            **one.names,
             "kind": "simulated",
-            "server_device": one.server_device.name,
-            "server_software": one.software,
-            "device": one.device.name,
-            "bearer": one.bearer.name,
             "within_s": self.within_s,
             "percentile": self.percentile,
             "workers": self.workers,

@@ -174,12 +174,8 @@ def row(job: Job, report: Mapping[str, Any], engines: Mapping[str, Any] | None =
     """The core's report as a row; `engines` is the core's report of protocol engines."""
     priced, settled = job.priced, job.settled
     found: dict[str, Any] = {
-        "suite": priced.trace.suite,
+        **priced.names,
         "kind": "simulated",
-        "device": priced.device.name,
-        "server_device": priced.server_device.name,
-        "server_software": priced.software,
-        "bearer": priced.bearer.name,
         **figures(report, settled, [job.client], workers=job.workers, seed=job.seed),
         "resumption": settled.fleet.resumption,
         "handshake_bytes": priced.handshake_bytes._asdict(),
