@@ -22,7 +22,7 @@ from typing import Any
 from shakedown.papers.load import DATA
 from shakedown.prediction.figures import call_figure
 from shakedown.profiles import load_device
-from shakedown.profiles.device import Triple
+from shakedown.profiles.costs import Triple
 
 LEAST_DIFFERENCE_BYTES = 500.0
 """Handshakes whose keys and signatures differ by less tell nothing of what a byte costs."""

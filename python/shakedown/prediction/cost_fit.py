@@ -170,7 +170,7 @@ def trials(model: CostModel, like: Iterable[Build], hidden: str, only: str = "")
         kept = {id(one) for one in left}
         use = [
             index
-            for index, (one, triple) in enumerate(zip(rows.build, rows.triple, strict=True))
+            for index, (one, triple) in enumerate(rows.figures)
             if id(one) in kept and triple in build.log_s
         ]
         have = list(build.log_s)

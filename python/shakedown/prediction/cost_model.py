@@ -177,8 +177,7 @@ def classes(build: Build, triple: Triple) -> tuple[tuple[object, ...], ...]:
 class Rows:
     """Figures with their labels as numbers, so that rows of equal numbers share an effect."""
 
-    build: list[Build]
-    triple: list[Triple]
+    figures: list[tuple[Build, Triple]]
     cycles: Array
     builds: NDArray[np.int64]
     primitives: NDArray[np.int64]
@@ -187,8 +186,7 @@ class Rows:
     def take(self, keep: Sequence[int] | NDArray[Any]) -> Rows:
         at = np.asarray(keep, dtype=np.int64)
         return Rows(
-            [self.build[index] for index in at],
-            [self.triple[index] for index in at],
+            [self.figures[index] for index in at],
             self.cycles[at],
             self.builds[at],
             self.primitives[at],
@@ -217,17 +215,16 @@ class CostModel:
     def _rows_of(self) -> dict[Triple, list[int]]:
         """Which of the reference's rows are a primitive's."""
         found: dict[Triple, list[int]] = {}
-        for index, triple in enumerate(self.reference.triple):
+        for index, (_, triple) in enumerate(self.reference.figures):
             found.setdefault(triple, []).append(index)
         return found
 
     def rows(self, figures: Iterable[tuple[Build, Triple]]) -> Rows:
         """Figures with their labels; the cycles of one that a build lacks are not a number."""
-        build, triple, cycles, builds, primitives, effects = [], [], [], [], [], []
-        for one, what in figures:
+        listed = list(figures)
+        cycles, builds, primitives, effects = [], [], [], []
+        for one, what in listed:
             of = group(what)
-            build.append(one)
-            triple.append(what)
             cycles.append(one.log_s.get(what, math.nan) + math.log(one.clock_hz) - expected(what))
             builds.append([self._number(("b", i, label)) for i, label in enumerate(classes(one, what))])
             primitives.append([self._number(("p", j, label)) for j, label in enumerate(levels(what))])
@@ -240,11 +237,10 @@ class CostModel:
                     for j in range(len(LEVELS))
                 ]
             )
-        count = len(build)
+        count = len(listed)
         shape = (count, len(BUILD_LEVELS), len(LEVELS))
         return Rows(
-            build,
-            triple,
+            listed,
             np.array(cycles),
             np.array(builds, dtype=np.int64).reshape(count, -1),
             np.array(primitives, dtype=np.int64).reshape(count, -1),
@@ -261,7 +257,7 @@ class CostModel:
 
     def covariance(self, some: Rows, others: Rows) -> Array:
         variances = self._variances
-        found = np.zeros((len(some.build), len(others.build)))
+        found = np.zeros((len(some.figures), len(others.figures)))
         for j, mine, theirs in shared_primitives(some, others):
             block = np.zeros((len(mine), len(theirs)))
             for i in range(len(BUILD_LEVELS)):
@@ -286,7 +282,7 @@ class CostModel:
         at = np.asarray(use, dtype=np.int64)
         primitives: dict[Triple, list[int]] = {}
         for place, index in enumerate(use):
-            primitives.setdefault(self.reference.triple[index], []).append(place)
+            primitives.setdefault(self.reference.figures[index][1], []).append(place)
         held = {
             one: (places, np.searchsorted(self._rows_of[one], at[places]))
             for one, places in primitives.items()
@@ -315,15 +311,13 @@ class CostModel:
         own = sorted(
             (base for base in like.log_s if base != target), key=lambda base: (-depth(target, base), base)
         )[:OWN_FIGURES]
-        known = {one for one in self.reference.triple if one not in own and one != target}
+        known = {one for _, one in self.reference.figures if one not in own and one != target}
         relatives = sorted(known, key=lambda one: (-depth(target, one), one))[:RELATIVES]
         wanted = self.rows((like, one) for one in (target, *own))
         used = {target, *own, *relatives}
         use = [
             index
-            for index, (build, triple) in enumerate(
-                zip(self.reference.build, self.reference.triple, strict=True)
-            )
+            for index, (build, triple) in enumerate(self.reference.figures)
             if build.board != like.board and triple in used
         ]
         mean, covariance = self.prior(wanted, use, self.from_blocks(use))

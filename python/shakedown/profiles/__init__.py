@@ -1,7 +1,8 @@
 """Profiles of devices, bearers and server software: data with sources, strictly validated."""
 
 from shakedown.profiles.bearer import Bearer, parse_bearer
-from shakedown.profiles.device import Cost, Device, parse_device
+from shakedown.profiles.costs import Cost
+from shakedown.profiles.device import Device, parse_device
 from shakedown.profiles.registry import (
     THIS_MACHINE,
     Names,

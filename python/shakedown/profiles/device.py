@@ -28,8 +28,6 @@ from shakedown.schema.profiles import (
     DeviceTotal,
 )
 
-__all__ = ["Cost", "Device", "Triple", "parse_device"]
-
 SCHEMA = 1
 SLOWEST_HZ, FASTEST_HZ = 1e3, 1e12
 """The plausible clock rates; a rate outside is probably in another unit."""

@@ -132,6 +132,3 @@ def write_profile(path: Path, document: str, *, replace: bool) -> None:
     parse_device(tomllib.loads(document), str(path))
     with made_folders(path.parent):
         write(path, document, replace=replace)
-
-
-__all__ = ["Imported", "Saved", "import_benchmark", "profile_path", "save_import", "write_profile"]
