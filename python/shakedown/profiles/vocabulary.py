@@ -55,14 +55,19 @@ _CURVES = {
 _NAMED_GROUP_BITS = {"ffdhe": (2048, 3072, 4096, 6144, 8192), "wtlsdh": (512, 768)}
 _CURVE_EXAMPLES = "p256, secp160r1, brainpoolp256r1, sect163k1, c2pnb163v1, wtls1, wtls8, wtls9"
 _MONTGOMERY_CURVES = {"x25519": 255, "x448": 448}
-_EDWARDS_CURVES = {"ed25519": 255, "ed448": 448}
-_ML_DSA = {"mldsa44": 4, "mldsa65": 6, "mldsa87": 8}
 _ML_KEM = {"mlkem512": 2, "mlkem768": 3, "mlkem1024": 4}
 HYBRID_PARTS = {
     "x25519mlkem768": ("x25519", "mlkem768"),
     "secp256r1mlkem768": ("p256", "mlkem768"),
     "secp384r1mlkem1024": ("p384", "mlkem1024"),
 }
+_SIZES: dict[str, tuple[str, dict[str, int]]] = {
+    "eddsa": ("edwards-curve", {"ed25519": 255, "ed448": 448}),
+    "mldsa": ("mldsa", {"mldsa44": 4, "mldsa65": 6, "mldsa87": 8}),
+    "mlkem": ("mlkem", _ML_KEM),
+    "hybrid": ("hybrid", {name: _ML_KEM[kem] for name, (_, kem) in HYBRID_PARTS.items()}),
+}
+"""Kind and sizes of all parameters of an algorithm."""
 _SYMMETRIC_NAME = re.compile(r"[a-z0-9][a-z0-9./\-]*")
 
 
@@ -95,21 +100,14 @@ def parse_parameters(algorithm: str, parameters: str) -> Parameters | None:
         if algorithm != "ecdsa" and parameters in _MONTGOMERY_CURVES:
             return Parameters("montgomery-curve", _MONTGOMERY_CURVES[parameters])
         return Parameters(*_CURVES[parameters]) if parameters in _CURVES else None
-    tables = {
-        "eddsa": ("edwards-curve", _EDWARDS_CURVES),
-        "mldsa": ("mldsa", _ML_DSA),
-        "mlkem": ("mlkem", _ML_KEM),
-    }
-    if algorithm in tables and parameters in tables[algorithm][1]:
-        kind, table = tables[algorithm]
-        return Parameters(kind, table[parameters])
-    if algorithm == "hybrid" and parameters in HYBRID_PARTS:
-        return Parameters("hybrid", _ML_KEM[HYBRID_PARTS[parameters][1]])
-    return None
+    kind, sizes = _SIZES.get(algorithm, ("", {}))
+    return Parameters(kind, sizes[parameters]) if parameters in sizes else None
 
 
 def accepted_parameters(algorithm: str) -> str:
     """Return what an error message says is accepted as parameters of ``algorithm``."""
+    if algorithm in _SIZES:
+        return ", ".join(_SIZES[algorithm][1])
     return {
         "rsa": "rsaBITS, rsaBITSe3",
         "dsa": "dsaBITS",
@@ -117,10 +115,6 @@ def accepted_parameters(algorithm: str) -> str:
         "ecdsa": f"a curve such as {_CURVE_EXAMPLES}",
         "ecdh": f"x25519, x448, or a curve such as {_CURVE_EXAMPLES}",
         "ec": f"x25519, x448, or a curve such as {_CURVE_EXAMPLES}",
-        "eddsa": ", ".join(_EDWARDS_CURVES),
-        "mldsa": ", ".join(_ML_DSA),
-        "mlkem": ", ".join(_ML_KEM),
-        "hybrid": ", ".join(HYBRID_PARTS),
     }[algorithm]
 
 
