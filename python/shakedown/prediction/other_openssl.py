@@ -70,19 +70,8 @@ HANDSHAKES = (
     Handshake("tls1.3/x25519/p256@rsa2048/server", 2, "X25519:P-256", "TLS_AES_128_GCM_SHA256"),
     Handshake("tls1.3/x25519/p256/server/aes256-gcm", 2, "X25519:P-256", "TLS_AES_256_GCM_SHA384"),
 )
-CLIENTS_WORK = {
-    ("ClientHello", "generate"),
-    ("ServerHello", "process"),
-    ("EncryptedExtensions", "process"),
-    ("CertificateRequest", "process"),
-    ("Certificate", "process"),
-    ("CertificateVerify", "process"),
-    ("ServerKeyExchange", "process"),
-    ("ServerHelloDone", "process"),
-    ("ClientKeyExchange", "generate"),
-    ("NewSessionTicket", "process"),
-}
-"""Work on messages that is the client's where only servers have certificates."""
+FROM_CLIENT = {"ClientHello", "ClientKeyExchange"}
+"""The client's messages where only servers have certificates; the server's are all others but `BOTH`."""
 BOTH = {"ChangeCipherSpec", "Finished"}
 """What both sides make and read: its factor is between."""
 REPEAT = 60
@@ -247,7 +236,7 @@ def _row(row: Mapping[str, Any], other: OtherOpenssl) -> dict[str, Any] | None:
     elif row["name"] in BOTH:
         factor = other.stack(protocol, None)
     else:
-        clients = (row["name"].split(",")[0], row["work"]) in CLIENTS_WORK
+        clients = (row["work"] == "generate") == (row["name"] in FROM_CLIENT)
         factor = other.stack(protocol, "client" if clients else "server")
     return {key: value * factor if isinstance(value, float) else value for key, value in row.items()}
 
