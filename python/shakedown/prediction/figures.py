@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from shakedown.models.ranges import Range, combined, within
+from shakedown.models.ranges import Range, combined, exactly, within
 from shakedown.prediction.cost_model import (
     BUILD_LEVELS,
     HARDWARE,
@@ -237,9 +237,7 @@ def _hybrid(device: Device, triple: Triple) -> Figure:
     causes: dict[str, Range] = {}
     for figure in figures:
         assert figure.time is not None
-        causes[figure.cause] = (
-            causes[figure.cause].plus(figure.time) if figure.cause in causes else figure.time
-        )
+        causes[figure.cause] = causes.get(figure.cause, exactly(0.0)).plus(figure.time)
     how = [
         f"{' '.join(part)} by {figure.method}"
         for part, figure in zip(parts, figures, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,11 +147,7 @@ def _priced(side: Side, full: Priced, resumed: Priced) -> dict[str, Any]:
 
 
 def failures(attaches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for one in attaches:
-        if one["failure"] is not None:
-            found[one["failure"]] = found.get(one["failure"], 0) + 1
-    return found
+    return dict(Counter(one["failure"] for one in attaches if one["failure"] is not None))
 
 
 def group(attaches: Sequence[Mapping[str, Any]], *, samples: bool) -> dict[str, Any] | None:

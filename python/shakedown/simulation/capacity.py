@@ -213,11 +213,8 @@ class _Search:
                 return 0.0, None
         while high_per_s > low_per_s * STEP:
             # Where a promise is loose the answer lies near saturation: search there first.
-            middle = (
-                math.sqrt(low_per_s * high_per_s)
-                if low_per_s < high_per_s / 4
-                else (low_per_s + high_per_s) / 2
-            )
+            far = low_per_s < high_per_s / 4
+            middle = math.sqrt(low_per_s * high_per_s) if far else (low_per_s + high_per_s) / 2
             tried = self.keeps(middle)
             if tried is None:
                 high_per_s = middle

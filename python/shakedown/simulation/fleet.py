@@ -199,8 +199,7 @@ def _with_cells(fleet: Fleet, arrivals: Arrivals, clients: int) -> Fleet:
     if arrivals.steady:
         raise InputError(
             f'clients per cell is {each} and arrivals "{arrivals.text}" do not determine the '
-            "number of clients; "
-            "accepted: cells, or another arrival process"
+            "number of clients; accepted: cells, or another arrival process"
         )
     if not 1 <= each <= MAX_CLIENTS:
         raise InputError(f"clients per cell is {each}; accepted: a whole number from 1 to {MAX_CLIENTS:,}")

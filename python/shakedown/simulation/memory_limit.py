@@ -54,17 +54,14 @@ def check_room(
     needed += still_open * OPEN_BYTES + waiting * JOB_BYTES
     free = free_bytes()
     if free is not None and needed > free:
+        more, less = "", ""
+        if still_open:
+            more = f", {still_open:,.0f} connections open and {waiting:,.0f} records waiting"
+            less = ", or clients that send less"
         raise InputError(
-            f"clients is {settled.clients}: about {many:,.0f} of them would be in progress at once"
-            + (
-                f", {still_open:,.0f} connections open and {waiting:,.0f} records waiting"
-                if still_open
-                else ""
-            )
-            + ", which "
-            f"takes {needed / GIB:,.1f} GiB of memory where {free / GIB:,.1f} are free; accepted: fewer "
-            "clients, more workers, or arrivals over a longer time"
-            + (", or clients that send less" if still_open else "")
+            f"clients is {settled.clients}: about {many:,.0f} of them would be in progress at once{more}, "
+            f"which takes {needed / GIB:,.1f} GiB of memory where {free / GIB:,.1f} are free; accepted: "
+            f"fewer clients, more workers, or arrivals over a longer time{less}"
         )
 
 
