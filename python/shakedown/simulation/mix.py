@@ -1,18 +1,7 @@
 """`simulate --mix`: clients of several kinds at one server, each with suite, device and bearer, by weight.
 
-    [[clients]]
-    weight = 9
-    suite = "tls1.3/x25519/p256/server"
-    device = "phone"
-    bearer = "lte"
-    resumption = 0.6
-
-    [[clients]]
-    suite = "tls1.3/x25519mlkem768/mldsa65/server"
-    device = "cortex-m4"
-    bearer = "nb-iot"
-
-Every complaint is one line: file, line, key, what was found, what is accepted.
+``docs/guides/simulate.md`` has an example of the file. Every complaint is one line: file, line, key, what was
+found, what is accepted.
 """
 
 from __future__ import annotations
