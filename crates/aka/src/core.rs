@@ -107,7 +107,6 @@ impl Query {
         out
     }
 
-    /// Reads a body.
     pub fn read(kind: u8, body: &[u8]) -> Result<Self, FrameError> {
         let mut reader = Reader(body);
         let read = match kind {
@@ -164,7 +163,6 @@ impl Answer {
         out
     }
 
-    /// Reads a body.
     pub fn read(kind: u8, body: &[u8]) -> Result<Self, FrameError> {
         let mut reader = Reader(body);
         let read = match kind {

@@ -30,14 +30,12 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Takes a chunk.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.read);
         self.read = 0;
         self.buffer.extend(bytes);
     }
 
-    /// The next whole message.
     pub fn next_frame(&mut self) -> Option<(u8, Vec<u8>)> {
         let rest = self.buffer.get(self.read..)?;
         let (header, rest) = rest.split_at_checked(HEADER_BYTES)?;
@@ -95,7 +93,6 @@ impl<'a> Reader<'a> {
         self.take(usize::from(u16::from_be_bytes([length[0], length[1]])))
     }
 
-    /// Text behind its length.
     pub fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }

@@ -28,7 +28,6 @@ pub fn fingerprint(certificate: &[u8]) -> [u8; 32] {
 }
 
 impl Hss {
-    /// A register without subscribers and partners.
     pub fn new() -> Self {
         Self::default()
     }
@@ -39,7 +38,6 @@ impl Hss {
         self.subscribers.insert(imsi, one);
     }
 
-    /// Bars a subscriber, or lets him in again.
     pub fn bar(&mut self, imsi: &Imsi, barred: bool) {
         if let Some(one) = self.subscribers.get_mut(imsi) {
             one.barred = barred;

@@ -34,7 +34,6 @@ fn nonce(count: u64) -> Nonce<aes_gcm::aead::consts::U12> {
 }
 
 impl Channel {
-    /// Derives the keys of one end.
     pub fn derive(endpoint: &impl Endpoint) -> Result<Self, ExportError> {
         let mut keys = [0; 4 * KEY_BYTES];
         endpoint.export_keying_material(&mut keys, LABEL, None)?;

@@ -61,7 +61,6 @@ pub enum Message {
     Protected { plane: Plane, sealed: Vec<u8> },
 }
 
-/// Kinds on the wire.
 mod kind {
     pub const ATTACH_REQUEST: u8 = 1;
     pub const TLS: u8 = 2;
@@ -88,7 +87,6 @@ fn read_temporary(reader: &mut Reader<'_>) -> Option<Temporary> {
 }
 
 impl Message {
-    /// Appends it to a stream.
     pub fn put(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::default();
         let kind = match self {
@@ -128,7 +126,6 @@ impl Message {
         out
     }
 
-    /// Reads a body.
     pub fn read(kind: u8, body: Vec<u8>) -> Result<Self, FrameError> {
         let mut reader = Reader(&body);
         let read = match kind {

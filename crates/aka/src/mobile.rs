@@ -50,7 +50,6 @@ impl AttachFailure {
     }
 }
 
-/// Something that happened to a mobile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MobileEvent {
     Established {
@@ -96,12 +95,10 @@ impl<E: Endpoint> Mobile<E> {
         }
     }
 
-    /// The TLS endpoint inside.
     pub fn endpoint(&self) -> &E {
         self.tunnel.endpoint()
     }
 
-    /// What the handshake came to, once it is over.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.tunnel.negotiated.as_deref()
     }
@@ -130,12 +127,10 @@ impl<E: Endpoint> Mobile<E> {
         any
     }
 
-    /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<MobileEvent> {
         self.events.pop_front()
     }
 
-    /// Takes what arrived.
     pub fn handle_input(&mut self, now: Time, bytes: &[u8]) {
         self.frames.push(bytes);
         while self.phase != Phase::Over
@@ -148,7 +143,6 @@ impl<E: Endpoint> Mobile<E> {
         }
     }
 
-    /// The transport has ended.
     pub fn handle_close(&mut self) {
         if self.phase != Phase::Over {
             self.fail(AttachFailure::Ended);
@@ -193,7 +187,6 @@ impl<E: Endpoint> Mobile<E> {
         }
     }
 
-    /// Checks the state of the endpoint.
     fn look(&mut self, now: Time) {
         if self.phase == Phase::Handshake
             && let Some(resumed) = self.negotiated().map(|negotiated| negotiated.resumed)

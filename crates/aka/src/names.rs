@@ -24,7 +24,6 @@ macro_rules! name {
         pub struct $name(String);
 
         impl $name {
-            /// Checks it.
             pub fn new(text: &str) -> Result<Self, NameError> {
                 let good: fn(&str) -> bool = $good;
                 if good(text) { Ok(Self(text.to_owned())) } else { Err(NameError::$variant(shown(text))) }

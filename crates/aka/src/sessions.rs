@@ -71,7 +71,6 @@ pub struct StoreError(pub String);
 /// An SGSN's store of sessions and subscribers. Each subscriber has at most one temporary identity and one session, so
 /// the store grows with the number of subscribers, not with the number of attaches.
 pub trait Store {
-    /// A session by its ID.
     fn session(&mut self, id: &[u8]) -> Result<Option<SessionRecord>, StoreError>;
 
     /// Stores a session; replaces one with the same ID.
@@ -216,7 +215,6 @@ impl Sessions {
         Self { store, policy, basis, now, guest, offered, fresh, error }
     }
 
-    /// Where they are kept.
     pub fn store(&mut self) -> &mut dyn Store {
         self.store.as_mut()
     }

@@ -64,7 +64,6 @@ impl<V: Environment> Node<V> {
         &self.name
     }
 
-    /// What has happened so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -104,7 +103,6 @@ impl<V: Environment> Node<V> {
     }
 }
 
-/// Something that happened to an attach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttachEvent {
     /// The mobile has confirmed: both ends have the same keys and saw the same request.
@@ -198,12 +196,10 @@ fn store(error: StoreError) -> Stop {
 }
 
 impl<V: Environment> Attach<V> {
-    /// The TLS endpoint inside, once there is one.
     pub fn endpoint(&self) -> Option<&V::Endpoint> {
         self.tunnel.as_ref().map(Tunnel::endpoint)
     }
 
-    /// What the handshake came to, once it is over.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.tunnel.as_ref().and_then(|tunnel| tunnel.negotiated.as_deref())
     }
@@ -245,12 +241,10 @@ impl<V: Environment> Attach<V> {
         self.query.take()
     }
 
-    /// The temporary identity in the request.
     pub fn temporary(&self) -> Option<&Temporary> {
         self.temporary.as_ref()
     }
 
-    /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<AttachEvent> {
         self.events.pop_front()
     }
@@ -265,7 +259,6 @@ impl<V: Environment> Attach<V> {
         true
     }
 
-    /// Takes what arrived from the mobile.
     pub fn handle_input(&mut self, node: &mut Node<V>, now: Time, bytes: &[u8]) {
         self.frames.push(bytes);
         while self.phase != Phase::Over
@@ -496,7 +489,6 @@ impl<V: Environment> Attach<V> {
         self.accept(node, now)
     }
 
-    /// True where the handshake resumed a session.
     fn is_resumed(&self) -> bool {
         self.negotiated().is_some_and(|negotiated| negotiated.resumed)
     }

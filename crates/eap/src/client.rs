@@ -134,7 +134,6 @@ impl<E: Endpoint> Authentication<E> {
         self.peer.tunnel().msk()
     }
 
-    /// What went to and fro.
     pub fn exchanged(&self) -> Exchanged {
         self.exchanged
     }

@@ -84,17 +84,14 @@ impl<E: Endpoint> Peer<E> {
         &self.identity
     }
 
-    /// The TLS connection.
     pub fn tunnel(&self) -> &Tunnel<E> {
         &self.tunnel
     }
 
-    /// The TLS endpoint, when the conversation is over.
     pub fn into_endpoint(self) -> E {
         self.tunnel.into_endpoint()
     }
 
-    /// Takes a packet from the server.
     pub fn handle(&mut self, now: Time, bytes: &[u8]) -> Reply {
         let Ok(packet) = Packet::parse(bytes) else { return Reply::Ignored };
         match packet.code {
@@ -131,7 +128,6 @@ impl<E: Endpoint> Peer<E> {
         Reply::Response(response)
     }
 
-    /// The response to an EAP-TLS request.
     fn tls(&mut self, now: Time, data: &[u8]) -> Result<Vec<u8>, Violation> {
         let message = Message::parse(data)?;
         if !self.started {

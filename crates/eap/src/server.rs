@@ -70,7 +70,6 @@ pub struct Server<E> {
 }
 
 impl<E: Endpoint> Server<E> {
-    /// A server that has heard nothing yet.
     pub fn new(endpoint: E, fragment_bytes: usize) -> Self {
         Self {
             tunnel: Tunnel::new(endpoint, fragment_bytes),
@@ -81,12 +80,10 @@ impl<E: Endpoint> Server<E> {
         }
     }
 
-    /// The TLS connection.
     pub fn tunnel(&self) -> &Tunnel<E> {
         &self.tunnel
     }
 
-    /// The TLS endpoint, when the conversation is over.
     pub fn into_endpoint(self) -> E {
         self.tunnel.into_endpoint()
     }
@@ -102,7 +99,6 @@ impl<E: Endpoint> Server<E> {
         eap::packet(Code::Request, self.identifier, kind::IDENTITY, &[])
     }
 
-    /// Takes a packet from the peer.
     pub fn handle(&mut self, now: Time, bytes: &[u8]) -> Said {
         let Ok(packet) = Packet::parse(bytes) else { return Said::Ignored };
         if packet.code != Code::Response {

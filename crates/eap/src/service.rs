@@ -105,7 +105,6 @@ pub struct Service<V: Environment> {
 }
 
 impl<V: Environment> Service<V> {
-    /// A service without sessions.
     pub fn new(environment: V, secret: Secret, fragment_bytes: usize, limits: Limits) -> Self {
         Self {
             environment,
@@ -124,7 +123,6 @@ impl<V: Environment> Service<V> {
         }
     }
 
-    /// Counts of events since the start.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }

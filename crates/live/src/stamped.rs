@@ -15,7 +15,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const MAX_START: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_millis(1);
 
-/// Something that was received.
 pub struct Stamped {
     pub bytes: usize,
     /// Who sent it, where the socket has no peer of its own.
@@ -70,7 +69,6 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> 
     Ok(Stamped { bytes, peer, waited })
 }
 
-/// Receives a chunk of a stream.
 pub fn receive_chunk(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Stamped> {
     // The system writes no address for a stream, so none is asked for: it could not be told from what was in memory.
     let (bytes, _, waited) = read::<()>(socket, buffer)?;

@@ -5,7 +5,6 @@ use std::ops::{Deref, DerefMut};
 
 /// An endpoint that is recorded until its handshake is over, with something kept beside the record; or not at all.
 pub enum Watched<T> {
-    /// It is not.
     Plain(Box<dyn Endpoint>),
     Recorded(Box<Recorded<Box<dyn Endpoint>>>, T),
     Nothing,

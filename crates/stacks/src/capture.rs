@@ -25,7 +25,6 @@ pub enum CapturingError {
 
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// TCP or UDP.
     pub transport: Transport,
     /// Who sent what, and when since the start.
     pub units: Vec<(Side, Duration, Vec<u8>)>,

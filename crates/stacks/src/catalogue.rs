@@ -12,7 +12,6 @@ pub struct Offer {
     pub stack: Option<String>,
     /// False where nothing runs it.
     pub supported: bool,
-    /// Why not.
     pub reason: Option<String>,
 }
 

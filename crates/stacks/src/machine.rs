@@ -19,7 +19,6 @@ pub struct Machine {
     pub version: &'static str,
 }
 
-/// How this program was built.
 pub const BUILD_PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
 
 impl Machine {

@@ -10,7 +10,6 @@ use shakedown_pki::Profile;
 use shakedown_trace::{Carrier, Suite, instructions};
 use std::path::PathBuf;
 
-/// Why there are no settings.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     /// The certificates are valid, but the suite does not use them.
@@ -42,11 +41,8 @@ fn invalid(error: impl std::fmt::Display) -> OptionsError {
 pub struct Options {
     /// Time at which certificates must be valid, in seconds since 1970.
     now: Option<i64>,
-    /// Tickets after a full handshake.
     tickets: Option<u32>,
-    /// A certificate profile.
     profile: Option<PathBuf>,
-    /// Where keys and certificates are kept.
     cache: Option<PathBuf>,
     /// The server's user-supplied chain, its key and the root that clients are to trust.
     chain: Option<PathBuf>,
@@ -67,7 +63,6 @@ pub struct Options {
     certificate_form: Option<CertificateForm>,
     /// WTLS: private numbers for curves that have none.
     private_curves: bool,
-    /// From what endpoints draw all randomness.
     seed: Option<u64>,
     /// Count instructions: valgrind, which runs this process, writes its log there.
     instructions_log: Option<PathBuf>,
@@ -76,7 +71,6 @@ pub struct Options {
     fragment: Option<usize>,
 }
 
-/// The most tickets that a server issues after a handshake.
 const MAX_TICKETS: u32 = 16;
 
 impl Options {

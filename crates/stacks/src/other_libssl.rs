@@ -65,7 +65,6 @@ pub struct Plan {
 /// Declares the functions with their types once, and loads them by name.
 macro_rules! functions {
     ($($name:ident: $kind:ty,)*) => {
-        /// Functions of libssl and libcrypto.
         #[allow(non_snake_case)]
         #[derive(Clone, Copy, Debug)]
         struct Functions { $($name: $kind,)* }
@@ -206,7 +205,6 @@ impl OtherLibssl {
     }
 }
 
-/// A context of one side.
 struct Context<'a> {
     functions: &'a Functions,
     context: *mut c_void,
@@ -278,7 +276,6 @@ impl Drop for Context<'_> {
     }
 }
 
-/// A session of a client.
 struct Session<'a> {
     functions: &'a Functions,
     session: *mut c_void,
@@ -291,7 +288,6 @@ impl Drop for Session<'_> {
     }
 }
 
-/// A client and a server, joined.
 struct Pair<'a> {
     functions: &'a Functions,
     client: *mut c_void,

@@ -15,7 +15,6 @@ pub struct Peers {
     acceptor: Arc<dyn Acceptor>,
     /// From what endpoints draw; `None`: the system's randomness.
     pub seed: Option<u64>,
-    /// What is counted while they work.
     pub counter: Counter,
     /// TLS bytes in an EAP packet, where that carries them.
     pub fragment_bytes: usize,
@@ -78,7 +77,6 @@ pub fn prepare(suite: &Suite, settings: &Settings) -> Result<Peers, SetupError> 
 }
 
 impl Peers {
-    /// A fresh client.
     pub fn client(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         let connect = || {
             let role = Role::Connection(Side::Client);
@@ -93,12 +91,10 @@ impl Peers {
         }
     }
 
-    /// A fresh server.
     pub fn server(&self) -> Result<Box<dyn Endpoint>, SetupError> {
         seeded::endpoint(self.seed, Role::Connection(Side::Server), || self.acceptor.accept())
     }
 
-    /// Both, to run against each other.
     pub fn pair(&self) -> Result<Pair, SetupError> {
         Ok(Pair { client: self.client()?, server: self.server()? })
     }

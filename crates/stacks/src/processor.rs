@@ -29,7 +29,6 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Pins the thread to the processor that it runs on.
     pub fn to_current_processor() -> Self {
         Self::to(sched_getcpu().ok())
     }

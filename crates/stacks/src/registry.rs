@@ -39,12 +39,10 @@ pub struct Entry {
 }
 
 impl Registry {
-    /// Every stack of this program, with what each alone is told.
     pub fn with(wtls: wtls::Options) -> Self {
         Self::new(crate::stacks(wtls))
     }
 
-    /// These stacks and no others.
     pub fn new(stacks: Vec<Arc<dyn Stack>>) -> Self {
         Self { stacks: stacks.into() }
     }
@@ -54,7 +52,6 @@ impl Registry {
         self.stacks.iter()
     }
 
-    /// The stack of a name.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Stack>, SetupError> {
         let names = || self.stacks().map(|stack| stack.id().name.into_owned()).collect::<Vec<_>>().join(", ");
         let found = self.stacks().find(|stack| stack.id().name == name);
@@ -121,7 +118,6 @@ impl dyn Stack {
         Side::BOTH.into_iter().any(|side| self.speaks_as(protocol, side))
     }
 
-    /// True where one side of it does.
     fn speaks_as(&self, protocol: Protocol, side: Side) -> bool {
         let suites = plain_suites(protocol);
         suites.iter().any(|suite| self.supports(suite, side).is_ok())

@@ -55,7 +55,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The store of keys and certificates.
     pub fn store(&self) -> Result<Store, PkiError> {
         Ok(match &self.cache {
             Some(folder) => Store::open(folder),

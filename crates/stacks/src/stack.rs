@@ -128,22 +128,18 @@ pub enum Exposure {
 pub struct Setup {
     /// The only suite to negotiate.
     pub suite: Suite,
-    /// The certificates of both sides.
     pub identities: Identities,
     /// Time at which certificates must be valid, in seconds since 1970-01-01 00:00 UTC; the driver's time 0 corresponds
     /// to it.
     pub now_unix_s: i64,
     /// Tickets that the server issues after the suite's handshake.
     pub tickets: u32,
-    /// Whether primitives are timed and messages are reported to the recorder.
     pub instrumented: bool,
     /// The clients of a server.
     pub exposure: Exposure,
     /// Limit of a handshake over datagrams, if the caller has none; `None`: the stack's own limit.
     pub handshake_timeout: Option<Duration>,
-    /// The largest datagram that endpoints make.
     pub largest_datagram_bytes: usize,
-    /// Where the client logs secrets for captures.
     pub key_log: Option<KeyLog>,
     /// The carrier of the handshake; inside EAP, TLS 1.3 omits its compatibility with middleboxes.
     pub carrier: Carrier,
@@ -248,7 +244,6 @@ pub trait Acceptor: Send + Sync {
     }
 }
 
-/// The limits of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenLimits {
     /// Handshakes in progress; when the limit is reached, the oldest is dropped.

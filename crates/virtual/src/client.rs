@@ -219,7 +219,6 @@ impl Client {
         times.into_iter().flatten().min()
     }
 
-    /// Leaves an attempt.
     pub fn abandon(&mut self) {
         self.wire.abandon();
         self.parties = None;

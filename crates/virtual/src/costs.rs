@@ -50,7 +50,6 @@ pub(crate) struct Charge {
 }
 
 impl Costs {
-    /// Charges the costs in `prices`.
     pub fn new(prices: std::rc::Rc<[Price]>, stream: Stream) -> Self {
         Self { prices, charged: 0, without_cost: None, stream }
     }

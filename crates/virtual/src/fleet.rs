@@ -36,7 +36,6 @@ struct Load {
     peak: u64,
 }
 
-/// Everything of a run.
 pub(crate) struct Fleet<'a, 'b> {
     scenario: &'a Scenario,
     class: &'a ClassSpec,
@@ -413,7 +412,6 @@ impl<'a, 'b> Fleet<'a, 'b> {
         }
     }
 
-    /// An attempt has failed.
     fn fail(&mut self, now: Ns, slot: u32, cause: Cause) {
         self.advance(now);
         let seed = self.common.seed;
@@ -504,7 +502,6 @@ impl<'a, 'b> Fleet<'a, 'b> {
         self.free.push(slot);
     }
 
-    /// Starts what can be started.
     fn start_jobs(&mut self, now: Ns) {
         while let Some(job) = self.workers.next_to_start() {
             self.advance(now);

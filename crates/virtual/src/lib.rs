@@ -40,7 +40,6 @@ use std::ops::ControlFlow;
 pub struct Ends {
     /// The side that speaks first.
     pub client: Box<dyn Endpoint>,
-    /// The server's side.
     pub server: Box<dyn Endpoint>,
 }
 
@@ -92,7 +91,6 @@ impl EndpointSimulation {
         Ok(Self { simulation })
     }
 
-    /// What is simulated.
     pub fn scenario(&self) -> &Scenario {
         self.simulation.scenario()
     }

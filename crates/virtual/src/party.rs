@@ -8,7 +8,6 @@ use shakedown_trace::{CloseReason, Counter, Endpoint, Event, MessageName, Record
 /// Calls of one endpoint, far beyond what any handshake needs.
 pub(crate) const MAX_CALLS: u32 = 100_000;
 
-/// An end of a connection.
 pub(crate) struct Party {
     endpoint: Box<dyn Endpoint>,
     recording: Recording,
@@ -56,7 +55,6 @@ impl Party {
         !self.begun
     }
 
-    /// What carries its bytes.
     pub fn transport(&self) -> Transport {
         self.endpoint.transport()
     }
@@ -146,7 +144,6 @@ impl Party {
         self.established.and_then(|_| self.costs.missing())
     }
 
-    /// A message that it exchanged and that has no cost.
     pub fn without_cost(&self) -> Option<MessageName> {
         self.costs.without_cost()
     }

@@ -99,7 +99,6 @@ pub struct Wire {
     attempt: u32,
     /// Packets that a TCP has just sent.
     out: Vec<Packet>,
-    /// What it has carried.
     pub traffic: Traffic,
     /// What is to cross a cell before the path, where there is one.
     contending: Option<Vec<(Direction, u32, InFlight)>>,
@@ -113,7 +112,6 @@ fn direction(from: Side) -> Direction {
 }
 
 impl Wire {
-    /// Nothing is connected yet.
     pub fn new(path: Path<InFlight>) -> Self {
         let traffic = Traffic::default();
         Self { path, carriage: Carriage::None, attempt: 0, out: Vec::new(), traffic, contending: None }

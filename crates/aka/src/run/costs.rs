@@ -53,7 +53,6 @@ impl Steps {
     }
 }
 
-/// Both sides' work in one handshake.
 #[derive(Clone, Debug)]
 pub struct Work {
     pub mobile: Steps,
@@ -61,7 +60,6 @@ pub struct Work {
 }
 
 impl Work {
-    /// From a handshake with estimated costs.
     pub fn of(handshake: &PricedHandshake) -> Result<Self, DistributionError> {
         Ok(Self {
             mobile: Steps::of(handshake, Sender::Client)?,

@@ -69,7 +69,6 @@ pub struct Measured {
     pub handshake_bytes: [u64; 2],
     /// All that went over the bearer from the mobile and to it, headers included.
     pub wire_bytes: [u64; 2],
-    /// Segments sent again.
     pub retransmissions: u32,
     /// Questions of the SGSN to other nodes.
     pub queries: u32,
@@ -78,7 +77,6 @@ pub struct Measured {
     pub length_s: f64,
 }
 
-/// Something that is going to happen.
 enum Action {
     Prepared,
     MobileSends(Vec<u8>),
@@ -124,7 +122,6 @@ impl Runner {
         self.now += time;
     }
 
-    /// Others' requests so far.
     pub fn background_served(&self) -> u64 {
         self.server.background_served()
     }

@@ -89,7 +89,6 @@ fn seconds(option: &'static str, given: f64) -> Result<f64, PlanError> {
 }
 
 impl Plan {
-    /// Which sessions are resumed.
     pub fn policy(&self) -> Result<Policy, PlanError> {
         Ok(Policy {
             max_resumptions: self.max_resumptions,

@@ -36,7 +36,6 @@ pub enum EapError {
     NoType,
 }
 
-/// A packet that is well formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     pub code: Code,

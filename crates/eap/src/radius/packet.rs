@@ -94,12 +94,10 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// The values of every attribute of a kind.
     pub fn all(&self, kind: u8) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.attributes().filter(move |attribute| attribute.kind == kind).map(|attribute| attribute.value)
     }
 
-    /// The value of the first attribute of a kind.
     pub fn first(&self, kind: u8) -> Option<&'a [u8]> {
         self.all(kind).next()
     }

@@ -5,7 +5,6 @@ use hmac::{Hmac, KeyInit, Mac};
 use md5::{Digest, Md5};
 use std::fmt;
 
-/// The secret that client and server share.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 

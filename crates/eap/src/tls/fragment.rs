@@ -28,7 +28,6 @@ pub enum Received {
     Flight(Vec<u8>),
 }
 
-/// Puts flights together.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
     buffer: Vec<u8>,
@@ -83,7 +82,6 @@ impl Reassembly {
     }
 }
 
-/// A flight that is being sent.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     flight: Vec<u8>,

@@ -4,7 +4,6 @@ const LENGTH_INCLUDED: u8 = 0x80;
 const MORE_FRAGMENTS: u8 = 0x40;
 const START: u8 = 0x20;
 
-/// Bytes that are no EAP-TLS message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     #[error("an EAP-TLS packet has no flags")]
@@ -18,7 +17,6 @@ pub enum MessageError {
 pub struct Message<'a> {
     /// Bytes of the whole flight.
     pub length: Option<u32>,
-    /// Another fragment follows.
     pub more: bool,
     /// The server's first word.
     pub start: bool,
@@ -28,7 +26,6 @@ pub struct Message<'a> {
 impl<'a> Message<'a> {
     /// Nothing: a fragment has arrived, or there is nothing to say.
     pub const ACKNOWLEDGEMENT: Self = Self { length: None, more: false, start: false, data: &[] };
-    /// The server's first word.
     pub const START: Self = Self { length: None, more: false, start: true, data: &[] };
 
     /// Reads a message; reserved flags are ignored.

@@ -27,7 +27,6 @@ pub enum Violation {
     Export(#[from] ExportError),
 }
 
-/// What a message led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
     /// There is more of this side's flight to send.
@@ -39,7 +38,6 @@ pub enum Reaction {
     Handled,
 }
 
-/// The endpoint and the flights on their way.
 pub struct Tunnel<E> {
     endpoint: E,
     incoming: Reassembly,
@@ -52,7 +50,6 @@ pub struct Tunnel<E> {
 }
 
 impl<E: Endpoint> Tunnel<E> {
-    /// Around an endpoint that has done nothing yet.
     pub fn new(endpoint: E, fragment_bytes: usize) -> Self {
         Self {
             endpoint,
@@ -75,7 +72,6 @@ impl<E: Endpoint> Tunnel<E> {
         self.endpoint
     }
 
-    /// What the handshake came to, once it is over.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.negotiated.as_deref()
     }
@@ -85,7 +81,6 @@ impl<E: Endpoint> Tunnel<E> {
         self.msk.as_ref()
     }
 
-    /// Why the connection is over, if it is.
     pub fn closed(&self) -> Option<&CloseReason> {
         self.closed.as_ref()
     }
@@ -100,7 +95,6 @@ impl<E: Endpoint> Tunnel<E> {
         self.fragments
     }
 
-    /// Makes the fragments that follow smaller.
     pub fn limit(&mut self, fragment_bytes: usize) {
         self.outgoing.limit(fragment_bytes);
     }

@@ -54,10 +54,8 @@ pub struct Refusals {
     pub silent: u64,
 }
 
-/// The state of a connection's peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It has sent nothing.
     Silent,
     /// It has sent a valid request, which needs no authentication.
     Asked,
@@ -109,7 +107,6 @@ pub struct Table<C> {
 }
 
 impl<C> Table<C> {
-    /// An empty table.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -192,17 +189,14 @@ impl<C> Table<C> {
         }
     }
 
-    /// Removes a connection that has ended.
     pub fn leave(&mut self, number: u64) {
         self.remove(number);
     }
 
-    /// A connection could not be served.
     pub fn count_turned_away(&mut self) {
         self.refusals.turned_away += 1;
     }
 
-    /// A connection has said nothing in time.
     pub fn count_silent(&mut self) {
         self.refusals.silent += 1;
     }

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 /// have authenticated themselves have places of their own at this node, and are not counted.
 pub(super) const MAX_UNPROVED: usize = 32;
 
-/// Questions that are under way.
 pub(super) struct Asking {
     timeout: Duration,
     unproved: Mutex<HashMap<SocketAddr, usize>>,

@@ -15,7 +15,6 @@ use shakedown_trace::Suite;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The longest file that is read.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,7 +54,6 @@ pub struct CardFile {
     pub authorities: BTreeMap<String, String>,
 }
 
-/// Reads one of the files.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, AkaError> {
     let read = input::read(path, MAX_FILE_BYTES).map_err(|error| wrong(path, words(&error)))?;
     let bytes =
@@ -129,7 +127,6 @@ fn leaf_and_key(leaf: &str, key: &str, suite: &Suite, path: &Path) -> Result<Iss
 }
 
 impl HssFile {
-    /// The register.
     pub fn hss(&self, path: &Path) -> Result<Hss, AkaError> {
         let network = named(path, "network", Network::new(&self.network))?;
         let mut hss = Hss::new();
@@ -165,7 +162,6 @@ fn of_network(path: &Path, field: &str, imsi: &Imsi, network: &Network) -> Resul
 }
 
 impl SgsnFile {
-    /// Name, network, suite, certificates.
     pub fn parts(&self, path: &Path) -> Result<(NodeName, Network, Suite, NodeCertificates), AkaError> {
         let name = named(path, "name", NodeName::new(&self.name))?;
         let network = named(path, "network", Network::new(&self.network))?;

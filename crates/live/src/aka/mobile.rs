@@ -23,7 +23,6 @@ pub struct MobileOptions {
     pub serving: String,
     /// What `aka provision` wrote.
     pub card: PathBuf,
-    /// How often.
     pub attaches: usize,
     pub gap: Duration,
     /// For the network to say anything.
@@ -51,7 +50,6 @@ pub struct Attached {
 #[derive(Clone, Debug, Serialize)]
 pub struct Attaches {
     pub suite: String,
-    /// In order.
     pub attaches: Vec<Attached>,
 }
 

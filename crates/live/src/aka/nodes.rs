@@ -21,7 +21,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Where an HSS listens, and its register.
 #[derive(Clone, Debug)]
 pub struct HssOptions {
     pub listen: SocketAddr,
@@ -31,7 +30,6 @@ pub struct HssOptions {
     pub limits: Limits,
 }
 
-/// Where an SGSN listens, and what it knows.
 #[derive(Clone, Debug)]
 pub struct SgsnOptions {
     pub listen: SocketAddr,
@@ -155,7 +153,6 @@ fn raise(link: &Link<'_>, attach: &Attach<Lab>, standing: &mut Standing) {
 /// Where an SGSN keeps sessions and subscribers.
 pub type Kept = Box<dyn Store + Send>;
 
-/// An SGSN while it serves.
 struct Serving<'a> {
     node: Mutex<Node<Lab>>,
     options: &'a SgsnOptions,

@@ -71,7 +71,6 @@ impl Operator {
         Ok(issue::authority(&other.profile, &other.authority_key, (&self.root, &self.root_key))?)
     }
 
-    /// A certificate for a node of the network.
     pub fn node(&self, name: &str) -> Result<Issued, AkaError> {
         self.issue(Place::Server, name)
     }

@@ -118,11 +118,9 @@ pub struct Link<'a> {
     pub timeout: Duration,
 }
 
-/// Serves a connection until it ends.
 pub type Serve<'a> = &'a (dyn Fn(&Link<'_>) + Sync);
 
 impl Port {
-    /// Listens.
     pub fn open(address: SocketAddr, limits: Limits) -> Result<Self, AkaError> {
         let failed = |source| AkaError::Listen { address: address.to_string(), source };
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -135,7 +133,6 @@ impl Port {
         self.listener.local_addr().unwrap_or(asked)
     }
 
-    /// What became of connections that were not served.
     pub fn refusals(&self) -> Refusals {
         locked(&self.table).refusals()
     }
@@ -196,7 +193,6 @@ impl Port {
         }
     }
 
-    /// Ends all connections.
     fn close(&self) {
         for connection in locked(&self.table).connections() {
             connection.end();

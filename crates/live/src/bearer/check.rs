@@ -45,11 +45,9 @@ pub struct Figure {
     pub long_run: f64,
 }
 
-/// A bearer's figures, and what it did meanwhile.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
     pub figures: Vec<Figure>,
-    /// Packets, drops, lateness.
     pub report: Report,
 }
 

@@ -48,7 +48,6 @@ pub struct Report {
     pub key: Option<String>,
 }
 
-/// Carries packets between two TUN devices.
 pub(super) struct Emulator {
     link: PacketLink,
     tuns: [OwnedFd; 2],
@@ -202,7 +201,6 @@ impl Emulator {
         Ok(())
     }
 
-    /// Hands over what is due.
     fn deliver(&mut self) -> Result<(), BearerRunError> {
         while let Some((due, direction, packet)) = self.link.take(self.now()) {
             let late_ns = self.now().since(due).0;
@@ -239,7 +237,6 @@ impl Emulator {
             .map_err(|error| BearerRunError::Pcap { path: path.clone(), error })
     }
 
-    /// True where nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.link.next().is_none()
     }

@@ -198,7 +198,6 @@ impl End {
         self.process
     }
 
-    /// True where it runs a command.
     pub(super) fn is_command(&self) -> bool {
         !self.program.is_empty()
     }

@@ -100,7 +100,6 @@ impl PacketLink {
         self.key.as_deref()
     }
 
-    /// Offers an IP packet that goes one way.
     pub(super) fn offer(&mut self, direction: Direction, at: Ns, packet: &[u8]) -> Offered {
         if self.held_bytes + packet.len() as u64 > MAX_HELD_BYTES {
             return Offered::NoMemory;
@@ -141,7 +140,6 @@ impl PacketLink {
         self.path.way(direction).sender().free_at()
     }
 
-    /// When something is due next.
     pub(super) fn next(&self) -> Option<Ns> {
         self.path.next().map(|(due, _)| due)
     }

@@ -10,7 +10,6 @@ use std::path::Path;
 pub(super) enum LinkType {
     /// IPv4 straight away.
     RawIp = 101,
-    /// An 802.11 header.
     Ieee80211 = 105,
 }
 
@@ -47,7 +46,6 @@ impl PcapWriter {
         self.file.write_all(packet)
     }
 
-    /// Writes what is held back.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.file.flush()
     }

@@ -258,7 +258,6 @@ impl Work {
         }
     }
 
-    /// Everything to wait for.
     fn entries(&self) -> Vec<libc::pollfd> {
         let mut entries = vec![sys::readable(self.woken.as_raw_fd())];
         let accepts = self.connections.len() < MAX_CONNECTIONS;

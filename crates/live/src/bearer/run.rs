@@ -10,7 +10,6 @@ use serde::Deserialize;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-/// What is to run, and behind which bearer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunPlan {
@@ -31,7 +30,6 @@ pub struct RunPlan {
     pub linger_s: f64,
 }
 
-/// How a command ended, and what the bearer did.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The command's exit status, or 128 and the signal that ended it.

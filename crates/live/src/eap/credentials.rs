@@ -73,7 +73,6 @@ impl Files {
         Ok(setup)
     }
 
-    /// What makes peers.
     pub fn connector(&self, suite: &Suite, settings: &Settings) -> Result<Arc<dyn Connector>, EapError> {
         let setup = self.setup(suite, Side::Client, settings)?;
         Ok(settings.registry.choose(suite, Side::Client, settings.client_stack.as_deref())?.client(&setup)?)

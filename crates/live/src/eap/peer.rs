@@ -184,7 +184,6 @@ impl Run<'_> {
         self.transmit(owner)
     }
 
-    /// Sends what an authentication has to say next.
     fn transmit(&mut self, owner: usize) -> Result<(), EapError> {
         let now = self.now();
         let mut authenticator = [0; 16];

@@ -21,7 +21,6 @@ pub struct ServerOptions {
     pub secret: Secret,
     /// TLS bytes in a fragment; access points may ask for less.
     pub fragment_bytes: usize,
-    /// What may be held.
     pub limits: Limits,
 }
 

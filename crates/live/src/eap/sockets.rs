@@ -43,7 +43,6 @@ impl Sockets {
         Self { server, sockets: Vec::new(), refused: false }
     }
 
-    /// A place for a request of `owner`.
     pub fn take(&mut self, owner: usize) -> Result<Place, EapError> {
         let socket = match self.sockets.iter().position(|socket| socket.waiting < MAX_WAITING) {
             Some(socket) => socket,

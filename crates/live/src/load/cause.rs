@@ -8,7 +8,6 @@ use std::io::{Error, ErrorKind};
 /// Causes that are counted apart; what comes after is "other".
 const MAX_CAUSES: usize = 64;
 
-/// Failed connections by cause.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Causes(BTreeMap<String, u64>);
 
@@ -61,12 +60,10 @@ impl Activity {
     }
 }
 
-/// The connection took too long.
 pub fn timeout(activity: Activity) -> String {
     format!("timeout: {}", activity.as_str())
 }
 
-/// The descriptor table is full.
 pub const NO_DESCRIPTOR: &str = "no file descriptor left";
 pub const NO_PORT: &str = "no local port left";
 /// It was due, but the most connections allowed were open until the run ended.

@@ -41,7 +41,6 @@ pub struct Clients {
 /// Bytes of a file of certificates to trust.
 const MAX_ROOTS_BYTES: u64 = 16 << 20;
 
-/// Certificates that the user trusts.
 pub fn given_roots(config: &Config) -> Result<Vec<Vec<u8>>, LoadError> {
     let Some(path) = &config.ca else { return Ok(Vec::new()) };
     let path_text = || path.display().to_string();

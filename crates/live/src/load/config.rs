@@ -15,20 +15,16 @@ const BACKGROUND_CLIENTS: usize = 16;
 /// Tells a background's seed from that of the load beside it.
 const BACKGROUND_SEED: u64 = 0x6261_636b;
 
-/// The longest run.
 const MAX_DURATION_S: f64 = 7.0 * 24.0 * 3600.0;
 /// The highest rate that means anything for one thread.
 const MAX_RATE_PER_S: f64 = 1e6;
-/// The most client identities.
 const MAX_CLIENTS: usize = 100_000;
 /// The most sampled handshakes: each is kept until the end.
 const MAX_TRACES: usize = 10_000;
 /// The slowest client, as a multiple of this machine's time: beyond, no handshake is over in an hour.
 const MAX_SLOWDOWN: f64 = 1e6;
-/// The longest wait for one connection.
 const MAX_TIMEOUT_S: f64 = 3600.0;
 
-/// A load, and where it goes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -174,7 +170,6 @@ impl Config {
         })
     }
 
-    /// How long a connection may take.
     pub(super) fn timeout(&self) -> Duration {
         Duration::from_secs_f64(self.timeout_s)
     }

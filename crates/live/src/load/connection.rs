@@ -39,11 +39,9 @@ enum Input<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     Completed,
-    /// It did not.
     Failed(String),
 }
 
-/// How far it has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Connecting,
@@ -53,7 +51,6 @@ enum Phase {
     Done,
 }
 
-/// A connection under way.
 pub struct Connection {
     socket: Socket,
     pub endpoint: Watched<i64>,
@@ -90,7 +87,6 @@ pub struct Connection {
     pub noted: Option<Time>,
     pub connected: Option<Time>,
     pub established: Option<Time>,
-    /// When the server's first byte came.
     pub first_byte: Option<Time>,
     pub negotiated: Option<Box<Negotiated>>,
     /// The record of its handshake, where that is sampled.
@@ -217,7 +213,6 @@ impl Connection {
         }
     }
 
-    /// The endpoint's own deadline has come.
     pub fn handle_timeout(&mut self, clock: &dyn Fn() -> Time, exchange: &Exchange) -> Option<End> {
         self.work(clock, exchange, Input::Timeout);
         if self.is_held(clock) {

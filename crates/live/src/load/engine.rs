@@ -38,7 +38,6 @@ const MAX_OPEN: usize = 20_000;
 const OTHER_DESCRIPTORS: u64 = 64;
 /// Connections at once while sessions are collected before a run.
 const COLLECTING: usize = 8;
-/// How often progress is told.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// The longest sleep: a request to stop is seen within it.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
@@ -54,7 +53,6 @@ struct Slot {
     connection: Option<Box<Connection>>,
 }
 
-/// One run's loop.
 pub struct Engine<'a> {
     config: &'a Config,
     target: &'a Target,
@@ -82,7 +80,6 @@ fn system(what: &'static str) -> impl Fn(std::io::Error) -> LoadError {
 }
 
 impl<'a> Engine<'a> {
-    /// A loop that has not begun.
     pub fn new(
         config: &'a Config,
         target: &'a Target,
@@ -153,7 +150,6 @@ impl<'a> Engine<'a> {
         Ok(std::mem::take(&mut self.tally).counts)
     }
 
-    /// Runs the load.
     #[allow(clippy::cast_precision_loss)] // starts are far fewer than 2^53
     pub fn load(mut self, report: &mut dyn FnMut(Progress)) -> Result<Part, LoadError> {
         let config = self.config;

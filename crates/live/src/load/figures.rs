@@ -7,16 +7,11 @@ use shakedown_sim::histogram::Histogram;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
     pub n: u64,
-    /// Their mean.
     pub mean: Option<f64>,
     pub p50: Option<f64>,
-    /// The 90th.
     pub p90: Option<f64>,
-    /// The 95th.
     pub p95: Option<f64>,
-    /// The 99th.
     pub p99: Option<f64>,
-    /// The longest.
     pub max: Option<f64>,
 }
 

@@ -39,7 +39,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// How often progress is reported.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// What a run has come to so far.

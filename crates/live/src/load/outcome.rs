@@ -15,7 +15,6 @@ const MAX_LATENESS_S: f64 = 0.010;
 /// Nor while its thread has a fifth of a core to spare.
 const MAX_CPU_SHARE: f64 = 0.8;
 
-/// What connections came to.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     pub planned: u64,
@@ -51,7 +50,6 @@ impl Counts {
         }
     }
 
-    /// Adds another generator's.
     fn add(&mut self, other: Self) {
         self.planned += other.planned;
         self.started += other.started;
@@ -132,7 +130,6 @@ pub struct Resumed {
     pub without_session: u64,
 }
 
-/// Planned and achieved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rates {
     /// New connections per second that were asked for; `None` in a closed loop.
@@ -147,7 +144,6 @@ pub struct NegotiatedCount {
     pub protocol: String,
     pub cipher_suite: String,
     pub group: Option<String>,
-    /// How often.
     pub count: u64,
 }
 
@@ -167,7 +163,6 @@ pub struct Part {
     pub(super) saturated_by: Vec<String>,
     pub(super) checked: Checked,
     pub(super) interrupted: bool,
-    /// How many times as long a slowed client's steps took, in the end.
     pub(super) slowdown: Option<f64>,
     pub(super) traces: Traces,
 }
@@ -176,11 +171,9 @@ pub struct Part {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parts {
     pub load: Part,
-    /// Of the background, where there was one.
     pub background: Option<Part>,
 }
 
-/// A run's figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// How many generators ran, each in a thread of its own.
@@ -208,7 +201,6 @@ pub struct Outcome {
     pub saturated_by: Vec<String>,
     /// What the server's certificate was checked against; nothing, where a generator checked nothing.
     pub certificate_checked: Checked,
-    /// The run was ended early.
     pub interrupted: bool,
     /// How many times as long a slowed client's steps took as this machine's, in the end.
     pub slowdown: Option<f64>,
@@ -220,7 +212,6 @@ pub struct Outcome {
 }
 
 impl Part {
-    /// Adds another generator's counts to these.
     fn add(&mut self, other: Self) {
         self.counts.add(other.counts);
         self.rate_per_s = match (self.rate_per_s, other.rate_per_s) {

@@ -22,7 +22,6 @@ impl Pace {
         Self { factor, client, recent: VecDeque::with_capacity(RECENT) }
     }
 
-    /// How many times as long the next handshake's steps take.
     pub fn factor(&self) -> Option<f64> {
         self.factor
     }

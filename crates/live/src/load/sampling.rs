@@ -30,12 +30,10 @@ fn involuntary_switches() -> i64 {
 
 /// The handshake of one connection, as it was recorded.
 pub struct Sample {
-    /// The client's event log.
     pub recording: Recording,
     /// How often the thread lost its processor while the client worked: its times hold others' then.
     pub preemptions: i64,
     pub ended: SystemTime,
-    /// How many times as long the client's steps took as this machine's.
     pub slowdown: Option<f64>,
     /// The client's end of the connection.
     pub address: Option<SocketAddr>,
@@ -74,7 +72,6 @@ enum Spacing {
 }
 
 impl Sampling {
-    /// None at all.
     pub const NONE: Self = Self { wanted: 0, taken: 0, spacing: Spacing::Starts(1.0) };
 
     /// `wanted` of a run's starts, of which there are `expected` where that is known.

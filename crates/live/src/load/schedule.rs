@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use shakedown_link::{Purpose, Stream};
 use std::time::Duration;
 
-/// How starts follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
@@ -15,7 +14,6 @@ pub enum Arrivals {
     Closed,
 }
 
-/// Gaps between starts.
 const GAPS: Purpose = Purpose(300);
 
 /// Planned starts of an open loop, since its beginning: a function of the seed alone. Each follows from the one before

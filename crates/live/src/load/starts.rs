@@ -24,7 +24,6 @@ pub struct Start {
     pub client: usize,
 }
 
-/// Where starts come from.
 pub enum Starts {
     /// A schedule, whatever becomes of the connections; clients take turns.
     Open {

@@ -10,7 +10,6 @@ use std::time::Duration;
 /// Time limit for an address of this machine to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A server's address and transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub text: String,
@@ -23,7 +22,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// Parses a target and resolves its name.
     pub fn resolve(text: &str, suite: Option<&Suite>) -> Result<Self, LoadError> {
         let refused = |reason: &str| LoadError::Target {
             target: text.chars().take(80).collect(),

@@ -108,7 +108,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection that has just been accepted.
     pub fn new(
         stream: TcpStream,
         token: Token,
@@ -280,7 +279,6 @@ impl Connection {
         self.send(context);
     }
 
-    /// Sends `context.output`.
     fn send(&mut self, context: &mut WorkerContext<'_>) {
         let mut taken = 0;
         while self.waiting.is_empty() && taken < context.output.len() {

@@ -3,20 +3,16 @@
 //! A client that begins with a capital letter is taken for one of HTTP/1: every request, whatever it asks for, is
 //! answered with `200 OK` and the payload. Any other first byte is answered with the payload alone, once.
 
-/// The longest head of a request.
 const MAX_HEAD_BYTES: usize = 8_192;
 
-/// What a connection is to send next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What goes before the payload.
     pub head: Vec<u8>,
     pub payload_bytes: u64,
     /// The connection ends after it.
     pub close: bool,
 }
 
-/// One connection's conversation.
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// Received and not understood yet: at most the head of a request and what came with its last bytes.

@@ -58,7 +58,6 @@ impl Exporter {
         Ok(Self { address, stopping, waker, thread: Some(thread) })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -7,12 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-/// What a worker is made of.
 pub struct Parts {
     /// The time that counts as 0.
     pub epoch: Instant,
     pub config: Arc<Config>,
-    /// Says which handshakes are recorded.
     pub sampler: Option<Arc<Sampler>>,
     pub tally: Arc<Tally>,
     pub shutdown: Arc<ShutdownSignal>,

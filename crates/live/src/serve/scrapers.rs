@@ -20,7 +20,6 @@ const MAX_HEAD_BYTES: usize = 8_192;
 /// How long accepting pauses if file descriptors or memory are exhausted.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// An HTTP response.
 pub struct Answer {
     /// Status code and reason phrase.
     pub status: &'static str,
@@ -28,7 +27,6 @@ pub struct Answer {
     pub body: String,
 }
 
-/// The listening socket and its open connections.
 pub struct Scrapers {
     poll: Poll,
     listener: TcpListener,

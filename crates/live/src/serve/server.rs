@@ -23,7 +23,6 @@ use std::time::{Duration, Instant};
 /// Descriptors that are not connections: standard streams, sockets that listen, polls, files.
 const DESCRIPTORS_KEPT: u64 = 64;
 
-/// A server that runs until it is told to stop.
 pub struct Server {
     address: SocketAddr,
     stack: StackId,
@@ -115,7 +114,6 @@ impl Server {
         Ok(server)
     }
 
-    /// What one of its workers is given.
     fn parts(&self, sampler: Option<Arc<Sampler>>, tally: &Arc<Tally>, max_handshakes: usize) -> Parts {
         Parts {
             epoch: self.epoch,
@@ -163,7 +161,6 @@ impl Server {
         Ok(())
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -177,7 +174,6 @@ impl Server {
         &self.roots
     }
 
-    /// What runs the suites.
     pub fn stack(&self) -> &StackId {
         &self.stack
     }
@@ -248,7 +244,6 @@ impl Server {
         self.tallies.iter().flat_map(|tally| std::mem::take(&mut *lock(&tally.queue_traces))).collect()
     }
 
-    /// What it has counted so far.
     pub fn summary(&self) -> Summary {
         Summary::of(&self.config, &self.stack, self.address, self.epoch.elapsed(), &self.tallies)
     }

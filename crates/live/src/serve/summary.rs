@@ -41,7 +41,6 @@ impl Times {
     }
 }
 
-/// Handshakes by how they ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Handshakes {
     pub full: u64,
@@ -162,7 +161,6 @@ impl Summary {
     }
 }
 
-/// Failed handshakes, by cause.
 pub fn failures(tallies: &[Arc<Tally>]) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for (cause, count) in tallies.iter().flat_map(|tally| tally.failed()) {

@@ -38,7 +38,6 @@ impl Durations {
         self.sum_of_squares_s2 += duration.as_secs_f64().powi(2);
     }
 
-    /// Adds those of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.merge(&other.histogram);
         self.sum_of_squares_s2 += other.sum_of_squares_s2;
@@ -48,7 +47,6 @@ impl Durations {
         self.histogram.count()
     }
 
-    /// The sum of the durations in seconds.
     pub fn sum_s(&self) -> f64 {
         self.histogram.sum() as f64 * 1e-9
     }
@@ -58,7 +56,6 @@ impl Durations {
         self.sum_of_squares_s2
     }
 
-    /// Number of durations up to a bound.
     pub fn count_within(&self, bound: Duration) -> u64 {
         self.histogram.count_within(nanoseconds(bound))
     }
@@ -90,7 +87,6 @@ pub struct QueueTimes {
 }
 
 impl QueueTimes {
-    /// Adds those of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.message_wait.merge(&other.message_wait);
         self.message_service.merge(&other.message_service);
@@ -116,7 +112,6 @@ pub struct QueueTrace {
     pub is_first: bool,
 }
 
-/// The queue times of one handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queued {
     first_wait: Option<Duration>,
@@ -156,7 +151,6 @@ impl Queued {
         }
     }
 
-    /// Counts the completed handshake.
     pub fn handshake(self, tally: &Tally) {
         let Some(first_wait) = self.first_wait else { return };
         let mut queue = lock(&tally.queue);
@@ -168,7 +162,6 @@ impl Queued {
 
 /// Why a handshake failed, or could not begin.
 pub mod cause {
-    /// The handshake took too long.
     pub const TIMEOUT: &str = "timeout";
     /// The peer's connection failed.
     pub const DISCONNECTED: &str = "disconnected";
@@ -176,7 +169,6 @@ pub mod cause {
     pub const CLOSED: &str = "closed";
     /// It was the oldest of too many handshakes in progress.
     pub const TOO_MANY_HANDSHAKES: &str = "too-many-handshakes";
-    /// Nothing was received for too long.
     pub const IDLE: &str = "idle";
     pub const STOPPED: &str = "stopped";
     /// The stack failed without an alert.
@@ -193,7 +185,6 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX - 1)
 }
 
-/// A worker's counts.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub accepted: Counter,
@@ -263,12 +254,10 @@ impl Tally {
         self.worked_ns.get() + if since == ASLEEP { 0 } else { nanoseconds(now).saturating_sub(since) }
     }
 
-    /// Counts a failed handshake.
     pub fn fail(&self, cause: &str) {
         *lock(&self.failed).entry(cause.to_owned()).or_default() += 1;
     }
 
-    /// Failed handshakes, by cause.
     pub fn failed(&self) -> BTreeMap<String, u64> {
         lock(&self.failed).clone()
     }

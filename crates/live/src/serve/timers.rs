@@ -19,7 +19,6 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Sets the deadline of the connection `key`.
     pub fn set(&mut self, key: usize, deadline: &mut Deadline, due: Duration) {
         deadline.due = due;
         if deadline.queued.is_none_or(|queued| due < queued) {
@@ -28,7 +27,6 @@ impl Timers {
         }
     }
 
-    /// When to look next.
     pub fn next(&self) -> Option<Duration> {
         self.heap.peek().map(|Reverse((due, _))| *due)
     }

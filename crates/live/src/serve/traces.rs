@@ -35,7 +35,6 @@ impl Sampler {
         Ok(Self { every: every.max(1), next: AtomicU64::new(0), file, suites, stack })
     }
 
-    /// Whether the next handshake is sampled.
     pub fn samples_next(&self) -> bool {
         self.next.fetch_add(1, Relaxed).is_multiple_of(self.every)
     }

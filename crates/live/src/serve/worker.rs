@@ -34,7 +34,6 @@ const TURNS_PER_TURN: usize = 64;
 /// When the table is full, the oldest handshake in progress is dropped only if at least one connection in
 /// `HANDSHAKES_SHARE` is a handshake in progress.
 const HANDSHAKES_SHARE: usize = 4;
-/// Bytes read at once.
 const INPUT_BYTES: usize = 32 * 1024;
 /// After a burst of at least `BURST` connections, free memory is returned to the system when 1 / `BURST_SHARE` of them
 /// are left.
@@ -263,7 +262,6 @@ impl Worker {
         }
     }
 
-    /// Accepts a few connections.
     fn accept(&mut self) {
         if let Accept::Paused(until) = self.accept
             && self.parts.epoch.elapsed() >= until
@@ -352,7 +350,6 @@ impl Worker {
         self.parts.tally.handshaking.add(1);
     }
 
-    /// Processes a connection and records the result.
     fn turn(&mut self, key: usize) {
         self.with(key, |connection, context| {
             connection.queued = false;

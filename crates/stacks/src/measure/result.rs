@@ -51,7 +51,6 @@ pub struct Measurement {
     pub eap: Option<Exchanged>,
 }
 
-/// One figure for each side.
 #[derive(Clone, Debug, Serialize)]
 pub struct PerSide<T> {
     pub client_us: T,

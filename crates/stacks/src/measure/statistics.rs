@@ -23,7 +23,6 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// Keeps and summarises readings.
     pub fn of(samples: Vec<f64>) -> Self {
         Self { summary: Summary::of(&samples), samples }
     }

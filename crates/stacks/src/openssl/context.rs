@@ -70,7 +70,6 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
     Ok(builder)
 }
 
-/// Limits the certificates that a client may present.
 fn limit_certificates(builder: &SslContextBuilder) {
     const SET_MAX_CERT_LIST: libc::c_int = 51;
     let bytes = libc::c_long::try_from(MAX_CERTIFICATES_BYTES).unwrap_or(libc::c_long::MAX);
@@ -292,7 +291,6 @@ fn keep_sessions_in(cache: &Arc<dyn SessionCache>, bounded: bool, builder: &mut 
     }
 }
 
-/// Lets a side present a chain.
 fn present(library: Library, builder: &mut SslContextBuilder, identity: &Identity) -> Result<(), SetupError> {
     let refused = refused("take a certificate");
     for (place, der) in identity.chain.iter().enumerate() {

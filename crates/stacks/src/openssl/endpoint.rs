@@ -23,7 +23,6 @@ unsafe extern "C" {
     fn SSL_SESSION_is_resumable(session: *const sys::SSL_SESSION) -> libc::c_int;
 }
 
-/// A connection's end.
 pub struct TlsEndpoint {
     // Declared first, dropped first: libssl calls back into the watch until it is freed.
     ssl: Ssl,
@@ -37,7 +36,6 @@ pub struct TlsEndpoint {
     phase: Phase,
     /// Not polled yet.
     established: Option<Box<Negotiated>>,
-    /// Application data that has arrived.
     received: Vec<u8>,
     /// Not polled yet.
     closed: Option<CloseReason>,
@@ -48,7 +46,6 @@ pub struct TlsEndpoint {
     offered: Option<usize>,
 }
 
-/// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
@@ -68,7 +65,6 @@ const BIO_CTRL_PENDING: libc::c_int = 10;
 const MAX_KEPT_INPUT_BYTES: usize = 4 * 1024;
 
 impl TlsEndpoint {
-    /// A connection that has not begun.
     pub fn new(
         context: &SslContext,
         side: Side,
@@ -122,7 +118,6 @@ impl TlsEndpoint {
         self.gate = Some(HelloGate::new(budget));
     }
 
-    /// Sets groups after the ServerHello.
     pub fn set_groups_later(&mut self, groups: Arc<CStr>) {
         self.later_groups = Some(groups);
     }
@@ -293,7 +288,6 @@ impl TlsEndpoint {
         }
     }
 
-    /// The negotiated parameters, from libssl.
     fn negotiated(&self) -> Option<Negotiated> {
         // SAFETY: the connection is live.
         let version = unsafe { sys::SSL_version(raw(&self.ssl)) };

@@ -79,7 +79,6 @@ impl Drop for Share {
     }
 }
 
-/// Why a hello is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is longer than [`MAX_HELLO_BYTES`].
@@ -109,7 +108,6 @@ impl Refusal {
 /// Bytes that go on to libssl.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Passed<'a> {
-    /// None yet.
     Nothing,
     Input(&'a [u8]),
     /// What was held, and what came last.
@@ -146,7 +144,6 @@ enum Progress {
 }
 
 impl HelloGate {
-    /// Of a server's connection that has not begun.
     pub fn new(budget: Arc<Budget>) -> Self {
         Self {
             share: Share { budget, bytes: 0 },

@@ -15,7 +15,6 @@ use openssl_sys as sys;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The longest that a session may live.
 const MAX_LIFETIME_S: i64 = 7 * 24 * 3600;
 
 type Generate = unsafe extern "C" fn(*mut sys::SSL, *mut libc::c_void) -> libc::c_int;

@@ -28,7 +28,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The name of the last fatal alert.
     pub fn alert(&self) -> Option<String> {
         self.alert.get().map(alert::name)
     }

@@ -131,7 +131,6 @@ impl Expected {
         found.map_or((None, None), |(exchange, cipher)| (Some(exchange), Some(cipher)))
     }
 
-    /// The group of an established connection.
     pub fn group(&self, name: &str) -> Option<Group> {
         let curve = || if name == "secp256r1" { "prime256v1" } else { name };
         if self.group.as_ref().is_some_and(|expected| expected.eq_ignore_ascii_case(curve())) {

@@ -104,7 +104,6 @@ pub unsafe fn enforce(context: *mut sys::SSL_CTX, policy: Policy) {
     }
 }
 
-/// Permits everything.
 unsafe extern "C" fn allow_all(
     _: *const sys::SSL,
     _: *const sys::SSL_CTX,

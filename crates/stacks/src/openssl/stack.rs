@@ -26,7 +26,6 @@ pub struct Contexts {
     pub requested_name: Option<String>,
     /// What a server's unfinished handshakes share.
     pub hellos: Arc<Budget>,
-    /// Groups that a server sets after it has answered a hello.
     pub later_groups: Option<Arc<CStr>>,
 }
 

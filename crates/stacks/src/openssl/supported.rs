@@ -28,7 +28,6 @@ fn ciphers_with(suite: &Suite) -> Vec<&'static str> {
     TlsCipher::ALL.into_iter().filter(|(cipher, _)| runs(*cipher)).map(|(_, name)| name).collect()
 }
 
-/// Says whether this build of OpenSSL can run a suite.
 pub fn supports(suite: &Suite) -> Result<(), String> {
     if matches!(suite.protocol, Protocol::Wtls | Protocol::Dtls12) {
         return Err(format!("the stack {} does not run {}", super::NAME, suite.protocol.as_str()));
@@ -53,7 +52,6 @@ pub fn supports(suite: &Suite) -> Result<(), String> {
     Ok(())
 }
 
-/// Every cipher suite that this build of libssl knows.
 fn cipher_suites() -> Result<BTreeSet<String>, SetupError> {
     let mut builder = empty(library(false)?, Policy::Permissive)?;
     builder

@@ -28,7 +28,6 @@ impl CacheDisturbingHandshake {
         Self { handshake: None }
     }
 
-    /// Runs it once.
     pub fn run(&mut self) -> Result<(), Failure> {
         let Some((peers, loopback)) = &mut self.handshake else { return Ok(()) };
         debug_assert!(!recorder::is_recording());

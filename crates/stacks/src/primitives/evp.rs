@@ -56,7 +56,6 @@ fn set_group<T>(context: &PkeyCtx<T>, group: &CStr) -> Result<(), SetupError> {
 }
 
 impl Evp {
-    /// Calls in `library`.
     pub fn new(library: Library) -> Self {
         Self { library }
     }

@@ -55,7 +55,6 @@ pub enum Failure {
     Interrupted,
 }
 
-/// Work that can be repeated.
 pub enum Workload {
     /// Public-key calls; one round is one handshake's worth of them.
     PublicKey(Box<dyn FnMut() -> Result<(), Failure>>),
@@ -83,7 +82,6 @@ impl Default for Options {
     }
 }
 
-/// How far the work is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// Keys, groups and algorithms that are done.

@@ -60,7 +60,6 @@ struct Row<'a> {
     per_kib_us: Option<f64>,
 }
 
-/// Writes timings as a device profile.
 pub fn device_profile(about: &About, timings: &[Timing]) -> Result<String, String> {
     let (clock_hz, clock_note) = match about.machine.clock_hz {
         Some(clock_hz) if clock_hz > 0 => (clock_hz, ""),

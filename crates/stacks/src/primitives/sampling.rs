@@ -8,7 +8,6 @@ use shakedown_trace::{Counter, Primitive, Recording};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Rounds that are not counted.
 const WARM_UP: usize = 3;
 /// The minimum number of rounds, unless they take more than [`MAX_OVERRUN`] times the budget.
 const MIN_ROUNDS: usize = 25;

@@ -211,7 +211,6 @@ fn derivation(evp: Evp, name: &CStr) -> Result<Owned<sys::EVP_KDF>, Failure> {
     Owned::new(found, sys::EVP_KDF_free, "find a key derivation function")
 }
 
-/// Runs a derivation from parameters.
 fn derive(
     algorithm: &Owned<sys::EVP_KDF>,
     params: &[ffi::OSSL_PARAM],

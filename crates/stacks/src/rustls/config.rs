@@ -23,7 +23,6 @@ const TICKETS_OF_A_SESSION: usize = 256;
 /// Sessions that a server on a network keeps, the oldest are forgotten.
 const MAX_SESSIONS: usize = 16_384;
 
-/// A server's configurations.
 pub struct Configs {
     pub usual: Arc<ServerConfig>,
     /// For the full handshake before a resumption: with a ticket in TLS 1.3.

@@ -25,7 +25,6 @@ enum Made {
     Nothing,
 }
 
-/// A connection's end.
 pub struct RustlsEndpoint {
     side: Side,
     made: Made,
@@ -39,7 +38,6 @@ pub struct RustlsEndpoint {
 }
 
 impl RustlsEndpoint {
-    /// A client that has not begun.
     pub fn client(
         config: Arc<ClientConfig>,
         name: ServerName<'static>,
@@ -49,7 +47,6 @@ impl RustlsEndpoint {
         Self { sessions: Some(sessions), ..Self::new(Side::Client, Made::Client(config, name), protocol) }
     }
 
-    /// A server that has not begun.
     pub fn server(config: Arc<ServerConfig>, protocol: Protocol) -> Self {
         Self::new(Side::Server, Made::Server(config), protocol)
     }

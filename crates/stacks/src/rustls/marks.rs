@@ -83,7 +83,6 @@ pub fn update_marks(update: impl FnOnce(&mut Marks)) {
 }
 
 impl Marks {
-    /// Of a connection that has not begun.
     pub fn new(side: Side, tls13: bool) -> Box<Self> {
         Box::new(Self {
             side,

@@ -105,7 +105,6 @@ pub fn negotiated(connection: &Connection) -> Option<Negotiated> {
     })
 }
 
-/// Says whether rustls can run a suite.
 pub fn supports(suite: &Suite) -> Result<(), String> {
     if !matches!(suite.protocol, Protocol::Tls12 | Protocol::Tls13) {
         return Err("rustls runs TLS 1.2 and TLS 1.3".into());

@@ -43,7 +43,6 @@ pub struct OneSession {
 }
 
 impl OneSession {
-    /// Offers a session, or none.
     pub fn new(offered: Option<Resumable>) -> Arc<Self> {
         Arc::new(Self { offered, given: Mutex::default() })
     }

@@ -15,7 +15,6 @@ pub struct Observed<V: ?Sized> {
 }
 
 impl<V: ?Sized> Observed<V> {
-    /// Around `inner`.
     pub fn new(inner: Arc<V>) -> Self {
         Self { inner }
     }

@@ -142,7 +142,6 @@ fn client_identity(setup: &Setup) -> Option<&AnyIdentity> {
     setup.identities.client.as_ref().filter(|_| setup.suite.authentication == Some(Authentication::Mutual))
 }
 
-/// The client's side of a suite.
 pub fn client(provider: &Timed, setup: &Setup, options: Options) -> Result<ClientConfig<Timed>, SetupError> {
     let suite = &setup.suite;
     let mut offer = offer(suite, options)?;
@@ -169,7 +168,6 @@ pub fn client(provider: &Timed, setup: &Setup, options: Options) -> Result<Clien
     Ok(config)
 }
 
-/// The server's side of a suite.
 pub fn server(provider: &Timed, setup: &Setup, options: Options) -> Result<ServerConfig<Timed>, SetupError> {
     let suite = &setup.suite;
     let mut config = ServerConfig::new(vec![key_exchange(suite)]);

@@ -73,7 +73,6 @@ impl Environment {
         }
     }
 
-    /// What a handshake came to.
     fn negotiated(&self, established: &Established) -> Negotiated {
         let wanted = config::cipher_suite(&self.suite);
         let (cipher, cipher_suite) = if established.cipher_suite == wanted {
@@ -101,7 +100,6 @@ fn failure(side: Side, open: bool, alert: Option<String>, reason: String) -> Fai
     Failure { side, state: state(open).to_owned(), alert, reason }
 }
 
-/// The state of a connection in words.
 fn state(open: bool) -> &'static str {
     if open { "open" } else { "handshaking" }
 }
@@ -150,7 +148,6 @@ enum Engine {
     Server(Box<ServerConnection<Timed>>),
 }
 
-/// A connection's end.
 pub struct WtlsEndpoint {
     environment: Arc<Environment>,
     engine: Engine,

@@ -3,7 +3,6 @@
 use shakedown_trace::{MessageName, recorder};
 use shakedown_wtls::{Message, Observer};
 
-/// Writes message boundaries to the recorder.
 pub struct Marks;
 
 /// The engine writes names as the specification does; ChangeCipherSpec's is the same in TLS.

@@ -12,7 +12,6 @@ use shakedown_wtls::{BulkCipher, Curve, HashAlgorithm, PointForm};
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// OpenSSL's primitives, timed.
 pub struct Timed {
     inner: OpenSsl,
 }

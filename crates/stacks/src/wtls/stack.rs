@@ -41,7 +41,6 @@ pub struct Wtls {
 }
 
 impl Wtls {
-    /// The engine under these options.
     pub fn new(options: Options) -> Self {
         Self { options }
     }
