@@ -23,15 +23,9 @@ pub enum CapturingError {
     KeyLog { path: String, error: std::io::Error },
 }
 
-#[derive(Clone, Debug)]
-pub struct Sent {
-    pub transport: Transport,
-    /// Who sent what, and when since the start.
-    pub units: Vec<(Side, Duration, Vec<u8>)>,
-}
-
 struct Stopwatch {
     start: Instant,
+    /// Who sent what, and when since the start.
     units: Vec<(Side, Duration, Vec<u8>)>,
 }
 
@@ -42,7 +36,7 @@ impl Tap for Stopwatch {
 }
 
 /// Runs one handshake and keeps what was sent.
-pub fn run(suite: &Suite, settings: &Settings) -> Result<Sent, MeasureError> {
+fn run(suite: &Suite, settings: &Settings) -> Result<(Transport, Stopwatch), MeasureError> {
     let peers = prepare(suite, settings)?;
     // What the handshake that made a session logged belongs to no connection of the capture.
     if let Some(log) = &settings.key_log {
@@ -53,7 +47,7 @@ pub fn run(suite: &Suite, settings: &Settings) -> Result<Sent, MeasureError> {
     let mut tap = Stopwatch { start: Instant::now(), units: Vec::new() };
     let outcome = Loopback::new().handshake(pair.client.as_mut(), pair.server.as_mut(), &mut tap);
     outcome.map_err(|error| MeasureError::Handshake { suite: suite.to_string(), error })?;
-    Ok(Sent { transport, units: tap.units })
+    Ok((transport, tap))
 }
 
 /// Port that a capture's servers sit on: HTTPS, and the one WAP gave to WTLS with WTP.
@@ -86,17 +80,11 @@ pub fn write_capture(
         let log = KeyLog::default();
         let key_log = Some(log.clone());
         let logged = Settings { key_log, instrumented: false, tickets: *tickets, ..settings.clone() };
-        let sent = run(suite, &logged)?;
+        let (transport, sent) = run(suite, &logged)?;
         let chunks: Vec<Chunk<'_>> =
             sent.units.iter().map(|(from, time, bytes)| Chunk { from: *from, time: *time, bytes }).collect();
-        let (client, server) = writer.addresses(server_port(sent.transport));
-        writer.connection(&Conversation {
-            transport: sent.transport,
-            client,
-            server,
-            start,
-            chunks: &chunks,
-        })?;
+        let (client, server) = writer.addresses(server_port(transport));
+        writer.connection(&Conversation { transport, client, server, start, chunks: &chunks })?;
         secrets.append(&mut log.lock().unwrap_or_else(PoisonError::into_inner));
         start += Duration::from_secs(1);
     }

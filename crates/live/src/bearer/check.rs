@@ -74,7 +74,7 @@ pub fn check(plan: &CheckPlan, step: &mut dyn FnMut() -> ControlFlow<()>) -> Res
     let mut prober = Prober::new(socket(&client, CLIENT)?, socket(&gateway, GATEWAY)?, step)?;
     let tuns = [client.tun().try_clone()?, gateway.tun().try_clone()?];
     let mut emulator = Emulator::new(&plan.link, tuns, None, None)?;
-    emulator.log_probes();
+    emulator.log = Some(ProbeLog::default());
     let bearer = Background::start(emulator)?;
     let _punctual = sys::Punctual::begin();
     let probes = Probes::send(plan, &mut prober, &bearer);
@@ -109,7 +109,8 @@ impl Background {
             while !emulator.carry(&[stopped.as_raw_fd()], Some(sys::monotonic_ns() + 5_000_000))? {
                 told.store(emulator.is_idle(), Ordering::Relaxed);
             }
-            emulator.finish_logged()
+            let log = emulator.log.take().unwrap_or_default();
+            Ok((emulator.finish()?, log))
         })?;
         Ok(Self { thread, stop, is_idle })
     }

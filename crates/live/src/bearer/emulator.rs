@@ -57,7 +57,8 @@ pub(super) struct Emulator {
     pcap: Option<(PcapWriter, PathBuf)>,
     buffer: Vec<u8>,
     ports: Ports,
-    log: Option<ProbeLog>,
+    /// The times of probes, where there are any.
+    pub(super) log: Option<ProbeLog>,
 }
 
 /// When probes were offered to the links and due at the far end, by direction and number, ns of the monotonic clock.
@@ -109,17 +110,6 @@ impl Emulator {
             ports,
             log: None,
         })
-    }
-
-    /// Keeps the times of probes, which [`finish_logged`](Self::finish_logged) returns.
-    pub(super) fn log_probes(&mut self) {
-        self.log = Some(ProbeLog::default());
-    }
-
-    /// Ends, and tells what was done and when probes were sent and due.
-    pub(super) fn finish_logged(mut self) -> Result<(Report, ProbeLog), BearerRunError> {
-        let log = self.log.take().unwrap_or_default();
-        Ok((self.finish()?, log))
     }
 
     fn now(&self) -> Ns {

@@ -102,16 +102,15 @@ impl RustlsEndpoint {
     }
 
     fn fail(&mut self, error: &rustls::Error) {
-        if std::mem::replace(&mut self.closed, true) {
-            return;
+        let (state, alert, reason) = (self.state(), names::alert(error), error.to_string());
+        self.end(CloseReason::Failed(Failure { side: self.side, state, alert, reason }));
+    }
+
+    /// Says so once.
+    fn end(&mut self, reason: CloseReason) {
+        if !std::mem::replace(&mut self.closed, true) {
+            self.events.push_back(Event::Closed(reason));
         }
-        let failure = Failure {
-            side: self.side,
-            state: self.state(),
-            alert: names::alert(error),
-            reason: error.to_string(),
-        };
-        self.events.push_back(Event::Closed(CloseReason::Failed(failure)));
     }
 
     /// Hands one record over, or what can't be one.
@@ -138,8 +137,8 @@ impl RustlsEndpoint {
             Some(Ok(state)) => {
                 self.establish();
                 self.read(state.plaintext_bytes_to_read());
-                if state.peer_has_closed() && !std::mem::replace(&mut self.closed, true) {
-                    self.events.push_back(Event::Closed(CloseReason::Peer));
+                if state.peer_has_closed() {
+                    self.end(CloseReason::Peer);
                 }
             }
             Some(Err(error)) => self.fail(&error),
@@ -200,9 +199,7 @@ impl Endpoint for RustlsEndpoint {
     }
 
     fn handle_close(&mut self, _: Time) {
-        if !std::mem::replace(&mut self.closed, true) {
-            self.events.push_back(Event::Closed(CloseReason::Truncated));
-        }
+        self.end(CloseReason::Truncated);
     }
 
     fn write(&mut self, _: Time, data: &[u8]) -> Result<(), WriteError> {
@@ -220,9 +217,7 @@ impl Endpoint for RustlsEndpoint {
 
     fn close(&mut self, _: Time) {
         self.with(|connection| connection.send_close_notify());
-        if !std::mem::replace(&mut self.closed, true) {
-            self.events.push_back(Event::Closed(CloseReason::Local));
-        }
+        self.end(CloseReason::Local);
     }
 
     fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> bool {
