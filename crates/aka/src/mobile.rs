@@ -96,7 +96,7 @@ impl<E: Endpoint> Mobile<E> {
     }
 
     pub fn endpoint(&self) -> &E {
-        self.tunnel.endpoint()
+        &self.tunnel.endpoint
     }
 
     pub fn negotiated(&self) -> Option<&Negotiated> {

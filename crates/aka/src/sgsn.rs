@@ -197,7 +197,7 @@ fn store(error: StoreError) -> Stop {
 
 impl<V: Environment> Attach<V> {
     pub fn endpoint(&self) -> Option<&V::Endpoint> {
-        self.tunnel.as_ref().map(Tunnel::endpoint)
+        self.tunnel.as_ref().map(|tunnel| &tunnel.endpoint)
     }
 
     pub fn negotiated(&self) -> Option<&Negotiated> {

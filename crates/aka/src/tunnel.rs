@@ -8,7 +8,7 @@ use shakedown_trace::{CloseReason, Endpoint, Event, Negotiated};
 
 /// The endpoint, and what came of it so far.
 pub struct Tunnel<E> {
-    endpoint: E,
+    pub endpoint: E,
     /// Messages that come inside.
     pub inner: Frames,
     pub negotiated: Option<Box<Negotiated>>,
@@ -31,10 +31,6 @@ impl<E: Endpoint> Tunnel<E> {
             steps: 0,
             bytes: [0; 2],
         }
-    }
-
-    pub fn endpoint(&self) -> &E {
-        &self.endpoint
     }
 
     /// Takes TLS bytes; what the endpoint answers goes to `out`.

@@ -114,18 +114,6 @@ impl Runner {
         Self { setting, server, now: Ns::ZERO, attaches: 0, stream }
     }
 
-    pub fn now(&self) -> Ns {
-        self.now
-    }
-
-    pub fn pass(&mut self, time: Ns) {
-        self.now += time;
-    }
-
-    pub fn background_served(&self) -> u64 {
-        self.server.background_served()
-    }
-
     /// Runs an attach to its end. The events of the mobile are those that are left to take afterwards.
     pub fn attach<V: Environment, E: Endpoint>(
         &mut self,

@@ -133,14 +133,14 @@ impl Plan {
             if step(number).is_break() {
                 return Err(PlanError::Interrupted.into());
             }
-            runner.pass(Ns::from_secs_f64(gap_s * gaps.exponential()));
+            runner.now += Ns::from_secs_f64(gap_s * gaps.exponential());
             let place = number % at.len();
             if number >= at.len() && moves.happens(&mut moved) {
                 at[place] = 1 - at[place];
             }
             attaches.push(attach(&mut runner, place, at[place])?);
         }
-        let (background_served, length_s) = (runner.background_served(), runner.now().as_secs_f64());
+        let (background_served, length_s) = (runner.server.served, runner.now.as_secs_f64());
         Ok(Outcome { attaches, background_served, length_s, ..Outcome::default() })
     }
 }

@@ -19,7 +19,8 @@ struct Background {
 pub struct Server {
     free: BinaryHeap<Reverse<Ns>>,
     background: Option<Background>,
-    served: u64,
+    /// Others' requests so far.
+    pub served: u64,
 }
 
 impl Server {
@@ -46,11 +47,6 @@ impl Server {
             self.background = Some(background);
         }
         self.serve(now, work)
-    }
-
-    /// Others' requests so far.
-    pub fn background_served(&self) -> u64 {
-        self.served
     }
 
     fn serve(&mut self, at: Ns, work: Ns) -> Ns {
