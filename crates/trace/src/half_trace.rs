@@ -84,29 +84,24 @@ pub enum AccountingError {
 impl<E: Endpoint> Recorded<E> {
     /// The half trace of its log.
     pub fn half_trace(&self) -> Result<HalfTrace, AccountingError> {
-        let (endpoint, recording) = self.parts();
-        HalfTrace::of(endpoint.side(), recording)
+        HalfTrace::of(self.inner.side(), &self.recording)
     }
 }
 
 impl HalfTrace {
     /// Computes the half trace of `side` from its recording.
     pub fn of(side: Side, recording: &Recording) -> Result<Self, AccountingError> {
-        Self::of_events(side, recording.counter(), recording.events())
+        let mut account = Account::new(side, recording.counter());
+        for event in recording.events() {
+            account.enter(event)?;
+        }
+        Ok(account.half)
     }
 
     /// The half trace of a side whose driver delayed the output of each call, so that the call lasted `factor` times as
     /// long. Calls become longer, and the times between them become shorter by the same amount.
     pub fn stretched(side: Side, recording: &Recording, factor: f64) -> Result<Self, AccountingError> {
-        Self::of_events(side, recording.counter(), &stretched(recording.events(), factor))
-    }
-
-    fn of_events(side: Side, counter: Counter, events: &[Event]) -> Result<Self, AccountingError> {
-        let mut account = Account::new(side, counter);
-        for event in events {
-            account.enter(event)?;
-        }
-        Ok(account.half)
+        Self::of(side, &recording.with(stretched(recording.events(), factor)))
     }
 }
 
@@ -355,11 +350,13 @@ mod tests {
     use crate::Operation;
     use proptest::prelude::*;
 
-    /// Readings that need no conversion.
-    const PLAIN: Counter = Counter::custom("steps", || 0);
+    /// Of readings that need no conversion.
+    fn recording(events: &[Event]) -> Recording {
+        Recording::new(Counter::custom("steps", || 0)).with(events.to_vec())
+    }
 
     fn half(events: &[Event]) -> HalfTrace {
-        HalfTrace::of_events(Side::Client, PLAIN, events).expect("events are consistent")
+        HalfTrace::of(Side::Client, &recording(events)).expect("events are consistent")
     }
 
     fn operation(start: Ticks, end: Ticks) -> Event {
@@ -468,7 +465,7 @@ mod tests {
 
     #[test]
     fn bytes_of_nothing_cannot_be_adjusted() {
-        let error = HalfTrace::of_events(Side::Client, PLAIN, &[Event::AdjustReceived(1)]);
+        let error = HalfTrace::of(Side::Client, &recording(&[Event::AdjustReceived(1)]));
         assert_eq!(error, Err(AccountingError::NothingToAdjust { side: Side::Client }));
     }
 

@@ -7,8 +7,7 @@
 //! - [`message`], [`operation`], [`flight`]: what a handshake is made of; [`alert`]: names of alerts;
 //! - [`endpoint`]: the sans-IO face of every protocol stack; [`wrapper`]: endpoints around others;
 //! - [`recorder`]: what stacks write while an endpoint works; [`recording`]: the log it goes to, one for each endpoint;
-//! - [`half_trace`], [`trace`](mod@trace), [`samples`]: what one log says, what two say together, and what all
-//!   repetitions do;
+//! - [`half_trace`], [`trace`](mod@trace): what one log says, and what two say together;
 //! - [`instructions`]: a counter that does not drift, where valgrind runs the program;
 //! - [`driver`]: the one loop that runs two endpoints against each other in memory, over a link.
 //!
@@ -26,7 +25,6 @@ pub mod message;
 pub mod operation;
 pub mod recorder;
 pub mod recording;
-pub mod samples;
 mod spelling;
 pub mod suite;
 pub mod trace;
@@ -40,7 +38,6 @@ pub use identity::{Carrier, Credentials, HandshakeId, StackId};
 pub use message::MessageName;
 pub use operation::{Class, Operation, Primitive};
 pub use recording::{Counter, Recorded, Recording};
-pub use samples::Samples;
 pub use suite::Suite;
 pub use trace::{MessageRecord, Trace};
 pub use wrapper::Wrapper;

@@ -84,6 +84,13 @@ impl Recording {
         &self.log.events
     }
 
+    /// The same counter's recording of other events.
+    pub(crate) fn with(&self, events: Vec<Event>) -> Self {
+        let mut other = Self::new(self.counter);
+        other.log.events = events;
+        other
+    }
+
     /// Removes the events and keeps their memory, so that no allocation is measured in the next handshake.
     pub fn clear(&mut self) {
         self.log.clear();
@@ -117,8 +124,8 @@ impl Recording {
 /// primitives report to the [recorder](crate::recorder) during a call are written to this endpoint's log, even if many
 /// connections share the thread or a connection changes threads.
 pub struct Recorded<E> {
-    inner: E,
-    recording: Recording,
+    pub(crate) inner: E,
+    pub(crate) recording: Recording,
 }
 
 impl<E: Endpoint> Recorded<E> {
@@ -130,10 +137,6 @@ impl<E: Endpoint> Recorded<E> {
     /// The endpoint and its recording.
     pub fn into_parts(self) -> (E, Recording) {
         (self.inner, self.recording)
-    }
-
-    pub(crate) fn parts(&self) -> (&E, &Recording) {
-        (&self.inner, &self.recording)
     }
 }
 

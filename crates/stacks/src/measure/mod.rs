@@ -3,19 +3,20 @@
 pub(crate) mod error;
 mod repetition;
 mod result;
+mod samples;
 mod statistics;
 
 pub use error::{MAX_REPEAT, MeasureError};
 pub use result::{Accounting, Bytes, Measurement, MessageFigures, OperationFigures, PerSide, Unattributed};
 pub use statistics::{Sampled, Summary};
 
-use crate::carried::Exchanged;
 use crate::machine::Machine;
 use crate::peers::{Peers, prepare};
 use crate::processor::Pinned;
 use crate::settings::Settings;
-use repetition::{Buffers, Repetition, repeat_once};
-use shakedown_trace::{Carrier, Samples, Suite};
+use repetition::{Buffers, repeat_once};
+use samples::Samples;
+use shakedown_trace::{Carrier, Suite};
 use std::ops::ControlFlow;
 
 /// Handshakes that run before the first counted one: they fill caches and create the blinding of private keys.
@@ -68,54 +69,20 @@ pub fn measure_peers(repeat: usize, peers: &Peers, progress: Step<'_>) -> Result
     for _ in 0..WARM_UP {
         repeat_once(peers, &mut buffers)?;
     }
-    let mut kept = Kept::new(peers);
-    let mut preempted = Kept::new(peers);
-    while kept.samples.len() < repeat
-        && kept.samples.len() + preempted.samples.len() < repeat.saturating_mul(TRIES)
-    {
+    let (mut kept, mut preempted) = (Samples::default(), Samples::default());
+    while kept.len() < repeat && kept.len() + preempted.len() < repeat.saturating_mul(TRIES) {
         let repetition = repeat_once(peers, &mut buffers)?;
         let list = if repetition.preempted { &mut preempted } else { &mut kept };
-        list.push(&repetition)?;
-        if progress(kept.samples.len()).is_break() {
+        list.push(&repetition).map_err(|error| {
+            let suite = peers.id.suite.to_string();
+            MeasureError::Accounting { suite, error }
+        })?;
+        if progress(kept.len()).is_break() {
             return Err(MeasureError::Interrupted);
         }
     }
-    let discarded = preempted.samples.len();
+    let discarded = preempted.len();
     // If every repetition was preempted, their figures are used; `discarded` shows this.
-    let used = if kept.samples.is_empty() { preempted } else { kept };
-    let mut measurement =
-        result::summarise(repeat, discarded, machine, &used.samples, used.spent, peers.seed);
-    measurement.eap = used.exchanged();
-    Ok(measurement)
-}
-
-/// Repetitions of one kind.
-struct Kept {
-    samples: Samples,
-    spent: u64,
-    exchanged: Vec<Exchanged>,
-}
-
-impl Kept {
-    fn new(peers: &Peers) -> Self {
-        let samples = Samples::new(peers.id.clone(), peers.counter);
-        Self { samples, spent: 0, exchanged: Vec::new() }
-    }
-
-    /// The round trips, fragments and bytes of EAP in the repetition with the median number of bytes. (DER signatures
-    /// vary in length by a byte or two.)
-    fn exchanged(mut self) -> Option<Exchanged> {
-        self.exchanged.sort_by_key(|one| one.eap_bytes);
-        self.exchanged.get(self.exchanged.len().saturating_sub(1) / 2).copied()
-    }
-
-    fn push(&mut self, repetition: &Repetition) -> Result<(), MeasureError> {
-        self.spent += repetition.spent;
-        self.exchanged.extend(repetition.exchanged);
-        let pushed = self.samples.push(&repetition.trace);
-        pushed.map_err(|error| {
-            let suite = self.samples.id.suite.to_string();
-            MeasureError::Accounting { suite, error }
-        })
-    }
+    let used = if kept.is_empty() { preempted } else { kept };
+    Ok(result::summarise(&used, peers, repeat, discarded, machine))
 }

@@ -1,14 +1,13 @@
 //! The figures of a suite, in the shape that is printed and stored.
 
+use super::samples::{MessageSamples, OperationSamples, Samples};
 use super::statistics::{Sampled, Summary};
 use crate::carried::Exchanged;
 use crate::machine::Machine;
 use crate::memory::Memory;
+use crate::peers::Peers;
 use serde::Serialize;
-use shakedown_trace::samples::{MessageSamples, OperationSamples};
-use shakedown_trace::{
-    Carrier, Class, Credentials, MessageName, Operation, Samples, Side, StackId, recorder,
-};
+use shakedown_trace::{Carrier, Class, Credentials, MessageName, Operation, Side, StackId, recorder};
 
 /// What a suite costs here. Its identity is the first five fields; every figure of time carries the samples it
 /// summarises.
@@ -120,33 +119,34 @@ pub struct Accounting {
     pub coverage: f64,
 }
 
+/// The figures of these repetitions, without memory. `repeat` is how many were asked for, `preempted` how many were
+/// discarded.
 pub fn summarise(
+    samples: &Samples,
+    peers: &Peers,
     repeat: usize,
     preempted: usize,
     machine: Machine,
-    samples: &Samples,
-    spent: u64,
-    seed: Option<u64>,
 ) -> Measurement {
-    let side_us = |side: Side| Sampled::of(us(&samples.total[side as usize]));
-    let unattributed = |side: Side| Sampled::of(us(&samples.unattributed[side as usize]));
+    let side_us = |side: Side| Sampled::of_ns(&samples.total[side as usize]);
+    let unattributed = |side: Side| Sampled::of_ns(&samples.unattributed[side as usize]);
     let bytes_from = |side: Side| median(samples.bytes_from(side).into_iter().map(float));
     let (client_to_server, server_to_client) = (bytes_from(Side::Client), bytes_from(Side::Server));
     let attributed: u64 = samples.total.iter().flatten().sum();
     let (client, server) = (unattributed(Side::Client), unattributed(Side::Server));
-    let (attributed_us, cpu_us) = (float(attributed) / 1000.0, float(spent) / 1000.0);
+    let (attributed_us, cpu_us) = (float(attributed) / 1000.0, float(samples.spent) / 1000.0);
     Measurement {
-        suite: samples.id.suite.to_string(),
-        client_stack: samples.id.client_stack.clone(),
-        server_stack: samples.id.server_stack.clone(),
-        carrier: samples.id.carrier,
-        credentials: samples.id.credentials.clone(),
+        suite: peers.id.suite.to_string(),
+        client_stack: peers.id.client_stack.clone(),
+        server_stack: peers.id.server_stack.clone(),
+        carrier: peers.id.carrier,
+        credentials: peers.id.credentials.clone(),
         kind: "measured",
         repeat,
         preempted,
         machine,
         clock: recorder::clock_name(),
-        counter: samples.counter.unit(),
+        counter: peers.counter.unit(),
         handshake: PerSide { client_us: side_us(Side::Client), server_us: side_us(Side::Server) },
         bytes: Bytes { client_to_server, server_to_client, total: client_to_server + server_to_client },
         bytes_vary: samples.bytes_vary(),
@@ -163,13 +163,13 @@ pub fn summarise(
         },
         accounting: Accounting { attributed_us, cpu_us, coverage: attributed_us / cpu_us.max(0.001) },
         memory: None,
-        seed,
-        eap: None,
+        seed: peers.seed,
+        eap: samples.exchanged(),
     }
 }
 
 fn message((index, samples): (usize, &MessageSamples)) -> MessageFigures {
-    let (generate, process) = (Sampled::of(us(&samples.generate)), Sampled::of(us(&samples.process)));
+    let (generate, process) = (Sampled::of_ns(&samples.generate), Sampled::of_ns(&samples.process));
     MessageFigures {
         index,
         from: samples.from,
@@ -188,7 +188,7 @@ fn message((index, samples): (usize, &MessageSamples)) -> MessageFigures {
 }
 
 fn operation(samples: &OperationSamples) -> OperationFigures {
-    let time = Sampled::of(us(&samples.spent));
+    let time = Sampled::of_ns(&samples.spent);
     OperationFigures {
         side: samples.side,
         message: samples.message,
@@ -202,10 +202,6 @@ fn operation(samples: &OperationSamples) -> OperationFigures {
         bytes: median(samples.bytes.iter().copied().map(f64::from)),
         samples_us: time.samples,
     }
-}
-
-fn us(ns: &[u64]) -> Vec<f64> {
-    ns.iter().map(|ns| float(*ns) / 1000.0).collect()
 }
 
 #[allow(clippy::cast_precision_loss)] // times and bytes of a handshake are far below 2^53

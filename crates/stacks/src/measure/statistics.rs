@@ -23,7 +23,10 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    pub fn of(samples: Vec<f64>) -> Self {
+    /// Keeps and summarises times in nanoseconds, as microseconds.
+    #[allow(clippy::cast_precision_loss)] // times of a handshake are far below 2^53
+    pub fn of_ns(times: &[u64]) -> Self {
+        let samples: Vec<f64> = times.iter().map(|ns| *ns as f64 / 1000.0).collect();
         Self { summary: Summary::of(&samples), samples }
     }
 }

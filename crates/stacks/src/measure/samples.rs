@@ -1,13 +1,10 @@
 //! Every repetition of one handshake, kept.
 
-use crate::half_trace::AccountingError;
-use crate::identity::HandshakeId;
-use crate::recording::Counter;
-use crate::trace::Trace;
-use crate::{MessageName, Primitive, Side};
+use super::repetition::Repetition;
+use crate::carried::Exchanged;
+use shakedown_trace::{AccountingError, MessageName, MessageRecord, Primitive, Side, Trace};
 use std::collections::HashMap;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageSamples {
     pub from: Side,
     /// Its RFC name.
@@ -25,7 +22,6 @@ pub struct MessageSamples {
 }
 
 /// One operation in every repetition; all 0 in those that did not have it, so that means add up.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationSamples {
     pub side: Side,
     /// Index of the message it is done for; `None` for work outside any.
@@ -39,10 +35,8 @@ pub struct OperationSamples {
 }
 
 /// Repetitions of one handshake, of one shape: the same messages of the same senders in the same order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Default)]
 pub struct Samples {
-    pub id: HandshakeId,
-    pub counter: Counter,
     /// In the order in which they are sent.
     pub messages: Vec<MessageSamples>,
     /// The client's, then the server's, as far as the first repetition has them.
@@ -51,6 +45,9 @@ pub struct Samples {
     pub total: [Vec<u64>; 2],
     /// Of these, what belongs to no message: client, server.
     pub unattributed: [Vec<u64>; 2],
+    /// The thread's CPU time, or the difference of another counter, over all repetitions.
+    pub spent: u64,
+    exchanged: Vec<Exchanged>,
     /// Where in `operations` the n-th call of a primitive in a message of a side is.
     places: HashMap<Place, usize>,
 }
@@ -59,19 +56,6 @@ pub struct Samples {
 type Place = (Side, Option<usize>, Primitive, usize);
 
 impl Samples {
-    /// No repetitions yet.
-    pub fn new(id: HandshakeId, counter: Counter) -> Self {
-        Self {
-            id,
-            counter,
-            messages: Vec::new(),
-            operations: Vec::new(),
-            total: [Vec::new(), Vec::new()],
-            unattributed: [Vec::new(), Vec::new()],
-            places: HashMap::new(),
-        }
-    }
-
     pub fn len(&self) -> usize {
         self.total[0].len()
     }
@@ -84,13 +68,9 @@ impl Samples {
     /// Adds a repetition.
     ///
     /// # Errors
-    /// [`AccountingError::Shape`] where its messages are not those of the first, [`AccountingError::Counters`] where it
-    /// counts something else. Nothing has been added then.
-    pub fn push(&mut self, trace: &Trace) -> Result<(), AccountingError> {
-        if trace.counter != self.counter {
-            let (client, server) = (self.counter.unit(), trace.counter.unit());
-            return Err(AccountingError::Counters { client, server });
-        }
+    /// [`AccountingError::Shape`] where its messages are not those of the first. Nothing has been added then.
+    pub fn push(&mut self, repetition: &Repetition) -> Result<(), AccountingError> {
+        let trace = &repetition.trace;
         if self.is_empty() {
             self.messages = trace.messages.iter().map(MessageSamples::of).collect();
         }
@@ -106,6 +86,8 @@ impl Samples {
             self.total[side as usize].push(trace.total[side as usize]);
             self.unattributed[side as usize].push(trace.unattributed[side as usize]);
         }
+        self.spent += repetition.spent;
+        self.exchanged.extend(repetition.exchanged);
         Ok(())
     }
 
@@ -145,6 +127,14 @@ impl Samples {
         self.messages.iter().filter_map(|message| message.flight).max().unwrap_or(0)
     }
 
+    /// The round trips, fragments and bytes of EAP in the repetition with the median number of bytes. (DER signatures
+    /// vary in length by a byte or two.)
+    pub fn exchanged(&self) -> Option<Exchanged> {
+        let mut sorted = self.exchanged.clone();
+        sorted.sort_by_key(|one| one.eap_bytes);
+        sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+    }
+
     /// Bytes that a side sent, in each repetition.
     pub fn bytes_from(&self, side: Side) -> Vec<u64> {
         let mut sums = vec![0; self.len()];
@@ -163,7 +153,7 @@ impl Samples {
 }
 
 impl MessageSamples {
-    fn of(message: &crate::MessageRecord) -> Self {
+    fn of(message: &MessageRecord) -> Self {
         Self {
             from: message.from,
             name: message.name,
@@ -192,20 +182,9 @@ fn shape(messages: impl Iterator<Item = (Side, MessageName, Option<u32>)>) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::half_trace::OperationRecord;
-    use crate::{Carrier, Credentials, MessageRecord, Operation, StackId};
+    use shakedown_trace::{Counter, Operation, OperationRecord};
 
-    fn id() -> HandshakeId {
-        HandshakeId {
-            suite: "tls1.2/psk".parse().expect("a suite"),
-            client_stack: StackId::new("unknown", ""),
-            server_stack: StackId::new("unknown", ""),
-            carrier: Carrier::Bare,
-            credentials: Credentials::Generated,
-        }
-    }
-
-    fn trace(name: MessageName, bytes: u32, signs: u64) -> Trace {
+    fn repetition(name: MessageName, bytes: u32, signs: u64) -> Repetition {
         let primitive = Primitive::new(Operation::Sign, "rsa", "rsa2048");
         let operation = |spent| OperationRecord {
             side: Side::Client,
@@ -225,20 +204,21 @@ mod tests {
             generate: 9,
             process: 4,
         };
-        Trace {
+        let trace = Trace {
             counter: Counter::NANOSECONDS,
             messages: vec![message],
             operations: (1..=signs).map(operation).collect(),
             total: [10, 5],
             unattributed: [1, 1],
-        }
+        };
+        Repetition { trace, spent: 16, preempted: false, exchanged: None }
     }
 
     #[test]
     fn every_repetition_is_kept_and_what_is_missing_in_one_counts_as_done_without() {
-        let mut samples = Samples::new(id(), Counter::NANOSECONDS);
+        let mut samples = Samples::default();
         for (bytes, signs) in [(100, 1), (100, 2), (101, 0)] {
-            samples.push(&trace(MessageName::ClientHello, bytes, signs)).expect("of one shape");
+            samples.push(&repetition(MessageName::ClientHello, bytes, signs)).expect("of one shape");
         }
         assert_eq!(samples.len(), 3);
         assert_eq!(samples.messages[0].bytes, [100, 100, 101]);
@@ -252,9 +232,9 @@ mod tests {
 
     #[test]
     fn repetitions_of_another_shape_are_refused() {
-        let mut samples = Samples::new(id(), Counter::NANOSECONDS);
-        samples.push(&trace(MessageName::ClientHello, 1, 0)).expect("the first");
-        let error = samples.push(&trace(MessageName::Finished, 1, 0));
+        let mut samples = Samples::default();
+        samples.push(&repetition(MessageName::ClientHello, 1, 0)).expect("the first");
+        let error = samples.push(&repetition(MessageName::Finished, 1, 0));
         assert!(matches!(error, Err(AccountingError::Shape { .. })), "{error:?}");
         assert_eq!(samples.len(), 1);
         assert_eq!(samples.messages[0].bytes, [1]);
