@@ -189,7 +189,7 @@ def booked(server: Server, case: Case, host: str, speed: Speed) -> Timed[Booked]
 
     place = server.places[case.key, case.ids]
     suite = native.canonical(case.suite)
-    files = {name: place.files / f"{name}.pem" for name in ("chain", "key", "ca")}
+    files = {name: str(place.files / f"{name}.pem") for name in ("chain", "key", "ca")}
     options = {"client_stack": case.client_stack, "now": int(time.time()), **files}
 
     def load(duration_s: float) -> tuple[int, float, int]:

@@ -105,14 +105,14 @@ def test_a_server_that_cannot_start_replaces_nothing(tmp_path, capfd, server):
 
 def test_a_file_that_comes_while_load_runs_stays(tmp_path, monkeypatch, capfd, server):
     path = tmp_path / "m"
-    run_core = load_generator.load
+    run_core = load_generator.part
 
     def meanwhile(*arguments: object) -> object:
         outcome = run_core(*arguments)
         path.write_text("somebody else's")
         return outcome
 
-    monkeypatch.setattr(load_generator, "load", meanwhile)
+    monkeypatch.setattr(load_generator, "part", meanwhile)
     options = LoadOptions(rate_per_s=50.0, duration_s=0.2, trace_count=2, traces_out=path)
     with pytest.raises(UnwrittenTracesError, match="m: exists already") as told:
         load(server.target, SUITE, options)

@@ -13,16 +13,15 @@ use std::time::Duration;
 
 /// Loads a target; `progress` is told about ten times a second how far the run is. An exception raised meanwhile ends
 /// the run, whose figures so far are returned as interrupted where it was Ctrl-C, and lost where it was anything else.
-/// What one generator of several counted is returned for `merge_loads` where `parts` is true.
+/// What it counted is returned for `merge_loads`.
 #[pyfunction(name = "load")]
-#[pyo3(signature = (config, *, suite = None, options = None, progress = None, parts = false))]
+#[pyo3(signature = (config, *, suite = None, options = None, progress = None))]
 pub fn load<'py>(
     py: Python<'py>,
     config: &Bound<'py, PyAny>,
     suite: Option<&str>,
     options: Option<&Bound<'py, PyAny>>,
     progress: Option<Py<PyAny>>,
-    parts: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let config: Config = read(config, "options")?;
     let (suites, settings) = for_suites(py, options, suite.map(crate::parse).transpose()?.as_slice())?;
@@ -37,8 +36,7 @@ pub fn load<'py>(
     {
         return Err(error);
     }
-    let counted = counted.map_err(refused)?;
-    if parts { Ok(pythonize(py, &counted)?) } else { Ok(pythonize(py, &merge(vec![counted]))?) }
+    Ok(pythonize(py, &counted.map_err(refused)?)?)
 }
 
 /// What several generators counted, as one; null of none.

@@ -34,9 +34,9 @@ STOPPED: set[str] = set()
 """Names of stopped runs of generators for which this process works."""
 
 T = TypeVar("T")
-GeneratorJob = Callable[[Callable[[], None]], T]
-"""A job. Its argument is a function to be called regularly, which raises `KeyboardInterrupt` when the job
-must end with its results so far.
+GeneratorJob = Callable[[Callable[..., None]], T]
+"""A job. Its argument is a function to be called regularly, with any arguments, which raises
+`KeyboardInterrupt` when the job must end with its results so far.
 """
 
 
@@ -149,7 +149,7 @@ def _generated(job: GeneratorJob[T], run: str) -> T | None:
     worker = get_worker()
     task = worker.state.tasks[worker.get_current_task()]
 
-    def look() -> None:
+    def look(*_progress: object) -> None:
         alone = task.state == "cancelled" or worker.status not in (Status.running, Status.paused)
         if alone or run in STOPPED:
             raise KeyboardInterrupt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from shakedown.native import chosen_options, complaints, paths_as_text, release_build
+from shakedown.native import chosen_options, complaints, release_build
 from shakedown.native.core import extension
 from shakedown.schema import convert
 from shakedown.schema.live import LoadOutcome, LoadProgress
@@ -20,42 +20,31 @@ def load(
     options: Mapping[str, object],
     progress: Callable[[LoadProgress], None] | None = None,
 ) -> LoadOutcome:
-    """Loads a server, with the fields of `Config` in `crates/live/src/load`; None stands for a default.
-
-    `progress` is called about ten times a second; Ctrl-C ends the run early. Raises `InputError` for invalid
-    options, the core's `CoreError` if the server cannot be reached.
-    """
-
-    def tell(now: dict[str, object]) -> None:
-        if progress is not None:
-            progress(convert(now, LoadProgress))
-
-    return convert(_load(config, suite, options, progress=tell), LoadOutcome)
+    """Loads a server from one generator; arguments and errors are those of `part`."""
+    return merge([part(config, suite, options, progress)])
 
 
 def part(
     config: Mapping[str, object],
     suite: str | None,
     options: Mapping[str, object],
-    look: Callable[[], None] | None = None,
+    progress: Callable[[LoadProgress], None] | None = None,
 ) -> dict[str, Any]:
-    """What one generator of several counted, for `merge`; raises as `load`.
+    """What one generator of several counted, for `merge`. `config` has fields of `Config` in
+    `crates/live/src/load`.
 
-    `look` is called about ten times a second: a `KeyboardInterrupt` that it raises ends the run early.
+    `progress` is called about ten times a second; a `KeyboardInterrupt` that it raises, as Ctrl-C, ends the
+    run early. Raises `InputError` for invalid options, `CoreError` if the server cannot be reached.
     """
-    progress = None if look is None else lambda _now: look()
-    return _load(config, suite, options, parts=True, progress=progress)
 
+    def tell(now: dict[str, object]) -> None:
+        if progress is not None:
+            progress(convert(now, LoadProgress))
 
-def _load(
-    config: Mapping[str, object], suite: str | None, options: Mapping[str, object], **run: object
-) -> dict[str, Any]:
-    core: Any = release_build()
-    given, chosen = map(paths_as_text, (config, options))
+    core = release_build()
     with complaints(suite or ""):
-        found = cast("dict[str, Any]", core.load(given, suite=suite, options=chosen or None, **run))
-    own = found.get("load", found)
-    if own["interrupted"] and not own["elapsed_s"]:
+        found: dict[str, Any] = core.load(config, suite=suite, options=options, progress=tell)
+    if found["load"]["interrupted"] and not found["load"]["elapsed_s"]:
         # Before the first start could be: there are no figures, and none a second.
         raise KeyboardInterrupt
     return found

@@ -226,15 +226,6 @@ class LoadOptions(OptionGroup, frozen=True, kw_only=True):
     authorized_target: str | None = None
     rate_cap: bool = True
 
-    def settled(self) -> LoadOptions:
-        """The same, with the defaults that go with each other: beside a background one client at a time."""
-        beside = self.background_per_s is not None
-        return msgspec.structs.replace(
-            self,
-            arrivals=self.arrivals or ("closed" if beside and self.rate_per_s is None else "poisson"),
-            clients=self.clients or (1 if beside else 16),
-        )
-
 
 class PredictionOptions(OptionGroup, frozen=True, kw_only=True):
     """What else a prediction depends on: the model, the carrier, the client's radio and battery.

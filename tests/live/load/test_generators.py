@@ -198,14 +198,12 @@ def test_parts_merge_exactly():
         assert min(one.p50 for one in each) <= times.p50 <= max(one.p50 for one in each)
 
 
-@pytest.mark.parametrize("do", [load_generator.load, load_generator.part])
-def test_what_is_interrupted_before_the_first_start_has_no_figures(do, monkeypatch):
-    nothing = {"interrupted": True, "elapsed_s": 0.0, "completed": 0}
-    counted = nothing if do is load_generator.load else {"load": nothing, "background": None}
+def test_what_is_interrupted_before_the_first_start_has_no_figures(monkeypatch):
+    counted = {"load": {"interrupted": True, "elapsed_s": 0.0}, "background": None}
     core = SimpleNamespace(load=lambda *_, **__: counted)
     monkeypatch.setattr(load_generator, "release_build", lambda: core)
     with pytest.raises(KeyboardInterrupt):
-        do({"target": "127.0.0.1:1"}, SUITE, {})
+        load_generator.part({"target": "127.0.0.1:1"}, SUITE, {})
 
 
 def test_shares_add_up_to_the_whole():

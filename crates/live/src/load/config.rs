@@ -1,7 +1,7 @@
 //! What a run is told.
 
 use super::error::LoadError;
-use super::schedule::Arrivals;
+use super::starts::Arrivals;
 use super::target::Target;
 use serde::Deserialize;
 use std::path::PathBuf;

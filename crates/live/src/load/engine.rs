@@ -9,7 +9,6 @@ use super::error::LoadError;
 use super::outcome::{Counts, Part, Tally};
 use super::pace::Pace;
 use super::sampling::Sampling;
-use super::schedule::{Arrivals, Schedule};
 use super::socket::Socket;
 use super::starts::{Alarm, Start, Starts};
 use super::target::Target;
@@ -163,14 +162,7 @@ impl<'a> Engine<'a> {
         let cpu_before = thread_cpu();
         let begun = self.now() + HEAD_START;
         self.first_start = begun;
-        let clients = self.clients.count();
-        let mut starts = match (config.arrivals, config.rate_per_s) {
-            (Arrivals::Closed, _) | (_, None) => Starts::closed(0..clients, begun, begun + config.duration()),
-            (arrivals, Some(rate)) => {
-                let schedule = Schedule::new(arrivals, rate, config.duration(), config.seed);
-                Starts::open(schedule, begun, clients)
-            }
-        };
+        let mut starts = Starts::of(config, begun);
         let mut choices = Stream::of(config.seed, 0, RESUMPTION);
         let share = Probability::new(config.resumption).unwrap_or(Probability::NEVER);
         let mut resumes = || !share.is_never() && share.happens(&mut choices);

@@ -1,6 +1,6 @@
 //! An open-loop load generator for TLS servers and WTLS gateways.
 //!
-//! Starts follow a [`Schedule`], which knows nothing of the server: a connection's times count from the moment at which
+//! Starts follow a plan (`starts`) that knows nothing of the server: a connection's times count from the moment at which
 //! it was *planned* to start, so that neither a stalled server nor a busy generator can hide a wait. One thread runs one
 //! event loop over a slab of sans-IO endpoints (`engine`); [`run`] wires a plan, a target and its clients together.
 //!
@@ -16,7 +16,6 @@ mod figures;
 mod outcome;
 mod pace;
 mod sampling;
-mod schedule;
 mod socket;
 mod starts;
 mod target;
@@ -26,7 +25,7 @@ pub use config::Config;
 pub use error::LoadError;
 pub use figures::Figures;
 pub use outcome::{Outcome, Part, Parts, Rates, Resumed, Traces, merge};
-pub use schedule::{Arrivals, Schedule};
+pub use starts::Arrivals;
 pub use target::Target;
 
 use client::{Clients, given_roots};

@@ -1,18 +1,33 @@
 //! Who starts next, and the timer that says when.
 
-use super::schedule::Schedule;
+use super::config::Config;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::clock_gettime;
+use serde::{Deserialize, Serialize};
+use shakedown_link::{Purpose, Stream};
 use shakedown_trace::endpoint::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
-use std::iter::Peekable;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
+
+/// How starts follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    /// Independent of each other: exponential gaps.
+    Poisson,
+    Deterministic,
+    /// Each client starts its next connection when its last is over.
+    Closed,
+}
+
+/// Gaps between starts.
+const GAPS: Purpose = Purpose(300);
 
 /// A client whose connection failed waits this long before the next in a closed loop, lest a server that is gone be
 /// asked a million times.
@@ -25,12 +40,18 @@ pub struct Start {
 }
 
 pub enum Starts {
-    /// A schedule, whatever becomes of the connections; clients take turns.
+    /// Planned by the seed alone, whatever becomes of the connections; clients take turns. Each start follows from the one
+    /// before it, never from the clock.
     Open {
-        /// Since `begun`.
-        schedule: Peekable<Schedule>,
+        /// Exponential gaps; `None`: equal ones.
+        gaps: Option<Stream>,
+        rate_per_s: f64,
         begun: Time,
-        next_client: usize,
+        /// Starts so far.
+        count: usize,
+        /// The next start, since `begun`.
+        next_s: f64,
+        duration_s: f64,
         clients: usize,
     },
     /// Clients that begin again when they are done.
@@ -43,9 +64,15 @@ pub enum Starts {
 }
 
 impl Starts {
-    /// An open loop that begins at `begun`.
-    pub fn open(schedule: Schedule, begun: Time, clients: usize) -> Self {
-        Self::Open { schedule: schedule.peekable(), begun, next_client: 0, clients }
+    /// Those of a load that begins at `begun`.
+    pub fn of(config: &Config, begun: Time) -> Self {
+        let Some(rate_per_s) = config.rate_per_s.filter(|_| config.arrivals != Arrivals::Closed) else {
+            return Self::closed(0..config.clients, begun, begun + config.duration());
+        };
+        let mut gaps = (config.arrivals == Arrivals::Poisson).then(|| Stream::of(config.seed, 0, GAPS));
+        let next_s = gaps.as_mut().map_or(0.0, |gaps| gaps.exponential() / rate_per_s);
+        let (duration_s, clients) = (config.duration_s, config.clients);
+        Self::Open { gaps, rate_per_s, begun, count: 0, next_s, duration_s, clients }
     }
 
     /// A closed loop of clients from `begun` to `until`.
@@ -54,22 +81,27 @@ impl Starts {
     }
 
     /// When the next start is due; `None`: there is none, or none before a connection ends.
-    pub fn next_at(&mut self) -> Option<Time> {
+    pub fn next_at(&self) -> Option<Time> {
         match self {
-            Self::Open { schedule, begun, .. } => schedule.peek().map(|at| *begun + *at),
+            Self::Open { begun, next_s, duration_s, .. } => {
+                (*next_s < *duration_s).then(|| *begun + Duration::from_secs_f64(*next_s))
+            }
             Self::Closed { waiting, until } => waiting.peek().map(|next| next.0.0).filter(|at| at < until),
         }
     }
 
     pub fn take(&mut self, now: Time) -> Option<Start> {
-        if self.next_at().is_none_or(|at| at > now) {
-            return None;
-        }
+        let planned = self.next_at().filter(|at| *at <= now)?;
         match self {
-            Self::Open { schedule, begun, next_client, clients } => {
-                let client = *next_client;
-                *next_client = (client + 1) % *clients;
-                schedule.next().map(|at| Start { planned: *begun + at, client })
+            Self::Open { gaps, rate_per_s, count, next_s, clients, .. } => {
+                let client = *count % *clients;
+                *count += 1;
+                *next_s = match gaps {
+                    Some(gaps) => *next_s + gaps.exponential() / *rate_per_s,
+                    // Counted from the beginning, so that nothing adds up.
+                    None => *count as f64 / *rate_per_s,
+                };
+                Some(Start { planned, client })
             }
             Self::Closed { waiting, .. } => {
                 waiting.pop().map(|Reverse((planned, client))| Start { planned, client })
@@ -123,18 +155,26 @@ impl Alarm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Arrivals;
 
     const MS: Duration = Duration::from_millis(1);
 
+    fn open(arrivals: Arrivals, rate_per_s: f64, duration_s: f64, seed: u64) -> Config {
+        Config { arrivals, rate_per_s: Some(rate_per_s), duration_s, seed, clients: 2, ..Config::default() }
+    }
+
+    /// Planned starts in seconds.
+    fn planned(arrivals: Arrivals, rate_per_s: f64, duration_s: f64, seed: u64) -> Vec<f64> {
+        let mut starts = Starts::of(&open(arrivals, rate_per_s, duration_s, seed), Duration::ZERO);
+        std::iter::from_fn(|| starts.take(Duration::MAX)).map(|start| start.planned.as_secs_f64()).collect()
+    }
+
     #[test]
     fn an_open_loop_does_not_wait_for_connections() {
-        let schedule = Schedule::new(Arrivals::Deterministic, 1000.0, 5 * MS, 1);
-        let mut starts = Starts::open(schedule, 10 * MS, 2);
+        let mut starts = Starts::of(&open(Arrivals::Deterministic, 1000.0, 0.005, 1), 10 * MS);
         assert_eq!(starts.take(9 * MS), None);
-        let planned: Vec<_> = std::iter::from_fn(|| starts.take(100 * MS)).collect();
+        let found: Vec<_> = std::iter::from_fn(|| starts.take(100 * MS)).collect();
         let expected = [(10, 0), (11, 1), (12, 0), (13, 1), (14, 0)];
-        assert_eq!(planned, expected.map(|(at, client)| Start { planned: at * MS, client }));
+        assert_eq!(found, expected.map(|(at, client)| Start { planned: at * MS, client }));
         assert_eq!(starts.next_at(), None);
     }
 
@@ -150,5 +190,42 @@ mod tests {
         starts.ended(1, 1000 * MS, false);
         assert_eq!(starts.take(106 * MS).map(|start| start.client), Some(0));
         assert_eq!(starts.next_at(), None);
+    }
+
+    #[test]
+    fn deterministic_starts_do_not_drift() {
+        let all = planned(Arrivals::Deterministic, 300.0, 1000.0, 1);
+        assert_eq!(all.len(), 300_000);
+        assert_eq!(all[0], 0.0);
+        assert!((all[299_999] - 299_999.0 / 300.0).abs() < 1e-8);
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential() {
+        let all = planned(Arrivals::Poisson, 1000.0, 100.0, 7);
+        let n = all.len() as f64;
+        // A Poisson count of mean 100,000: five standard deviations.
+        assert!((n - 100_000.0).abs() < 5.0 * 316.3, "{n} starts");
+        let mut gaps: Vec<f64> = all.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean * 1000.0 - 1.0).abs() < 0.02, "mean {mean}");
+        assert!((variance / (mean * mean) - 1.0).abs() < 0.05, "variance {variance}");
+        // Kolmogorov and Smirnov against 1 - exp(-x): 1.95/√n is the bound of one error in a thousand.
+        gaps.sort_by(f64::total_cmp);
+        let count = gaps.len() as f64;
+        let distance = gaps.iter().enumerate().map(|(place, gap)| {
+            let expected = 1.0 - (-gap * 1000.0).exp();
+            (expected - place as f64 / count).abs().max((expected - (place + 1) as f64 / count).abs())
+        });
+        let distance = distance.fold(0.0, f64::max);
+        assert!(distance < 1.95 / count.sqrt(), "distance {distance}");
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_starts_and_another_seed_others() {
+        let of = |seed| planned(Arrivals::Poisson, 100.0, 10.0, seed);
+        assert_eq!(of(3), of(3));
+        assert_ne!(of(3), of(4));
     }
 }

@@ -51,47 +51,52 @@ def load(
     from shakedown.live.load_test.requirements import parse
     from shakedown.live.load_test.time_spent import read_halves, time_spent
 
-    wanted = options.settled()
-    emulate_device = None if wanted.emulate_device is None else str(wanted.emulate_device)
-    if wanted.rate_per_s is None and wanted.arrivals != "closed":
+    # Beside a background, one client at a time is measured.
+    beside = options.background_per_s is not None
+    arrivals = options.arrivals or ("closed" if beside and options.rate_per_s is None else "poisson")
+    emulate_device = None if options.emulate_device is None else str(options.emulate_device)
+    if options.rate_per_s is None and arrivals != "closed":
         raise InputError(
             "no rate; accepted: new connections per second such as --rate 50/s, or --arrivals closed"
         )
-    server_traces = wanted.server_traces
-    for file in (wanted.client_chain, wanted.client_key, server_traces):
+    server_traces = options.server_traces
+    for file in (options.client_chain, options.client_key, server_traces):
         if file is not None:
             check_readable(file)
-    thresholds = [parse(text) for text in wanted.requirements]
+    thresholds = [parse(text) for text in options.requirements]
     name = None if suite is None else native.canonical(suite)
-    if not wanted.trace_count and (wanted.traces_out is not None or server_traces is not None):
+    if not options.trace_count and (options.traces_out is not None or server_traces is not None):
         raise InputError("no handshakes are sampled; accepted: files of traces with trace_count")
-    known = None if wanted.traces_out is None else Path(wanted.traces_out)
+    known = None if options.traces_out is None else Path(options.traces_out)
     if known is not None:
-        read = (wanted.ca, wanted.client_chain, wanted.client_key, server_traces)
+        read = (options.ca, options.client_chain, options.client_key, server_traces)
         check_distinct([known], [None if one is None else Path(one) for one in read])
         check_writable(known, replace)
-    clients = {one: getattr(wanted, one) for one in ("client_stack", "client_chain", "client_key")}
+    host = options.server_name or target
+    clients = {one: getattr(options, one) for one in ("client_stack", "client_chain", "client_key")}
     slowed = {} if emulate_device is None else _slowed(emulate_device, name, clients)
     config = {
         one: value
-        for one, value in msgspec.structs.asdict(wanted).items()
+        for one, value in msgspec.structs.asdict(options).items()
         if one not in (*NOT_THE_CORES, *clients)
     }
     config |= {
         "target": target,
-        "request": None if wanted.http is None else _http_request(wanted.http, wanted.server_name or target),
-        "trace_count": wanted.trace_count or 0,
+        "arrivals": arrivals,
+        "clients": options.clients or (1 if beside else 16),
+        "request": None if options.http is None else _http_request(options.http, host),
+        "trace_count": options.trace_count or 0,
         **slowed,
     }
     if generators is None:
-        outcome = load_generator.load(config, name, clients, progress)
+        parts = [load_generator.part(config, name, clients, progress)]
     else:
         shares = _shares(config, generators.count())
         parts = generators.results([partial(load_generator.part, share, name, clients) for share in shares])
-        outcome = load_generator.merge(parts)
-        if outcome.generators < len(shares):
-            # Generators without figures when the run was interrupted are missing.
-            outcome = msgspec.structs.replace(outcome, interrupted=True)
+    outcome = load_generator.merge(parts)
+    if generators is not None and outcome.generators < generators.count():
+        # Generators without figures when the run was interrupted are missing.
+        outcome = msgspec.structs.replace(outcome, interrupted=True)
     run = load_run(
         outcome,
         name,
@@ -137,13 +142,18 @@ class UnwrittenTracesError(ShakedownError):
         self.run = run
 
 
+GeneratorJob = Callable[[Callable[..., None]], dict[str, Any]]
+
+
 class Generators(Protocol):
     """Machines or processes that load a server together."""
 
     def count(self) -> int:
         """How many there are."""
 
-    def results(self, jobs: Sequence[Callable[[Callable[[], None]], dict[str, Any]]]) -> list[dict[str, Any]]:
+    def results(
+        self, jobs: Sequence[Callable[[Callable[..., None]], dict[str, Any]]]
+    ) -> list[dict[str, Any]]:
         """Runs a job on each, concurrently, and returns their results. A job regularly calls its argument; if
         that raises `KeyboardInterrupt`, the job ends with its figures so far. Jobs without figures are left
         out.
