@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,16 +155,12 @@ def command(
         return
     measured: list[Measurement] = []
 
-    def measured_with(one: HandshakeId, options: MeasureOptions, tell: Callable[[int], None]) -> Measurement:
-        return in_memory.measure_one(
-            one,
-            options,
-            samples=samples,
-            transfer_bytes=[1024 * size for size in sizes_kib],
-            link=link,
-            progress=tell,
-        )
-
+    measure_one = partial(
+        in_memory.measure_one,
+        samples=samples,
+        transfer_bytes=[1024 * size for size in sizes_kib],
+        link=link,
+    )
     repeat = chosen.repeat
     try:
         with stopped_like_interrupted(), progress_bar(repeat * len(handshakes), "measuring") as update:
@@ -173,10 +170,10 @@ def command(
                     update(position * repeat + min(done, repeat), one.suite)
 
                 tell(0)
-                found = measured_with(one, chosen, tell)
+                found = measure_one(one, chosen, progress=tell)
                 more = 0 if options["repeat"] is not None else repetitions(found)
                 if more > repeat:
-                    found = measured_with(one, replace(chosen, repeat=more), lambda done: None)
+                    found = measure_one(one, replace(chosen, repeat=more))
                 measured.append(found)
     except KeyboardInterrupt:
         _show(measured, selection, messages)
