@@ -139,7 +139,7 @@ def test_tables_lose_nothing_on_narrow_screens(fake, width):
     for one in measured:
         run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
     priced = [
-        modelled.rows(one, modelled.run(one, run)) for batch in modelled.scenarios(run) for one in batch
+        modelled.table([(one, modelled.run(one, run))]) for batch in modelled.scenarios(run) for one in batch
     ]
     plain = results_of(measured)
     results = Results(plain.manifest, pl.concat([plain.table, *priced]))
@@ -176,7 +176,7 @@ def test_many_bearers_and_rates_take_several_tables(width):
     run = Run(Experiment(AboutExperiment(name="e"), (), places))
     run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
     priced = [
-        modelled.rows(one, modelled.run(one, run)) for batch in modelled.scenarios(run) for one in batch
+        modelled.table([(one, modelled.run(one, run))]) for batch in modelled.scenarios(run) for one in batch
     ]
     plain = results_of([one])
     results = Results(plain.manifest, pl.concat([plain.table, *priced]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import runs
-from shakedown.experiments.figure_kinds import reported
 from shakedown.prediction.predict import predict_rows
 from shakedown.reporting.columns.modelled import notes
 from shakedown.reporting.html.write import write_report
@@ -43,7 +42,7 @@ def test_an_experiment_names_it_on_the_terminal_and_in_the_report(tmp_path):
         assert any(KNOWN.split(": ", 1)[1] in line for line in lines)
         assert any(UNKNOWN.split(": ", 1)[1] in line for line in lines)
         assert not any(SAID in line for line in lines if line.startswith("tls1.2"))
-    page = write_report(results, tmp_path / "report.html", reported()).read_text().replace("<wbr>", "")
+    page = write_report(results, tmp_path / "report.html").read_text().replace("<wbr>", "")
     for section in ("predictions", "storms"):
         text = page.split(f'<section id="{section}">')[1].split("</section>")[0]
         for line in (KNOWN, UNKNOWN):

@@ -53,7 +53,7 @@ def results() -> Results:
     for one in own:
         run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
     rows = [
-        modelled.rows(scenario, modelled.run(scenario, run))
+        modelled.table([(scenario, modelled.run(scenario, run))])
         for batch in modelled.scenarios(run)
         for scenario in batch
     ]
@@ -141,7 +141,7 @@ def test_percentiles_energy_workers_and_what_is_missing_stand_in_tables(results)
         assert int(told.lstrip("≥ ").split(" ")[0].replace(",", "")) >= row["workers_needed_low"] > 0
         assert row["workers_needed"] >= row["rate_per_s"] * row["server_s"]
     missing = {(cells[0], cells[2]) for cells in blocks["Work without a figure"].rows}
-    assert missing == {(row["where"], row["why"]) for row in queries.missing(results.table).to_dicts()}
+    assert missing == {(row["where"], row["why"]) for row in queries.missing(results).to_dicts()}
 
 
 @pytest.mark.parametrize("width", [WIDE_PX, NARROW_PX])
@@ -200,14 +200,14 @@ def test_what_saturates_and_what_was_extrapolated_is_said(results):
     told = {tuple(row[:2]) for row in blocks["What was extrapolated, and how"].rows}
     named = {
         (row["where"], f"{row['operation']} {row['algorithm']} {row['parameters']}".strip())
-        for row in queries.extrapolated(results.table).to_dicts()
+        for row in queries.extrapolated(results).to_dicts()
     }
     assert named == told
 
 
 def test_every_queue_has_its_knee_and_saturation_rate_marked(results):
-    points = queries.queue_points(results.table)
-    queues = [{**row, "points": points[row["scenario"]]} for row in queries.queues(results.table).to_dicts()]
+    points = queries.queue_points(results)
+    queues = [{**row, "points": points[row["scenario"]]} for row in queries.queues(results).to_dicts()]
     svg = draw(queue_curves(queues, [10.0, 1e3], WIDE_PX))
     waits = [tip for tip in re.findall("<title>(.*?)</title>", svg) if tip.startswith("at 1000/s: wait ")]
     assert waits
@@ -243,7 +243,7 @@ def test_a_quick_handshake_is_not_shown_as_none():
     run = Run(Experiment(AboutExperiment(name="e"), (), places))
     run.keep(Scenario(kind="measured", handshake=real.identity(own)), own)
     (batch,) = modelled.scenarios(run)
-    rows = [modelled.rows(one, modelled.run(one, run)) for one in batch]
+    rows = [modelled.table([(one, modelled.run(one, run))]) for one in batch]
     plain = results_of([own])
     results = Results(plain.manifest, pl.concat([plain.table, *rows]))
     (total,) = results.predictions["ready_mean_s"]
@@ -261,7 +261,7 @@ def test_the_terminal_says_why_there_is_no_estimate():
     run.keep(Scenario(kind="measured", handshake=real.identity(own)), own)
     (batch,) = modelled.scenarios(run)
     plain = results_of([own])
-    rows = [modelled.rows(one, modelled.run(one, run)) for one in batch]
+    rows = [modelled.table([(one, modelled.run(one, run))]) for one in batch]
     (line,) = predicted_tables(Results(plain.manifest, pl.concat([plain.table, *rows])), 100)
     assert line == (
         "not estimated on axim-x51v: device 'axim-x51v' has no primitives, only a description; "

@@ -19,7 +19,7 @@ from msgspec import structs
 import real
 from browser import Browser
 from shakedown import native
-from shakedown.experiments.figure_kinds import measured, reported
+from shakedown.experiments.figure_kinds import kind
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native.scenario import HandshakeId, MeasureOptions, Scenario
 from shakedown.reporting.charts.inherited import hoisted
@@ -48,7 +48,7 @@ SUITES = (
 
 def add(writer: ResultsWriter, one: Measurement) -> None:
     scenario = Scenario(kind="measured", handshake=real.identity(one))
-    writer.add("measured", one.suite, measured.rows(scenario, one))
+    writer.add("measured", one.suite, kind("measured").table([(scenario, one)]))
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(results):
-    return write_report(results, results.folder / "report.html", reported())
+    return write_report(results, results.folder / "report.html")
 
 
 def both_us(suite: str) -> float:
@@ -327,7 +327,7 @@ def test_meaning_does_not_depend_on_colour_alone(page):
 
 def test_many_suites_are_folded(tmp_path):
     results = results_of(real.named(f"tls1.2/psk/x{number}") for number in range(17))
-    page = write_report(results, tmp_path / "report.html", reported())
+    page = write_report(results, tmp_path / "report.html")
     assert page.read_text().count('<details class="fold">') == 17
 
 
@@ -336,7 +336,7 @@ def test_nothing_in_a_page_moves_what_is_beside_it(tmp_path):
     hostile = "tls1.2/psk \x1b]0;owned\x07\u202egnp.exe\x9b31m"
     about = AboutExperiment(title=f"T {hostile}", question=hostile, text=f"a\n\tb {hostile}")
     manifest = Manifest(provenance="p", created="", experiment=about, command=(hostile,))
-    page = write_report(results_of([real.named(hostile)], manifest), tmp_path / "r.html", reported())
+    page = write_report(results_of([real.named(hostile)], manifest), tmp_path / "r.html")
     texts = [page.read_text(), *(one.read_text() for one in (tmp_path / "figures").glob("*.svg"))]
     for text in texts:
         assert [one for one in text if not one.isprintable() and one not in "\n\t"] == []
@@ -350,14 +350,14 @@ def test_a_run_that_did_not_end_says_so_on_top(tmp_path):
     writer = ResultsWriter(tmp_path / "r", Manifest(provenance="p", created="", planned=planned))
     for suite in SUITES[:2]:
         add(writer, real.measurement(suite))
-    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html", reported()).read_text()
+    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html").read_text()
     [warning] = re.findall(r'<p class="warning".*?>(.*?)</p>', page, re.DOTALL)
     assert warning == (
         "This run has not ended: it was killed, or still runs. Missing are 2 of 4 parts: "
         f"measured: {SUITES[2]}, {SUITES[3]}."
     )
     writer.close("interrupted")
-    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html", reported()).read_text()
+    page = write_report(load_results(writer.folder), tmp_path / "r" / "report.html").read_text()
     assert "This run was interrupted. Missing are 2 of 4 parts" in page
 
 

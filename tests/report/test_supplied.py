@@ -9,7 +9,7 @@ import pytest
 import supplied
 from browser import Browser
 from runs import written
-from shakedown.experiments.figure_kinds import load_experiment, reported
+from shakedown.experiments.figure_kinds import load_experiment
 from shakedown.experiments.runner import run_experiment
 from shakedown.reporting.figures import marked, time
 from shakedown.reporting.html.write import write_report
@@ -38,7 +38,7 @@ def results(tmp_path_factory) -> Results:
 
 @pytest.fixture(scope="module")
 def page(results) -> Path:
-    return write_report(results, results.folder / "report.html", reported())
+    return write_report(results, results.folder / "report.html")
 
 
 def section(page: Path, name: str) -> str:

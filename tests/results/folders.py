@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 
 import real
-from shakedown.experiments.figure_kinds import measured
+from shakedown.experiments.figure_kinds import kind
 from shakedown.native.scenario import Scenario
+from shakedown.results.folder import Results
 from shakedown.results.names import MANIFEST, manifest_digest
 from shakedown.results.writer import ResultsWriter
 from shakedown.schema.saved import Manifest, Planned
@@ -27,7 +28,11 @@ def planned(*suites: str) -> tuple[Planned, ...]:
 
 def table_of(suite: str) -> pl.DataFrame:
     one = real.measurement(suite)
-    return measured.rows(Scenario(kind="measured", handshake=real.identity(one)), one)
+    return kind("measured").table([(Scenario(kind="measured", handshake=real.identity(one)), one)])
+
+
+def in_memory(table: pl.DataFrame) -> Results:
+    return Results(manifest(), table)
 
 
 def write(folder: Path, *suites: str, **more: object) -> ResultsWriter:

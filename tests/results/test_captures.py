@@ -14,7 +14,7 @@ import supplied
 from runs import written
 from shakedown import native
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import captured, load_experiment, reported
+from shakedown.experiments.figure_kinds import captured, load_experiment
 from shakedown.experiments.figure_kinds.in_memory_results import results_of_json
 from shakedown.experiments.runner import run_experiment
 from shakedown.native import captures
@@ -58,10 +58,10 @@ def results(home, tmp_path_factory):
 
 
 def test_every_connection_is_kept_and_counted(results):
-    [found] = queries.captures(results.table).to_dicts()
+    [found] = queries.captures(results).to_dicts()
     assert (found["capture"], found["keylog"], found["problem"]) == ("gateway.pcap", "gateway.keys", None)
-    assert queries.connections(results.table)["suite"].to_list() == NAMES
-    kinds = queries.capture_kinds(results.table)
+    assert queries.connections(results)["suite"].to_list() == NAMES
+    kinds = queries.capture_kinds(results)
     assert sorted(kinds["suite"]) == sorted(NAMES)
     assert kinds.select("count", "complete").unique().rows() == [(1.0, 1.0)]
 
@@ -70,8 +70,8 @@ def test_captured_rows_say_what_inspect_says(results, home):
     direct = [one.connection for one in captures.inspect(home / "gateway.pcap", home / "gateway.keys")]
     rows = results.table.filter(results.table["kind"] == "captured")
     assert set(rows["capture"]) == {"gateway.pcap"}
-    view = queries.connections(results.table)
-    messages = queries.captured_messages(results.table)
+    view = queries.connections(results)
+    messages = queries.captured_messages(results)
     for connection in direct:
         [row] = view.filter(pl.col("connection") == connection.index).to_dicts()
         assert (row["bytes"], row["flights"]) == (connection.bytes.total, connection.flights)
@@ -105,7 +105,7 @@ def test_a_captured_handshake_is_priced_as_predict_prices_its_trace(results, hom
 
 
 def test_the_report_holds_connections_waits_and_prices(results, tmp_path):
-    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    page = write_report(results, tmp_path / "report.html").read_text()
     section = page.split('<section id="captures">')[1].split("</section>")[0].replace("<wbr>", "")
     for name in NAMES:
         assert name in section
@@ -170,9 +170,9 @@ def test_a_cut_capture_keeps_what_was_read_and_says_so(home, tmp_path, shakedown
     assert inspected.returncode == 2
     [line] = inspected.stderr.splitlines()
     assert line.removeprefix("error: ") in done.stderr.splitlines()
-    table = load_results(tmp_path / "r").table
-    assert queries.captures(table)["problem"].item()
-    assert queries.connections(table)["complete"][0] == 1
+    results = load_results(tmp_path / "r")
+    assert queries.captures(results)["problem"].item()
+    assert queries.connections(results)["complete"][0] == 1
     assert "could not be read to its end" in (tmp_path / "r" / "report.html").read_text()
 
 
@@ -322,7 +322,7 @@ def test_a_sound_trace_is_taken(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([CAPTURED, MEASURED]))
     found = results_of_json(path)
-    assert (queries.captures(found.table).height, found.handshakes.height) == (1, 1)
+    assert (queries.captures(found).height, found.handshakes.height) == (1, 1)
 
 
 @pytest.mark.parametrize(

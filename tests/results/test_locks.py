@@ -10,7 +10,6 @@ import pytest
 
 from results.folders import SUITES, manifest, table_of
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import reported
 from shakedown.reporting.html.write import write_report
 from shakedown.results.folder import load_results
 from shakedown.results.lock import FolderLock
@@ -35,12 +34,12 @@ def test_a_report_is_of_the_results_that_the_folder_holds(tmp_path):
     page = writer.folder / "report.html"
     new = ResultsWriter(writer.folder, manifest(provenance="another"), replace=True)
     with pytest.raises(InputError, match="another run is writing there"):
-        write_report(old, page, reported())
+        write_report(old, page)
     new.close("complete")
     with pytest.raises(InputError, match="another run has replaced these results"):
-        write_report(old, page, reported())
+        write_report(old, page)
     assert not page.exists()
-    assert write_report(old, tmp_path / "elsewhere.html", reported()).exists()
+    assert write_report(old, tmp_path / "elsewhere.html").exists()
 
 
 def test_a_lock_that_a_caller_holds_outlives_the_results(tmp_path):
@@ -49,7 +48,7 @@ def test_a_lock_that_a_caller_holds_outlives_the_results(tmp_path):
             writer.add("measured", SUITES[0], table_of(SUITES[0]))
         with pytest.raises(InputError, match="another run is writing there"):
             ResultsWriter(tmp_path / "r", manifest(), replace=True)
-        write_report(load_results(tmp_path / "r"), tmp_path / "r" / "report.html", reported(), lock=lock)
+        write_report(load_results(tmp_path / "r"), tmp_path / "r" / "report.html", lock=lock)
     with ResultsWriter(tmp_path / "r", manifest(), replace=True):
         pass
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import real
+from results.folders import in_memory
 from shakedown.experiments.figure_kinds import Run, modelled
 from shakedown.experiments.file.experiment import Experiment
 from shakedown.models.distribution import Distribution
@@ -113,7 +114,7 @@ def test_predictions_survive_the_disk(tmp_path):
     found = priced(places)
     with ResultsWriter(tmp_path / "r", Manifest(provenance="p", created="")) as writer:
         for scenario, made in found:
-            writer.add("modelled", scenario.label, modelled.rows(scenario, made))
+            writer.add("modelled", scenario.label, modelled.table([(scenario, made)]))
     loaded = load_results(tmp_path / "r")
     expected = [row for _, made in found for row in made.predictions]
     for row, one in zip(loaded.predictions.to_dicts(), expected, strict=True):
@@ -133,10 +134,10 @@ def test_predictions_survive_the_disk(tmp_path):
                 assert row[f"{end}_{name}_s"] == times[name]
         assert row["missing"] == len(one["without_cost"])
     assert any(row["ready_s"] is None for row in expected)
-    assert queries.without_cost(loaded.table).height == len(SUITES)
-    queues = queries.queues(loaded.table)
+    assert queries.without_cost(loaded).height == len(SUITES)
+    queues = queries.queues(loaded)
     assert queues.height == sum(made.queue is not None for _, made in found) > 0
-    points = queries.queue_points(loaded.table)
+    points = queries.queue_points(loaded)
     for scenario, made in found:
         if made.queue is not None:
             assert points[scenario.key] == list(made.queue.points)
@@ -144,7 +145,7 @@ def test_predictions_survive_the_disk(tmp_path):
 
 def test_what_was_extrapolated_stands_in_the_table(tmp_path):
     [(scenario, made), *_] = priced(Places(devices=("palm-vii",)))
-    told = queries.extrapolated(modelled.rows(scenario, made)).to_dicts()
+    told = queries.extrapolated(in_memory(modelled.table([(scenario, made)]))).to_dicts()
     assert len(told) == len(made.predictions[0]["extrapolated"])
     for row, one in zip(told, made.predictions[0]["extrapolated"], strict=True):
         assert (row["how"], row["time_s"]) == (one["method"], one["time_s"])
@@ -163,7 +164,7 @@ def test_workers_and_a_promise_are_the_experiments():
     for (mean, low, high), row in zip(four.workers, four.predictions, strict=True):
         assert 0 < low <= mean <= high
         assert row["rate_per_s"] * row["server_s"]["estimate"] < mean
-    view = queries.predictions(modelled.rows(scenario, four))
+    view = queries.predictions(in_memory(modelled.table([(scenario, four)])))
     assert view["workers_needed"].to_list() == [needed[0] for needed in four.workers]
     assert view["workers"].unique().to_list() == [4]
 
@@ -238,7 +239,7 @@ def test_saved_figures_are_marked_as_printed_ones():
             battery_j=9000.0,
         )
     )
-    saved = queries.predictions(modelled.table(found)).to_dicts()
+    saved = queries.predictions(in_memory(modelled.table(found))).to_dicts()
     marks = set()
     for row, one in zip(saved, (row for _, made in found for row in made.predictions), strict=True):
         printed, kept = prediction_row(one), saved_prediction(row)

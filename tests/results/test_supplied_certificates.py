@@ -11,7 +11,7 @@ import supplied
 from runs import written
 from shakedown import native
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import load_experiment, reported
+from shakedown.experiments.figure_kinds import load_experiment
 from shakedown.experiments.file.credentials import leaves_keys_out
 from shakedown.experiments.file.experiment import Experiment
 from shakedown.experiments.runner import run_experiment
@@ -226,7 +226,7 @@ def test_the_bytes_sent_are_those_of_the_users_chain(results):
 
 
 def test_the_report_shows_them_and_marks_the_rows(results, tmp_path):
-    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    page = write_report(results, tmp_path / "report.html").read_text()
     assert "Your certificates" in page
     assert "CN=gateway.example" in page
     assert "Shakedown Root CA" in page or "issuer" in page
@@ -257,7 +257,7 @@ def test_wtls_certificates_go_to_wtls_suites_alone(tmp_path):
     [leaf] = results.manifest.certificates["server"].certificates
     [chain] = native.certs({"do": "show", "files": [str(folder / "chain.pem")], "now": int(time.time())})
     assert leaf.fingerprint == chain["certificates"][0]["fingerprint"]
-    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    page = write_report(results, tmp_path / "report.html").read_text()
     assert "security level" not in page.split('<section id="certificates">')[1].split("</section>")[0]
 
 

@@ -10,7 +10,7 @@ import pytest
 import real
 from results.folders import SUITES, manifest, table_of
 from runs import python, written
-from shakedown.experiments.figure_kinds import KINDS, measured, modelled
+from shakedown.experiments.figure_kinds import KINDS, kind, measured, modelled
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.native.scenario import HandshakeId, Scenario
 from shakedown.results.folder import load_results
@@ -56,7 +56,7 @@ def test_samples_stand_in_their_column():
     one = real.measurement("tls1.2/psk")
     times = msgspec.structs.replace(one.handshake.client_us, samples=(1.0, 2.5))
     sampled = msgspec.structs.replace(one, handshake=msgspec.structs.replace(one.handshake, client_us=times))
-    rows = measured.rows(Scenario(kind="measured", handshake=real.identity(one)), sampled)
+    rows = kind("measured").table([(Scenario(kind="measured", handshake=real.identity(one)), sampled)])
     kept = rows.filter(quantity="handshake.time", side="client", statistic="median")["samples"]
     assert kept.to_list() == [[1.0, 2.5]]
 
@@ -161,12 +161,12 @@ def test_parts_are_asked_one_after_the_other_as_if_they_were_one(tmp_path, monke
     asked = (queries.without_cost, queries.missing, queries.extrapolated, queries.queues)
     monkeypatch.setattr(parts, "ROWS_AT_A_TIME", 1)
     apart = load_results(tmp_path / "r")
-    assert len(list(apart.source.chunks())) == len(whole.manifest.parts)
+    assert len(list(apart.chunks())) == len(whole.manifest.parts)
     for name, view in together.items():
         assert getattr(apart, name).equals(view), name
     for query in asked:
-        assert query(apart.source).equals(query(whole.table)), query
-    assert queries.queue_points(apart.source) == queries.queue_points(whole.table)
+        assert query(apart).equals(query(whole)), query
+    assert queries.queue_points(apart) == queries.queue_points(whole)
     assert list(apart.figures()) == list(whole.figures())
     assert apart.csv() == whole.csv()
     assert (repr(apart), apart.height) == (repr(whole), whole.table.height)
@@ -191,7 +191,7 @@ def test_millions_of_rows_take_little_memory(tmp_path):
                 server_device="server",
                 bearer="lte",
             )
-            writer.add("modelled", f"part {number}", modelled.rows(place, found))
+            writer.add("modelled", f"part {number}", modelled.table([(place, found)]))
     code = (
         "import re, sys\n"
         "from pathlib import Path\n"

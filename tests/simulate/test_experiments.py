@@ -8,7 +8,7 @@ import pytest
 import runs
 from runs import experiment
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import kind, reported
+from shakedown.experiments.figure_kinds import kind
 from shakedown.experiments.runner import run_experiment
 from shakedown.reporting.html.simulated import sections
 from shakedown.reporting.html.write import write_report
@@ -64,7 +64,7 @@ def test_all_that_is_in_the_table_is_described(results):
 
 
 def test_the_report_shows_storms_and_the_formulas_beside(results, tmp_path):
-    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    page = write_report(results, tmp_path / "report.html").read_text()
     titles = ("Storms", "Fleets at a steady load")
     for words in (*titles, "clients not yet ready", "storm-1"):
         assert words in page
@@ -171,7 +171,7 @@ def test_a_mixture_of_an_experiment_is_that_of_the_command(tmp_path):
 
 
 def test_report_and_terminal_have_a_line_a_kind(mixed, tmp_path):
-    page = write_report(mixed, tmp_path / "report.html", reported()).read_text()
+    page = write_report(mixed, tmp_path / "report.html").read_text()
     assert "Clients of several kinds at one server" in page
     assert "meters: clients not yet ready (storm:1s)" in page
     text = "\n".join(kind("simulated").terminal(mixed, 200))
@@ -286,5 +286,5 @@ def test_saturated_cells_are_named_in_notes_table_and_report(tmp_path):
     (row,) = results.fleets.to_dicts()
     assert row["saturated"].startswith(named)
     assert named in "\n".join(simulated_tables(results, 120))
-    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    page = write_report(results, tmp_path / "report.html").read_text()
     assert f"C{named[1:]}" in page

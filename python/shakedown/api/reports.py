@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import reported
 from shakedown.experiments.figure_kinds.in_memory_results import results_of_json
 from shakedown.reporting.html.write import write_report
 from shakedown.results.folder import Results, load_results
@@ -23,7 +22,7 @@ def report(results: Results | str | Path, path: str | Path | None = None, *, rep
         if loaded.folder is None:
             raise InputError("results that are in no folder need a path for their page")
         path = loaded.folder / "report.html"
-    return write_report(loaded, path, reported(), replace=replace)
+    return write_report(loaded, path, replace=replace)
 
 
 def load_any(path: str | Path) -> Results:

@@ -321,11 +321,10 @@ def show_results(results: Results) -> None:
 
 def write_page(results: Results, page: Path, **how: Any) -> None:  # noqa: ANN401 - as `write_report` takes it
     """Writes the report of an experiment's results, and notes where it is."""
-    from shakedown.experiments.figure_kinds import reported
     from shakedown.reporting.html.write import write_report
 
     with doing("writing the report"):
-        written = write_report(results, page, reported(), **how)
+        written = write_report(results, page, **how)
     note(f"report:  {written}")
 
 

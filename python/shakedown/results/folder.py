@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,21 +13,11 @@ import polars as pl
 from shakedown.results import fleets as fleet_queries
 from shakedown.results import loads as load_queries
 from shakedown.results import queries
-from shakedown.results.parts import Table, chunks
+from shakedown.results.parts import Table
 from shakedown.results.reader import load_manifest, load_parts, missing
 from shakedown.results.table import SCHEMA, empty
 from shakedown.schema.arguments import checked
 from shakedown.schema.saved import Manifest, Planned, ScenarioFigures
-
-
-def _view(query: Callable[[Table], pl.DataFrame]) -> cached_property[pl.DataFrame]:
-    """A property of results: what a query finds in them, when it is first asked for."""
-
-    def found(results: Results) -> pl.DataFrame:
-        return query(results.source)
-
-    found.__doc__ = query.__doc__
-    return cached_property(found)
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +36,7 @@ class Results:
 
     def __repr__(self) -> str:
         kinds: Counter[str] = Counter()
-        for part in chunks(self.source):
+        for part in self.chunks():
             found = part.group_by("kind", maintain_order=True).agg(pl.col("scenario").n_unique()).rows()
             kinds.update(dict(found))
         words = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing"
@@ -63,6 +53,10 @@ class Results:
         if isinstance(self.source, pl.DataFrame):
             return self.source
         return pl.concat([empty(), *self.source.chunks()])
+
+    def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:
+        """The table, some parts at a time: those of one kind of figures, or all."""
+        return iter([self.source]) if isinstance(self.source, pl.DataFrame) else self.source.chunks(kind)
 
     @property
     def height(self) -> int:
@@ -86,20 +80,20 @@ class Results:
         return self.manifest.ended or "not ended: it was killed, or still runs"
 
     # Tables of one row for each of what they are named after; their columns are described with the queries.
-    handshakes = _view(queries.handshakes)
-    messages = _view(queries.messages)
-    operations = _view(queries.operations)
-    predictions = _view(queries.predictions)
-    fleets = _view(fleet_queries.fleets)
-    fleet_series = _view(fleet_queries.fleet_series)
-    fleet_kinds = _view(fleet_queries.fleet_kinds)
-    fleet_kind_series = _view(fleet_queries.fleet_kind_series)
-    loads = _view(load_queries.loads)
-    load_steps = _view(load_queries.steps)
+    handshakes = cached_property(queries.handshakes)
+    messages = cached_property(queries.messages)
+    operations = cached_property(queries.operations)
+    predictions = cached_property(queries.predictions)
+    fleets = cached_property(fleet_queries.fleets)
+    fleet_series = cached_property(fleet_queries.fleet_series)
+    fleet_kinds = cached_property(fleet_queries.fleet_kinds)
+    fleet_kind_series = cached_property(fleet_queries.fleet_kind_series)
+    loads = cached_property(load_queries.loads)
+    load_steps = cached_property(load_queries.steps)
 
     def figures(self) -> Iterator[ScenarioFigures]:
         """The table as objects, one per scenario."""
-        for part in chunks(self.source):
+        for part in self.chunks():
             yield from queries.figures(part)
 
     def csv(self) -> str:
@@ -110,7 +104,7 @@ class Results:
         """The CSV in parts; the first contains the names of the columns."""
         joined = pl.col("samples").list.eval(pl.element().cast(pl.String)).list.join(" ")
         yield empty().with_columns(samples=joined).write_csv()
-        for part in chunks(self.source):
+        for part in self.chunks():
             yield part.with_columns(samples=joined).write_csv(include_header=False)
 
 

@@ -10,6 +10,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
+from typing import Protocol
 
 import polars as pl
 
@@ -67,23 +68,27 @@ Table = pl.DataFrame | Parts
 Query = Callable[[pl.DataFrame], pl.DataFrame]
 
 
-def chunks(table: Table, kind: str | None = None) -> Iterator[pl.DataFrame]:
-    """A table, some parts at a time; what is in memory as one, in one."""
-    if isinstance(table, pl.DataFrame):
-        yield table
-    else:
-        yield from table.chunks(kind)
+class Chunked(Protocol):
+    """What queries are asked of: results, or anything else that has a table in chunks."""
+
+    def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:
+        """The table, some rows at a time; of a kind of figures, or all."""
 
 
-def over_parts(kind: str, finish: Query | None = None) -> Callable[[Query], Callable[[Table], pl.DataFrame]]:
+View = Callable[[Chunked], pl.DataFrame]
+
+
+def over_parts(
+    kind: str, finish: Query | None = None
+) -> Callable[[Query], Callable[[Chunked], pl.DataFrame]]:
     """A question that each scenario of a kind answers for itself: its answer is that of all parts, one after
     the other. `finish` is done to the whole answer.
     """
 
-    def asked(query: Query) -> Callable[[Table], pl.DataFrame]:
+    def asked(query: Query) -> View:
         @wraps(query)
-        def ask(table: Table) -> pl.DataFrame:
-            views = [query(one) for one in chunks(table, kind)]
+        def ask(results: Chunked) -> pl.DataFrame:
+            views = [query(one) for one in results.chunks(kind)]
             view = pl.concat(views) if views else query(empty())
             return view if finish is None else finish(view)
 

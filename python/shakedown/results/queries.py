@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from shakedown.results.parts import Table, chunks, over_parts
+from shakedown.results.parts import Chunked, over_parts
 from shakedown.results.quantities import Names, columns, texts
 from shakedown.results.table import IDENTITY_COLUMNS, SCHEMA
 from shakedown.schema.base import CLASSES, SIDES, convert
@@ -217,10 +217,10 @@ def queues(table: pl.DataFrame) -> pl.DataFrame:
     return wide(rows, PLACE, names, texts=texts("queue", "basis"))
 
 
-def queue_points(table: Table) -> dict[str, list[tuple[float, float]]]:
+def queue_points(results: Chunked) -> dict[str, list[tuple[float, float]]]:
     """The curves of the queues: by scenario, pairs of rate (1/s) and wait (s)."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for part in chunks(table, "modelled"):
+    for part in results.chunks("modelled"):
         rows = part.filter(pl.col("quantity") == "queue.wait")
         for scenario, rate, wait in rows.select("scenario", "rate_per_s", "value").iter_rows():
             found.setdefault(scenario, []).append((rate, wait))
@@ -281,10 +281,10 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
     return view.with_columns(undecrypted_bytes=undecrypted, wire_bytes=pl.col("bytes") + undecrypted)
 
 
-def connection_notes(table: Table) -> dict[tuple[str, int], list[tuple[str, str | None, str | None]]]:
+def connection_notes(results: Chunked) -> dict[tuple[str, int], list[tuple[str, str | None, str | None]]]:
     """What to know of connections: by scenario and connection, (quantity, side, text)."""
     found: dict[tuple[str, int], list[tuple[str, str | None, str | None]]] = {}
-    for part in chunks(table, "captured"):
+    for part in results.chunks("captured"):
         rows = part.filter(pl.col("quantity").is_in(["connection.alert", "connection.problem"]))
         for scenario, connection, *note in rows.select(
             "scenario", "connection", "quantity", "side", "text"
@@ -375,18 +375,15 @@ def wide(
     number = chosen.select(by).join(numbers, on=by, how="left", nulls_equal=True, maintain_order="left")[
         "_row"
     ]
-    figures = _by(chosen.select("_name", "value").with_columns(number), "_name")
-    words = _by(chosen.select("quantity", "text").with_columns(number), "quantity") if texts else {}
+    apart: Any = {"as_dict": True, "include_key": False}
+    figures = chosen.select("_name", "value").with_columns(number).partition_by("_name", **apart)
+    words = chosen.select("quantity", "text").with_columns(number).partition_by("quantity", **apart)
     del chosen
     for column in dict.fromkeys(columns.values()):
-        view = _with_column(view, figures.pop(column, None), "value", column, pl.Float64())
+        view = _with_column(view, figures.pop((column,), None), "value", column, pl.Float64())
     for quantity, column in texts.items():
-        view = _with_column(view, words.pop(quantity, None), "text", column, pl.String())
+        view = _with_column(view, words.pop((quantity,), None), "text", column, pl.String())
     return view.drop("_row").cast({name: SCHEMA[name] for name in keys})
-
-
-def _by(rows: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
-    return {str(name): part.drop(column) for (name,), part in rows.partition_by(column, as_dict=True).items()}
 
 
 def _with_column(

@@ -99,13 +99,8 @@ def fact(quantity: str, text: str | None, **columns: object) -> Row:
 def frame(rows: Iterable[Row], common: Mapping[str, Any]) -> pl.DataFrame:
     """Rows as a table with the columns of `SCHEMA`; `common` holds in all of them."""
     kept = list(rows)
-    data = {
-        name: [row.get(name, common.get(name)) for row in kept]
-        for name in SCHEMA
-        if name in common or any(name in row for row in kept)
-    }
-    made = pl.DataFrame(data, schema={name: SCHEMA[name] for name in data})
-    return complete(made)
+    data = {name: [row.get(name, common.get(name)) for row in kept] for name in SCHEMA}
+    return pl.DataFrame(data, schema=SCHEMA)
 
 
 def complete(table: pl.DataFrame, *more: str) -> pl.DataFrame:

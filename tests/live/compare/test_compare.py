@@ -15,7 +15,7 @@ import shakedown
 from runs import experiment
 from shakedown import native
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import live, reported
+from shakedown.experiments.figure_kinds import live
 from shakedown.experiments.figure_kinds.live import Loaded
 from shakedown.experiments.figure_kinds.live_comparison import compared
 from shakedown.experiments.runner import run_experiment
@@ -129,7 +129,7 @@ def test_distances_are_shares_of_the_live_figure():
 
 def test_the_report_has_table_and_figure(run, tmp_path):
     results, _ = run
-    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    page = write_report(results, tmp_path / "report.html").read_text()
     assert "Live: real sockets under load" in page
     assert "Live, modelled and simulated" in page
     assert all(suite in page for suite in SUITES)
@@ -324,5 +324,5 @@ def test_sampled_loads_say_where_the_time_goes(sampled, tmp_path):
         assert rows["n"].unique().to_list() == [spent.handshakes]
     # Loads themselves are one row, whatever was sampled beside.
     assert results.loads.height == 1
-    page = write_report(results, tmp_path / "report.html", reported()).read_text()
+    page = write_report(results, tmp_path / "report.html").read_text()
     assert f"Where the time goes: tls1.3/x25519/p256/server: a client as slow as {SLOW}" in page

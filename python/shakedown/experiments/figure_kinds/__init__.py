@@ -1,9 +1,11 @@
 """The registry of kinds of figures. Each kind is a module here and a line in `KINDS`.
 
 A module defines how its figures are computed: `run` converts a scenario to the object that is printed, and
-`rows` converts that object to rows of the table. It may also replace any other method of `Kind`, such as its
-table of an experiment's file, its scenarios, and its tables on a terminal. Its quantities are in
-`results/quantities.csv`. The module of the same name in `reporting/html` defines its part of the report
+`rows` converts that object to rows of the table, which share the columns of `common`. It may also replace any
+other method of `Kind`, such as its table of an experiment's file, its scenarios, and its tables on a
+terminal. Its quantities are in `results/quantities.csv`.
+
+The module of the same name in `reporting/html`, which `page.py` there lists, defines its part of the report
 (`sections`; `answer` and `findings` are optional). Terminal and report read only the table. Runner, command
 line and reference use this registry.
 """
@@ -14,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from shakedown.schema.arguments import checked
 from shakedown.schema.measured import Measurement
@@ -28,9 +30,8 @@ if TYPE_CHECKING:
     from shakedown.experiments.file.experiment import Experiment
     from shakedown.experiments.file.table import Table
     from shakedown.native.scenario import CaptureFile, HandshakeId, Scenario
-    from shakedown.reporting.html.section import Section
-    from shakedown.reporting.html.text import Sentence
     from shakedown.results.folder import Results
+    from shakedown.results.table import Row
     from shakedown.schema.base import Object
     from shakedown.schema.trace import Trace
 
@@ -93,8 +94,11 @@ class Kind:
     errors.
     """
 
-    rows: Callable[[Scenario, Any], pl.DataFrame]
+    rows: Callable[[Scenario, Any], Iterable[Row]]
     """Converts the result of `run` to rows of the table."""
+
+    common: Callable[[Scenario, Any], Row]
+    """The columns that all these rows share."""
 
     job: Callable[[Scenario, Run], Callable[[], Any]] | None = None
     """Returns a picklable function that computes a scenario's figures, possibly in another process; None:
@@ -135,7 +139,9 @@ class Kind:
         """The rows of scenarios, in their order."""
         import polars as pl
 
-        return pl.concat([self.rows(scenario, found) for scenario, found in made])
+        from shakedown.results.table import frame
+
+        return pl.concat([frame(self.rows(*one), self.common(*one)) for one in made])
 
     def printed(self, found: Any) -> Iterable[Object]:  # noqa: ANN401 - what `run` returned
         """The objects that `run --json` prints."""
@@ -152,20 +158,6 @@ class Kind:
     def terminal(self, results: Results, width: int) -> Iterable[str]:
         """Tables for people."""
         return ()
-
-    @property
-    def _page(self) -> Any:  # noqa: ANN401 - a module
-        return import_module(f"shakedown.reporting.html.{self.name}")
-
-    def sections(self, results: Results) -> Iterable[Section]:
-        """Sections of the report; none if the results have no such figures."""
-        return cast("Iterable[Section]", self._page.sections(results))
-
-    def answer(self, results: Results) -> tuple[list[Sentence], list[Sentence]]:
-        """The beginning of the report: the answer and the findings."""
-        made = (getattr(self._page, part, None) for part in ("answer", "findings"))
-        first, beside = ([] if one is None else one(results) for one in made)
-        return first, beside
 
 
 def kind(name: str) -> Kind:
@@ -194,8 +186,3 @@ def counted(experiment: Experiment) -> list[tuple[int, str]]:
         if name in experiment.asked
         for one in table.counted(experiment.asked[name])
     ]
-
-
-def reported() -> list[Kind]:
-    """All kinds in the order of the report; measured handshakes come first."""
-    return [kind(name) for name in sorted(KINDS, key=lambda name: name != "measured")]

@@ -17,7 +17,7 @@ from shakedown.experiments.figure_kinds.measured import message_columns, place_c
 from shakedown.native import captures
 from shakedown.native.scenario import HandshakeId
 from shakedown.results import queries
-from shakedown.results.table import Row, fact, figure, frame, spread
+from shakedown.results.table import Row, fact, figure, spread
 from shakedown.schema.base import SIDES, Object
 from shakedown.schema.captured import CaptureSummary, Connection
 from shakedown.schema.trace import CapturedTrace, Trace
@@ -187,11 +187,11 @@ def _connection_of(index: int, trace: CapturedTrace) -> Connection:
     )
 
 
-def rows(scenario: Scenario, found: Capture) -> pl.DataFrame:
-    return frame(_rows(found), {**place_columns(scenario), "capture": found.name})
+def common(scenario: Scenario, found: Capture) -> Row:
+    return {**place_columns(scenario), "capture": found.name}
 
 
-def _rows(capture: Capture) -> Iterator[Row]:
+def rows(scenario: Scenario, capture: Capture) -> Iterator[Row]:
     if capture.summary is not None:
         yield figure("capture.packets", capture.summary.packets)
         yield figure("capture.length", capture.summary.duration_s)
@@ -277,8 +277,8 @@ def terminal(results: Results, width: int) -> Iterable[str]:
     from shakedown.reporting.figures import count
     from shakedown.reporting.terminal.listing import listing
 
-    kinds = queries.capture_kinds(results.source)
-    for capture in queries.captures(results.source).to_dicts():
+    kinds = queries.capture_kinds(results)
+    for capture in queries.captures(results).to_dicts():
         rows = kinds.filter(pl.col("scenario") == capture["scenario"]).to_dicts()
         if rows:
             title = f"captured in {capture['capture']}: {count(capture['connections'], 'connection')}"

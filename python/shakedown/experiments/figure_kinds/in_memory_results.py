@@ -9,7 +9,7 @@ import polars as pl
 
 from shakedown import native
 from shakedown.errors import InputError
-from shakedown.experiments.figure_kinds import captured, measured
+from shakedown.experiments.figure_kinds import Kind, captured
 from shakedown.files.limits import MAX_TRACES_BYTES, parse_json, read_bytes
 from shakedown.native.scenario import CaptureFile, HandshakeId, Scenario
 from shakedown.results.folder import Results
@@ -37,10 +37,10 @@ def results_of(
             carrier=one.carrier,
             credentials=one.credentials,
         )
-        tables.append(measured.rows(Scenario(kind="measured", handshake=identity), one))
+        tables.append(Kind("measured").table([(Scenario(kind="measured", handshake=identity), one)]))
     for capture in captures:
         place = Scenario(kind="captured", capture=CaptureFile(file=capture.name))
-        tables.append(captured.rows(place, capture))
+        tables.append(Kind("captured").table([(place, capture)]))
     table = pl.concat(tables) if tables else empty()
     table = table.with_columns(provenance=pl.lit(UNSAVED))
     return Results(manifest or Manifest(provenance=UNSAVED, created=""), table)

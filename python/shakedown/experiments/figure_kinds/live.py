@@ -22,15 +22,13 @@ from shakedown.native import load_generator, serving
 from shakedown.native.processors import placed, processors, ran_s, threads
 from shakedown.native.scenario import Live, Load, MeasureOptions, Places, Scenario
 from shakedown.results.loads import STATISTICS
-from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
+from shakedown.results.table import Row, fact, figure, identity_columns, spread
 from shakedown.schema.identity import Identified
 from shakedown.schema.live import LiveRun, LoadProgress, TimeSpent
 from shakedown.schema.options import ServerOptions
 from shakedown.schema.serving import Serving
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from shakedown.experiments.figure_kinds import Need, Run
     from shakedown.experiments.file.experiment import Experiment
     from shakedown.results.folder import Results
@@ -312,17 +310,17 @@ def _cores(workers: int) -> tuple[list[int], list[int]]:
     return (there[:own], there[own:]) if len(there) > 1 else ([], [])
 
 
-def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
-    common: Row = {
+def common(scenario: Scenario, found: Found) -> Row:
+    return {
         **place_columns(scenario),
         **identity_columns(found.identity),
         "workers": found.row.workers,
         "rate_per_s": found.row.rate_per_s,
     }
-    return frame(_rows(found.row), common)
 
 
-def _rows(one: LiveRun) -> Iterator[Row]:
+def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
+    one = found.row
     load, busy = one.load, one.server.busy_s
     yield fact("live.arrivals", load.arrivals)
     yield figure("live.planned", load.planned)

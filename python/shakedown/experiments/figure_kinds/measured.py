@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from shakedown.results.table import Row, fact, figure, frame, identity_columns
+from shakedown.results.table import Row, fact, figure, identity_columns
 from shakedown.schema.base import SIDES
 from shakedown.schema.measured import CountedOperation, Measurement, Spread
 from shakedown.schema.trace import Message, Operation, Trace, bare
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from shakedown.experiments.figure_kinds import Run, Source
     from shakedown.native.scenario import Scenario
     from shakedown.results.folder import Results
@@ -36,11 +34,11 @@ def run(scenario: Scenario, run: Run) -> Measurement:
     )
 
 
-def rows(scenario: Scenario, found: Measurement) -> pl.DataFrame:
-    return frame(_rows(scenario, found), {**place_columns(scenario), **identity_columns(found)})
+def common(scenario: Scenario, found: Measurement) -> Row:
+    return {**place_columns(scenario), **identity_columns(found)}
 
 
-def _rows(scenario: Scenario, one: Measurement) -> Iterator[Row]:
+def rows(scenario: Scenario, one: Measurement) -> Iterator[Row]:
     repeat = one.repeat
     for side in SIDES:
         yield from _spread("handshake.time", one.handshake.of(side), side=side)

@@ -207,10 +207,6 @@ def _queue(service_s: float, sd_s: float, workers: int, basis: Basis) -> Queue:
     )
 
 
-def rows(scenario: Scenario, found: Modelled) -> pl.DataFrame:
-    return table([(scenario, found)])
-
-
 def table(made: Sequence[tuple[Scenario, Modelled]]) -> pl.DataFrame:
     """Predictions of many places as rows, one place's after the other's. All are made together, column by
     column: there may be very many places, and very many rates.

@@ -26,7 +26,7 @@ from shakedown.native.scenario import (
     Stacks,
 )
 from shakedown.results.fleets import OF_CLIENTS, OF_FLEETS, OF_SERVERS, STATISTICS, dashed
-from shakedown.results.table import Row, fact, figure, frame, identity_columns, spread
+from shakedown.results.table import Row, fact, figure, identity_columns, spread
 from shakedown.schema import builtins
 from shakedown.schema.base import Bounds
 from shakedown.schema.identity import Identified
@@ -35,8 +35,6 @@ from shakedown.schema.simulated import Counted, Endpoints, MixedClients, Simulat
 from shakedown.schema.trace import Trace
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from shakedown.experiments.figure_kinds import Need, Run, Source
     from shakedown.experiments.file.experiment import Experiment
     from shakedown.prediction.trace import Trace as Recorded
@@ -247,18 +245,17 @@ def _simulated(
     return Found(trace, row)
 
 
-def rows(scenario: Scenario, found: Found) -> pl.DataFrame:
-    common: Row = {
+def common(scenario: Scenario, found: Found) -> Row:
+    return {
         **place_columns(scenario),
         **({"suite": scenario.label} if found.identity is None else identity_columns(found.identity)),
         "workers": scenario.load.workers,
         "capture": None if scenario.capture is None else Path(scenario.capture.file).name,
         "rate_per_s": None if found.row is None else found.row.rate_per_s,
     }
-    return frame(_rows(scenario, found), common)
 
 
-def _rows(scenario: Scenario, found: Found) -> Iterator[Row]:
+def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     from shakedown.reporting.columns.simulated import imprecise, saturation
 
     fleet = _fleet(scenario)

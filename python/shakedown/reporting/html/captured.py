@@ -38,17 +38,17 @@ class _Capture:
         self.about = about
         self.name: str = about["capture"]
         self.total: int = about["connections"]
-        self.kinds = queries.capture_kinds(results.source).filter(here).to_dicts()
-        self.connections = queries.connections(results.source).filter(here).to_dicts()
-        notes = queries.connection_notes(results.source)
+        self.kinds = queries.capture_kinds(results).filter(here).to_dicts()
+        self.connections = queries.connections(results).filter(here).to_dicts()
+        notes = queries.connection_notes(results)
         self.notes = {at: note for (scenario, at), note in notes.items() if scenario == about["scenario"]}
         self.messages: dict[int, list[Row]] = {}
-        for message in queries.captured_messages(results.source).filter(here).to_dicts():
+        for message in queries.captured_messages(results).filter(here).to_dicts():
             self.messages.setdefault(message["connection"], []).append(message)
 
 
 def _captures(results: Results) -> list[_Capture]:
-    return [_Capture(results, about) for about in queries.captures(results.source).to_dicts()]
+    return [_Capture(results, about) for about in queries.captures(results).to_dicts()]
 
 
 def sections(results: Results) -> Iterator[Section]:

@@ -60,7 +60,7 @@ def _lowest(view: pl.DataFrame) -> list[dict[str, Any]]:
 def predictions_section(results: Results) -> Iterator[Section]:
     """The map at the lowest rate, the server's load at each, and what was extrapolated."""
     view = _priced(results, captured=False)
-    without_cost = queries.without_cost(results.source).filter(pl.col("capture").is_null()).to_dicts()
+    without_cost = queries.without_cost(results).filter(pl.col("capture").is_null()).to_dicts()
     if not view.height and not without_cost:
         return
     blocks: list[Block] = []
@@ -246,14 +246,14 @@ def _workers(view: pl.DataFrame, rates: Sequence[float]) -> Table:
 def _missing(results: Results) -> Table:
     """Work that has no figure, once: totals with it are lower bounds."""
     caption = "Work without a cost figure; totals that need it are marked ≥."
-    cells = _operations(queries.missing(results.source), "why")
+    cells = _operations(queries.missing(results), "why")
     return _bounded(["device", "work", "why"], cells, caption, "modelled")
 
 
 def _extrapolated(results: Results) -> Table:
     """Every cost that is not the device's own figure, once."""
     caption = "Figures that are not the device's own; their ranges are part of the totals' ranges."
-    cells = _operations(queries.extrapolated(results.source), "how", "source")
+    cells = _operations(queries.extrapolated(results), "how", "source")
     cells = cells or [[NOTHING, "nothing", "", ""]]
     return _bounded(["device", "operation", "how", "from"], cells, caption, "modelled")
 
@@ -295,10 +295,9 @@ def _flat(view: pl.DataFrame) -> pl.DataFrame:
 
 def queue_section(results: Results) -> Iterator[Section]:
     """How long a handshake waits and works at the server, by rate, with the knee marked."""
-    points = queries.queue_points(results.source)
+    points = queries.queue_points(results)
     queues = [
-        {**row, "points": points.get(row["scenario"], [])}
-        for row in queries.queues(results.source).to_dicts()
+        {**row, "points": points.get(row["scenario"], [])} for row in queries.queues(results).to_dicts()
     ]
     if not queues:
         return
@@ -389,7 +388,7 @@ def outlook(results: Results) -> Sentence:
 def captured_blocks(results: Results, *, priceable: bool) -> Iterator[Block]:
     """The captured handshakes estimated on the experiment's devices, above the measured ones."""
     view = _priced(results, captured=True)
-    without_cost = queries.without_cost(results.source).filter(pl.col("capture").is_not_null()).to_dicts()
+    without_cost = queries.without_cost(results).filter(pl.col("capture").is_not_null()).to_dicts()
     if view.height:
         several = view["capture"].n_unique() > 1
         captured = [

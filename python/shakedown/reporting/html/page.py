@@ -13,11 +13,13 @@ from shakedown.files.text import visible, visible_lines
 from shakedown.reporting.charts import theme
 from shakedown.reporting.charts.figure import fitted
 from shakedown.reporting.columns import shared
+from shakedown.reporting.html import captured, live, measured, modelled, simulated
 from shakedown.reporting.html.certificates import certificates_section
 from shakedown.reporting.html.provenance import provenance, warning
-from shakedown.reporting.html.section import PLACES, ReportedKind, Section
+from shakedown.reporting.html.section import PLACES, Section
 
 if TYPE_CHECKING:
+    from shakedown.reporting.html.text import Sentence
     from shakedown.results.folder import Results
 
 
@@ -26,15 +28,19 @@ SHORT = 34
 LEAST_PART = 6
 
 
-def build(results: Results, kinds: Sequence[ReportedKind]) -> list[Section]:
+KINDS = (measured, captured, modelled, simulated, live)
+"""What kinds of figures add to the page: their sections, and some an answer or findings, in this order."""
+
+
+def build(results: Results) -> list[Section]:
     """The sections for these results, from top to bottom."""
-    made = [section for kind in kinds for section in kind.sections(results)]
+    made = [section for kind in KINDS for section in kind.sections(results)]
     made += certificates_section(results)
     place = {anchor: number for number, anchor in enumerate(PLACES)}
     return [*sorted(made, key=lambda one: place.get(one.anchor, len(PLACES))), provenance(results)]
 
 
-def render(results: Results, sections: list[Section], kinds: Sequence[ReportedKind]) -> str:
+def render(results: Results, sections: list[Section]) -> str:
     """One self-contained HTML document; what the first kind answers stands first."""
     from jinja2 import Environment, StrictUndefined
 
@@ -49,13 +55,12 @@ def render(results: Results, sections: list[Section], kinds: Sequence[ReportedKi
     script = (here / "page.js").read_text(encoding="utf-8")
     template = environment.from_string((here / "page.html").read_text(encoding="utf-8"))
     manifest = results.manifest
-    said = [kind.answer(results) for kind in kinds]
     return template.render(
         title=results.title,
         question=manifest.experiment.question,
         warning=warning(results),
-        answer=[pieces for answer, _ in said for pieces in answer],
-        findings=[pieces for _, findings in said for pieces in findings],
+        answer=_said(results, "answer"),
+        findings=_said(results, "findings"),
         sections=sections,
         rows=_columns(sections),
         suites=suites,
@@ -67,6 +72,12 @@ def render(results: Results, sections: list[Section], kinds: Sequence[ReportedKi
         created=manifest.created[:10],
         experiment_text=_lines(manifest.experiment.text),
     )
+
+
+def _said(results: Results, part: str) -> list[Sentence]:
+    """What the kinds that have such a part say first."""
+    parts = (getattr(kind, part, None) for kind in KINDS)
+    return [sentence for said in parts if said is not None for sentence in said(results)]
 
 
 def _suites(sections: Sequence[Section]) -> list[str]:

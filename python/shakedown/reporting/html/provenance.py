@@ -71,7 +71,7 @@ def warning(results: Results) -> str:
 def _capture_facts(results: Results) -> list[str]:
     """What was read of each capture, in a line."""
     lines = []
-    for one in queries.captures(results.source).to_dicts():
+    for one in queries.captures(results).to_dicts():
         if one["packets"] is None:
             lines.append(one["capture"])
             continue

@@ -5,15 +5,14 @@ Each kind of figures makes sections from results; the page sorts them by their p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from shakedown.reporting.charts.figure import Figure
-from shakedown.reporting.html.text import Sentence
 
 if TYPE_CHECKING:
-    from shakedown.results.folder import Results
+    pass
 
 PLACES = (
     "overview",
@@ -31,18 +30,6 @@ PLACES = (
     "waterfalls",
 )
 """Sections from top to bottom, by anchor; those of other kinds follow, provenance comes last."""
-
-
-class Cell(str):
-    """A cell's text, and what it stands for: the exact value, and the interval that holds it."""
-
-    value: float
-    interval: str
-
-    def __new__(cls, text: str, value: float, interval: str = "") -> Cell:
-        cell = super().__new__(cls, text)
-        cell.value, cell.interval = value, interval
-        return cell
 
 
 @dataclass(frozen=True)
@@ -90,13 +77,3 @@ class Section:
     title: str
     lead: str
     blocks: Sequence[Block] = field(default_factory=tuple)
-
-
-class ReportedKind(Protocol):
-    """What the page asks of a kind of figures. Kinds stand above this package and are handed to it."""
-
-    def sections(self, results: Results) -> Iterable[Section]:
-        """Parts of the report; none where the results have no such figures."""
-
-    def answer(self, results: Results) -> tuple[list[Sentence], list[Sentence]]:
-        """What the report says first: the answer, and findings beside it."""

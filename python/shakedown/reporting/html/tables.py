@@ -6,7 +6,21 @@ from collections.abc import Sequence
 
 from shakedown.reporting.columns import MAX_ROWS, ROOM, Column, Row, shown_in
 from shakedown.reporting.figures import NOTHING
-from shakedown.reporting.html.section import Cell, Table
+from shakedown.reporting.html.section import Table
+
+
+class Cell(str):
+    """A cell's text on one line; a figure's has the exact value, too, and the interval that holds it."""
+
+    value: float
+    interval: str
+
+    def __new__(cls, column: Column, row: Row) -> Cell:
+        cell = super().__new__(cls, column.cell(row).replace("\n", "; "))
+        value = row.get(column.key)
+        if column.numeric and cell != NOTHING and isinstance(value, int | float):
+            cell.value, cell.interval = value, _interval(column, row)
+        return cell
 
 
 def html_table(
@@ -18,18 +32,10 @@ def html_table(
     rank: int = ROOM,
 ) -> Table:
     """Rows as a table of the report: the columns that hold anything, the first `most` rows."""
-
-    def cell(column: Column, row: Row) -> str:
-        # A cell of the page is one line.
-        text, value = column.cell(row).replace("\n", "; "), row.get(column.key)
-        if column.numeric and text != NOTHING and isinstance(value, int | float):
-            return Cell(text, value, _interval(column, row))
-        return text
-
     shown = shown_in(columns, rows, rank)
     if len(rows) > most:
         caption = f"{caption} The first {most:,} of {len(rows):,}.".strip()
-    cells = [[cell(one, row) for one in shown] for row in rows[:most]]
+    cells = [[Cell(one, row) for one in shown] for row in rows[:most]]
     head = [one.name for one in shown]
     numeric = sum(one.numeric for one in shown)
     return Table(head, cells, numeric, caption, kind, [one.unit for one in shown])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,20 +22,18 @@ from shakedown.results.lock import FolderLock
 from shakedown.results.reader import load_manifest
 
 if TYPE_CHECKING:
-    from shakedown.reporting.html.section import ReportedKind
     from shakedown.results.folder import Results
 
 
 def write_report(
     results: Results,
     path: str | Path,
-    kinds: Sequence[ReportedKind],
     *,
     replace: bool = False,
     lock: FolderLock | None = None,
     accepted: str = ACCEPTED,
 ) -> Path:
-    """Writes the page of these kinds of figures; returns its path. Beside it, `figures/` has each figure as
+    """Writes the page of all kinds of figures; returns its path. Beside it, `figures/` has each figure as
     SVG, PNG and CSV, timelines as Chrome traces too.
 
     A results folder's own `report.html` is replaced, and figures of this page, unless they were changed
@@ -48,14 +45,14 @@ def write_report(
     path = Path(path)
     folder = results.folder
     if folder is None or path.resolve() != (folder / "report.html").resolve():
-        return _write(results, path, kinds, replace=replace, its_own=False, accepted=accepted)
+        return _write(results, path, replace=replace, its_own=False, accepted=accepted)
     with nullcontext() if lock is not None else _writing_in(folder, results):
         if load_manifest(folder)[0].provenance != results.manifest.provenance:
             raise InputError(
                 f"{folder}: another run has replaced these results since they were read; accepted: a report "
                 "of what is there now"
             )
-        return _write(results, path, kinds, replace=replace, its_own=True, accepted=accepted)
+        return _write(results, path, replace=replace, its_own=True, accepted=accepted)
 
 
 def _writing_in(folder: Path, results: Results) -> AbstractContextManager[object]:
@@ -74,7 +71,6 @@ def _writing_in(folder: Path, results: Results) -> AbstractContextManager[object
 def _write(
     results: Results,
     path: Path,
-    kinds: Sequence[ReportedKind],
     *,
     replace: bool,
     its_own: bool,
@@ -86,7 +82,7 @@ def _write(
     # Before the figures are drawn, which takes long: is the page's name free?
     if not replace:
         refuse_foreign(path.parent, [path.name], made, {}, accepted)
-    files = _files(results, path, kinds)
+    files = _files(results, path)
     digests = {name: digest(content) for name, content in files.items()}
     refuse_special(path.parent, files)
     if not replace:
@@ -107,14 +103,14 @@ def _write(
     return path
 
 
-def _files(results: Results, path: Path, kinds: Sequence[ReportedKind]) -> dict[str, bytes]:
+def _files(results: Results, path: Path) -> dict[str, bytes]:
     """Everything that a report is, by its path from the page's folder; the page comes last."""
     from shakedown.reporting.html.page import build, render
 
-    sections = build(results, kinds)
+    sections = build(results)
     files: dict[str, bytes] = {}
     for section in sections:
         for figure in (block.figure for block in section.blocks if block.figure is not None):
             files |= {f"{FIGURES}/{figure.name}.{end}": content for end, content in figure.files().items()}
-    files[path.name] = render(results, sections, kinds).encode("utf-8", "surrogatepass")
+    files[path.name] = render(results, sections).encode("utf-8", "surrogatepass")
     return files

@@ -39,7 +39,7 @@ def predicted_tables(results: Results, width: int) -> Iterator[str]:
             if not captured:
                 yield from _loads(rows, width)
                 yield from _energies(quiet, width)
-    yield from not_estimated(queries.without_cost(results.source).to_dicts())
+    yield from not_estimated(queries.without_cost(results).to_dicts())
 
 
 def _times(rows: Sequence[Row], what: str, width: int) -> Iterator[str]:
