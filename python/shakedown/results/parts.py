@@ -1,4 +1,4 @@
-"""The parts of a results folder as they were read and checked: compressed, and decoded where asked for.
+"""The parts of a large results folder as they were read and checked: compressed, and decoded where asked for.
 
 A table of millions of rows takes gigabytes; its parts, compressed, a hundredth of that. Queries run over a
 few parts at a time (`over_parts`), because all rows of a scenario are in one part.
@@ -34,14 +34,9 @@ class Parts:
 
     def chunks(self, kind: str | None = None) -> Iterator[pl.DataFrame]:
         """Some parts at a time, those of one kind of figures or all, in order."""
-        groups = [
-            group for group in self._groups if kind is None or any(self.kinds[at] == kind for at in group)
-        ]
-        if len(self._groups) == 1 and groups:
-            yield self._whole
-            return
-        for group in groups:
-            yield self._decoded(group)
+        for group in self._groups:
+            if kind is None or any(self.kinds[at] == kind for at in group):
+                yield pl.concat([pl.read_parquet(io.BytesIO(self.contents[at])) for at in group])
 
     @cached_property
     def _groups(self) -> list[list[int]]:
@@ -54,14 +49,6 @@ class Parts:
             groups[-1].append(at)
             rows += height
         return groups
-
-    @cached_property
-    def _whole(self) -> pl.DataFrame:
-        """A table that is small enough is decoded once."""
-        return self._decoded(range(len(self.contents)))
-
-    def _decoded(self, group: Sequence[int]) -> pl.DataFrame:
-        return pl.concat([pl.read_parquet(io.BytesIO(self.contents[at])) for at in group])
 
 
 Table = pl.DataFrame | Parts

@@ -14,10 +14,11 @@ import polars as pl
 from shakedown.errors import InputError
 from shakedown.files.limits import MAX_MANIFEST_BYTES, MAX_PART_BYTES, parse_json, read_bytes
 from shakedown.files.write import digest
+from shakedown.results import parts
 from shakedown.results.names import JOURNAL, MANIFEST, PART_NAME, line_digest, manifest_digest
-from shakedown.results.parts import Parts
+from shakedown.results.parts import Table
 from shakedown.results.quantities import UNITS
-from shakedown.results.table import SCHEMA
+from shakedown.results.table import SCHEMA, empty
 from shakedown.schema.base import SIDES, convert, decode
 from shakedown.schema.saved import FORMAT, SCHEMA_VERSION, Failure, Manifest, Part, Planned
 
@@ -124,9 +125,12 @@ def load_journal(path: Path) -> tuple[list[Part], list[Failure]]:
     return parts, failures
 
 
-def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[Parts, list[Part]]:
-    """The contents of the parts, and those that exist. Raises `InputError` if one is missing or damaged."""
+def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[Table, list[Part]]:
+    """The table, as `Parts` if it is large, and the parts that exist. Raises `InputError` if one is missing
+    or damaged.
+    """
     heights: list[int] = []
+    tables: list[pl.DataFrame] = []
     contents: list[bytes] = []
     there: list[Part] = []
     seen: set[str] = set()
@@ -142,15 +146,19 @@ def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[P
                 f"{folder}: {part.file} is missing ({many} part{'' if many == 1 else 's'} listed)"
             )
         seen |= {part.file, part.sha256}
-        content, height = _load_part(path, part, manifest.provenance)
+        content, table = _load_part(path, part, manifest.provenance)
+        # What one chunk holds needs no parts; of a larger table no decoded part is kept.
+        tables = [*tables, table] if sum(heights) < parts.ROWS_AT_A_TIME else []
         contents.append(content)
-        heights.append(height)
+        heights.append(table.height)
         there.append(part)
-    return Parts([one.kind for one in there], heights, contents), there
+    if len(tables) == len(there):
+        return pl.concat([empty(), *tables]), there
+    return parts.Parts([one.kind for one in there], heights, contents), there
 
 
-def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, int]:
-    """A part's bytes and its number of rows, after a check that it can be decoded."""
+def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, pl.DataFrame]:
+    """A part's bytes and its rows, checked."""
     content = read_bytes(path, MAX_PART_BYTES, "part")
     if digest(content) != part.sha256:
         raise InputError(f"{path}: {_what_is_wrong(content, part, provenance)}")
@@ -164,7 +172,7 @@ def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, int]:
             other = [word for word in table[name].unique() if word not in known]
             if other:
                 raise ValueError(f"unknown {name}: {other[0]}")
-        return content, table.height
+        return content, table
 
 
 def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:
