@@ -37,11 +37,14 @@ def short(value: float | None) -> str:
 
 
 def cell(figure: Figure, unit: float = 1.0) -> str:
-    """An estimate with its range."""
+    """An estimate with its range; the range alone where a part is unknown, if it has both ends."""
     estimate, *ends = (
         None if figure[name] is None else figure[name] * unit for name in ("estimate", "lower", "upper")
     )
-    return "–" if estimate is None else f"{short(estimate)} ({' – '.join(map(short, ends))})"
+    if estimate is None and None in ends:
+        return "–"
+    between = " – ".join(map(short, ends))
+    return between if estimate is None else f"{short(estimate)} ({between})"
 
 
 def has_both_ends(row: Figure) -> bool:
@@ -74,17 +77,16 @@ def table(found: Sequence[Line]) -> str:
     """In Markdown, with a sentence on both ends."""
     psk, full = (sum(whole[at] for _, whole in found if whole) for at in range(len(SUITES)))
     refused = sum(not whole for _, whole in found)
-    lacking = [line for line, whole in found if whole and not whole[1]]
-    devices = sorted({line.split(" | ")[1] for line in lacking})
+    lacking = sorted({line.split(" | ")[1] for line, whole in found if whole and not whole[1]})
+    unknown = f", which is unknown on {', '.join(lacking)}" if lacking else ""
     head = (
         "| bearer | device | PSK (mJ) | TLS 1.3, P-256 (mJ) | waking and tail (mJ) | PSK per charge "
         "| P-256 per charge |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |"
     )
     return (
         f"Energy and battery life have both ends in {psk} of {len(found)} lines for PSK and in {full} for "
-        f"P-256, which is unknown on {', '.join(devices) or 'no device'}. In {refused} lines no handshake is "
-        "possible, because the bearer's packets are too small for TCP.\n\n"
-        + "\n".join([head, *(line for line, _ in found)])
+        f"P-256{unknown}. In {refused} lines no handshake is possible, because the "
+        "bearer's packets are too small for TCP.\n\n" + "\n".join([head, *(line for line, _ in found)])
     )
 
 

@@ -5,15 +5,12 @@ such a figure holds whatever the unknown is.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shakedown.models.ranges import exactly
 from shakedown.native.scenario import Fleet
 from shakedown.prediction.capacity import capacity_row
 from shakedown.prediction.predict import rows, with_battery
@@ -21,6 +18,7 @@ from shakedown.prediction.scenario import scenario
 from shakedown.schema.base import builtins
 from shakedown.simulation.fleet import settle
 from shakedown.simulation.simulate import Job, run
+from unknowns import POWERS, powered, without_cost
 
 SUITES = ("tls1.2/psk", "tls1.3/x25519/p256/server", "tls1.2/rsa/rsa2048/mutual")
 PLACES = (("cortex-m4", "nb-iot"), ("phone", "lte"), ("esp32", "wifi"))
@@ -33,34 +31,9 @@ SIMULATED = (
     "ready_s", "done_s", "connect_s", "queue_wait_s", "job_wait_s", "utilisation", "offered", "energy_j",
     "wake_tail_j", "recovery_s",
 )  # fmt: skip
-POWERS = {
-    "device": ("active_w", "idle_w"),
-    "bearer": ("send_w", "receive_w", "idle_w", "tail_w", "setup_j"),
-}
 HIDDEN_S = (0.0, 1e-3, 5.0)
 """What the unknown work takes, in truth."""
 RATE_PER_S = 0.1
-
-
-def without_cost(one, side, message, seconds=None):
-    """The scenario with one more piece of work: that takes so long, or that has no cost (None)."""
-    price = getattr(one, side)
-    if seconds is None:
-        row = {"side": side, "operation": "sign", "algorithm": "hidden", "parameters": "", "count": 1,
-               "reason": "hidden"}  # fmt: skip
-        more = replace(price, without_cost=[*price.without_cost, row], without_cost_high_s=math.inf)
-    else:
-        at = {**price.message_s, message: price.message_s.get(message, 0.0) + seconds}
-        more = replace(price, parts={**price.parts, "hidden": exactly(seconds)}, message_s=at)
-    return replace(one, **{side: more})
-
-
-def powered(one, what, key, watts):
-    """The scenario with another power, None: unknown."""
-    profile = getattr(one, what)
-    energy = msgspec.structs.replace(profile.energy, **{key: watts})
-    changed = (replace if what == "device" else msgspec.structs.replace)(profile, energy=energy)
-    return replace(one, **{what: changed})
 
 
 def unknowns(one):

@@ -230,7 +230,11 @@ def test_csv_has_keys_and_exact_values(capsys):
         ({"utilisation": 0.004, "offered": 0.004}, "< 1%"),
         ({"utilisation": None, "utilisation_low": 0.004, "offered_low": 0.004}, "unknown"),
         ({"utilisation": None, "utilisation_low": 0.3, "offered_low": 0.3}, "≥ 30%"),
-        ({"utilisation": None, "utilisation_low": 1.0, "offered_low": 1.2}, "≥ 120% unstable"),
+        ({"utilisation": None, "utilisation_low": 1.0, "offered_low": 1.2}, "≥ 120%"),
+        (
+            {"utilisation": None, "utilisation_low": 1.0, "offered_low": 1.2, "unstable": True},
+            "≥ 120% unstable",
+        ),
     ],
 )
 def test_a_lower_bound_is_no_upper_bound_at_once(row: dict[str, object], text: str) -> None:

@@ -57,7 +57,7 @@ def test_least_values_are_marked_wherever_they_are_shown(results):
             assert len(shown) == 2
             assert all(("≥" in line) == lacks for line in shown)
     lines = [*alone, *mixed]
-    assert sum(line.startswith("≥ a lower bound") for line in lines) == 4
+    assert sum("≥ a lower bound" in line for line in lines) == 4
 
 
 def test_the_report_says_what_energies_and_times_lack(results, tmp_path):

@@ -4,7 +4,8 @@ The logarithm of a figure's cycles is what arithmetic expects of its size, plus 
 level of builds (all, kind of element, way of computing and word size, library, board, build) crossed with
 each level of primitives (`primitives.LEVELS`). The effects' variances are fitted to the shipped profiles
 (`cost_fit`); an estimate is the best linear prediction from the device's own figures and from what other
-boards' builds have of the same primitives. The device's own board is never among these.
+boards' builds have of the same primitives. The device's own board is among these only where a device computes
+in software what its hardware lacks.
 
 A range is the prediction's standard deviation times a factor that holds 90 % of held-out figures of the
 nearest group: library known or new, same relation to the nearest own figure, same kind of core, same group
@@ -90,7 +91,8 @@ class Estimate:
     """The logarithm of a figure's seconds, ± `half`, and where it comes from.
 
     ``base`` is the nearest own figure, None where there is none; ``boards`` have the primitive in the
-    nearest class of builds that has any, ``level`` of `BUILD_LEVELS`.
+    nearest class of builds that has any, ``level`` of `BUILD_LEVELS`. ``siblings``: other builds of the same
+    board have it, too.
     """
 
     log_s: float
@@ -100,6 +102,7 @@ class Estimate:
     novelty: str
     boards: int
     level: int
+    siblings: bool = False
 
 
 @dataclass
@@ -306,8 +309,8 @@ class CostModel:
         covariance[np.diag_indices_from(covariance)] += ROUNDING
         return outer.T @ solved[:, 0], covariance
 
-    def estimate(self, target: Triple, like: Build) -> Estimate:
-        """A figure of a build from its others, and from other boards' builds."""
+    def estimate(self, target: Triple, like: Build, siblings: Sequence[Build] = ()) -> Estimate:
+        """A figure of a build from its others, other boards' builds, and `siblings` of its own board."""
         own = sorted(
             (base for base in like.log_s if base != target), key=lambda base: (-depth(target, base), base)
         )[:OWN_FIGURES]
@@ -318,7 +321,7 @@ class CostModel:
         use = [
             index
             for index, (build, triple) in enumerate(self.reference.figures)
-            if build.board != like.board and triple in used
+            if triple in used and (build.board != like.board or build in siblings)
         ]
         mean, covariance = self.prior(wanted, use, self.from_blocks(use))
         mean_log, sd = conditional(mean, covariance, wanted.cycles, range(1, len(own) + 1), 0)
@@ -329,7 +332,8 @@ class CostModel:
         level, boards = self.nearest_boards(target, like)
         # Last digits depend on the processor's linear algebra; what is printed must not.
         log_s, half = round(log_s, DECIMALS), round(half, DECIMALS)
-        return Estimate(log_s, half, own[0] if own else None, name, new, boards, level)
+        here = any(target in build.log_s for build in siblings)
+        return Estimate(log_s, half, own[0] if own else None, name, new, boards, level, here)
 
     def nearest_boards(self, target: Triple, like: Build) -> tuple[int, int]:
         """The nearest class whose other boards have a primitive, and their number."""

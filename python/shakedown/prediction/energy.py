@@ -108,7 +108,7 @@ def client_energy(
         missing.append("the wait in an unstable queue")
     connected_s = None if elapsed_s is None else max(0.0, elapsed_s - setup_s)
     processor = _processor(device, client, connected_s, missing)
-    radio = _radio(sent, bearer, connected_s, missing)
+    radio = _radio(sent, bearer, connected_s, _worked(client, server), missing)
     around: list[str] = []
     setup, tail = _around(device, bearer, around, from_idle=from_idle)
     at_most_j = math.inf if missing else 0.0
@@ -157,12 +157,19 @@ def _processor(device: Device, client: Price, elapsed_s: float | None, missing: 
         missing.append("the processor while it waits")
     else:
         idle_j = power.idle_w * max(0.0, (elapsed_s or computing.mean) - computing.mean)
-    # The range of the work does not widen the wait; the powers of both are wrong together.
+    # The powers of both are wrong together.
     return computing.times(power.active_w).plus(exactly(idle_j)).scaled(1.0, power.spread)
 
 
+def _worked(client: Price, server: Price | None) -> Range:
+    """The work of both sides during which the radio listens; its mean is that of the handshake's duration."""
+    sides = [client, *([] if server is None else [server])]
+    worked = reduce(Range.plus, (one.with_connection for one in sides))
+    return worked._replace(mean=worked.low) if any(one.without_cost for one in sides) else worked
+
+
 def _radio(
-    sent: LinkBytes | None, bearer: Bearer, connected_s: float | None, missing: list[str]
+    sent: LinkBytes | None, bearer: Bearer, connected_s: float | None, worked: Range, missing: list[str]
 ) -> Range | None:
     power = bearer.energy
     found = sent and radio_energy_j(
@@ -183,7 +190,9 @@ def _radio(
         return None
     if power.idle_w is None:
         missing.append("the radio while it waits")
-    return within(found, power.spread)
+        return within(found, power.spread)
+    less, more = (power.idle_w * abs(end - worked.mean) for end in (worked.low, worked.high))
+    return Range(max(0.0, found - less), found, found + more).scaled(1.0, power.spread)
 
 
 def _around(
@@ -220,12 +229,13 @@ def _around_basis(
 def terms(bearer: Bearer, *, from_idle: bool) -> str:
     """What is assumed about waking the radio and about its tail: `over lte-m: …`."""
     power = bearer.energy
+    assumed = {key.removeprefix("energy.") for key in bearer.assumed if key.partition(".")[0] == "energy"}
     if from_idle:
         waking = f"from idle ({bearer.setup_s:.2g} s on average)"
         unknown = bearer.assumed.get("setup", "its profile gives no set-up")
         first = waking if bearer.setup_s else f"idle makes no difference ({unknown})"
     else:
-        joules = "" if power.setup_j is None else f" and {power.setup_j:g} J"
+        joules = "" if power.setup_j is None else f" and {_stated(power.setup_j, bool(assumed))} J"
         first = "connected before"
         first += f" (waking: {bearer.setup_s:.2g} s on average{joules})" if bearer.setup_s else ""
     if power.tail_w is None or power.tail_s is None:
@@ -233,6 +243,15 @@ def terms(bearer: Bearer, *, from_idle: bool) -> str:
     elif power.tail_w * power.tail_s == 0.0:
         last = "no tail"
     else:
-        last = f"tail of {power.tail_s:g} s at {power.tail_w:g} W"
+        tail_s, tail_w = (
+            _stated(value, not assumed.isdisjoint(("energy", key)))
+            for key, value in (("tail_s", power.tail_s), ("tail_w", power.tail_w))
+        )
+        last = f"tail of {tail_s} s at {tail_w} W"
     why = bearer.assumed.get("energy.tail_s")
     return f"over {bearer.name}: {first}, {last}{f' ({why})' if why else ''}"
+
+
+def _stated(value: float, assumed: bool) -> str:
+    """A value as its source has it; what rests on an assumption has two digits and a mark."""
+    return f"≈ {float(f'{value:.2g}'):g}" if assumed else f"{value:g}"

@@ -65,6 +65,7 @@ class Figure:
         method: how it was obtained; empty for the device's own figure.
         cause: names what makes it uncertain: figures of one cause are wrong together.
         energy_j: energy of one call, None where unknown.
+        at_most_s: of a call without a cost figure, the upper end of its range; infinite where it has none.
     """
 
     time: Range | None
@@ -73,6 +74,12 @@ class Figure:
     method: str = ""
     cause: str = ""
     energy_j: float | None = None
+    at_most_s: float = math.inf
+
+    @property
+    def high_s(self) -> float:
+        """What one call takes at most, in nine cases of ten on either side."""
+        return self.at_most_s if self.time is None else self.time.high
 
     @property
     def mean_s(self) -> float:
@@ -95,7 +102,7 @@ def library_figure(device: Device, triple: Triple, figure: Figure, library: Libr
     base, what = (figure, "OpenSSL's") if factor is None else (call_figure(device, UNIT), " ".join(UNIT))
     times, spread = factor or library.other
     if base.time is None:
-        return base
+        return replace(base, at_most_s=base.at_most_s * times * spread)
     # Figures that are compared with one unit share their error if a processor favours one library.
     cause = library.name if factor else f"{library.name}: {name}"
     return Figure(
@@ -130,7 +137,7 @@ def _call_figure(key: Same[Device], triple: Triple) -> Figure:
     like, left = _computed_by(device, triple)
     if left is not None:
         return left
-    found = shipped().estimate(triple, like)
+    found = shipped().estimate(triple, like, _in_software(device, like))
     widest = math.inf if triple[0] in SYMMETRIC_OPERATIONS else math.log(WIDEST) * (1.0 + 1e-12)
     if found.half >= widest:
         return _unknown(triple, found)
@@ -180,7 +187,15 @@ def _boards(found: Estimate) -> str:
     if not found.boards:
         return "related primitives"
     boards = f"{found.boards} board" + ("s" if found.boards != 1 else "")
-    return f"{boards} alike in {BUILD_LEVELS[found.level]}" if found.level else boards
+    alike = f"{boards} alike in {BUILD_LEVELS[found.level]}" if found.level else boards
+    return f"{alike} and in another library on this one" if found.siblings else alike
+
+
+def _in_software(device: Device, like: Build) -> list[Build]:
+    """The board's builds in C, where a device computes in C what its hardware lacks."""
+    if like.kinds["curves"] == device.implementation.curves:
+        return []
+    return [one for one in shipped().builds if one.board == like.board and one.kinds["curves"] == "c"]
 
 
 def _computed_by(device: Device, triple: Triple) -> tuple[Build, Figure | None]:
@@ -217,7 +232,8 @@ def _unknown(triple: Triple, found: Estimate) -> Figure:
     why = "by the clock" if found.base is None else f"by {' '.join(found.base).strip()} and others"
     how = "is not known" if math.isinf(found.half) else f"is uncertain by ×/÷ {math.exp(found.half):.1f}"
     why = f"an estimate {why} {how}"
-    return Figure(None, basis="unknown", method=why, cause=" ".join(triple))
+    at_most_s = math.exp(found.log_s + found.half) if math.isfinite(found.half) else math.inf
+    return Figure(None, basis="unknown", method=why, cause=" ".join(triple), at_most_s=at_most_s)
 
 
 def _hybrid(device: Device, triple: Triple) -> Figure:
@@ -233,6 +249,7 @@ def _hybrid(device: Device, triple: Triple) -> Figure:
             basis="unknown",
             method=f"parts: {names}; no figure for {' '.join(missing[0])}",
             cause=" ".join(triple),
+            at_most_s=math.fsum(figure.high_s for figure in figures),
         )
     causes: dict[str, Range] = {}
     for figure in figures:

@@ -355,9 +355,11 @@ def _energy(one: Scenario, done_s: float | None, model: str, longer_s: float) ->
 def _per_charge(battery_j: float, energy: Energy) -> Row:
     """The number of handshakes on one charge of a battery."""
     total, missing = energy.total, (*energy.missing, *energy.wake_tail_missing)
-    if (energy.missing and not energy.known) or energy.wake_tail_missing or total.low <= 0.0:
+    unbounded = energy.missing and not energy.known and math.isinf(total.high)
+    if unbounded or energy.wake_tail_missing or total.low <= 0.0:
         return most(None, energy.basis, missing)
-    lasts = bounds(Range(*(battery_j / end for end in reversed(total))), energy.basis, missing, known=True)
+    ends = Range(*(battery_j / end for end in reversed(total)))
+    lasts = bounds(ends, energy.basis, missing, known=energy.known)
     return lasts if math.isfinite(total.high) else lasts | {"lower": None}
 
 

@@ -270,7 +270,7 @@ class SidePricing:
         if self.software is not None and self.software.library is not None:
             figure = library_figure(self.device, operation.triple, figure, self.software.library)
         if figure.time is None:
-            self._missing(operation, figure.method)
+            self._missing(operation, figure.method, figure.at_most_s * operation.count)
             return None
         time = figure.time.times(operation.count)
         self._vary(figure.sd_s**2 * operation.count, operation.message)

@@ -83,7 +83,10 @@ class Scenario:
         figures = [(one.triple, call_figure(self.device, one.triple)) for one in self.trace.unused]
         missing = [" ".join(("client", *triple)).strip() for triple, figure in figures if figure.time is None]
         parts = {figure.cause: figure.time for _, figure in figures if figure.time is not None}
-        known = combined(parts)._replace(**({"high": math.inf} if missing else {}))
+        known = combined(parts)
+        known = known._replace(
+            high=known.high + math.fsum(one.at_most_s for _, one in figures if one.time is None)
+        )
         return bounds(known, weakest(figure.basis for _, figure in figures), missing)
 
     @property

@@ -50,8 +50,9 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     `arrivals`, `clients`, `cells`, `retry`, `admission`, `autoscale`, `sessions` and `records` (null where
     not given), `completed`, `attempts`, `failed`,
     `handshake_mean_s` … `handshake_max_s`, `wait_mean_s`, `wait_margin_s`, `wait_missing`,
-    `energy_mean_j`, `wake_tail_j`, `energy_missing`, `basis` (of the times), `missing` (why they are lower
-    bounds),
+    `energy_mean_j`, `energy_basis`, `energy_missing`, `wake_tail_j`, `wake_tail_low_j`, `wake_tail_high_j`,
+    `wake_tail_basis`, `basis` (of the times), `missing` (why they are lower bounds), `unstable` (1, 0, or
+    null where it is not known),
     `utilisation`, of it `records_utilisation`, `offered`, `recovery_s` (null where work has no figure;
     `utilisation_low` and its like are lower bounds), `in_flight`, the three `modelled_…_s`, `width_s` of the
     time series, `without_cost`;
@@ -62,17 +63,17 @@ def fleets(table: pl.DataFrame) -> pl.DataFrame:
     names: Names = {
         **columns("simulated", ("modelled.handshake", "modelled.wait", "modelled.flights-wait", "recovery")),
         **columns("simulated", ("recovery", "utilisation", "records.utilisation", "offered"), ("low",)),
-        **columns("simulated", ("wake-tail", "in-flight")),
-        **columns("simulated", ("unused-key-share",), (None, "low", "high")),
+        **columns("simulated", ("in-flight", "unstable")),
+        **columns("simulated", ("wake-tail", "unused-key-share"), (None, "low", "high")),
         **columns("series", ("width",)),
         **columns("simulated", ("clients", "cells", "completed", "refused", "attempts")),
         **columns("simulated", ("utilisation", "records.utilisation", "offered", "seed")),
         **columns("simulated", ("handshake", "wait", "energy"), STATISTICS),
     }
     said = texts(
-        "simulated", "arrivals", "basis", "without_cost", "missing", "wait.missing", "energy.missing",
-        "energy.terms", "endpoints", "mix", "imprecise", "saturated", *FLEET_OPTIONS,
-        "unused-key-share.basis", "unused-key-share.missing",
+        "simulated", "arrivals", "basis", "without_cost", "missing", "wait.missing", "energy.basis",
+        "energy.missing", "energy.terms", "wake-tail.basis", "endpoints", "mix", "imprecise", "saturated",
+        *FLEET_OPTIONS, "unused-key-share.basis", "unused-key-share.missing",
     )  # fmt: skip
     view = wide(rows, PLACE, names, texts=said)
     failed = rows.filter(pl.col("quantity") == "simulated.failed").group_by("scenario")

@@ -270,8 +270,9 @@ class Counted(Object, frozen=True, kw_only=True):
     `failed` by cause. `ready_s` is the time from a client's arrival until it may send data, including
     failed attempts and pauses; `done_s` is the time until both sides have finished. `queue_wait_s` is a
     client's wait for workers in all flights together; `job_wait_s` is the wait of each flight.
-    `unstable`: more work arrives than the workers can do, so the figures grow with the number of clients;
-    null if this is not known because a cost is missing. `precision` is null for an unstable load, for
+    `unstable`: more work arrives than the workers can do, so times and failures grow with the number of
+    clients; null without a steady rate, and if this is not known because a cost is missing, or because
+    attempts that ended early or were repeated changed the work. `precision` is null for an unstable load, for
     storms, autoscaling and protocol engines. `recovery_s` is the time until the last client of a storm is
     ready.
     `missing` lists all work without a cost figure; counts, traffic and time series are computed without it.

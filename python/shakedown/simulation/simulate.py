@@ -218,6 +218,26 @@ def may_shorten_times(settled: Settled, report: Mapping[str, Any]) -> bool:
     return gives_up or settled.autoscaling is not None
 
 
+SATURATED = 0.99
+"""Utilisation from which on workers are taken to have no idle time."""
+
+
+def is_unstable(settled: Settled, report: Mapping[str, Any], missing: Sequence[str]) -> bool | None:
+    """Whether more work arrives than the workers can do; None where there is no steady rate, or where it is
+    not known.
+
+    Attempts that end early leave work undone, and clients that try again ask for more: the load is then known
+    only where the workers' idle time agrees with it. Work without a figure may make attempts end early.
+    """
+    if report["offered"] is None:
+        return None
+    unstable = bool(report["unstable"])
+    if missing:
+        return True if unstable and not may_shorten_times(settled, report) else None
+    saturated = report["utilisation"] >= SATURATED
+    return unstable if unstable == saturated or not report["attempt_failures"] else None
+
+
 def figures(
     report: Mapping[str, Any], settled: Settled, clients: Sequence[Client], *, workers: int, seed: int
 ) -> dict[str, Any]:
@@ -262,7 +282,7 @@ def figures(
         # If any cost is missing, the server's costs are also at their lower bounds (`spec.at_least`).
         "utilisation": load(report["utilisation"]),
         "offered": None if report["offered"] is None else simulated(report["offered"], basis, everything),
-        "unstable": report["unstable"] or (None if everything and report["offered"] is not None else False),
+        "unstable": is_unstable(settled, report, everything),
         "workers": workers,
         "servers": fleet.servers,
         "balance": fleet.balance,

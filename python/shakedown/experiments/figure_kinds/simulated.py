@@ -303,12 +303,15 @@ def rows(scenario: Scenario, found: Found) -> Iterator[Row]:
     if lacking:
         yield fact("simulated.energy.missing", ", ".join(lacking))
     yield fact("simulated.energy.terms", "; ".join(one.energy_terms))
+    yield fact("simulated.energy.basis", one.energy_j.basis)
+    yield fact("simulated.wake-tail.basis", one.wake_tail_j.basis)
     yield from _bounds("simulated.wake-tail", one.wake_tail_j)
     yield from _missing(one.kinds if isinstance(one, SimulatedMix) else [one])
     if isinstance(one, Simulated):
         yield from key_share("simulated", builtins(one.unused_key_share_s))
     yield from _bounds("simulated.utilisation", one.utilisation)
     yield from _bounds("simulated.offered", one.offered)
+    yield figure("simulated.unstable", None if one.unstable is None else float(one.unstable))
     if one.precision is not None:
         yield {**figure("simulated.precision", one.precision.reached), "text": one.precision.widest}
         if not one.precision.is_met:

@@ -6,7 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shakedown.reporting.columns import Row
-from shakedown.reporting.figures import bounded, digits_of, rounded_down, rounded_up, time, time_range
+from shakedown.reporting.figures import (
+    NOTHING,
+    UNKNOWN,
+    bounded,
+    digits_of,
+    energy,
+    energy_range,
+    marked,
+    rounded_down,
+    rounded_up,
+    time,
+    time_range,
+)
 
 _ENDS = {"estimate": "", "lower": "_low", "upper": "_high"}
 
@@ -57,6 +69,27 @@ def figure(
     if show is None:
         between = lambda low, high: time_range(low, high, digits)  # noqa: E731
     return bounded(lambda found: text(found, digits), value, low, high, between)
+
+
+def marked_figure(row: Row, key: str, shown: str) -> str:
+    """A figure with the mark of its basis; a bound has a mark of its own."""
+    return shown if row.get(key) is None else marked(shown, row.get(f"{parted(key)[0]}_basis"))
+
+
+def energy_text(row: Row, key: str = "energy_j") -> str:
+    """An energy with its mark; a range, a bound or `unknown` where it has no estimate."""
+    name = key.removesuffix("_j")
+    if f"{name}_high_j" not in row:
+        return NOTHING
+    if row[f"{name}_high_j"] is None and row.get(key) is None:
+        return UNKNOWN
+    shown = figure(row, key, _joules, between=energy_range)
+    return marked_figure(row, key, shown) if row.get(key) else shown
+
+
+def _joules(value: float, digits: int) -> str:
+    # Never one digit: a sum would be below a part of it that is shown beside.
+    return energy(float(f"{value:.{max(2, digits)}g}"), max(2, digits)) if value else "0"
 
 
 def interval(

@@ -19,7 +19,7 @@ from shakedown.reporting.columns import (
     Row,
     label,
 )
-from shakedown.reporting.columns.flat import figure, flat, interval, parted
+from shakedown.reporting.columns.flat import energy_text, figure, flat, interval, marked_figure
 from shakedown.reporting.columns.notes import assumptions, no_energies, no_figures, subjects
 from shakedown.reporting.columns.place import PLACE, place_title
 from shakedown.reporting.columns.simulated import of_least, sent, time_at_least
@@ -55,14 +55,9 @@ def _side(side: str, rank: int) -> Column:
         name=side,
         unit="s",
         rank=rank,
-        text=lambda row: _marked(row, f"{side}_s", figure(row, f"{side}_s")),
+        text=lambda row: marked_figure(row, f"{side}_s", figure(row, f"{side}_s")),
         meaning=f"the {side}'s processing, on its device",
     )
-
-
-def _marked(row: Row, key: str, shown: str) -> str:
-    """A figure with the mark of its basis; a bound has a mark of its own."""
-    return shown if row.get(key) is None else marked(shown, row.get(f"{parted(key)[0]}_basis"))
 
 
 def _ready(row: Row) -> str:
@@ -116,22 +111,6 @@ def _interval(row: Row) -> str:
     )
 
 
-def _joules(value: float, digits: int) -> str:
-    # Never one digit: a sum would be below a part of it that is shown beside.
-    return energy(float(f"{value:.{max(2, digits)}g}"), max(2, digits)) if value else "0"
-
-
-def energy_text(row: Row, key: str = "energy_j") -> str:
-    """An energy with its mark; a range, a bound or `unknown` where it has no estimate."""
-    name = key.removesuffix("_j")
-    if f"{name}_high_j" not in row:
-        return NOTHING
-    if row[f"{name}_high_j"] is None and row.get(key) is None:
-        return "unknown"
-    shown = figure(row, key, _joules, between=energy_range)
-    return _marked(row, key, shown) if row.get(key) else shown
-
-
 def _energy(key: str, heading: str, meaning: str, rank: int) -> tuple[Column, Column]:
     name = key.removesuffix("_j")
     return (
@@ -147,7 +126,7 @@ def _wait(row: Row) -> str:
 
 
 def _charge(row: Row) -> str:
-    return _marked(row, "handshakes_per_charge", figure(row, "handshakes_per_charge", rough))
+    return marked_figure(row, "handshakes_per_charge", figure(row, "handshakes_per_charge", rough))
 
 
 PREDICTIONS = (

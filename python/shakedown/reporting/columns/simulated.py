@@ -20,7 +20,7 @@ from shakedown.reporting.columns import (
     label,
     shares,
 )
-from shakedown.reporting.columns.flat import figure, flat, interval
+from shakedown.reporting.columns.flat import energy_text, figure, flat, interval
 from shakedown.reporting.columns.notes import (
     assumptions,
     grouped,
@@ -36,8 +36,6 @@ from shakedown.reporting.figures import (
     UNKNOWN,
     bounded,
     count,
-    energy,
-    energy_range,
     marked,
     share,
     share_down,
@@ -56,7 +54,9 @@ from shakedown.schema.simulated import (
     SimulatedMix,
 )
 
-UNSTABLE = "unstable: more work arrives than the workers can do; times grow with the number of clients"
+UNSTABLE = (
+    "unstable: more work arrives than the workers can do; times and failures grow with the number of clients"
+)
 WAYS = {"up": "uplink", "down": "downlink", "both": "channel"}
 NOT_RECOVERED = "not recovered"
 CAUSES = {
@@ -138,7 +138,7 @@ def utilisation(row: Row) -> str:
     """The share of their time that workers work, or are asked for."""
     known = row["utilisation"] is not None
     used, offered = (row.get(name if known else f"{name}_low") or 0.0 for name in ("utilisation", "offered"))
-    unstable = " unstable" if offered >= 1.0 else ""
+    unstable = " unstable" if row.get("unstable") else ""
     most = max(used, offered)
     return f"{share(most) if known else bounded(share, None, share_down(most), None)}{unstable}"
 
@@ -191,10 +191,9 @@ FLEETS = (
            meaning="until the last client is ready",
            text=lambda row: NOTHING if goes_on(row["rate_per_s"], row["arrivals"]) else recovery(row)),
     Column(key="energy_mean_j", name="energy", unit="J", rank=USUAL, meaning="mean of a client",
-           text=lambda row: "unknown" if row.get("energy_missing") else energy(row["energy_mean_j"])),
+           text=energy_text),
     Column(key="wake_tail_j", name="wake and tail", unit="J", rank=ROOM,
-           text=lambda row: bounded(energy, row["wake_tail_j"], row.get("wake_tail_low_j"),
-                                    row.get("wake_tail_high_j"), energy_range)),
+           text=lambda row: energy_text(row, "wake_tail_j")),
     Column(key="modelled_ready_s", name="by formula", unit="s", rank=ROOM, show=time,
            meaning="time until ready by formula"),
     Column(key="modelled_wait_s", name="wait by formula", unit="s", rank=WIDE,
@@ -234,9 +233,13 @@ def _of_load(row: dict[str, Any]) -> dict[str, Any]:
     """Loads at a rate have no recovery time; the mean of a storm is of little use."""
     if goes_on(row["rate_per_s"], row["arrivals"]):
         row |= {"recovery_s": None, "recovery_low_s": None}
-    if row.get("energy_missing"):
-        row |= {"energy_mean_j": None}
-    return row
+    return with_energy(row)
+
+
+def with_energy(row: dict[str, Any]) -> dict[str, Any]:
+    """The mean energy as an estimate, whose range is not simulated; none where a part is unknown."""
+    mean_j = None if row.get("energy_missing") else row["energy_mean_j"]
+    return row | {"energy_mean_j": mean_j, "energy_j": mean_j, "energy_high_j": None}
 
 
 def shown(rows: Sequence[Row]) -> list[Column]:
@@ -547,9 +550,8 @@ def mix_notes(row: SimulatedMix, columns: Set[str]) -> Iterator[str]:
         f"utilisation {utilisation(found)}",
         f"queue wait {time_at_least(found, 'queue_wait', 'queue_wait_mean_s', 2)}",
     ]
-    said.append(f"energy per client {'unknown' if row.energy_j.missing else energy(row.energy_j.mean)}")
-    tail = row.wake_tail_j
-    said[-1] += f", wake and tail {bounded(energy, tail.estimate, tail.lower, tail.upper, energy_range)}"
+    said.append(f"energy per client {energy_text(with_energy(found))}")
+    said[-1] += f", wake and tail {energy_text(found, 'wake_tail_j')}"
     if row.rate_per_s is None:
         said.append(NOT_RECOVERED if row.failed else f"recovery time {recovery(found)}")
     yield ", ".join(said)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shakedown.reporting.columns import Row
 from shakedown.reporting.columns.notes import key_shares, no_energies, some
 from shakedown.reporting.columns.simulated import bases, saved_fleet
-from shakedown.reporting.figures import rounded_down, time
+from shakedown.reporting.figures import legend, rounded_down, time
 
 
 def least_time(row: Row, key: str) -> str:
@@ -34,8 +34,10 @@ def lacking(rows: Sequence[Row]) -> str:
         for row in rows
         if row["energy_missing"]
     )
+    marks = legend(row[key] for row in rows for key in ("energy_basis", "wake_tail_basis"))
     return (
         "".join(f" {one[0].upper()}{one[1:]}." for one in based)
+        + (f" {marks}." if marks else "")
         + "".join(f" ≥ without a figure of {one}." for one in missing)
         + "".join(f" {one[0].upper()}{one[1:]}." for one in without)
         + "".join(f" {one}." for one in key_shares(rows))

@@ -12,14 +12,15 @@ from shakedown.reporting.charts.map import RECOVERY_STEPS_S, time_map
 from shakedown.reporting.charts.storm import loads
 from shakedown.reporting.charts.theme import FILLS, INK
 from shakedown.reporting.columns import MAX_ROWS, Row
-from shakedown.reporting.columns.simulated import failed as gave_up
 from shakedown.reporting.columns.simulated import (
+    UNSTABLE,
     recovery,
     saved_fleet,
     shown,
     time_at_least,
     utilisation,
 )
+from shakedown.reporting.columns.simulated import failed as gave_up
 from shakedown.reporting.figures import count, time, whole
 from shakedown.reporting.html.bounds import lacking, least_counts
 from shakedown.reporting.html.fleet_series import arrival_window_s, drawing, last_s, loads_of, points
@@ -230,7 +231,7 @@ def _steady_table(rows: Sequence[Row]) -> Table:
     caption = "Handshake time and wait of a client; ± is the 95 % interval of the mean."
     caption += lacking(rows)
     if any(_unstable(row) for row in rows):
-        caption += " Above 100 % the load is unstable: times grow with the number of clients."
+        caption += f" {UNSTABLE[0].upper()}{UNSTABLE[1:]}."
     saturated = dict.fromkeys(row["saturated"] for row in rows if row["saturated"])
     caption += "".join(f" {cells[0].upper()}{cells[1:]}." for cells in saturated)
     found = [saved_fleet(row) for row in rows]
@@ -238,7 +239,7 @@ def _steady_table(rows: Sequence[Row]) -> Table:
 
 
 def _unstable(row: Row) -> bool:
-    return (row["offered"] or row["offered_low"] or 0.0) >= 1.0
+    return bool(row["unstable"])
 
 
 def _steady_lead(rows: Sequence[Row]) -> str:

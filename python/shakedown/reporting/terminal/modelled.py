@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shakedown.reporting.columns import ALWAYS, Column, Row, Selection, label
-from shakedown.reporting.columns.modelled import energy_text
+from shakedown.reporting.columns.flat import energy_text
 from shakedown.reporting.columns.notes import key_shares, no_energies, not_estimated
 from shakedown.reporting.figures import NOTHING, bounded, marked, number, rounded_down, share
 from shakedown.reporting.terminal.listing import layout, listing

@@ -1,0 +1,86 @@
+"""What `simulate` reports as unstable: what is known of the load, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from shakedown.native.scenario import Fleet
+from shakedown.prediction.scenario import scenario
+from shakedown.reporting.columns.objects import object_table
+from shakedown.schema.base import builtins
+from shakedown.simulation.fleet import settle
+from shakedown.simulation.simulate import Job, run
+from unknowns import without_cost
+
+SUITE = "tls1.2/psk"
+QUICK, SLOW = "ethernet", "gprs"
+"""Handshakes of milliseconds, and of two seconds."""
+
+
+def simulated(load, bearer=QUICK, hidden=None, clients=2000, **options):
+    """A fleet that asks for a share of the server's time, each client once; without a share a storm."""
+    one = scenario(SUITE, "cortex-m4", "cortex-m4", bearer)
+    arrivals = "storm:1s" if load is None else f"poisson:{load / one.service_s.mean:.6g}/s"
+    fleet = settle(Fleet(arrivals=arrivals, clients=clients, replications=1, **options))
+    return run(Job(one if hidden is None else without_cost(one, hidden, None), None, fleet, 1, 1))
+
+
+def shown(found):
+    """The cell of the utilisation, and all notes."""
+    table = object_table([found])
+    [column] = (one for one in table.columns if one.key == "utilisation")
+    return column.cell(table.rows[0]), " ".join(table.notes(set()))
+
+
+@pytest.mark.parametrize(("load", "unstable"), [(0.5, False), (1.5, True), (None, None)])
+def test_a_steady_load_is_unstable_where_it_asks_for_more_than_the_workers_can_do(load, unstable):
+    """A storm has an end."""
+    found = simulated(load)
+    assert found.unstable is unstable
+    assert all(("unstable" in text) == bool(unstable) for text in shown(found))
+
+
+def test_time_outs_that_end_no_attempt_change_nothing():
+    assert simulated(0.5, timeout_s=10.0, retries=3).unstable is False
+    assert simulated(1.5, timeout_s=100.0, retries=3).unstable is True
+
+
+def test_clients_that_time_out_in_the_queue_leave_the_load_unstable():
+    found = simulated(1.5, timeout_s=1.0)
+    assert found.failed["timeout"] > 500
+    assert found.utilisation.estimate > 0.99
+    assert found.unstable is True
+
+
+def test_clients_that_give_up_before_the_server_works_ask_for_less():
+    found = simulated(1.5, SLOW, timeout_s=0.3)
+    assert found.failed == {"timeout": 2000}
+    assert found.offered.estimate > 1.4
+    assert found.utilisation.estimate < 0.5
+    assert found.unstable is None
+
+
+def test_clients_that_try_again_ask_for_more():
+    """Attempts end after the server has worked on them."""
+    found = simulated(0.5, SLOW, timeout_s=2.0, retries=5, retry="base=0.1s,factor=1")
+    assert found.failed["timeout"] > 0
+    assert found.offered.estimate == pytest.approx(0.5, rel=0.01)
+    assert found.utilisation.estimate > 0.99
+    assert found.unstable is None
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_with_unknown_work_a_load_is_unstable_or_not_known(side):
+    for load, options, unstable in (
+        (0.5, {}, None),
+        (3.0, {}, True),
+        # If the work takes longer, clients may give up before the server has any.
+        (3.0, {"timeout_s": 100.0}, None),
+        (3.0, {"max_handshakes": 1000}, None),
+        (None, {}, None),
+    ):
+        found = simulated(load, hidden=side, **options)
+        assert found.unstable is unstable, (load, options)
+        assert found.missing == (f"{side} sign hidden",)
+        assert builtins(found)["utilisation"]["estimate"] is None
+        assert all(("unstable" in text) == bool(unstable) for text in shown(found))
