@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import real
 import shakedown
-from shakedown.experiments.figure_kinds import Run, modelled, simulated
+from shakedown.experiments.figure_kinds import Run, kind
 from shakedown.experiments.figure_kinds.in_memory_results import results_of
 from shakedown.experiments.file.experiment import Experiment
 from shakedown.native.scenario import Fleet, Fleets, Places, Scenario
@@ -98,9 +98,9 @@ def results() -> Results:
     for one in own:
         run.keep(Scenario(kind="measured", handshake=real.identity(one)), one)
     parts = [
-        kind.rows(scenario, kind.run(scenario, run))
-        for kind in (modelled, simulated)
-        for batch in kind.scenarios(run)
+        figures.table([(scenario, figures.run(scenario, run))])
+        for figures in (kind("modelled"), kind("simulated"))
+        for batch in figures.scenarios(run)
         for scenario in batch
     ]
     plain = results_of(own)
