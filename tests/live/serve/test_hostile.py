@@ -10,6 +10,8 @@ import threading
 import time
 from contextlib import ExitStack, suppress
 
+import pytest
+
 from live.serve.serving import SUITE, TIMEOUT_S, ask, client_context, connect, descriptors, serving
 
 PAYLOAD = ("--payload", 5)
@@ -77,6 +79,26 @@ def test_a_request_that_trickles_is_cut_off():
             assert cut_off_while_trickling(stream, b"G" * 500)
         assert ask(server).endswith(b".....")
         counted = server.stop()
+    assert counted["idle_closed"] == 1
+
+
+@pytest.mark.parametrize("stack", ["openssl", "rustls"])
+def test_new_keys_are_no_request(peer, stack: str):
+    with serving(SUITE, "--stack", stack, "--idle-timeout", "8s", *PAYLOAD) as server:
+        command = [peer("openssl"), "s_client", "-connect", server.target]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as client:
+            assert client.stdin is not None
+            deadline_s = time.monotonic() + TIMEOUT_S
+            with suppress(BrokenPipeError):
+                while client.poll() is None and time.monotonic() < deadline_s:
+                    # Asks the server for new keys, too; rustls takes no more than 32 of these.
+                    client.stdin.write(b"K\n")
+                    client.stdin.flush()
+                    time.sleep(0.5)
+            client.kill()
+        assert ask(server).endswith(b".....")
+        counted = server.stop()
+    assert counted["handshakes"]["full"] == 2
     assert counted["idle_closed"] == 1
 
 

@@ -93,6 +93,8 @@ pub struct Connection {
     waiting: Vec<u8>,
     sent: usize,
     exchange: Exchange,
+    /// Whether the last output was part of a response; else the stack answered something that is no request.
+    responds: bool,
     /// State of the response in progress.
     payload_left_bytes: u64,
     close_after: bool,
@@ -131,6 +133,7 @@ impl Connection {
             waiting: Vec::new(),
             sent: 0,
             exchange: Exchange::default(),
+            responds: false,
             payload_left_bytes: 0,
             close_after: false,
             answered: false,
@@ -262,9 +265,9 @@ impl Connection {
         true
     }
 
-    /// Restarts the idle timeout of an established connection.
+    /// Restarts the idle timeout of an established connection that gets a response.
     fn progress(&mut self, context: &WorkerContext<'_>) {
-        if self.phase == Phase::Established {
+        if self.phase == Phase::Established && self.responds {
             self.due = context.now() + context.config.idle_timeout;
         }
     }
@@ -313,9 +316,10 @@ impl Connection {
             self.answered = true;
             self.payload_left_bytes = answer.payload_bytes;
             self.close_after = answer.close;
-            self.progress(context);
             head = answer.head;
         }
+        self.responds = true;
+        self.progress(context);
         let mut made = 0;
         while !head.is_empty() || self.payload_left_bytes > 0 && made < MAX_WAITING_BYTES {
             let room = CHUNK_BYTES.saturating_sub(head.len());
@@ -421,6 +425,7 @@ impl Connection {
         if handshaking {
             self.busy += begun.elapsed();
         }
+        self.responds = false;
         self.send(context);
         self.collect(context);
     }
