@@ -113,7 +113,7 @@ openssl-check: build .venv/.dev ## Compare openssl speed with a profile's figure
 energy-table: build .venv/.dev ## Predict the energy of handshakes over every bearer, and write the page's table (a minute)
 	$(BIN)/python -m tools.energy_table
 
-scan: build .venv/.dev ## Estimate every build of every device with 21 suites as either side: nothing unknown is zero or unmarked (ten minutes)
+scan: build .venv/.dev ## Estimate every build of every device with 21 suites as either side: nothing unknown is zero or unmarked (two minutes)
 	$(BIN)/python -m pytest tests/predict/test_scan.py
 
 network-check: build .venv/.dev ## Predict 1,080 scenarios, and compare predict with simulate in 200 more (three minutes)

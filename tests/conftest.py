@@ -24,6 +24,10 @@ HOME = tempfile.TemporaryDirectory(prefix="shakedown-tests-")
 """A data folder without profiles, before tests are collected: a user's own are not among the shipped."""
 os.environ["XDG_DATA_HOME"] = HOME.name
 
+# As the command line has it: on a busy machine the threads of numpy's linear algebra wait for each other, and
+# take several times as long as one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # No example has a time limit: on a busy machine any would be exceeded. What the CI says depends on the
 # commit alone; everywhere else each run draws examples of its own.
 settings.register_profile("shakedown", deadline=None, derandomize=os.environ.get("CI") == "true")
