@@ -311,9 +311,9 @@ def record(out: Path, part: str | None) -> None:
         return part in (None, "host" if cell["host"] else cell["congestion"])
 
     document = {
-        "what": f"Linux {os.uname().release}, both ends in one network namespace behind a TUN device whose "
-        "reader delays, serialises and loses packets (kernel_tcp.py grid, seed 1), at real-time priority on "
-        "a busy machine; times from connect until the flight is read",
+        "what": f"Linux {os.uname().release.partition('-')[0]}, both ends in one network namespace behind a "
+        "TUN device whose reader delays, serialises and loses packets (kernel_tcp.py grid, seed 1), at "
+        "real-time priority on a busy machine; times from connect until the flight is read",
         "rows": [],
     }
     if part and out.exists():

@@ -377,7 +377,9 @@ def wide(
     ]
     apart: Any = {"as_dict": True, "include_key": False}
     figures = chosen.select("_name", "value").with_columns(number).partition_by("_name", **apart)
-    words = chosen.select("quantity", "text").with_columns(number).partition_by("quantity", **apart)
+    words: dict[tuple[Any, ...], pl.DataFrame] = {}
+    if texts:
+        words = chosen.select("quantity", "text").with_columns(number).partition_by("quantity", **apart)
     del chosen
     for column in dict.fromkeys(columns.values()):
         view = _with_column(view, figures.pop((column,), None), "value", column, pl.Float64())

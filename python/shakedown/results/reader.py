@@ -130,6 +130,7 @@ def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[T
     or damaged.
     """
     heights: list[int] = []
+    rows = 0
     tables: list[pl.DataFrame] = []
     contents: list[bytes] = []
     there: list[Part] = []
@@ -148,7 +149,11 @@ def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[T
         seen |= {part.file, part.sha256}
         content, table = _load_part(path, part, manifest.provenance)
         # What one chunk holds needs no parts; of a larger table no decoded part is kept.
-        tables = [*tables, table] if sum(heights) < parts.ROWS_AT_A_TIME else []
+        if rows < parts.ROWS_AT_A_TIME:
+            tables.append(table)
+        else:
+            tables.clear()
+        rows += table.height
         contents.append(content)
         heights.append(table.height)
         there.append(part)

@@ -142,9 +142,6 @@ class UnwrittenTracesError(ShakedownError):
         self.run = run
 
 
-GeneratorJob = Callable[[Callable[..., None]], dict[str, Any]]
-
-
 class Generators(Protocol):
     """Machines or processes that load a server together."""
 

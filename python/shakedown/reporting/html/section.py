@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from shakedown.reporting.charts.figure import Figure
-
-if TYPE_CHECKING:
-    pass
 
 PLACES = (
     "overview",
