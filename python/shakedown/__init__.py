@@ -78,7 +78,7 @@ _HOMES = {
     "simulation.attaches": ("Attaching",),
     "experiments.runner": ("run_experiment",),
 }
-"""The module of each name."""
+"""The public names of each module."""
 
 _WITH_MODULES = ("schema", "native", "profiles", "profiles.importers", "experiments.file", "reporting.charts")
 """Packages that import their own modules at first use. If two threads import such a package and one of its

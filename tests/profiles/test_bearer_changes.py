@@ -36,13 +36,13 @@ def test_only_the_loss_differs(text, loss):
         ("loss=nan", "loss is 'nan'; accepted: 0% to 90%"),
         ("loss=", "loss is ''; accepted: 0% to 90%"),
         ("loss", "loss is ''; accepted: 0% to 90%"),
-        ("rate=3", "unknown change 'rate=3'; accepted: loss=…, congestion=…, initial-window=…"),
-        ("lose=3%", "unknown change 'lose=3%'; did you mean \"loss\"?"),
-        ("", "unknown change ''; accepted: loss=…"),
+        ("rate=3", "unknown setting 'rate=3'; accepted: loss=…, congestion=…, initial-window=…"),
+        ("lose=3%", "unknown setting 'lose=3%'; did you mean \"loss\"?"),
+        ("", "unknown setting ''; accepted: loss=…"),
         ("congestion=vegas", "congestion is 'vegas'; accepted: cubic, reno, bbr"),
         ("initial-window=0", "initial-window is '0'; accepted: 1 to 1,000"),
         ("syn-retries=21", "syn-retries is '21'; accepted: 0 to 20"),
-        ("loss=1%,", "unknown change ''; accepted: loss=…"),
+        ("loss=1%,", "unknown setting ''; accepted: loss=…"),
     ],
 )
 def test_anything_else_is_refused(change, said):

@@ -13,10 +13,10 @@ use shakedown_link::{Bearer, EnergySpec, MAX_SECONDS, Ns, Probability};
 pub(crate) struct Class {
     pub full: Plan,
     pub resumed: Option<Plan>,
-    /// The share that resumes, from when on; the first is of time 0.
+    /// The share of clients that resume, and the time from which the share applies; the first time is 0.
     pub resumption: Vec<(Ns, Probability)>,
     pub bearer: Bearer,
-    /// Its links take no time and lose nothing, so there is no need for any.
+    /// True if the class's links have no delay and no loss, so that they are not simulated.
     pub is_instant: bool,
     pub cell: Option<CellOf>,
     pub energy: EnergySpec,
@@ -24,13 +24,13 @@ pub(crate) struct Class {
 }
 
 impl Class {
-    /// True where anything has to be brought, by links or by a transport.
+    /// True if links or a transport have to be simulated.
     fn needs_network(&self) -> bool {
         let plans = [Some(&self.full), self.resumed.as_ref()];
         !self.is_instant || plans.into_iter().flatten().any(|plan| plan.transport != TransportKind::Ideal)
     }
 
-    /// The share of the clients that resume, of those that come at a time.
+    /// The share of resumptions among clients that arrive at this time.
     #[inline]
     pub fn resumption(&self, at: Ns) -> Probability {
         let passed = self.resumption.partition_point(|(from, _)| *from <= at);
@@ -43,7 +43,7 @@ impl Class {
         self.resumption.len() == 1 && self.resumption[0].1.is_never()
     }
 
-    /// What a client of the class speaks.
+    /// The handshake of a client of this class.
     #[inline]
     pub fn plan(&self, resumes: bool) -> &Plan {
         match &self.resumed {
@@ -57,15 +57,15 @@ impl Class {
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub classes: Vec<Class>,
-    /// What their clients share.
+    /// The media that the clients of the classes share.
     pub media: Vec<MediumPlan>,
-    /// Sums of the weights up to and including each class, in shares of all.
+    /// Cumulative weights of the classes, as shares of the total weight.
     pub shares: Vec<f64>,
-    /// False where all that is sent is there at once.
+    /// False if no network is simulated: messages arrive immediately.
     pub network: bool,
     /// Its parts, as [`Scenario::parts`] has them.
     pub parts: u32,
-    /// When clients are let in, where at first more come than that.
+    /// The admitted arrivals, if at first more clients arrive than are admitted.
     pub let_in: Option<ArrivalSpec>,
     pub timeout: Option<Ns>,
     pub series: Ns,
@@ -75,7 +75,7 @@ pub(crate) struct Setup {
     pub memory_clients: Option<u64>,
 }
 
-/// What clients ask of their servers, on average.
+/// The mean work that a client causes at its server.
 #[derive(Default)]
 struct Work {
     /// Seconds for a handshake, and the mean of their square.
@@ -95,7 +95,7 @@ impl Work {
 
     /// Clients that arrive in a relaxation time of the server's queue; `None` without a steady state.
     fn memory_clients(&self, scenario: &Scenario) -> Option<u64> {
-        // Servers that come and go have no queue whose memory is known.
+        // With autoscaling the relaxation time of the queues is not known.
         if scenario.server.scaling.is_some() {
             return None;
         }
@@ -110,8 +110,8 @@ impl Work {
         };
         let (mean_s, square_s2) = (self.mean_s, self.square_s2);
         let (servers, workers) = (f64::from(scenario.server.servers), f64::from(scenario.server.workers));
-        // Variance a second of the work that arrives at each server; its queue forgets in twice that over its drift's square, in light traffic
-        // with its services.
+        // `spread_s`: variance per second of the work that arrives at each server. The relaxation time of the queue is twice
+        // this variance divided by the square of the drift, plus a service time, which dominates in light traffic.
         let burst_s2 = (size - 1.0) * mean_s * mean_s;
         let spread_s = admitted / servers * (square_s2 + burst_s2 + size * self.records_square_s2);
         let service_s = if mean_s > 0.0 { square_s2 / mean_s } else { 0.0 };

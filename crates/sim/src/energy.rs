@@ -5,7 +5,8 @@ use crate::client::Client;
 use shakedown_link::{EnergySpec, Ns, RadioTimes};
 use std::collections::BTreeSet;
 
-/// Parts whose power is not known, by bit; an energy is then that of the others.
+/// The parts of an energy, by bit. A set bit means that the power of this part is not known; the energy is then the
+/// sum of the other parts.
 pub const PARTS: [&str; 8] = [
     "processor",
     "processor waiting",
@@ -34,7 +35,7 @@ pub struct ClientEnergy {
     pub radio_j: Option<f64>,
     /// The processor's; `None`: unknown.
     pub processor_j: Option<f64>,
-    /// Which [`PARTS`] are not in it.
+    /// The [`PARTS`] that are not included, as bits.
     pub missing: u8,
 }
 
@@ -44,30 +45,30 @@ pub fn nanojoules(joules: f64) -> u64 {
     (joules * 1e9 + 0.5) as u64
 }
 
-/// What a client's processor and radio did.
+/// The times for which a client's processor and radio were in use, and the powers of the processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientUse {
-    /// From its arrival.
+    /// Time since the client's arrival.
     pub elapsed: Ns,
-    /// Of that, computing.
+    /// The part of this time in which the processor computed.
     pub computing: Ns,
     /// Power of the processor while it computes; `None`: unknown.
     pub active_w: Option<f64>,
     /// Power while it waits; `None`: unknown.
     pub idle_w: Option<f64>,
-    /// Where it has one.
+    /// Times of the radio; `None` if the client has no radio.
     pub radio: Option<RadioTimes>,
 }
 
 impl ClientUse {
-    /// What that took, as far as it is known.
+    /// The energy of this use, as far as it is known.
     #[must_use]
     pub fn energy(&self, radio: &EnergySpec) -> ClientEnergy {
         let mut energy = ClientEnergy::default();
         match (self.active_w, self.idle_w) {
             (None, _) => energy.missing |= PROCESSOR,
             (Some(active_w), idle_w) => {
-                // While the radio is set up it waits too, which is part of waking.
+                // The processor also waits while the radio is set up. That energy is counted as part of waking the radio.
                 let setting_up = self.radio.map_or(Ns::ZERO, |times| times.setting_up);
                 let waiting = self.elapsed.since(self.computing + setting_up);
                 if idle_w.is_none() && waiting > Ns::ZERO {
@@ -84,7 +85,7 @@ impl ClientUse {
     }
 }
 
-/// What a client's radio and processor took up to now.
+/// The energy that a client's radio and processor have used so far.
 #[inline]
 pub(crate) fn client_energy(client: &Client<'_>, class: &Class, now: Ns) -> ClientEnergy {
     if client.plan.client_cpu_w.is_none() && client.path.is_none() {
@@ -140,7 +141,7 @@ impl ClientEnergy {
             (6, setup, times.setups > 0),
             (7, tail, true),
         ];
-        // An idle radio needs this power without a handshake, too; it is counted if it is given.
+        // An idle radio uses this power also without a handshake; the power is counted if the profile gives it.
         let mut sum = over(power.sleep_w, times.idle).unwrap_or(0.0);
         for (part, joules, is_needed) in parts {
             match joules {

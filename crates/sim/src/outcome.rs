@@ -1,4 +1,5 @@
-//! The outcome of a simulation, which merges exactly. [`crate::report`] is its summary.
+//! The outcome of a simulation. Outcomes of several replications can be merged without loss of precision.
+//! [`crate::report`] is the summary.
 
 use crate::access::outcome::AccessOutcome;
 use crate::histogram::{Histogram, decimal};
@@ -16,11 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
-    /// The client's time for an attempt was over.
+    /// The client's timeout for an attempt expired.
     Timeout,
     /// No answer to any SYN.
     Connect,
-    /// The transport gave up sending again.
+    /// The transport reached its limit of retransmissions.
     Transport,
     /// The server had forgotten the connection.
     Reset,
@@ -36,13 +37,13 @@ pub struct Outcome {
     pub seed: u64,
     /// The replications in it.
     pub replications: Vec<Replication>,
-    /// Of a replication that is not whole yet, its parts in it.
+    /// The parts of an incomplete replication that are in this outcome.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// Clients that arrived; those counted, after the warm-up.
+    /// Clients that arrived, and the part of them that is counted (after the warm-up).
     pub arrived: u64,
     pub counted: u64,
-    /// Of those counted.
+    /// Counted clients that became ready, and that failed by cause.
     pub completed: u64,
     pub failed: BTreeMap<Cause, u64>,
     /// Attempts of all clients, and why attempts failed.
@@ -52,9 +53,9 @@ pub struct Outcome {
     pub connect: Histogram,
     /// From planned arrival to when the client might send data.
     pub ready: Histogram,
-    /// From planned arrival to when both sides were through with every message.
+    /// From planned arrival until both sides had processed every message.
     pub done: Histogram,
-    /// Of each of the server's jobs: waiting for a worker, and from joining the line to the end of service.
+    /// Times of each job at the server: waiting for a worker, and from arrival in the queue to the end of service.
     pub wait: Histogram,
     pub sojourn: Histogram,
     /// A client's waiting for workers, all its jobs together.
@@ -62,11 +63,11 @@ pub struct Outcome {
     /// Processor time of a client and of the server for it.
     pub client_cpu: Histogram,
     pub server_cpu: Histogram,
-    /// Energy of the client's radio and processor, their sum, as far as it is known …
+    /// Energy of the client's radio, of its processor, and the sum; unknown parts are not included.
     pub radio: Histogram,
     pub processor: Histogram,
     pub energy: Histogram,
-    /// … and what is not in it.
+    /// The unknown parts of the energy.
     pub energy_missing: BTreeSet<String>,
     /// Time to ready by class.
     pub classes: Vec<ClassOutcome>,
@@ -82,27 +83,26 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsOutcome>,
     pub series: Series,
-    /// The most clients that were in flight at once, in any replication.
+    /// Maximum number of clients in progress at a time, over all replications.
     pub peak_in_flight: u64,
     /// The longest run's virtual time, and when its last client was ready.
     pub virtual_ns: u64,
     pub last_ready_ns: u64,
     /// Changes of state that were simulated.
     pub events: u64,
-    /// Worker time used and worker time there was, while clients arrived.
+    /// Busy time of the workers, and the total time of the workers, while clients arrived.
     #[serde(with = "decimal")]
     pub busy_ns: u128,
     #[serde(with = "decimal")]
     pub capacity_ns: u128,
-    /// Server time that the scenario asks for per second and worker, on average; `None` where there is no rate. In
-    /// thousand-millionths.
+    /// Server time that the scenario needs per second and worker, on average, times 10⁹; `None` if there is no rate.
     pub offered_e9: Option<u64>,
     /// The required and the reached precision; `None` if none is required or there is no steady state.
     pub steady: Option<Steady>,
     pub trend: Trend,
 }
 
-/// A class's part.
+/// The outcome of one class of clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassOutcome {
     pub name: String,
@@ -111,19 +111,19 @@ pub struct ClassOutcome {
     pub ready: Histogram,
 }
 
-/// What a scenario says of its precision; whole numbers, so that they are read as they were written.
+/// The precision that a scenario requires. The fields are integers, so that a saved value is read without rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steady {
-    /// The relative precision that is asked for, in thousand-millionths.
+    /// The required relative precision, times 10⁹.
     pub asked_e9: u64,
     /// Clients that arrive in a relaxation time of the server's queue.
     pub memory_clients: u64,
-    /// Clients that each replication has to count for its precision to be met.
+    /// Number of clients that each replication must count to meet the precision.
     pub least_counted: u64,
 }
 
 impl Steady {
-    /// Of a scenario with a precision and a queue with a steady state.
+    /// Creates the value for a scenario; `None` without a required precision or without a steady state.
     pub(crate) fn of(precision: Option<PrecisionSpec>, memory_clients: Option<u64>) -> Option<Self> {
         let PrecisionSpec { relative, least_counted, .. } = precision?;
         let asked_e9 = (relative * 1e9 + 0.5) as u64;
@@ -131,11 +131,11 @@ impl Steady {
     }
 }
 
-/// What went over all links.
+/// The traffic on all links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafficOutcome {
     pub packets: u64,
-    /// With IP headers, without the links' own.
+    /// Including IP headers, without the headers of the links.
     pub up_bytes: u64,
     pub down_bytes: u64,
     /// Segments and datagrams sent again by the transports.
@@ -162,14 +162,14 @@ pub struct Replication {
 }
 
 impl Replication {
-    /// Worker time used, of what there was.
+    /// Busy time of the workers as a share of their total time.
     pub(crate) fn utilisation(&self) -> Option<f64> {
         (self.capacity_ns > 0).then(|| self.busy_ns as f64 / self.capacity_ns as f64)
     }
 }
 
-/// Count and exact sum of a replication's values, and their percentiles [`MARGINS`]; whole numbers, so that they are read
-/// as they were written.
+/// Number, exact sum and percentiles ([`MARGINS`]) of a replication's values. The fields are integers, so that a saved
+/// value is read without rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
     pub n: u64,
@@ -181,12 +181,12 @@ pub struct Moments {
 /// The percentiles that have margins.
 pub const MARGINS: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
-/// When clients arrived.
+/// The period in which counted clients arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Window {
-    /// The first that counts.
+    /// Arrival of the first counted client.
     pub first: Option<Mark>,
-    /// The last of all.
+    /// Arrival of the last client.
     pub last: Mark,
 }
 
@@ -199,7 +199,7 @@ pub struct Mark {
 }
 
 impl Moments {
-    /// Those of a histogram of times.
+    /// The moments of a histogram of times.
     #[must_use]
     pub fn of(histogram: &Histogram) -> Self {
         Self {
@@ -254,7 +254,7 @@ impl Outcome {
         Ok(())
     }
 
-    /// Adds another part of the same replication. Once all are there, it is what the whole comes to.
+    /// Adds another part of the same replication. With all parts, this is the outcome of the whole replication.
     fn join(&mut self, other: &Self) -> Result<(), MergeError> {
         let (Some(of), Some(replication)) =
             (self.parts.first().map(|part| part.of), self.replications.first())
@@ -268,7 +268,7 @@ impl Outcome {
         }
         self.add(other)?;
         self.parts.extend_from_slice(&other.parts);
-        // All workers, from when the first of all clients came: as long as the longest part lasted.
+        // The time of all workers, from the arrival of the first client to the end of the longest part.
         self.capacity_ns = self.capacity_ns.max(other.capacity_ns);
         if self.parts.len() == of as usize {
             self.parts.clear();
@@ -289,7 +289,7 @@ impl Outcome {
         }
     }
 
-    /// Adds what adds up, of another part or replication.
+    /// Adds the additive fields of another part or replication.
     fn add(&mut self, other: &Self) -> Result<(), MergeError> {
         if self.seed != other.seed {
             return Err(MergeError::Seed(self.seed, other.seed));
@@ -381,7 +381,7 @@ impl Outcome {
         self.replications.push(self.replication(number));
     }
 
-    /// The figures of a replication, of all that is counted so far.
+    /// The figures of a replication from everything that has been counted so far.
     fn replication(&self, number: u32) -> Replication {
         Replication {
             number,
@@ -396,8 +396,8 @@ impl Outcome {
         }
     }
 
-    /// Adds packets that links did not deliver, in the order of [`Drop::ALL`], those that cells did not let in or gave up, and
-    /// those that servers ignored.
+    /// Adds packets that links did not deliver, in the order of [`Drop::ALL`], packets without access to
+    /// their cell or given up by it, and packets that servers ignored.
     pub fn count_dropped(&mut self, links: [u64; 4], refused: u64, collided: u64, ignored: u64) {
         let causes =
             Drop::ALL.iter().map(|cause| cause.as_str()).chain(["no-access", "collided", "server-full"]);
@@ -409,7 +409,7 @@ impl Outcome {
     }
 }
 
-/// Merges replications of one scenario, and parts of them, in whatever order.
+/// Merges replications of one scenario, and parts of replications, in any order.
 #[derive(Debug, Default)]
 pub struct Merger {
     all: Option<Outcome>,

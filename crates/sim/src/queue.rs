@@ -1,15 +1,15 @@
 //! The event queue.
 //!
-//! Everything that acts (a connection, a worker, a source of arrivals, a shared cell) is an *entity* with at most one time
-//! at which it wants to act next. A timer that moves is a time that is set again, so nothing stale is ever popped. Order is
-//! (time, entity), and an entity's number says its class first, so ties are broken by who it is and never by who came
-//! first.
+//! Each connection, worker, source of arrivals and shared cell is an *entity*. An entity has at most one time: that of its
+//! next event. To move a timer, this time is set again, so an outdated event is never popped. Events are ordered by time,
+//! then by the number of the entity. The number begins with the entity's class, so the order of simultaneous events
+//! depends only on the entities, not on the order of insertion.
 //!
-//! Shapes were measured with a hold model (`crates/sim/benches/queue.rs` in commit 462c08d6): a fixed population, each
-//! event schedules one, gaps as a fleet of handshakes has them. A heap, of whatever arity, misses the cache at each level once
-//! a hundred thousand clients are in flight, and a plain timing wheel carries each lone event down through its levels
-//! while there are few. So this is a wheel that sorts what is near: entries stand unsorted in slots whose width grows
-//! eightfold... see [`EventQueue`].
+//! Several data structures were measured with a hold model (`crates/sim/benches/queue.rs` in commit 462c08d6): a fixed
+//! population, in which each event schedules another one, with the gaps of a fleet of handshakes. With a hundred thousand
+//! clients in flight, a heap of any arity has a cache miss at each level. With few clients, a plain timing wheel moves
+//! every single event down through all its levels. Therefore this queue is a timing wheel whose next entries are sorted;
+//! see [`EventQueue`].
 
 use shakedown_link::Ns;
 
@@ -23,22 +23,23 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const TICK_BITS: u32 = 10;
 const LEVELS: usize = 9;
 
-/// Entries that are sorted at once instead of being carried to finer slots.
+/// Limit of the entries of a slot that are sorted directly instead of being moved to finer slots.
 const SORTED_AT_ONCE: usize = 48;
-/// Entries near enough to be kept sorted; beyond, the later ones go back into slots.
+/// Limit of the sorted entries. If there are more, the later ones are moved back into slots.
 const MAX_NEAR: usize = 160;
 const KEPT_NEAR: usize = 32;
-/// Of those, the next that are moved one by one to make room for another, which is cheapest while there are few.
+/// Number of the next sorted entries that are compared one by one when an entry is inserted. For few entries this is the
+/// fastest method.
 const AT_HAND: usize = 4;
 
 type Entry = (Ns, Entity);
 
 /// A wheel of nine levels of 64 slots, whose next entries are kept sorted.
 ///
-/// Entries up to a horizon stand in a short sorted list; later ones in slots, unsorted. When the list runs empty, the next
-/// occupied slot is taken: if it holds few entries they are sorted at once, however wide the slot, else they are
-/// carried to finer ones. An entity's present time is kept beside; entries that no longer agree with it are skipped,
-/// and swept out before they outnumber the rest.
+/// Entries up to a horizon are in a short sorted list; later entries are in slots, unsorted. When the list is empty, the
+/// next occupied slot is emptied: if it has few entries, they are sorted, independent of the width of the slot; otherwise
+/// they are moved to finer slots. A separate table contains the present time of each entity. Entries that differ from
+/// the present time of their entity are skipped; they are removed before they are the majority.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// Everything up to and including the tick, last first.
@@ -50,7 +51,7 @@ pub struct EventQueue {
     times: Vec<Ns>,
     live: usize,
     held: usize,
-    /// The tick of what was taken last; nothing is set before it.
+    /// The tick of the last popped event. No event can be set before this tick.
     taken: u64,
     /// A slot's entries while they are carried to finer slots.
     carried: Vec<Entry>,
@@ -60,7 +61,7 @@ impl Default for EventQueue {
     fn default() -> Self {
         Self {
             near: Vec::with_capacity(2 * MAX_NEAR),
-            // Everything is near while there is little.
+            // While there are few entries, all of them are in the sorted list.
             tick: u64::MAX >> TICK_BITS,
             slots: vec![Vec::new(); LEVELS * SLOTS],
             occupied: [0; LEVELS],
@@ -80,7 +81,8 @@ impl EventQueue {
         Self::default()
     }
 
-    /// Gives an entity a time, not before what was taken last, in place of any that it has. [`Ns::MAX`] never comes.
+    /// Sets the time of an entity's next event, and replaces an earlier setting. The time must not be before the last popped
+    /// event. [`Ns::MAX`] means no event.
     #[inline]
     pub fn set(&mut self, entity: Entity, time: Ns) {
         if time == Ns::MAX {
@@ -110,7 +112,7 @@ impl EventQueue {
         Ns::MAX
     }
 
-    /// Takes an entity's time away, if it has any.
+    /// Removes the time of an entity, if it has one.
     #[inline]
     pub fn clear(&mut self, entity: Entity) {
         if let Some(time) = self.times.get_mut(entity as usize)
@@ -158,7 +160,7 @@ impl EventQueue {
         self.live == 0
     }
 
-    /// The next events in order, as far as they are sorted, at most N.
+    /// At most N next events in order; fewer if the sorted list is shorter.
     pub fn upcoming(&self, most: usize) -> impl Iterator<Item = Entity> + '_ {
         self.near.iter().rev().take(most).map(|(_, entity)| *entity)
     }
@@ -199,14 +201,14 @@ impl EventQueue {
         self.occupied[level] |= 1 << slot;
     }
 
-    /// Too much is near: the horizon comes nearer.
+    /// Moves the later entries of the sorted list back into slots, because the list is too long.
     #[cold]
     fn spill(&mut self) {
         let ticks = |entry: &Entry| entry.0.0 >> TICK_BITS;
         let latest = ticks(&self.near[0]);
         let kept = ticks(&self.near[self.near.len() - KEPT_NEAR]).min(latest.saturating_sub(1));
         if kept < self.taken || kept >= latest {
-            // All in the present tick; there is nothing finer.
+            // All entries are in the present tick, and no slot is narrower.
             return;
         }
         self.lower(kept);
@@ -219,8 +221,8 @@ impl EventQueue {
         self.carried = later;
     }
 
-    /// Brings the horizon back to `tick`. Where that leaves a slot of some level, the finer slots within it, which stand
-    /// for parts of it, are put together again.
+    /// Sets the horizon back to `tick`. If the old horizon was in another slot of some level, the finer slots of that slot
+    /// no longer apply: their entries are moved back into that slot.
     fn lower(&mut self, tick: u64) {
         let differs = tick ^ self.tick;
         let level = (63 - (differs | 1).leading_zeros()) / SLOT_BITS;

@@ -1,10 +1,11 @@
 //! Steady loads: how long a run has to be, and how well its figures are known.
 //!
 //! Replications begin with an empty server, so the clients of a warm-up are not counted; intervals come from the spread over
-//! replications (Student's t), which are independent. Both hold where a replication is long beside the queue's memory: near
-//! saturation that is 4ρ / (1 - ρ)² services (J. Abate, W. Whitt, "Transient behavior of regulated Brownian motion, I",
-//! 1987). Whether the warm-up was long enough the data tell, too, by their [`Trend`](crate::trend::Trend) on the average over
-//! replications.
+//! replications (Student's t), which are independent. Both methods
+//! are valid if a replication is long compared with the relaxation time of the queue. Near saturation this time is
+//! 4ρ / (1 - ρ)² services (J. Abate, W. Whitt, "Transient behavior of regulated Brownian motion, I", 1987). The
+//! [`Trend`](crate::trend::Trend) of the data, averaged over the replications, also shows whether the warm-up was
+//! long enough.
 
 use crate::Simulation;
 use crate::outcome::{Moments, Outcome, Replication, Steady};
@@ -18,12 +19,13 @@ use std::ops::ControlFlow;
 const WARMUP_MEMORIES: u64 = 5;
 /// The counted part of a replication, in relaxation times.
 const COUNTED_MEMORIES: u64 = 20;
-/// A wait counts as known where its margin is small beside the time that it is a part of.
+/// The margin of a wait is compared with at least this share of the mean time until ready, because a shorter wait is a
+/// negligible part of that time.
 const SMALL_WAIT: f64 = 0.01;
-/// What the data's own warm-up would change in the mean, as a share of the precision.
+/// Maximum change of the mean by the warm-up that the data require, as a share of the precision.
 const MAX_SHIFT: f64 = 0.25;
-/// A longer run is that much longer at least, and that much at most: less where the run before was too short to tell how
-/// wide an interval is.
+/// Limits of the factor by which the next run is longer. The upper limit is smaller if the previous run was too short
+/// for a reliable width of the interval.
 const MIN_GROWTH: f64 = 1.25;
 const MAX_GROWTH: f64 = 32.0;
 const MAX_GROWTH_UNSETTLED: f64 = 8.0;
@@ -32,34 +34,35 @@ const MAX_GROWTH_UNSETTLED: f64 = 8.0;
 /// stopping rules", INFORMS Journal on Computing 24, 2012). Therefore the length of a run is determined without its results:
 /// by theory ([`Steady::by_theory`]), and by the run before, which is independent (C. Stein, "A two-sample test for a linear
 /// hypothesis whose power is independent of the variance", Annals of Mathematical Statistics 16, 1945), with this factor in
-/// reserve. Of normal values, 19 of 20 runs are then narrow enough at once (the 95th percentile of F with 24 and 24 degrees of
-/// freedom); of queues near saturation, whose values are skewed, 9 of 10. A shorter run does not count as precise, however
-/// narrow its intervals are.
+/// reserve. With
+/// normally distributed values, 19 of 20 such runs are precise enough (the 95th percentile of F with 24 and 24 degrees
+/// of freedom); with queues near saturation, whose values are skewed, 9 of 10. A shorter run does not count as precise,
+/// even if its intervals are narrow.
 const RESERVE: f64 = 2.0;
 
 /// How well the figures of a steady load are known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Precision {
-    /// Half the width of a 95 % interval that each figure should have at most, as a share of the figure.
+    /// The required precision: maximum half-width of the 95 % interval of each figure, as a share of the figure.
     pub asked: f64,
-    /// The widest of them; `None` with fewer than two replications.
+    /// The half-width of the widest interval, as a share of its figure; `None` with fewer than two replications.
     pub reached: Option<f64>,
-    /// Which figure has it.
+    /// The name of the figure with the widest interval.
     pub widest: String,
-    /// Warm-up and replications are long beside the queue's memory, and the data show no trend beyond the warm-up.
+    /// Warm-up and replications are long compared with the relaxation time, and the data have no trend after the warm-up.
     pub is_settled: bool,
     /// The run is as long as theory and the run before it ask for.
     pub is_long_enough: bool,
-    /// All are as narrow as asked for, settled, and from a run that is long enough.
+    /// All intervals are as narrow as required, and both conditions above are true.
     pub is_met: bool,
 }
 
 impl Steady {
-    /// Clients that arrive in a relaxation time of the queue that forgets last: the server's, or the cells'. `None`
-    /// where the cells' queues grow without end.
+    /// Number of clients that arrive in the longest relaxation time: of the server's queue or of the cells' queues.
+    /// `None` if the queues of the cells grow without limit.
     ///
-    /// What a client takes of a channel is known from the outcome alone. A channel's relaxation time is that of an M/D/1
-    /// queue, as the server's above.
+    /// The time for which a client uses a channel is known only from an outcome. The relaxation time of a channel is that of
+    /// an M/D/1 queue, by the formula in the module's description.
     fn memory(&self, outcome: &Outcome) -> Option<u64> {
         outcome.access.media.iter().try_fold(self.memory_clients, |longest, medium| {
             let Some((_, load)) = medium.offered(outcome.arrived) else { return Some(longest) };
@@ -69,7 +72,7 @@ impl Steady {
         })
     }
 
-    /// Clients that each replication has to count for the mean wait to be as precise as asked, by theory.
+    /// By theory: number of clients that each replication must count, so that the mean wait has the required precision.
     ///
     /// The average of regulated Brownian motion over m relaxation times has the standard deviation 1 / √m, as a share of
     /// its mean (W. Whitt, "Planning queueing simulations", Management Science 35, 1989).
@@ -85,7 +88,7 @@ impl Steady {
         libm::ceil(memories * self.memory_clients as f64) as u64
     }
 
-    /// What an outcome comes to.
+    /// The precision of an outcome.
     pub(crate) fn judge(&self, outcome: &Outcome) -> Precision {
         let asked = self.asked_e9 as f64 * 1e-9;
         let mut widest: Option<(f64, String)> = None;
@@ -145,10 +148,12 @@ fn figures(outcome: &Outcome) -> Vec<(String, f64, f64)> {
 }
 
 impl Simulation {
-    /// Runs all replications; where the scenario asks for a precision, again and longer until its figures have it or its
-    /// events are used up. How long depends on outcomes alone, so it is the same on any number of threads.
+    /// Runs all replications. If the scenario requires a precision, longer runs follow, until the figures have this
+    /// precision or the limit of events is reached. The length of a run depends only on earlier outcomes, so it is the
+    /// same with any number of threads.
     ///
-    /// `progress` gets the clients over all replications of the first length; `None` where it breaks the run off.
+    /// `progress` receives the number of finished clients, scaled to the length of the first run. Returns `None` if
+    /// `progress` ends the run.
     #[must_use]
     pub fn run_on(
         &self,
@@ -168,8 +173,8 @@ impl Simulation {
         Some(found)
     }
 
-    /// The next run after an outcome and the number of all events so far; `None` if no other run is needed, or the
-    /// events that are left do not last for one that would tell more.
+    /// The scenario of the next run, from an outcome and the number of events so far. `None` if no other run is needed,
+    /// or if the remaining events are too few for a run that improves the precision.
     #[must_use]
     pub fn longer(&self, found: &Outcome, spent: u64) -> Option<Scenario> {
         let precision = self.scenario.precision?;
@@ -179,7 +184,7 @@ impl Simulation {
         next.clients = Some(length.counted + length.warmup);
         next.warmup_clients = length.warmup;
         next.precision = Some(PrecisionSpec { least_counted: length.least_counted, ..precision });
-        // Numbers of its own: what was seen of the run before has no part in it.
+        // New replication numbers give new random numbers, so that the run is independent of the previous one.
         next.first_replication += next.replications;
         Some(next)
     }
@@ -189,12 +194,12 @@ impl Simulation {
 struct Length {
     counted: u64,
     warmup: u64,
-    /// How many have to be counted for the precision that is asked for.
+    /// Number of counted clients that the required precision needs.
     least_counted: u64,
 }
 
-/// How long the next run is; `None` where no other run is needed, or the events that are left do not last for one that
-/// would tell more.
+/// The length of the next run; `None` if no other run is needed, or if the remaining events are too few for a run that
+/// improves the precision.
 fn longer(scenario: &Scenario, found: &Outcome, steady: &Steady, left: u64) -> Option<Length> {
     let precision = steady.judge(found);
     let (clients, memory) = (scenario.clients?, steady.memory(found)?);
@@ -223,7 +228,7 @@ fn longer(scenario: &Scenario, found: &Outcome, steady: &Steady, left: u64) -> O
     (affordable >= least && warmup >= warmup_now).then_some(length)
 }
 
-/// Half the width of the 95 % interval of independent values' mean.
+/// Half-width of the 95 % interval of the mean of independent values.
 pub(crate) fn margin(means: &[f64]) -> Option<f64> {
     if means.len() < 2 {
         return None;

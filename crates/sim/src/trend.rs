@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Batches of clients' times in the order in which they ended, from which a warm-up is read. A batch is of five clients, or
-/// of five times a power of two, so that there are never many.
+/// Batches of clients' times, in the order in which the clients finished. They are used to determine the warm-up. A
+/// batch has five clients, or five times a power of two, so that the number of batches is limited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trend {
-    /// Values a batch; 0 where nothing is kept.
+    /// Number of values in a batch; 0 if no values are kept.
     batch: u64,
     /// Sums of the batches, in microseconds, over all replications; the last may not be full.
     sums_us: Vec<u64>,
@@ -15,24 +15,24 @@ pub struct Trend {
     replications: u64,
 }
 
-/// Batches at most.
+/// Maximum number of batches.
 const MAX_BATCHES: usize = 2048;
 
-/// The warm-up that the data ask for.
+/// The warm-up that the data require.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cut {
     pub clients: u64,
-    /// How far it moves the mean of what follows the present warm-up, as a share of it.
+    /// Change of the mean by this warm-up in place of the present one, as a share of the mean.
     pub shift: f64,
 }
 
 impl Trend {
-    /// Of one replication, with nothing yet.
+    /// An empty trend of one replication.
     pub(crate) fn begin() -> Self {
         Self { batch: 5, sums_us: Vec::new(), last_count: 5, replications: 1 }
     }
 
-    /// Adds the next value, where any is kept.
+    /// Adds the next value, if values are kept.
     #[inline]
     pub(crate) fn record(&mut self, value_ns: u64) {
         if self.batch == 0 {
@@ -51,13 +51,13 @@ impl Trend {
         }
     }
 
-    /// Two batches to one, where the last is full.
+    /// Joins pairs of batches. The last batch must be full.
     fn halve(&mut self) {
         self.sums_us = self.sums_us.chunks(2).map(|pair| pair.iter().sum()).collect();
         self.batch *= 2;
     }
 
-    /// Adds other replications', batch by batch. Whole batches that all have are kept.
+    /// Adds the values of other replications, batch by batch. Only full batches that all replications have are kept.
     pub(crate) fn merge(&mut self, other: &Self) {
         if self.batch == 0 || other.batch == 0 {
             *self = Self::default();
@@ -76,14 +76,15 @@ impl Trend {
         *self = Self { sums_us: sums.collect(), replications: own.replications + more.replications, ..own };
     }
 
-    /// Without a last batch that is not full; in an even number, so that they can be halved.
+    /// A copy without an incomplete last batch, and with an even number of batches, so that pairs can be joined.
     fn whole(&self) -> Self {
         let full = self.sums_us.len() - usize::from(self.last_count < self.batch && !self.sums_us.is_empty());
         let kept = full - full % 2;
         Self { sums_us: self.sums_us[..kept].to_vec(), last_count: self.batch, ..self.clone() }
     }
 
-    /// MSER's cut: the start, of at most half of all, without which the mean of the rest is known best.
+    /// The cut by MSER: the initial part (at most half of all batches) without which the mean of the rest has the smallest
+    /// standard error.
     pub(crate) fn cut(&self, warmup: u64) -> Option<Cut> {
         let whole = self.whole();
         let values: Vec<f64> = whole.sums_us.iter().map(|sum| *sum as f64).collect();

@@ -12,11 +12,11 @@ use shakedown_trace::{CloseReason, Endpoint, Event, Negotiated, Suite, Wrapper};
 pub struct Exchanged {
     /// TLS bytes in a fragment, of either side.
     pub fragment_bytes: usize,
-    /// Responses of the peer, the identity included: as many Access-Requests carry them over RADIUS.
+    /// Number of the peer's responses, including the identity. Over RADIUS each response needs one Access-Request.
     pub round_trips: u32,
     /// EAP packets with TLS bytes, both directions.
     pub fragments: u32,
-    /// EAP packets, both directions.
+    /// Bytes of all EAP packets, both directions.
     pub eap_bytes: u64,
 }
 
@@ -25,7 +25,7 @@ pub struct Carried<E> {
     /// The peer's TLS end.
     pub client: E,
     pub server: E,
-    /// What each says the handshake came to.
+    /// The negotiated parameters that each side reports.
     pub negotiated: [Box<Negotiated>; 2],
     pub exchanged: Exchanged,
     /// TLS bytes of the handshake, both directions.
@@ -72,7 +72,7 @@ impl<E: Endpoint> Wrapper for Counted<E> {
     }
 }
 
-/// The name that the peer gives in the clear; as long as that of `eap peer`.
+/// The identity that the peer sends unencrypted; it has the same length as that of `eap peer`.
 const IDENTITY: &str = "anonymous@shakedown.test";
 
 /// Runs one handshake inside EAP, from the identity to EAP-Success, until both ends have the same keys.

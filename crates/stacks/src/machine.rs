@@ -1,20 +1,20 @@
-//! What a measurement was made on and with.
+//! The machine and the build of a measurement.
 
 use serde::Serialize;
 
 /// The machine and the build; stored beside every result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
-    /// The processor's own name for itself.
+    /// The name that the processor reports.
     pub cpu: String,
     /// Processors that this process may use.
     pub cores: usize,
-    /// Highest clock that the system tells, in Hz.
+    /// Highest clock rate that the system reports, in Hz.
     pub clock_hz: Option<u64>,
     pub architecture: &'static str,
     pub os: String,
     pub memory_bytes: Option<u64>,
-    /// `release`, or `debug`, whose times mean nothing.
+    /// `release` or `debug`. Times of a debug build are not valid.
     pub build_profile: &'static str,
     pub version: &'static str,
 }
@@ -22,7 +22,7 @@ pub struct Machine {
 pub const BUILD_PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
 
 impl Machine {
-    /// The machine that this runs on. What the system does not tell is left unknown.
+    /// Detects the machine on which the program runs. Values that the system does not report are unknown.
     pub fn detect() -> Self {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {

@@ -1,4 +1,4 @@
-//! Which stacks there are.
+//! The list of the available stacks.
 
 use crate::stack::{SetupError, Stack, Unsupported};
 use crate::wtls;
@@ -15,7 +15,7 @@ pub struct Registry {
 }
 
 impl Default for Registry {
-    /// Every stack of this program, as it is unless told otherwise.
+    /// All stacks of this program, with their default options.
     fn default() -> Self {
         Self::with(wtls::Options::default())
     }
@@ -29,12 +29,12 @@ impl fmt::Debug for Registry {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// As options and results write it.
+    /// The name in options and results.
     pub name: String,
     pub version: String,
-    /// Protocols of which it runs some suite as a client.
+    /// Protocols with at least one suite that the stack supports as a client.
     pub client: Vec<&'static str>,
-    /// Protocols of which it runs some suite as a server.
+    /// Protocols with at least one suite that the stack supports as a server.
     pub server: Vec<&'static str>,
 }
 
@@ -58,7 +58,7 @@ impl Registry {
         found.ok_or_else(|| SetupError::UnknownStack { name: name.to_owned(), accepted: names() })
     }
 
-    /// The stack of a name, if it can be that side of a suite; without a name, the first that can.
+    /// The stack with this name, if it supports this side of the suite; without a name, the first stack that supports it.
     pub fn choose(
         &self,
         suite: &Suite,
@@ -77,13 +77,13 @@ impl Registry {
                 Err(reason) => reasons.push((stack.speaks(suite.protocol), reason)),
             }
         }
-        // Who speaks the protocol has more to say than who does not.
+        // The reason of a stack that supports the protocol is more useful than that of another stack.
         let best = reasons.iter().find(|(speaks, _)| *speaks);
         let no_stack = || format!("no stack here runs {}", suite.protocol.as_str());
         Err(refuse(best.map_or_else(no_stack, |(_, reason)| reason.clone())).into())
     }
 
-    /// The stack that runs both sides of a suite unless told otherwise.
+    /// Checks that both sides of a suite have a default stack, and returns the server's.
     pub fn supports(&self, suite: &Suite) -> Result<&Arc<dyn Stack>, Unsupported> {
         let chosen =
             self.choose(suite, Side::Client, None).and_then(|_| self.choose(suite, Side::Server, None));
@@ -113,7 +113,7 @@ impl Registry {
 }
 
 impl dyn Stack {
-    /// True where it runs some suite of a protocol.
+    /// Whether the stack supports at least one suite of a protocol, on any side.
     fn speaks(&self, protocol: Protocol) -> bool {
         Side::BOTH.into_iter().any(|side| self.speaks_as(protocol, side))
     }
@@ -124,7 +124,7 @@ impl dyn Stack {
     }
 }
 
-/// A suite of each key exchange of a protocol, all else left to defaults.
+/// One suite for each key exchange of a protocol, with default values for all other parts.
 pub(crate) fn plain_suites(protocol: Protocol) -> Vec<Suite> {
     let name = |exchange: &KeyExchange| match exchange {
         KeyExchange::Ephemeral => "x25519",

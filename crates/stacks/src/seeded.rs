@@ -4,19 +4,19 @@ use crate::stack::{SetupError, refused};
 use shakedown_ossl::random::Seeded;
 use shakedown_trace::{Endpoint, Side, Wrapper};
 
-/// An endpoint that draws from a source of its own, whichever thread calls it.
+/// An endpoint with its own source of random numbers, independent of the calling thread.
 pub struct SeededEndpoint {
     source: Seeded,
     inner: Box<dyn Endpoint>,
 }
 
-/// What draws: each has numbers of its own under one seed.
+/// The user of random numbers. With one seed, each role gets different numbers.
 #[derive(Clone, Copy, Debug)]
 pub enum Role {
     Connection(Side),
     /// An end of the connection whose session is resumed later.
     SessionMaker(Side),
-    /// What connections of a side share, such as the keys of tickets.
+    /// Data that the connections of a side share, such as the keys of tickets.
     Context(Side),
 }
 
@@ -30,7 +30,7 @@ impl Role {
     }
 }
 
-/// Makes something that draws only now, under a seed if there is one.
+/// Calls `make`, which uses random numbers only during this call; they are derived from the seed, if there is one.
 pub fn during<T>(
     seed: Option<u64>,
     role: Role,
@@ -46,7 +46,8 @@ fn source(seed: u64, role: Role) -> Result<Seeded, SetupError> {
     Seeded::new(seed, role.number()).map_err(refused("draw from a seed"))
 }
 
-/// Makes an endpoint that follows a seed, if there is one. All connections of one role and seed draw the same.
+/// Creates an endpoint whose random numbers are derived from the seed, if there is one. All connections of one role and seed
+/// get the same numbers.
 pub fn endpoint(
     seed: Option<u64>,
     role: Role,

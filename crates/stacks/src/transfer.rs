@@ -28,21 +28,21 @@ pub struct Transfer {
     pub server_us: Summary,
 }
 
-/// What may lie under a transfer, by name.
+/// The link layers of a transfer, by name.
 pub const LINKS: [(&str, LinkEncryption); 3] =
     [("open", LinkEncryption::None), ("wep", LinkEncryption::Wep), ("ccmp", LinkEncryption::Ccmp)];
 
-/// The most that one transfer moves.
+/// Maximum number of bytes of one transfer.
 pub const MAX_BYTES: usize = 1 << 32;
 
-/// Application data is handed over in pieces of this size: a full TLS record, or what fits a datagram.
+/// Application data is sent in pieces of this size: a full TLS record, or the data of one datagram.
 const PIECE_BYTES: usize = 16 * 1024;
 const DATAGRAM_PIECE_BYTES: usize = 1400;
 /// Payload of a frame that carries an Ethernet-sized packet.
 const FRAME_BYTES: usize = 1500;
 
-/// Measures transfers of each size over one connection of a suite, `repeat` times each. `progress` is told every so
-/// often how many transfers are done, and may stop the work.
+/// Measures transfers of each size over one connection of a suite, `repeat` times each. `progress` is called
+/// at intervals with the number of completed transfers, and may end the measurement.
 pub fn measure(
     suite: &Suite,
     sizes_bytes: &[usize],

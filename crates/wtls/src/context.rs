@@ -1,4 +1,4 @@
-//! What the environment gives to a call: time, randomness, cryptography, and an observer.
+//! The environment of a call: time, randomness, cryptography, and an observer.
 
 use crate::crypto::{Provider, Random};
 use crate::observer::Observer;
@@ -19,6 +19,6 @@ pub struct Context<'a, P: Provider> {
     /// Unpredictable bytes.
     pub random: &'a mut dyn Random,
     pub provider: &'a P,
-    /// Who is told about messages.
+    /// Receives the callbacks for messages.
     pub observer: &'a mut dyn Observer,
 }

@@ -1,8 +1,8 @@
 //! Flights: the records that one side sends before it waits for the other.
 //!
-//! A flight is one datagram (§10.4), so it is read as a whole: nothing of it counts before all of it,
-//! Finished included where it has one, turned out well. Until then anybody may have sent it. That is
-//! what makes a handshake immune to forged datagrams: reading one changes nothing.
+//! A flight is one datagram (§10.4), so it is processed as a whole. It has an effect only if all of its
+//! records are valid, including Finished if it contains one, because before this check an attacker may have
+//! sent it. Therefore a forged datagram does not change the state of a handshake.
 
 mod assembly;
 mod reader;
@@ -16,8 +16,8 @@ use crate::message::HEADER_BYTES;
 use crate::numbers::{ContentType, HandshakeType};
 use crate::record::{Record, Records};
 
-/// All handshake messages of a handshake, in order, without record headers: what Finished and
-/// CertificateVerify are about.
+/// All handshake messages of a handshake, in order, without record headers. Finished and CertificateVerify
+/// are computed over them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Transcript(Vec<u8>);
 
@@ -26,7 +26,7 @@ impl Transcript {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// The same messages, with room for `more` bytes of others.
+    /// A copy with capacity for `more` bytes of further messages.
     pub fn continued(&self, more: usize) -> Self {
         let mut bytes = Vec::with_capacity(self.0.len() + more);
         bytes.extend_from_slice(&self.0);
@@ -50,7 +50,7 @@ impl Transcript {
     }
 }
 
-/// How much of a flight some records are.
+/// The part of a flight that a datagram contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// No record of a handshake.
@@ -68,7 +68,7 @@ pub(crate) enum Part {
     /// A message in clear text whose type is not known.
     Unknown,
     ChangeCipherSpec,
-    /// A protected message: what it is shows when it is decrypted.
+    /// A protected message. Its type is known only after decryption.
     Protected,
 }
 
@@ -96,7 +96,7 @@ impl Part {
     }
 }
 
-/// How much of a flight a datagram holds.
+/// Determines the part of a flight that a datagram contains.
 pub(crate) fn extent(datagram: &[u8]) -> Extent {
     let mut extent = Extent::None;
     let mut changed = false;
@@ -114,7 +114,7 @@ pub(crate) fn extent(datagram: &[u8]) -> Extent {
     extent
 }
 
-/// The hello record in front of a datagram, if it begins with one in clear text.
+/// The record of an unencrypted ClientHello at the beginning of a datagram, if there is one.
 pub(crate) fn leading_hello(datagram: &[u8]) -> Option<Record<'_>> {
     let record = Records::new(datagram).next()?.ok()?;
     let is_hello = Part::of(&record) == Some(Part::Message(HandshakeType::ClientHello))

@@ -1,38 +1,41 @@
 //! WTLS (WAP-199, WAP-261) as a protocol engine that does no input or output.
 //!
-//! The engine takes datagrams, a time, randomness and a provider of cryptographic primitives, and
-//! gives datagrams, events and the time of its next timer. It opens no socket, reads no clock and
-//! keeps no global state, so the same endpoint runs in memory, in virtual time and on a network,
-//! and with the same arguments does the same.
+//! Inputs of the engine are datagrams, the time, randomness and a provider of cryptographic
+//! primitives; outputs are datagrams, events and the time of its next timer. It opens no socket,
+//! reads no clock and keeps no global state, so the same endpoint runs in memory, in virtual time
+//! and on a network. The same inputs give the same outputs.
 //!
 //! # The contract of an endpoint
 //!
 //! [`Client`], [`ServerConnection`] (a server's side of one peer) and [`Listener`] (a server of many
-//! peers) are all driven alike. Whatever happens from outside goes in by a method that takes a
-//! [`Context`], the environment of that one call:
+//! peers) have the same interface. Every input is a call of a method that takes a [`Context`], the
+//! environment of that call:
 //!
-//! * `Client::new(config, session, cx)`, `handle_datagram(cx, bytes)`: something arrived.
-//! * `handle_timeout(cx)`: the time that `poll_timeout` gave has come.
-//! * `send(cx, data)`, `close(cx, how)`: the application wants something.
+//! * `Client::new(config, session, cx)` begins a handshake.
+//! * `handle_input(cx, datagram)`: a datagram arrived.
+//! * `handle_timeout(cx)`: the time that `poll_timeout` returned has come.
+//! * `write(cx, data)`, `close(cx, close)`: requests of the application.
 //!
-//! After any of them, and only then, there may be news; take all of it before the next call:
+//! (The methods of a `Listener` also take the peer's address or the connection.) After each of these
+//! calls, read all outputs before the next call:
 //!
-//! * `poll_transmit()`: datagrams for the peer, until there are none.
-//! * `poll_event()`: what happened, until there is nothing: [`Event::Established`] once, then
+//! * `poll_transmit()`: the next datagram for the peer, until it returns `None`.
+//! * `poll_event()`: the next event, until it returns `None`: [`Event::Established`], then
 //!   [`Event::Data`] and alerts, [`Event::Closed`] last.
-//! * `poll_timeout()`: when to call `handle_timeout`, if nothing else happens first.
+//! * `poll_timeout()`: when to call `handle_timeout`, unless another input comes first.
 //!
-//! Time never goes backwards. Datagrams may get lost, come twice and change places. The client sends
-//! again what is not answered ([`Retransmission`]); a server only answers, and answers alike when
-//! asked alike. A datagram that is no datagram of ours is dropped.
+//! The time must not go backwards. Datagrams may be lost, duplicated and reordered. The client
+//! retransmits flights without a response ([`Retransmission`]); a server only responds, and repeats its
+//! response to a repeated flight. Datagrams that are not WTLS are dropped.
 //!
-//! A [`Context`] also has an [`Observer`], who is told when the engine begins and ends to process or
-//! to generate a handshake message. Together with a provider around the provider, this is all that a
-//! measurement needs: the engine knows nothing of it. The pre-master and master secrets are computed
-//! within ClientKeyExchange; where no such message is sent, within the message that completes the
-//! exchange: the client's Certificate (two certified ECDH keys), ServerHello (shared secret), or
-//! ChangeCipherSpec (optimised, where it alone says that there will be no other). The keys of records
-//! are computed within ChangeCipherSpec.
+//! A [`Context`] also contains an [`Observer`], which is called when the engine begins and ends to
+//! process or generate a handshake message. With an observer and a provider that wraps another one, a
+//! caller can measure the engine; the engine itself contains no code for measurements. The pre-master
+//! and master secrets are computed within ClientKeyExchange. If this message is not sent, they are
+//! computed within the message that completes the exchange: the client's Certificate (two certified
+//! ECDH keys), ServerHello (shared secret), or ChangeCipherSpec (optimised handshake, in which only
+//! this message shows that no ClientKeyExchange follows). Record keys are computed within
+//! ChangeCipherSpec.
 //!
 //! ```
 //! use shakedown_wtls::provider::openssl::OpenSsl;
@@ -69,22 +72,24 @@
 //!
 //! # What is where
 //!
-//! From the bottom up; a module uses those above it in this list.
+//! The lowest layer comes first: a module uses only modules earlier in this list.
 //!
 //! * [`codec`]: bytes. [`mod@curve`], `dh`, `parameters`, `numbers`: what numbers and names mean.
-//! * [`crypto`]: the seam to primitives; [`provider`]: those of OpenSSL.
+//! * [`crypto`]: the traits of the primitives; [`provider`]: their implementation with OpenSSL.
 //! * [`record`], [`protection`], [`key_schedule`], `replay`, `alert`: the record layer.
 //! * [`certificate`], [`message`]: what handshakes are made of.
-//! * `link`: one connection's way to its peer; `connection`: what both sides have in common.
-//! * `client`, `server`: the handshakes, each state a type; `listener`: many peers.
+//! * `flight`, `secured`: flights, and the common part of both sides' handshakes; `connection`: an
+//!   established connection of either side.
+//! * `client`, `server`: the handshakes, each state a type; `listener`: a server of many peers.
 //!
-//! # What is left out, and why
+//! # What is not implemented, and why
 //!
-//! * A second handshake within a connection: refused with no_renegotiation, which either side may do.
-//!   A new handshake beside a connection is taken part in.
-//! * Compression: no method was ever assigned. SHA_XOR_40, which WAP-261 withdrew.
+//! * A second handshake within a connection: it is rejected with no_renegotiation, as WAP-261 allows.
+//!   A new handshake from the address of an existing connection is accepted.
+//! * Compression: no method was ever assigned. SHA_XOR_40: WAP-261 withdrew it.
 //! * Explicit parameters of unknown curves: a peer must not choose the curve's arithmetic.
-//! * Off and implicit sequence numbers: forbidden over datagrams. The record layer reads the implicit.
+//! * Sequence number modes "off" and "implicit": they are forbidden over datagrams. The record layer
+//!   can read records with implicit numbers.
 
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "openssl"), forbid(unsafe_code))]

@@ -1,11 +1,11 @@
-//! Callbacks for what the engine is doing, as it happens.
+//! Callbacks that report the engine's progress immediately.
 //!
-//! The engine announces message boundaries and nothing else; what they cost is measured by the code that
-//! listens. A primitive called between two announcements belongs to that message.
+//! The engine reports only the beginning and the end of each message. The observer measures the cost of the
+//! message. A primitive that is called between beginning and end belongs to the message.
 
 use crate::numbers::HandshakeType;
 
-/// What the announcements are about.
+/// The message that a callback reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Message {
     Handshake(HandshakeType),
@@ -29,10 +29,10 @@ impl core::fmt::Display for Message {
     }
 }
 
-/// A listener. Every call has a default that does nothing; `()` is a listener that never listens.
+/// An observer. By default the callbacks do nothing; `()` is an observer without effect.
 ///
 /// Duplicates and retransmissions are not announced: they are neither processed nor generated
-/// again. A start without an end means that the message was refused.
+/// again. A beginning without an end means that the message was rejected.
 pub trait Observer {
     /// A received message is about to be processed, decryption included.
     fn processing(&mut self, message: Message) {

@@ -1,18 +1,18 @@
-//! What a side asked of its peer when a session was made.
+//! The requirements of a side for its peer when a session was created.
 
 use crate::certificate::TrustAnchor;
 use crate::crypto::Provider;
 use core::hash::{Hash, Hasher};
 use std::hash::DefaultHasher;
 
-/// Names a policy: whom a side trusts, and what it wants to know of its peer. A session is resumed
-/// only under the policy that it was made under, as certificates are not checked again. The name
-/// tells policies of one build apart; what an attacker chooses has no part in it.
+/// Identifies a policy: the trusted roots of a side, and its requirements for the peer. A session is resumed only
+/// under the policy under which it was created, because certificates are not checked again. The identifier is
+/// unique within one build of the program. It does not depend on data that an attacker can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PolicyId(u64);
 
 impl PolicyId {
-    /// The name of what is asked, and of those who may vouch for it.
+    /// The identifier of a policy, from the requirements for the peer and the trusted roots.
     pub(crate) fn new<P: Provider>(asked: &impl Hash, anchors: &[TrustAnchor<P>]) -> Self {
         let mut hasher = DefaultHasher::new();
         asked.hash(&mut hasher);

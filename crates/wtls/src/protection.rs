@@ -1,7 +1,7 @@
 //! Protection of records: MAC, padding, encryption (§9.2.3), and the reverse.
 //!
-//! A record that does not authenticate gives away nothing about why: MAC and padding are checked in one
-//! pass whose work depends only on the record's length. See [`RecordDecryptor::decrypt`].
+//! A peer cannot learn why a record was rejected: MAC and padding are checked in one pass, whose work
+//! depends only on the record's length. See [`RecordDecryptor::decrypt`].
 
 use crate::crypto::{Digest, Provider};
 use crate::key_schedule::{RecordKeys, TrafficSecret};
@@ -16,13 +16,13 @@ pub enum RecordError {
     /// The number was seen before or is too old: not an attack by itself.
     #[error("the record is a duplicate or too old")]
     Replayed,
-    /// The length cannot be that of a record of this suite, which anyone can see.
+    /// No record of this suite can have this length. (The length is not secret.)
     #[error("the record's length is impossible")]
     BadLength,
-    /// Padding or MAC is wrong; which one is not said.
+    /// Padding or MAC is wrong. The error does not state which one.
     #[error("the record does not authenticate")]
     BadRecord,
-    /// The padding is wrong. Only distinguished where the specification's two alerts are asked for.
+    /// The padding is wrong. This error occurs only if the specification's two alerts are requested.
     #[error("the record's padding is wrong")]
     BadPadding,
 }
@@ -31,7 +31,7 @@ pub enum RecordError {
 #[error("all 65536 sequence numbers of the connection are used up")]
 pub struct SequenceExhausted;
 
-/// Protects what one side sends.
+/// Protects the records that one side sends.
 #[derive(Clone)]
 pub struct RecordEncryptor {
     secret: TrafficSecret,
@@ -51,7 +51,7 @@ impl RecordEncryptor {
         0x1_0000 - self.next
     }
 
-    /// Uses up a number for a record in clear text, so that no other record has it.
+    /// Returns the next number for an unencrypted record. No other record gets this number.
     pub fn take_number(&mut self) -> Result<u16, SequenceExhausted> {
         let sequence = u16::try_from(self.next).map_err(|_| SequenceExhausted)?;
         self.next += 1;
@@ -110,14 +110,14 @@ fn record_mac<P: Provider>(
     provider.hmac(secret.suite.hash(), keys.mac_secret(), &[&header, fragment])
 }
 
-/// Decrypts and authenticates what the other side protected.
+/// Decrypts and authenticates the records of the other side.
 pub struct RecordDecryptor {
     secret: TrafficSecret,
     current: RecordKeys,
-    /// Keys of another interval, for records that come out of order around a refresh.
+    /// Keys of another interval, for records that arrive out of order near a key refresh.
     other: Option<RecordKeys>,
     window: ReplayWindow,
-    /// The number that a record without one has.
+    /// The number of the next record without an explicit number.
     next_implicit: u32,
     distinguish_padding: bool,
 }
@@ -137,7 +137,7 @@ impl RecordDecryptor {
         self
     }
 
-    /// Whether a record with this number would be taken for a duplicate.
+    /// Whether a record with this number would be rejected as a duplicate.
     pub fn is_replay(&self, sequence: u16) -> bool {
         !self.window.may_accept(sequence)
     }
@@ -146,8 +146,9 @@ impl RecordDecryptor {
     /// as seen. On any error the plaintext is left empty.
     ///
     /// The work, including the number of hash compressions, depends on the length of the record
-    /// alone, not on its padding: padding that is wrong is treated as none and the MAC is computed
-    /// all the same; what a long padding saves in hashing is spent otherwise.
+    /// alone, not on its padding: wrong padding is treated as no padding, and the MAC is
+    /// computed nevertheless. With long padding less content is hashed; the same amount of work is then done
+    /// without use of the result.
     pub fn decrypt<P: Provider>(
         &mut self,
         provider: &P,
@@ -203,8 +204,8 @@ impl RecordDecryptor {
         Ok(())
     }
 
-    /// Makes the keys of the interval that a number lies in the current ones. Those before are kept,
-    /// so that records around a refresh may change places.
+    /// Sets the current keys to those of the interval of a number. The previous keys are kept, so that records
+    /// near a key refresh may arrive out of order.
     fn select_keys<P: Provider>(&mut self, provider: &P, sequence: u16) {
         let start = self.secret.refresh.interval_start(sequence);
         if self.current.interval_start != start {
@@ -219,12 +220,12 @@ impl RecordDecryptor {
 
 struct Padding {
     good: Choice,
-    /// What the last byte says if the padding is good, else 0.
+    /// The value of the last byte if the padding is valid, else 0.
     bytes: u8,
 }
 
-/// Checks padding without a branch on it: all padding bytes equal the last one, and content and
-/// MAC find room before it.
+/// Checks padding without a branch that depends on it. Valid padding: all padding bytes equal the last byte,
+/// and there is space for the MAC before the padding.
 fn check_padding(plaintext: &[u8], mac_bytes: usize) -> Padding {
     let Some((&claimed, before)) = plaintext.split_last() else {
         return Padding { good: Choice::from(0), bytes: 0 };
@@ -238,10 +239,11 @@ fn check_padding(plaintext: &[u8], mac_bytes: usize) -> Padding {
     Padding { good, bytes: u8::conditional_select(&0, &claimed, good) }
 }
 
-/// The MAC behind the content, gathered by reading every byte where it may stand.
+/// Copies the MAC after the content. Every byte that can be part of the MAC is read.
 ///
-/// The bytes go round in an array of the MAC's length, each to the same place wherever the MAC begins; then the array is
-/// turned to that beginning, by powers of two. What is read and written does not depend on `content_bytes`.
+/// The bytes are written to an array of the MAC's length. The place of a byte in the array depends only on its position
+/// modulo this length, not on where the MAC begins. Then the array is rotated to the beginning of the MAC, in steps of
+/// powers of two. The memory accesses do not depend on `content_bytes`.
 fn copy_mac(plaintext: &[u8], content_bytes: usize, mac_bytes: usize) -> [u8; 20] {
     let mut mac = [0; 20];
     if mac_bytes == 0 {
@@ -275,14 +277,13 @@ fn copy_mac(plaintext: &[u8], content_bytes: usize, mac_bytes: usize) -> [u8; 20
 /// All ones where one number is below another, else all zeros. Both are far below 2^31.
 #[inline(always)]
 fn mask_below(one: u32, other: u32) -> u8 {
-    // What the compiler does not know it makes no branch of.
+    // Hides the value from the compiler, so that it does not generate a branch.
     core::hint::black_box(((one.wrapping_sub(other) >> 31) as u8).wrapping_neg())
 }
 
-/// Runs the hash over as many blocks as HMAC would have taken more of, had the content been as long
-/// as it could be.
+/// Hashes the number of blocks that HMAC would hash in addition if the content had its maximum length.
 fn equalise<P: Provider>(provider: &P, hash: HashAlgorithm, content: usize, longest: usize) {
-    // The inner hash takes a key block, five bytes of header, the content and nine bytes of end.
+    // The inner hash processes a key block, five bytes of header, the content, and at least nine bytes of hash padding.
     let blocks = |content: usize| (64 + 5 + content + 9).div_ceil(64);
     // A hash of 64n - 9 bytes takes n compressions; one that takes none is not run.
     if let Some(missing) = (blocks(longest) - blocks(content)).checked_sub(1) {

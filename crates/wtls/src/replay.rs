@@ -3,8 +3,8 @@
 /// How many numbers below the highest are remembered.
 pub const WINDOW: u16 = 32;
 
-/// The numbers seen so far. A number is marked only once its record has proved genuine, lest a
-/// forged record keep out the real one.
+/// The numbers seen so far. A number is marked only after its record has been authenticated, so
+/// that a forged record cannot block the genuine one.
 #[derive(Debug, Clone, Default)]
 pub struct ReplayWindow {
     highest: Option<u16>,

@@ -1,4 +1,4 @@
-//! Sessions: what outlives a connection and lets the next one begin with less.
+//! Sessions: the data of a connection that are kept after its end, so that the next connection needs fewer messages.
 
 use crate::certificate::PeerIdentity;
 use crate::codec::{Codec, DecodeError, EncodeError, Reader, Writer, bounded};
@@ -57,26 +57,26 @@ impl Codec for SessionId {
     }
 }
 
-/// A session: its secret, what was negotiated, who the peer is, and what may be made of it.
+/// A session: its secret, the negotiated parameters, the identity of the peer, and the policy of its use.
 #[derive(Debug, Clone)]
 pub struct Session {
     pub id: SessionId,
-    /// How its secret came about.
+    /// The key exchange that created the secret.
     pub key_exchange: KeyExchangeSuite,
     /// Cipher and MAC, which a resumed connection keeps.
     pub cipher_suite: CipherSuite,
     pub master: MasterSecret,
-    /// Who the peer proved to be, if it did.
+    /// The authenticated identity of the peer, if there is one.
     pub peer: Option<PeerIdentity>,
-    /// What was asked of the peer. Under any other policy the session is not resumed.
+    /// The requirements for the peer. With another policy the session is not resumed.
     pub policy: PolicyId,
-    /// When its secret was made, in seconds since 1970. Resuming it does not make it younger.
+    /// When its secret was made, in seconds since 1970. A resumption does not change this time.
     pub made_unix_s: u64,
 }
 
 impl Session {
-    /// Whether it is too old, or its peer's chain no longer valid. A session of the future is over
-    /// too: the clock that it was made by was not this one.
+    /// Whether the session is too old, or the peer's chain is no longer valid. A session whose time is in the
+    /// future has also ended, because it was created with another clock.
     pub fn is_over(&self, lifetime: Duration, now_unix_s: u64) -> bool {
         let age_s = now_unix_s.checked_sub(self.made_unix_s);
         age_s.is_none_or(|age_s| age_s > lifetime.as_secs())
@@ -86,18 +86,18 @@ impl Session {
 
 /// Where a server keeps sessions. Shared by all connections of a server.
 pub trait SessionStore: Send + Sync {
-    /// Keeps a session, unless there is one of its name: a peer that takes part in another
-    /// client's handshake must not replace what the owner has made of it.
+    /// Stores a session, unless a session with this identifier exists: an attacker who takes part in another
+    /// client's handshake must not be able to replace that client's session.
     fn insert(&self, session: Session);
     fn find(&self, id: &SessionId) -> Option<Session>;
     fn remove(&self, id: &SessionId);
-    /// Whether sessions are kept at all; if not, they are not given names.
+    /// Whether sessions are stored. If not, the server sends empty session identifiers.
     fn keeps_sessions(&self) -> bool {
         true
     }
 }
 
-/// Keeps no sessions: clients are told that theirs cannot be resumed.
+/// Stores no sessions. Clients get an empty identifier, so they do not try to resume.
 #[derive(Debug, Default)]
 pub struct NoSessions;
 
@@ -132,7 +132,7 @@ impl MemorySessions {
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        // Nothing panics while holding the lock, and a map half-changed would still be a map.
+        // No code panics while it holds the lock; and a partly changed map would still be usable.
         self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

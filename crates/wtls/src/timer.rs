@@ -3,7 +3,7 @@
 use crate::config::Retransmission;
 use core::time::Duration;
 
-/// A timer that doubles and gives up.
+/// A timer whose interval doubles, with a limit of transmissions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timer {
     policy: Retransmission,
@@ -12,14 +12,14 @@ pub(crate) struct Timer {
     deadline: Duration,
 }
 
-/// What a timer that has run out asks for.
+/// The action that an expired timer requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expiry {
-    /// It has not run out.
+    /// The timer has not expired.
     NotYet,
     /// Send again.
     SendAgain,
-    /// It has been sent often enough.
+    /// The limit of transmissions is reached.
     GiveUp,
 }
 
@@ -30,12 +30,12 @@ impl Timer {
         Self { policy, interval, sends: 1, deadline: now.saturating_add(interval) }
     }
 
-    /// How often has been sent what it is about.
+    /// Number of transmissions of the flight.
     pub fn sends(&self) -> u32 {
         self.sends
     }
 
-    /// When it runs out.
+    /// The time at which the timer expires.
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
@@ -45,7 +45,7 @@ impl Timer {
         self.deadline = now.saturating_add(self.interval);
     }
 
-    /// Checks the time and, if it has run out, counts another send.
+    /// Checks the time. If the timer has expired, counts another transmission.
     pub fn expire(&mut self, now: Duration) -> Expiry {
         if now < self.deadline {
             return Expiry::NotYet;

@@ -1,7 +1,8 @@
-"""Every command that prints figures, as a function: what `shakedown.measure`, `shakedown.predict` … are.
+"""The functions `shakedown.measure`, `shakedown.predict` and others, for commands that print figures.
 
-They accept and return objects of `shakedown.schema`, which print as a few lines. Errors are of class
-`ShakedownError`, those of invalid input `InputError`. Each function imports its modules when it is called.
+(`load`, `compare`, `inspect`, `check_budgets`, `calibrate` and `run_experiment` are in the packages that
+implement them; `shakedown.__init__` lists all.) The functions return objects of `shakedown.schema`, which
+print as a few lines. Errors are of class `ShakedownError`, those of invalid input `InputError`.
 
 Functions accept one name or path, or a list of names, paths and patterns. They return `Rows`, a list that is
 displayed as a table; given one name, `measure` and `simulate_mix` return one object.

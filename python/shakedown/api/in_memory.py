@@ -48,8 +48,8 @@ def measure(
         options: seed, verification time, tickets, certificates and others.
         stack: the implementation that runs both sides, or `Stacks` with one for each; default: the suite's
             usual one.
-        samples: keep every repetition's figure with the medians.
-        transfer_bytes: after the handshake, transfer as many bytes from server to client, each in turn.
+        samples: keep the figures of every repetition, in addition to the medians.
+        transfer_bytes: sizes of transfers from server to client after the handshake, one after the other.
         link: the link layer of a transfer: `open`, or `wep`, which encrypts every frame.
         progress: called with the number of repetitions done, of all suites together. Ctrl-C stops it.
 
@@ -83,7 +83,7 @@ def measure(
 def identity(
     suite: str, options: MeasureOptions, client_stack: str | None = None, server_stack: str | None = None
 ) -> HandshakeId:
-    """The identity under which a suite is measured. Raises `InputError` for stacks that there are not."""
+    """The identity under which a suite is measured. Raises `InputError` for unknown stacks."""
     for name in (client_stack, server_stack):
         if name is not None:
             check_stack(name)
@@ -97,7 +97,7 @@ def identity(
 
 
 def check_stack(name: str) -> None:
-    """Raises `InputError` for a stack that there is not."""
+    """Raises `InputError` for an unknown stack."""
     known = [one.name for one in native.stacks()]
     if name not in known:
         hint = did_you_mean(name, known) or f"; accepted: {', '.join(known)}"
@@ -194,9 +194,7 @@ def primitives(
     back_to_back: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Rows[Timing]:
-    """Times every primitive that the suites use, or those whose names the words begin; see
-    `native.primitives`.
-    """
+    """Times the primitives that the suites use: all, or only those that match the words."""
     return Rows(
         native.primitives(filter=words, seconds=seconds, back_to_back=back_to_back, progress=progress)
     )

@@ -1,4 +1,4 @@
-"""Predictions and capacities as objects: what `shakedown.predict` and `shakedown.capacity` are."""
+"""The functions `shakedown.predict` and `shakedown.capacity`, which return objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fleets of clients in virtual time: what `shakedown.simulate` and `simulate_mix` are."""
+"""The functions `shakedown.simulate` and `simulate_mix`: fleets of clients in virtual time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def simulate(
     client: Client | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Simulated | FailedSimulation]:
-    """A fleet of clients in virtual time: a row a suite, place and fleet, the same for the same seed.
+    """Simulates fleets of clients in virtual time: one row per suite, place and fleet. The same seed gives
+    the same rows.
 
     Args:
         suites: a suite's name, or a list of names and patterns.
@@ -49,8 +50,8 @@ def simulate(
         device, bearer: a profile's name or path, or a list of them and of patterns.
         server: the device, workers and software of each server.
         costs: the recorded handshakes, and a device whose figures are scaled.
-        endpoints: protocol engines shake hands instead of a replay: those of the suite's usual stacks, or of
-            these `Stacks`.
+        endpoints: protocol engines perform the handshakes, instead of a replay of recordings: those of the
+            suite's default stacks, or of these `Stacks`.
         seed: random seed; default: 1.
         client: a Dask client: each fleet is simulated in pieces on its cluster.
         progress: called with the number of completed clients, the number of all clients, and the suite.
@@ -109,7 +110,8 @@ def simulate_mix(
     seed: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulatedMix | Rows[SimulatedMix]:
-    """A fleet of several kinds of clients at one server, in virtual time; the same for the same seed.
+    """Simulates a fleet of several kinds of clients at one server, in virtual time. The same seed gives the
+    same result.
 
     Args:
         mix: a file of tables `[[clients]]`, or kinds of clients (`shakedown.simulation.mix.Kind`); a list of
@@ -139,7 +141,8 @@ def simulate_mix(
 
 
 def _fleet(given: Fleet | str) -> Fleet:
-    """A fleet by its arrivals. Raises `InputError` for what only experiments say in it."""
+    """A fleet by its arrivals. Raises `InputError` for fields that only experiments may
+    set."""
     fleet = given if isinstance(given, Fleet) else Fleet(arrivals=given)
     if fleet.endpoints or fleet.mix is not None:
         raise InputError("a fleet with endpoints or a mix; accepted: endpoints=True, or simulate_mix")

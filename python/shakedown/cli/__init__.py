@@ -1,7 +1,7 @@
 """The command line: one thin module per command, loaded only when that command runs.
 
 A module `cli/NAME.py` holds a click command called `command`. Commands parse, call the Python API and print;
-data goes to standard output, everything else to standard error. What can go wrong ends in one clear line
+data goes to standard output, everything else to standard error. Every failure ends in one clear line
 (`error: …`) and an exit status: 2 for wrong input, 1 for failures, 130 after Ctrl-C.
 """
 
@@ -180,7 +180,7 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     status = 0
     try:
-        # Not `app.main`, which would make its own end of Ctrl-C and of broken pipes.
+        # Not `app.main`, which handles Ctrl-C and broken pipes itself.
         try:
             with app.make_context("shakedown", list(words)) as context:
                 app.invoke(context)
@@ -206,7 +206,7 @@ def exit_status(arguments: Sequence[str] | None = None) -> int:
 
 
 INSTEAD = {"--rate": ("--arrivals", "--arrivals poisson:300/s")}
-"""Options of some commands, and how others that lack them write the same."""
+"""Options that other commands do not have, with the option of those commands that means the same."""
 
 
 def _with_example(error: click.UsageError, words: Sequence[str]) -> str:
@@ -261,7 +261,7 @@ def _without_command(context: click.Context | None) -> str:
 
 
 def _fail(message: str, status: int, error: BaseException | None = None) -> int:
-    """Prints the one line, and where the environment asks for it the traceback before it."""
+    """Prints the line of an error, and before it, if the environment requests this, the traceback."""
     if error is not None and os.environ.get(TRACEBACK_VARIABLE):
         import traceback
 
@@ -296,7 +296,7 @@ def _is_sentence(line: str) -> bool:
 
 
 def _fail_unforeseen(error: Exception) -> int:
-    """The core's errors, the operating system's, and the defects that are left."""
+    """Prints any other error: of the Rust core, of the operating system, or a defect of this program."""
     from shakedown import native
 
     status = native.exit_status(error)

@@ -33,7 +33,7 @@ bearer_option = click.option(
     default="lte",
     show_default=True,
     type=BEARER,
-    help="Network: a name, or a profile's path. After a colon, changes: lte:syn-retries=3,synack-retries=2.",
+    help="Network: name or path of a profile, with or without settings: lte:syn-retries=3,synack-retries=2.",
 )
 _loss_option = click.option(
     "--loss", metavar="SHARE", help="Packet loss in each direction: 2%.  [default: the bearer's]"

@@ -172,7 +172,7 @@ def provision(
 ) -> None:
     """Make two operators that certify each other, and the files of HSS, SGSNs and subscribers.
 
-    FOLDER is a new one, or empty: it gets all files or none. Private keys are in them.
+    FOLDER must be new or empty. Either all files are written or none. They contain private keys.
     """
     from shakedown.native import aka
 
@@ -364,7 +364,7 @@ def mobile(
     selection: Selection,
     **given: Any,  # noqa: ANN401 - fields of `MobileOptions`
 ) -> None:
-    """Attach to an SGSN over a socket; each attach may resume the session of the last."""
+    """Attach to an SGSN over a socket; each attach may resume the session of the previous one."""
     from shakedown.schema.options import MobileOptions, options_of
     from shakedown.simulation.attaches import attach_live
 

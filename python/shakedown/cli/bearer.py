@@ -102,7 +102,8 @@ def run(
 
     Options come before BEARER. COMMAND has one network interface, bearer0. It reaches servers on this host's
     loopback over the bearer, at 198.18.0.2 (BEARER_GATEWAY in the environment) and their own ports. With
-    --pair a shell runs another command at that address instead, and COMMAND starts when that listens.
+    --pair a shell runs another command at that address instead; COMMAND starts when the other command
+    listens.
     """
     from shakedown.errors import InputError
     from shakedown.files.write import check_distinct, check_free
@@ -227,13 +228,13 @@ def measure(
     """Measure a real path, and write it as a bearer profile.
 
     Start "shakedown bearer measure --reflect ADDRESS:PORT" at the far end first. Round trips and loss are
-    measured with pings, rates with the spacing of packet trains.
+    measured with pings, rates with the time between the packets of a burst.
     """
     from shakedown.api.bearers import measure_path
     from shakedown.live.path_probe import Reflector, address
 
     if (target is None) == (reflect is None):
-        raise click.UsageError("accepted: HOST:PORT of a reflector, or --reflect ADDRESS:PORT to be one")
+        raise click.UsageError("accepted: a reflector's HOST:PORT, or --reflect ADDRESS:PORT to reflect")
     if reflect is not None:
         host, port = address(reflect)
         reflector = Reflector((host, port))

@@ -79,7 +79,9 @@ def command() -> None:
 @command.command("show", epilog="Example: shakedown certs show chain/chain.pem")
 @click.argument("files", type=_file, nargs=-1, required=True, metavar="FILE…")
 @click.option("--key", type=_file, metavar="FILE", help="Check that this is the leaf's private key.")
-@click.option("--ca", type=_file, metavar="FILE", help="Roots that the peer trusts; else the last issuer.")
+@click.option(
+    "--ca", type=_file, metavar="FILE", help="Roots that the peer trusts.  [default: the chain's last issuer]"
+)
 @_password
 @click.option("--host", help="Host name that the peer expects.")
 @_side
@@ -92,7 +94,7 @@ def show(
     selection: Selection,
     **given: Any,  # noqa: ANN401 - as `certificates.certs` takes them
 ) -> None:
-    """Describe certificates: X.509 in PEM, DER, PKCS #12; WTLS in PEM or as it is sent."""
+    """Describe certificates: X.509 in PEM, DER, PKCS #12; WTLS in PEM or in binary form."""
     from shakedown.api import certificates
 
     found = certificates.certs("show", files=files, level=level, **given)
@@ -128,8 +130,9 @@ def make(
 ) -> None:
     """Make a certificate chain with new keys: leaf, issuers and root.
 
-    Keys are those of suite names, as in "p256@rsa2048@rsa4096"; a lone leaf is issued by a root of its own
-    kind. Default: the profile's usual ones. Options on names and dates are about the leaf.
+    Keys are those of suite names, as in "p256@rsa2048@rsa4096"; a leaf without @ is
+    issued by a root with a key of the same kind. Default: the profile's usual keys. Options on names and
+    dates apply to the leaf.
     """
     from shakedown.api import certificates
 
@@ -142,9 +145,9 @@ def make(
 @click.argument("key", metavar="KEY")
 @_out
 @force_option
-@click.option("--wtls", is_flag=True, help="Make a WTLS certificate; implied if the issuer's is one.")
+@click.option("--wtls", is_flag=True, help="Make a WTLS certificate; implied by a WTLS issuer.")
 @click.option("--ca", type=_file, metavar="FILE", help="The issuer's certificate, followed by its issuers.")
-@click.option("--ca-key", type=_file, metavar="FILE", help="The issuer's key, if not in the same file.")
+@click.option("--ca-key", type=_file, metavar="FILE", help="The issuer's key.  [default: in --ca's file]")
 @click.option(
     "--ca-password",
     envvar="SHAKEDOWN_PASSWORD",

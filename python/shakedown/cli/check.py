@@ -23,7 +23,7 @@ from shakedown.reporting.columns import Selection
 @click.command("check", epilog="Example: shakedown check --record tls1.2/psk")
 @click.argument("budget", nargs=-1, required=True, metavar="BUDGET.toml|SUITE…")
 @click.option("--record", is_flag=True, help="Print a budget with the present figures of each SUITE.")
-@click.option("--times", is_flag=True, help="Limits of times count too: for a dedicated machine.")
+@click.option("--times", is_flag=True, help="Also check limits on times; use it on a dedicated machine only.")
 @click.option("--junit", type=FILE, help="Write the result as JUnit XML.")
 @click.option("--summary", type=FILE, help="Append the result as Markdown to FILE: $GITHUB_STEP_SUMMARY.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
@@ -42,8 +42,8 @@ def command(
     """Check suites against a budget of bytes, instructions, memory, energy and capacity.
 
     The exit status is 1 if a limit is exceeded. Instructions are counted by valgrind; runs of one build
-    differ by less than 0.1 %. Energy and capacity are predicted. Times are printed, but count only with
-    --times.
+    differ by less than 0.1 %. Energy and capacity are predicted. Limits on times are checked only
+    with --times.
     """
     from shakedown.comparison import budgets, reports
     from shakedown.errors import os_failure, os_reason

@@ -34,7 +34,7 @@ FOLDER = click.Path(path_type=Path)
     "--pair",
     nargs=2,
     metavar='"SUITE …" "SUITE …"',
-    help="Measure two conditions alternately: arguments of measure, after NAME=VALUE for the environment.",
+    help="Measure two conditions alternately: NAME=VALUE for the environment, then arguments of measure.",
 )
 @click.option(
     "--program",
@@ -91,8 +91,8 @@ def command(
     """Compare two results folders, or two conditions measured alternately, figure by figure.
 
     Each figure of each handshake is different, equivalent, undecided or not comparable. A folder may hold
-    several results folders, the runs of one experiment. Times of folders are compared if each holds ten
-    runs or more, or with --floor.
+    several results folders, the runs of one experiment. Times of folders are compared only if each
+    contains at least ten runs, or with --floor.
     """
     import msgspec
 

@@ -158,7 +158,7 @@ def _power(energy: DeviceEnergy) -> str:
     default="8min",
     show_default=True,
     type=Duration(MAX_PROFILE_S, unit="min"),
-    help="Start no round of handshakes that would end later.",
+    help="Limit of the total time: start no round of handshakes that would end after it.",
 )
 @click.option(
     "--openssl",
@@ -171,10 +171,11 @@ def _power(energy: DeviceEnergy) -> str:
 def measure(
     name: str, seconds: float, rounds: int, limit_s: float, program: str | None, busy: bool, force: bool
 ) -> None:
-    """Measure a full profile of this machine: primitives, stacks' own work, a served connection.
+    """Measure a full profile of this machine: primitives, the stacks' own work, the cost of a connection.
 
     Saves it among your own profiles, where "--device this-machine" finds it. Takes some minutes; keep the
-    machine idle. The profile is written after every round of handshakes; an interrupted run keeps them.
+    machine idle. The profile is written after every round of handshakes, so an interrupted run
+    keeps the completed rounds.
     """
     from time import perf_counter
 
@@ -256,9 +257,9 @@ def import_(
 ) -> None:
     """Make a device profile from benchmark output.
 
-    FILE is what "openssl speed -mr", wolfCrypt's benchmark, mbedTLS's benchmark, "shakedown measure
-    --json" or "shakedown primitives --json" printed, or is pqm4's benchmarks.csv or benchmarks.md, whose
-    cycles --clock converts to times. Figures that a profile cannot represent are listed.
+    FILE is the output of "openssl speed -mr", wolfCrypt's benchmark, mbedTLS's benchmark, "shakedown measure
+    --json" or "shakedown primitives --json", or the file benchmarks.csv or benchmarks.md of pqm4. (--clock
+    converts pqm4's cycles to times.) Figures that a profile cannot represent are listed.
     """
     from shakedown.profiles.importers import save_import
 

@@ -50,8 +50,7 @@ def peer(
 ) -> None:
     """Authenticate against a RADIUS server, once or at a rate.
 
-    Without --chain and --ca both sides' certificates are generated ones, as those of "eap serve" on this
-    machine.
+    Without --chain and --ca both sides use generated certificates, the same as "eap serve" on this machine.
     """
     from shakedown import native
     from shakedown.native import eap
@@ -106,8 +105,8 @@ def serve(
 ) -> None:
     """Serve supplicants by EAP-TLS behind any access point, until SIGTERM or Ctrl-C.
 
-    With --ca peers must present a certificate under that root. Without --chain and --ca both sides'
-    certificates are generated ones, as those of "eap peer" on this machine.
+    With --ca peers must present a certificate under that root. Without --chain and --ca both sides use
+    generated certificates, the same as "eap peer" on this machine.
     """
     from shakedown.errors import InputError
     from shakedown.live.eap_sessions import EapSessions

@@ -21,7 +21,7 @@ from shakedown.cli._types import Whole
 )
 @click.option("--open/--no-open", "browse", default=True, show_default=True, help="Open a browser.")
 def command(results: Path | None, port: int, browse: bool) -> None:
-    """Serve a page on 127.0.0.1 with live controls over predictions and simulations.
+    """Serve a page on 127.0.0.1 for interactive predictions and simulations.
 
     RESULTS is a folder that "run" wrote: the page starts with its suites, device and bearer, and links to
     its report. The address contains a secret token and the state of the controls. Ctrl-C stops the server.

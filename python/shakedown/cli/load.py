@@ -46,8 +46,9 @@ def command(
 ) -> None:
     """Load a TLS server or a WTLS gateway, and report the clients' times.
 
-    TARGET is HOST:PORT, tls://HOST:PORT or wtls://HOST:PORT. Without SUITE the client negotiates what its
-    library offers. Times count from the planned start of a connection, so they include a server's stalls.
+    TARGET is HOST:PORT, tls://HOST:PORT or wtls://HOST:PORT. Without SUITE the client offers the
+    defaults of its library. Times are measured from the planned start of a connection, so they include the
+    time in which a server does not respond.
     """
     from shakedown.errors import ShakedownError
     from shakedown.experiments.load_generators import Generators

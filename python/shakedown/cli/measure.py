@@ -82,12 +82,12 @@ def _by_message(messages: bool | None, selection: Selection) -> bool:
 @click.option(
     "--keylog",
     type=FILE,
-    help="Write the key log that decrypts the capture. An existing one is never replaced.",
+    help="Write the key log that decrypts the capture. An existing key log is never replaced.",
 )
 @click.option(
     "--messages/--no-messages",
     default=None,
-    help="Print messages one by one.  [default: if there is one suite, or --columns names their columns]",
+    help="Print messages one by one.  [default: if there is one suite, or --columns names message columns]",
 )
 @click.option("--on-request", is_flag=True, hidden=True)
 @force_option

@@ -45,9 +45,9 @@ def command(
 ) -> None:
     """Predict what handshakes cost on other devices and networks, from recordings and profiles.
 
-    Every figure is modelled. Those that are not the device's own are scaled from its others, or assumed;
-    figures without a credible estimate are omitted and listed. --json names each with its method and
-    range. "shakedown devices" and "shakedown bearers" list the profiles.
+    Every figure is modelled. Costs that the device's profile lacks are scaled from its other costs, or
+    assumed; figures without a credible estimate are omitted and listed. --json names each scaled or assumed
+    cost with its method and range. "shakedown devices" and "shakedown bearers" list the profiles.
     """
     from shakedown.prediction.inputs import Costs, ServerModel
     from shakedown.prediction.library import open_library

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     type=FILE,
-    help="Write the device profile to FILE, with the file's name.  [default: as this-machine, "
+    help="Write the device profile to FILE; the profile gets the file's name.  [default: as this-machine, "
     "unless WORDs are given]",
 )
 @force_option

@@ -23,7 +23,8 @@ from shakedown.cli._types import FILE
 def command(results: Path, out: Path | None, force: bool, csv_path: Path | None, as_json: bool) -> None:
     """Write saved results as one self-contained HTML page, and its figures as files.
 
-    RESULTS is a folder that "run" wrote. What "measure --json" or "inspect --traces-out" wrote also works.
+    RESULTS is a folder that "run" wrote. The output of "measure --json" and files of
+    "inspect --traces-out" are also accepted.
     --json prints the table instead of a page: an object for each scenario, with all of its figures.
     """
     from shakedown.api.reports import load_any

@@ -34,7 +34,7 @@ LOOK_EVERY_S = 0.2
     "--stack", metavar="NAME", help='Stack of the server; "stacks" lists them.  [default: the suite\'s]'
 )
 @click.option("--chain", type=FILE, help="The server's chain, leaf first.  [default: generated]")
-@click.option("--key", type=FILE, help="The server's private key, if not in the same file.")
+@click.option("--key", type=FILE, help="The server's private key.  [default: in the file of --chain]")
 @click.option("--ca", type=FILE, help="The root that clients trust, if not at the chain's end.")
 @click.option("--ca-out", type=FILE, help="Write the roots for clients to trust, as PEM.")
 @click.option("--password", envvar="SHAKEDOWN_PASSWORD", show_envvar=True, help="Password of these files.")

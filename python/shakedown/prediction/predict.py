@@ -58,14 +58,15 @@ def predict_rows(
 ) -> list[Row]:
     """Predict handshakes: one row per suite, place and rate (`shakedown.schema.predictions.Prediction`).
 
-    A suite that cannot be predicted has a row with the reason (``FailedPrediction``), also on bearers whose
-    packets are too small. If no suite can be predicted, the first error is raised.
+    A suite that cannot be predicted has a row with the reason (``FailedPrediction``). On a bearer
+    whose packets are too small, every suite has such a row. If no suite can be predicted, the first error is
+    raised.
 
     Args:
         suites: a suite's name, or a list of names and patterns.
         device, bearer: a profile's name or path, or a list of them and of patterns.
         rate_per_s: handshakes per second that arrive at the server, in every model; one rate, or several.
-        server: its device, workers and software. Only the default model knows several workers.
+        server: its device, workers and software. Only the default model supports several workers.
         costs: the recorded handshakes, and a device whose figures are scaled.
         options: the model, EAP-TLS, the client's battery and radio.
 
@@ -305,7 +306,8 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
     service_s = one.service_s.low if one.missing else None
     queue = one.wait(rate_per_s, workers, service_s) if model == "default" else None
     delay = queue or Distribution.exactly(wait_s)
-    # Many waits are added faster to few points. If the wait has no spread, all points are kept.
+    # A wait with many values is added to the compact distributions, which is faster. A wait with one value is
+    # added to the full ones.
     ready, done = one.unloaded(model)
     points = (ready.compact, done.compact) if len(delay.values_s) > 1 else (ready, done)
     last = points[1].plus(delay)
@@ -328,8 +330,8 @@ def loaded_times(one: Scenario, model: str, rate_per_s: float, workers: int, wai
 
 
 def _p99_interval_s(one: Scenario, model: str, ready: Row | None) -> list[float] | None:
-    """The interval of the 99th percentile that the number of replays leaves; other uncertainty is not
-    included.
+    """The interval of the 99th percentile that results from the limited number of replays; other
+    uncertainty is not included.
     """
     if model != "default" or ready is None:
         return None

@@ -48,7 +48,8 @@ class Scenario:
     """A recorded handshake between two devices over a bearer, estimated.
 
     `from_idle`: the radio is set up first. `server_scale`: the device whose figures, scaled by the clock
-    rate, replace the server's. `lowest`: all work is at its low end, because that of others has no figure.
+    rate, replace the server's. `lowest`: all work is at the low end of its range, because the
+    work of other clients has no cost figure.
     """
 
     trace: Trace
@@ -64,8 +65,8 @@ class Scenario:
 
     @property
     def names(self) -> dict[str, str | None]:
-        """Of what it is made, as rows have it; without software, the server's is that of the recording, which
-        is unknown.
+        """The names of the suite, devices, software and bearer, as in rows. `server_software` is None for a
+        handshake that keeps its recorded tickets: the software of the recording is unknown.
         """
         return {
             "suite": self.trace.suite,
@@ -77,7 +78,7 @@ class Scenario:
 
     @property
     def unused_key_share_s(self) -> dict[str, Any] | None:
-        """The key of the recorded client's unused key share on this device; None: there was none."""
+        """The time to generate the recorded client's unused key share on this device; None: it sent none."""
         if not self.trace.unused:
             return None
         figures = [(one.triple, call_figure(self.device, one.triple)) for one in self.trace.unused]
@@ -120,7 +121,7 @@ class Scenario:
 
     @cached_property
     def exchange(self) -> Exchange:
-        """The handshake over the network, without a queue, with both sides' mean work on the way."""
+        """The handshake over the network, with the mean work of both sides and without a queue."""
         if self.eap is not None:
             return eap.carry(self.trace, *self.work, self.bearer, self.eap, from_idle=self.from_idle)
         handshake = handshake_spec(self.trace, *self.work, self.bearer, spread=False)
@@ -184,7 +185,8 @@ class Scenario:
 
     @property
     def handshake_bytes(self) -> LinkBytes:
-        """The bytes of its messages, with record headers; inside EAP, of those that TLS sends there."""
+        """The bytes of the handshake's messages, with record headers; inside EAP, of the messages that TLS
+        sends inside EAP."""
         if self.eap is None:
             return LinkBytes(self.trace.size_bytes("client"), self.trace.size_bytes("server"))
         flights = eap.flights_of(self.trace, self.eap.ticket_bytes)
@@ -202,8 +204,8 @@ class Scenario:
             return None
 
     def energy(self, elapsed_s: float | None, model: str = "default", longer_s: float = 0.0) -> Energy:
-        """Energy of the client for one handshake of a duration, which may be longer, by part; only the
-        default model's durations contain the radio's set-up.
+        """The client's energy, by part, for one handshake that lasts `elapsed_s`, or up to `longer_s` longer.
+        Only the durations of the default model contain the radio's set-up.
         """
         setup_s = self.exchange.setup_s if self.from_idle and model == "default" else 0.0
         return client_energy(
@@ -262,8 +264,8 @@ def wait_distribution(found: Wait) -> Distribution:
 
 
 def work_spread(mean_s: float, *deviations_s: float) -> Distribution:
-    """The deviation of a handshake's work from its mean: centred, skewed like the time of a rejection loop,
-    and never below the negative mean.
+    """The deviation of a handshake's work from its mean: centred, skewed like the time of a rejection loop
+    (as in ML-DSA signing), and never below the negative mean.
     """
     deviation_s = math.hypot(*deviations_s)
     if deviation_s <= 0.0:

@@ -162,7 +162,7 @@ def parse_bearer(document: Mapping[str, Any], where: str) -> Bearer:
     top.finish()
     if bearer.mtu_bytes <= bearer.ip_bytes + bearer.udp_bytes:
         raise top.fail(
-            f"mtu_bytes is {bearer.mtu_bytes}; accepted: more than the headers' "
+            f"mtu_bytes is {bearer.mtu_bytes}; accepted: more than the bytes of the headers, "
             f"{bearer.ip_bytes + bearer.udp_bytes}"
         )
     return bearer
@@ -182,7 +182,7 @@ def _directions(top: Table) -> tuple[BearerWay, BearerWay]:
     short = [key for key in ("up_bps", "down_bps", "traversal_ms", "traversal_sd_ms") if key in top]
     tables = [key for key in ("up", "down") if key in top]
     if tables and short:
-        raise top.fail(f"{short[0]} and [{tables[0]}] at once; accepted: one of the two forms")
+        raise top.fail(f"{short[0]} and [{tables[0]}] are both given; accepted: one of the two forms")
     if tables:
         return _direction(top.table("up")), _direction(top.table("down"))
     up, down = (top.number(key, **RATE_LIMITS) for key in ("up_bps", "down_bps"))
@@ -255,7 +255,7 @@ def _energy(table: Table) -> BearerEnergy:
     for one, other in _TOGETHER:
         if (values[one] is None) != (values[other] is None):
             alone = other if values[one] is None else one
-            raise table.fail(f"{alone} stands alone; accepted: both {one} and {other}, or neither")
+            raise table.fail(f"{alone} is given alone; accepted: both {one} and {other}, or neither")
     spread = table.number("spread", RADIO_SPREAD, minimum=1)
     table.finish()
     return BearerEnergy(**values, spread=spread)

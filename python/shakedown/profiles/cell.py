@@ -65,7 +65,7 @@ def _one_of(names: Mapping[str, type[Any]], table: Table) -> Any:  # noqa: ANN40
     """The value of the given one of several sub-tables; None if none is given."""
     found = [name for name in names if name in table]
     if len(found) > 1:
-        raise table.fail(f"[cell.{'] and [cell.'.join(found)}] at once; accepted: one of them")
+        raise table.fail(f"[cell.{'] and [cell.'.join(found)}] are both given; accepted: one of them")
     return _read(names[found[0]], table.table(found[0])) if found else None
 
 

@@ -67,7 +67,7 @@ def read_primitive(table: Table, clock_hz: float, sources: int) -> tuple[Triple,
     mean_s, sd_s, low_s, high_s = _distribution(table, clock_hz)
     table.finish(_FORMS)
     if mean_s == 0.0 and not note:
-        raise table.fail("the time is 0; accepted: above 0, or a note that says why the call costs nothing")
+        raise table.fail("the time is 0; accepted: above 0, or a note with the reason for a cost of 0")
     return triple, Cost(mean_s, sd_s, low_s, high_s, 0.0, energy_j, int(source), note)
 
 
@@ -102,7 +102,7 @@ def _distribution(table: Table, clock_hz: float) -> tuple[float, float, float, f
     assert mean_s is not None
     low_s, high_s, sd_s_given = read("min"), read("max"), read("sd")
     if (low_s is None) != (high_s is None):
-        raise table.fail("min and max come together; accepted: both or neither")
+        raise table.fail("only one of min and max is given; accepted: both or neither")
     if low_s is None or high_s is None:
         sd_s = sd_s_given or 0.0
         return mean_s, sd_s, max(0.0, mean_s - sd_s), mean_s + sd_s

@@ -83,7 +83,7 @@ def parse_delay(table: Table, key: str) -> Delay:
     if keys == {"minimum", "maximum"}:
         low, high = (inner.number(key, maximum=MAX_MS) for key in ("minimum", "maximum"))
         if high <= low:
-            raise inner.fail(f"maximum is {high:g}; accepted: more than the minimum's {low:g}")
+            raise inner.fail(f"maximum is {high:g}; accepted: more than the minimum, {low:g}")
         return UniformDelay(minimum_s=low * 1e-3, maximum_s=high * 1e-3)
     if keys == {"minimum", "median", "p95"}:
         low, median, high = (inner.number(key, maximum=MAX_MS) for key in ("minimum", "median", "p95"))
@@ -91,7 +91,7 @@ def parse_delay(table: Table, key: str) -> Delay:
             raise inner.fail(f"{low:g}, {median:g}, {high:g}; accepted: minimum < median < p95")
         sigma = math.log((high - low) / (median - low)) / _Z95
         if sigma > MAX_SIGMA:
-            raise inner.fail(f"{low:g}, {median:g}, {high:g}; accepted: a median further above the minimum")
+            raise inner.fail(f"{low:g}, {median:g}, {high:g}; accepted: a larger median - minimum")
         return LognormalDelay(minimum_s=low * 1e-3, median_s=median * 1e-3, sigma=sigma)
     if keys == {"quantiles"}:
         return QuantilesDelay(points=_quantiles(inner, value["quantiles"]))

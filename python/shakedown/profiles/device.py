@@ -199,7 +199,7 @@ def _variants(tables: list[Table], device: Device) -> tuple[Device, ...]:
     for table in tables:
         name = table.text("name")
         if name in found:
-            raise table.fail(f"duplicate variant {name!r}; accepted: a name of its own")
+            raise table.fail(f"duplicate variant {name!r}; accepted: a unique name")
         build = _build(table, device.clock_hz)
         for key in ("library", "build"):
             if not build[key]:
@@ -250,7 +250,7 @@ def _costs(table: Table, clock_hz: float, sources: int) -> dict[Triple, Cost]:
     for one in table.tables("primitive"):
         triple, cost = read_primitive(one, clock_hz, sources)
         if triple in costs:
-            raise one.fail(f"duplicate primitive {' '.join(triple).strip()}; accepted: one entry a triple")
+            raise one.fail(f"duplicate primitive {' '.join(triple).strip()}; accepted: one entry for each")
         costs[triple] = cost
     return costs
 

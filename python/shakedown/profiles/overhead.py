@@ -146,13 +146,13 @@ def read_overhead(table: Table, clock_hz: float) -> Overhead:
         protocol, name = one.text("protocol"), one.text("name")
         key = (protocol, name, one.text("work", accepted=WORKS), one.text("key", ""))
         if key in messages:
-            raise one.fail(f"duplicate message {' '.join(key).strip()}; accepted: one entry a kind")
+            raise one.fail(f"duplicate message {' '.join(key).strip()}; accepted: one entry per kind")
         messages[key] = _work(one)
     handshakes: dict[tuple[str, str], MessageWork] = {}
     for one in table.tables("handshake"):
         side = (one.text("protocol"), one.text("side", accepted=SIDES))
         if side in handshakes:
-            raise one.fail(f"duplicate handshake {' '.join(side)}; accepted: one entry a side")
+            raise one.fail(f"duplicate handshake {' '.join(side)}; accepted: one entry per side")
         handshakes[side] = _work(one)
     primitives: dict[PrimitiveKey, Cost] = {}
     for one in table.tables("primitive"):

@@ -184,7 +184,7 @@ def _changed(bearer: Bearer, change: str) -> Bearer:
     if key in accepted:
         raise InputError(f"bearer {bearer.name!r}: {key} is {text!r}; accepted: {accepted[key]}")
     hint = did_you_mean(key, accepted) or f"; accepted: {', '.join(f'{name}=…' for name in accepted)}"
-    raise InputError(f"bearer {bearer.name!r}: unknown change {change!r}{hint}")
+    raise InputError(f"bearer {bearer.name!r}: unknown setting {change!r}{hint}")
 
 
 def software_names() -> list[str]:
@@ -212,7 +212,7 @@ def _paths(kind: str) -> dict[str, Path]:
     for path in sorted((user_data_dir() / kind).glob("*.toml")):
         if path.stem in shipped:
             raise InputError(
-                f"{path}: duplicate name {path.stem!r}; the package ships one; accepted: a name of its own"
+                f"{path}: duplicate name {path.stem!r}, the name of a shipped profile; accepted: another name"
             )
         shipped[path.stem] = path
     return shipped

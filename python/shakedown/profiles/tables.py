@@ -65,7 +65,7 @@ class Table:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
             raise self.fail(f"{key} is {value!r:.40}; accepted: {accepted}")
         if abs(value) > LARGEST or 0 < abs(value) < LEAST:
-            sizes = f"of a size from {LEAST:g} to {LARGEST:g}"
+            sizes = f"with an absolute value from {LEAST:g} to {LARGEST:g}"
             raise self.fail(f"{key} is {value!r:.40}; accepted: {accepted}, {sizes}")
         low = value <= above if above is not None else minimum is not None and value < minimum
         if low or (maximum is not None and value > maximum):

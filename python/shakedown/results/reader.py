@@ -34,7 +34,7 @@ WORDS: dict[str, Container[str | None]] = {
     "quantity": UNITS,
     **dict.fromkeys(("side", "sender"), (*SIDES, None)),
 }
-"""What columns of text may contain."""
+"""The values that columns of text may contain, by column."""
 
 # Polars panics on some damaged files, and its panics are not of class `Exception`.
 POLARS_ERRORS = pl.exceptions.PolarsError, pl.exceptions.PanicException
@@ -148,7 +148,7 @@ def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[T
             )
         seen |= {part.file, part.sha256}
         content, table = _load_part(path, part, manifest.provenance)
-        # What one chunk holds needs no parts; of a larger table no decoded part is kept.
+        # A table that fits into one chunk is kept decoded; of a larger one only the encoded parts are kept.
         if rows < parts.ROWS_AT_A_TIME:
             tables.append(table)
         else:
@@ -163,11 +163,11 @@ def load_parts(folder: Path, manifest: Manifest, last_may_miss: bool) -> tuple[T
 
 
 def _load_part(path: Path, part: Part, provenance: str) -> tuple[bytes, pl.DataFrame]:
-    """A part's bytes and its rows, checked."""
+    """The bytes and the rows of a part. Raises `InputError` if they are damaged."""
     content = read_bytes(path, MAX_PART_BYTES, "part")
     if digest(content) != part.sha256:
         raise InputError(f"{path}: {_what_is_wrong(content, part, provenance)}")
-    with _damage_told(path):
+    with _damage_reported(path):
         table = pl.read_parquet(io.BytesIO(content))
         if dict(table.schema) != SCHEMA:
             raise ValueError(f"its columns are not those of schema {SCHEMA_VERSION}")
@@ -197,7 +197,7 @@ def _what_is_wrong(content: bytes, part: Part, provenance: str) -> str:
 
 
 @contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
+def _damage_reported(path: Path) -> Iterator[None]:
     """Converts any error of reading a file to one line that names the file."""
     try:
         yield

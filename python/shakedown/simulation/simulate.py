@@ -219,15 +219,16 @@ def may_shorten_times(settled: Settled, report: Mapping[str, Any]) -> bool:
 
 
 SATURATED = 0.99
-"""Utilisation from which on workers are taken to have no idle time."""
+"""From this utilisation on, workers are considered to have no idle time."""
 
 
 def is_unstable(settled: Settled, report: Mapping[str, Any], missing: Sequence[str]) -> bool | None:
     """Whether more work arrives than the workers can do; None where there is no steady rate, or where it is
     not known.
 
-    Attempts that end early leave work undone, and clients that try again ask for more: the load is then known
-    only where the workers' idle time agrees with it. Work without a figure may make attempts end early.
+    An attempt that ends early leaves work undone, and a client that tries again adds work. If attempts
+    failed, the answer is therefore known only if the workers' idle time agrees with the computed load. Work
+    without a figure may make attempts end early.
     """
     if report["offered"] is None:
         return None
@@ -253,7 +254,7 @@ def figures(
     limited = is_limited(settled)
     bounded_times = not everything or not may_shorten_times(settled, report)
     bounded_waits = bounded_times and not clients_missing
-    # The same work is a smaller share of the longer time until slower clients have finished.
+    # If clients are slower, the run is longer, and the same work is a smaller share of it.
     ends = clients_missing and report["offered"] is None
     bounded_load = bounded_times and not ends
     basis = known_basis([*(side for one in clients for side in one.sides()), *records])

@@ -29,8 +29,8 @@ use shakedown_link::{Ns, Stream};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Entities: the source of arrivals, autoscaling, the records of open connections, the servers' sharing, their workers, the
-/// cells, the clients.
+/// Numbers of the event queue's entities, in this order: the source of arrivals, autoscaling, the records of open
+/// connections, the servers (processor sharing), their workers (first come, first served), the cells, the clients.
 const SOURCE: u32 = 0;
 const SCALING: u32 = 1;
 const RECORDS: u32 = 2;
@@ -46,31 +46,32 @@ const PROGRESS_TURNS: u32 = 4096;
 
 /// The state of a run.
 ///
-/// Without a `NETWORK` it is a queue and nothing else: every class's links take no time, and what is sent is there.
+/// Without `NETWORK` the run is only the server's queue: no link and no transport takes time, so messages arrive when
+/// they are sent.
 pub(crate) struct Fleet<'a, const NETWORK: bool> {
     scenario: &'a Scenario,
     setup: &'a Setup,
-    /// What of it is simulated; `None`: all.
+    /// The part of the scenario that is simulated; `None`: all of it.
     part: Option<Part>,
     seed: u64,
     arrivals: Arrivals<'a>,
     next_arrival: Option<Arrival>,
     queue: EventQueue,
     clients: Vec<Client<'a>>,
-    /// Places that are free, for clients of each of the parts: which place one has, and with it the order of what
-    /// happens at one time, does not depend on other parts' clients.
+    /// Free slots of `clients`, separate for each part. A client's slot, which determines the order of events at one
+    /// time, therefore does not depend on the clients of other parts.
     free: Vec<Vec<u32>>,
-    /// What is drawn for clients before they come, where nothing else is between them and the server.
+    /// Server times that are drawn before their clients arrive; only without a network.
     ahead: Option<DrawnAhead<'a>>,
     servers: Vec<Server>,
     jobs: Jobs,
     /// Servers whose next job may start.
     may_start: Vec<u32>,
-    /// The server that the next connection in turn goes to.
+    /// Round robin: the server of the next connection.
     in_turn: u32,
     /// Starts and stops servers; `None`: all are in service.
     scaler: Option<Scaler>,
-    /// Connections after their handshake; `None`: clients send nothing then.
+    /// Open connections after their handshakes; `None`: clients send no data after the handshake.
     open: Option<Box<OpenConnections<'a>>>,
     shared: Shared<'a>,
     first_worker: u32,
@@ -78,19 +79,19 @@ pub(crate) struct Fleet<'a, const NETWORK: bool> {
     first_client: u32,
     load: Load,
     outcome: Outcome,
-    /// What clients wait for, where there is a series.
+    /// The number of clients in each stage, for the time series.
     stages: Stages,
     recorders: Recorders,
-    /// Clients that came, those of other parts included.
+    /// Clients that have arrived, including those of other parts.
     numbered: u64,
-    /// Sums of what Little's law is checked against.
+    /// Total time of clients in flight, and of jobs at the servers, for the check of Little's law.
     flight_ns: u128,
     sojourn_ns: u128,
     /// Changes of state so far: arrivals, deliveries, timers, ends of work.
     events: u64,
-    /// Parts of clients' energy that are not known, by bit.
+    /// The parts of the energy that are unknown for at least one client, one bit each.
     energy_missing: u8,
-    /// When clients arrived, and the worker time used until then.
+    /// The first counted arrival and the last arrival, with the workers' time used until each.
     window: Window,
     now: Ns,
 }
@@ -174,7 +175,8 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         fleet
     }
 
-    /// Runs to the end. `None` where `progress`, told of the clients that are through, breaks it off.
+    /// Runs to the end. Calls `progress` with the number of clients that are ready or have failed; `None` if it stops
+    /// the run.
     pub fn run(
         mut self,
         replication: u32,
@@ -214,7 +216,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
             }
             self.start_jobs(now);
             if NETWORK {
-                // Also what a client put into its cell that has left since.
+                // Includes packets that a client put into its cell before it left.
                 self.schedule_cells();
             }
         }
@@ -230,7 +232,7 @@ impl<'a, const NETWORK: bool> Fleet<'a, NETWORK> {
         Some(before.unwrap_or((arrival.at.max(self.now), SOURCE)))
     }
 
-    /// True where nothing will happen any more.
+    /// Whether no arrival and no event remains.
     fn is_over(&self) -> bool {
         self.next_arrival.is_none() && self.queue.is_empty()
     }
@@ -279,7 +281,7 @@ mod tests {
         })
     }
 
-    /// Scenarios in which all that is sent is there at once, with whatever else there is.
+    /// Scenarios whose network takes no time, with all other options.
     fn scenario() -> impl Strategy<Value = Value> {
         let arrivals = prop_oneof![
             Just(json!({"kind": "poisson", "per_s": 2.0})),
@@ -316,7 +318,7 @@ mod tests {
     }
 
     proptest! {
-        /// Without a network the same comes out, to the byte, as over one that takes no time.
+        /// Without a network the outcome is the same, byte for byte, as over a network that takes no time.
         #[test]
         fn a_network_that_takes_no_time_is_none(spec in scenario()) {
             let scenario: Scenario = serde_json::from_value(spec).expect("a scenario");

@@ -26,7 +26,7 @@ KEYS = (
         "arrivals",
         'array of arrival processes: `"poisson:50/s"`, `"deterministic:50/s"`, `"bursts:100@2/min"`, '
         '`"storm:10s"`, `"storm:10s+backoff"`, `"diurnal:50/s"`, `"rates:PATH"`, `"file:PATH"`, `"log:PATH"`',
-        "Poisson's at each of `rates`",
+        "a Poisson process at each of `rates`",
     ),
     *(
         one._replace(value=f"{one.value} An array: a fleet for each.") if one.name in SWEPT else one
@@ -35,7 +35,7 @@ KEYS = (
     Key("seed", "random seed", "the file's `seed`, or 1"),
     Key(
         "endpoints",
-        "`true`: for each replayed fleet also one of a thousand clients with protocol stacks",
+        "`true`: each fleet is also simulated with protocol stacks, with a thousand clients",
         "`false`",
     ),
     Key(

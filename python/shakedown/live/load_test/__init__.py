@@ -33,12 +33,12 @@ def load(
     generators: Generators | None = None,
     progress: Callable[[LoadProgress], None] | None = None,
 ) -> LoadRun:
-    """Loads a TLS server or a WTLS gateway, and returns the times that its clients measured.
+    """Loads a TLS server or a WTLS gateway, and returns the times that the clients measured.
 
     Args:
         target: `HOST:PORT`, `tls://HOST:PORT` or `wtls://HOST:PORT`.
         suite: the only suite that clients offer; None: the defaults of their library.
-        options: the rate, or a closed loop; how long, how many clients, and others.
+        options: the rate or a closed loop, the duration, the number of clients, and others.
         replace: whether `traces_out` may replace a file.
         generators: machines that share the load (`shakedown.experiments.load_generators.Generators`); None:
             this process.
@@ -51,7 +51,7 @@ def load(
     from shakedown.live.load_test.requirements import parse
     from shakedown.live.load_test.time_spent import read_halves, time_spent
 
-    # Beside a background, one client at a time is measured.
+    # With a background load, one client at a time is measured by default.
     beside = options.background_per_s is not None
     arrivals = options.arrivals or ("closed" if beside and options.rate_per_s is None else "poisson")
     emulate_device = None if options.emulate_device is None else str(options.emulate_device)
@@ -95,7 +95,7 @@ def load(
         parts = generators.results([partial(load_generator.part, share, name, clients) for share in shares])
     outcome = load_generator.merge(parts)
     if generators is not None and outcome.generators < generators.count():
-        # Generators without figures when the run was interrupted are missing.
+        # Generators that had no figures when the run was interrupted are missing from the outcome.
         outcome = msgspec.structs.replace(outcome, interrupted=True)
     run = load_run(
         outcome,
@@ -122,7 +122,7 @@ def load(
 
 
 def load_run(outcome: LoadOutcome, suite: str | None, config: Mapping[str, Any], **more: object) -> LoadRun:
-    """A generator's figures with what was asked of it, and more fields of a run."""
+    """A run: the figures of the generators, the requested target and load, and more fields."""
     figures = msgspec.structs.asdict(outcome)
     del figures["traces"]
     asked = {name: config[name] for name in ("target", "arrivals", "duration_s", "clients", "seed")}
@@ -176,7 +176,7 @@ def _shares(config: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
             share[name] = None if config[name] is None else config[name] / count
         for name in ("clients", "max_starts", "trace_count"):
             share[name] = part(config[name], index)
-        # Each draws arrivals of its own.
+        # Each generator draws its own arrivals.
         shares.append(share | {"seed": (config["seed"] + index * 1_000_003) % 2**53, "generators": count})
     return shares
 
@@ -190,7 +190,7 @@ def _slowed(device: str, suite: str | None, clients: Mapping[str, str | None]) -
 
 
 def _http_request(path: str, target: str) -> str:
-    """A request after whose answer the server closes."""
+    """An HTTP request after whose response the server closes the connection."""
     host = (target.partition("://")[2] or target).removesuffix("/")
     if not path.startswith("/") or any(ord(letter) <= ord(" ") for letter in path + host):
         raise InputError(f'"{path[:60]}" is not a path; accepted: /, /index.html and the like')

@@ -116,9 +116,9 @@ def profile_path(name: str, out: Path | None, *, replace: bool) -> Path:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise InputError(f"name is {name!r}; accepted: lower-case letters, digits and hyphens")
     if name in RESERVED:
-        raise InputError(f"name is {name!r}, a word of this command; accepted: a name of its own")
+        raise InputError(f"name is {name!r}, which is reserved; accepted: another name")
     if out is None and name in shipped_names("devices"):
-        raise InputError(f"name is {name!r}, which the package ships; accepted: a name of its own")
+        raise InputError(f"name is {name!r}, the name of a shipped profile; accepted: another name")
     path = out or user_data_dir() / "devices" / f"{name}.toml"
     with made_folders(path.parent) if out is None else nullcontext():
         check_free(path, replace)
