@@ -1,4 +1,4 @@
-//! Alerts by their RFC names (IANA "TLS Alerts", with SSL 3.0's).
+//! TLS alerts by their RFC names (IANA "TLS Alerts", with those of SSL 3.0).
 
 const ALERTS: [(u8, &str); 36] = [
     (0, "close_notify"),
@@ -44,7 +44,7 @@ pub fn registered_name(number: u8) -> Option<&'static str> {
     ALERTS.iter().find(|row| row.0 == number).map(|row| row.1)
 }
 
-/// The same as a failure's cause, whatever the number.
+/// The name of any alert description; `alert_N` if none is registered.
 pub fn name(number: u8) -> String {
     registered_name(number).map_or_else(|| format!("alert_{number}"), str::to_owned)
 }

@@ -1,27 +1,27 @@
-//! The clock that all marks come from.
+//! The clock that all timestamps come from.
 //!
-//! A handshake has some three hundred marks, so a reading must cost next to nothing. Where Linux itself keeps time
-//! by the processor's time stamp counter (it then runs evenly and alike on all processors), the counter is read
-//! directly, at a third to a half of the price of the system's monotonic clock; elsewhere that clock is read.
+//! A handshake has some three hundred timestamps, so a reading must cost next to nothing. If Linux's clock source is
+//! the time stamp counter (which then has a constant rate and is synchronised between processors), the counter is read
+//! directly, at a third to a half of the cost of the system's monotonic clock. Otherwise that clock is read.
 
 pub use source::ticks;
 pub(crate) use source::{counter, is_counter};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// A reading: of the time stamp counter, or nanoseconds of the monotonic clock. `nanoseconds` tells.
+/// A reading: of the time stamp counter, or nanoseconds of the monotonic clock. `nanoseconds` converts it.
 pub type Ticks = u64;
 
-/// Nanoseconds are `ticks * SCALE.0 >> SCALE_BITS`, counted from `SCALE.1`.
+/// Converts ticks to nanoseconds: `(ticks - origin) * multiplier >> 32`.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
-    /// Nanoseconds of a tick, times 2^32; `None` where ticks are nanoseconds.
+    /// Nanoseconds per tick, times 2^32; `None` if ticks are nanoseconds.
     multiplier: Option<u64>,
-    /// Ticks at the time of calibration, less a little: readings before it are none of ours.
+    /// Ticks at the start of the calibration. An earlier reading converts to 0.
     origin: Ticks,
 }
 
-/// How long the counter is watched to learn its speed: with readings good to 100 ns, that is to a part in 10^5.
+/// Duration of the calibration: with readings accurate to 100 ns, the rate is accurate to 1 in 10^5.
 const WATCH: Duration = Duration::from_millis(10);
 
 fn scale() -> &'static Scale {
@@ -41,7 +41,7 @@ fn scale() -> &'static Scale {
     })
 }
 
-/// Both clocks at the same time: the closest of several readings, for one may be interrupted.
+/// Both clocks at the same time: the closest of several pairs of readings, because a pair can be interrupted.
 fn together() -> (Ticks, Instant) {
     let reading = || {
         let before = ticks();
@@ -53,7 +53,7 @@ fn together() -> (Ticks, Instant) {
     (before + width / 2, instant)
 }
 
-/// Learns the clock's speed, once per process; takes some milliseconds.
+/// Measures the counter's rate, once per process; takes 10 ms.
 pub(crate) fn calibrate() {
     scale();
 }
@@ -83,10 +83,10 @@ mod source {
     const MONOTONIC: u8 = 2;
     static SOURCE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-    /// Where the kernel says which clock it trusts.
+    /// The kernel's current clock source.
     const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-    /// True where [`ticks`] is [`counter`]: a caller asks once, and not at each reading.
+    /// True if [`ticks`] is [`counter`]. Callers store the result instead of testing it at each reading.
     pub fn is_counter() -> bool {
         if SOURCE.load(Ordering::Relaxed) == UNKNOWN {
             let trusted = std::fs::read_to_string(CLOCK_SOURCE).is_ok_and(|name| name.trim() == "tsc");
@@ -95,7 +95,7 @@ mod source {
         SOURCE.load(Ordering::Relaxed) == COUNTER
     }
 
-    /// Reads the clock that all marks come from.
+    /// Reads the clock that all timestamps come from.
     #[inline]
     pub fn ticks() -> u64 {
         match SOURCE.load(Ordering::Relaxed) {
@@ -104,14 +104,14 @@ mod source {
         }
     }
 
-    /// Reads the time stamp counter; where there is none, the clock.
+    /// Reads the time stamp counter.
     #[inline(always)]
     pub fn counter() -> u64 {
-        // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.
+        // SAFETY: every x86-64 processor has the instruction, and Linux permits it in user mode.
         unsafe { std::arch::x86_64::_rdtsc() }
     }
 
-    /// Where the counter is not trusted, or has not been asked for yet.
+    /// If the counter is not trusted, or the clock source has not been read yet.
     #[cold]
     fn other_ticks() -> u64 {
         if is_counter() { ticks() } else { super::monotonic() }
@@ -141,11 +141,11 @@ fn monotonic() -> u64 {
 mod tests {
     use super::*;
 
-    /// Against the system's clock over a span that both have seen; preemption between two readings only widens
-    /// what the system's clock shows, so the bounds are taken from around.
+    /// Compares with the system's clock. Preemption between two readings only lengthens the system's time, so its
+    /// readings inside and outside the span give the two bounds.
     #[test]
     fn nanoseconds_are_the_systems() {
-        // As a recording does when it starts: readings from before are none of the clock's.
+        // As a recording does when it starts: readings before the calibration convert to 0.
         calibrate();
         let outer = Instant::now();
         let first = ticks();

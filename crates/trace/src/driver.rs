@@ -1,4 +1,4 @@
-//! The one loop that runs two endpoints against each other in memory, with nothing between them.
+//! The loop that runs two endpoints against each other in memory, without a link between them.
 //!
 //! It depends on no stack and contains no instrumentation: a [`Recorded`](crate::Recorded) endpoint keeps its own
 //! log. The driver's own work (moving bytes) is attributed to neither endpoint.
@@ -16,14 +16,14 @@ impl Tap for () {
     fn unit(&mut self, _: Side, _: &[u8]) {}
 }
 
-/// A list of what was transferred.
+/// Records every unit with its sender.
 impl Tap for Vec<(Side, Vec<u8>)> {
     fn unit(&mut self, from: Side, bytes: &[u8]) {
         self.push((from, bytes.to_vec()));
     }
 }
 
-/// Bytes that each side sent, and in how many rounds.
+/// The bytes that each side sent, and the number of rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
     pub client_to_server: u64,
@@ -33,7 +33,7 @@ pub struct Transferred {
 }
 
 impl Transferred {
-    /// Both directions together.
+    /// Bytes of both directions.
     pub fn total(&self) -> u64 {
         self.client_to_server + self.server_to_client
     }
@@ -67,7 +67,7 @@ const MAX_ROUNDS: u32 = 4096;
 /// Limit of units that a side sends before it receives one; the longest flight has far fewer.
 const MAX_UNITS: u32 = 4096;
 
-/// The driver's send buffers, kept between handshakes so that no allocation falls into a measured time.
+/// The driver's send buffers, kept between handshakes so that no allocation is measured.
 #[derive(Default)]
 pub struct Loopback {
     spare: Vec<Vec<u8>>,
@@ -171,7 +171,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Counts a sent unit and shows it to the tap.
+    /// Counts a sent unit and passes it to the tap.
     fn leaves(&mut self, from: Side, unit: &[u8]) {
         match from {
             Side::Client => self.transferred.client_to_server += unit.len() as u64,

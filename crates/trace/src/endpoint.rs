@@ -42,7 +42,7 @@ pub const DEFAULT_LARGEST_DATAGRAM_BYTES: usize = 1500 - 40 - 8;
 pub struct Failure {
     pub side: Side,
     pub state: String,
-    /// The alert that it sent or received, by its RFC name.
+    /// The alert that this side sent or received, by its RFC name.
     pub alert: Option<String>,
     /// What went wrong, in one line.
     pub reason: String,
@@ -52,12 +52,12 @@ fn alert_text(alert: &Option<String>) -> String {
     alert.as_ref().map(|name| format!(" (alert {name})")).unwrap_or_default()
 }
 
-/// Why a connection is over.
+/// Why a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CloseReason {
     Local,
     Peer,
-    /// The transport ended, and the peer had not closed the connection.
+    /// The transport ended before the peer closed the connection.
     Truncated,
     /// The connection failed. If the protocol has an alert for the failure, it was sent to the peer.
     Failed(Failure),
@@ -161,7 +161,7 @@ impl Session {
     }
 }
 
-/// One end of one connection: bytes and times go in, bytes, events and the next deadline come out.
+/// One end of one connection: its inputs are bytes and times; its outputs are bytes, events and the next deadline.
 ///
 /// The driver calls [`handle_input`](Self::handle_input), [`handle_timeout`](Self::handle_timeout),
 /// [`handle_close`](Self::handle_close), [`write`](Self::write) and [`close`](Self::close). After each call, and once
@@ -213,7 +213,7 @@ pub trait Endpoint: Send {
     /// The next event.
     fn poll_event(&mut self) -> Option<Event>;
 
-    /// The current state, as the stack names it; for error messages.
+    /// The stack's name of the current state; for error messages.
     fn state(&self) -> String;
 
     /// The session that a later connection can resume, if this connection has established one.

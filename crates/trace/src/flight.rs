@@ -4,7 +4,7 @@ use crate::{MessageName, Side};
 
 /// Numbers the flights of a handshake, message by message in the order in which they were sent.
 ///
-/// Every grouping into flights, of measured, captured and replayed handshakes alike, is this one.
+/// Measured, captured and replayed handshakes are all grouped into flights by this type.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flights {
     latest: u32,
@@ -13,8 +13,8 @@ pub struct Flights {
 }
 
 impl Flights {
-    /// The flight of the next message, from 1; `None` for what TLS 1.3 sends after its handshake is over (tickets,
-    /// key updates), which is in no flight.
+    /// The flight of the next message, from 1; `None` for a message that TLS 1.3 sends after its handshake (a ticket or
+    /// key update), which belongs to no flight.
     pub fn next(&mut self, from: Side, name: MessageName) -> Option<u32> {
         let after_the_end = self.finished == [true; 2]
             && matches!(name, MessageName::NewSessionTicket | MessageName::KeyUpdate);

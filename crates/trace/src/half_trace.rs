@@ -21,15 +21,15 @@ pub struct HalfMessage {
     pub name: MessageName,
     /// Bytes on the wire, including record headers, padding, and MAC or tag.
     pub bytes: u32,
-    /// The number of the datagram, write or chunk that carried its first byte (for a received message: that completed
-    /// it), counted from 1 in each direction.
+    /// The number of the datagram, write or chunk that carried its first byte (of a received message: its last byte),
+    /// counted from 1 in each direction.
     pub unit: u32,
-    /// How often this side sent its datagram again.
+    /// The number of times that this side retransmitted the datagram.
     pub retransmissions: u32,
-    /// The time that this side spent on it, in the counter's unit.
+    /// The time that this side spent on the message, in the counter's unit.
     pub spent: u64,
-    /// The time outside this side's calls until it arrived, in the counter's unit: the work of the peer, the path and
-    /// the system, and other work of the thread. 0 for a sent message.
+    /// The time between this side's calls before the message arrived, in the counter's unit: the work of the peer, the
+    /// path and the system, and other work of the thread. 0 for a sent message.
     pub waited: u64,
 }
 
@@ -142,13 +142,13 @@ fn stretched(events: &[Event], factor: f64) -> Vec<Event> {
 /// The computation of a half trace. Owners are indices of `half.messages`.
 struct Account {
     half: HalfTrace,
-    /// When the latest call ended; `None` before the first.
+    /// The end of the latest call; `None` before the first.
     left: Option<u64>,
     /// Time between calls since the latest received message.
     waited: u64,
-    /// When the current call began.
+    /// The start of the current call.
     entered: u64,
-    /// When the current span began.
+    /// The start of the current span.
     since: u64,
     owner: Option<usize>,
     /// The owner before `owner`.
@@ -156,7 +156,7 @@ struct Account {
     /// Operations of the current span, which are not merged yet.
     pending: Vec<OperationRecord>,
     latest_received: Option<usize>,
-    /// Sent messages of which bytes have not left in a unit yet, and the number of these bytes.
+    /// Sent messages with bytes that are not in a sent unit yet, and the number of these bytes.
     unsent: VecDeque<(usize, u32)>,
     fingerprints: Vec<u64>,
 }
@@ -350,7 +350,7 @@ mod tests {
     use crate::Operation;
     use proptest::prelude::*;
 
-    /// Of readings that need no conversion.
+    /// A recording of readings that need no conversion.
     fn recording(events: &[Event]) -> Recording {
         Recording::new(Counter::custom("steps", || 0)).with(events.to_vec())
     }
@@ -409,7 +409,7 @@ mod tests {
         let half = half(&WAITING);
         let found: Vec<_> = half.messages.iter().map(|message| (message.spent, message.waited)).collect();
         assert_eq!(found, [(10, 0), (9, 20), (11, 0)]);
-        // From the first call to the last all is accounted for.
+        // All time from the first call to the last is accounted for.
         let waited: u64 = half.messages.iter().map(|message| message.waited).sum();
         assert_eq!(half.total + waited, 51);
     }
@@ -419,7 +419,7 @@ mod tests {
         let events = stretched(&WAITING, 2.0);
         let half = half(&events);
         let found: Vec<_> = half.messages.iter().map(|message| (message.spent, message.waited)).collect();
-        // The first call ends at 120, after the first chunk came; the second, from then on, at 122.
+        // The first call ends at 120, after the first chunk arrived; so the second runs from 120 to 122.
         assert_eq!(found, [(20, 0), (18, 9), (22, 0)]);
         assert_eq!(half.total, 2 * 31);
         assert_eq!(stretched(&WAITING, 1.0), WAITING);
@@ -470,7 +470,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever events a call holds, messages and unattributed time add up to all of it.
+        /// For any events in a call, messages and unattributed time add up to the call's time.
         #[test]
         fn accounts_balance(
             kinds in prop::collection::vec(0_u8..5, 0..40),

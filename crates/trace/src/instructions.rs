@@ -1,8 +1,8 @@
-//! A counter of instructions: those that valgrind's callgrind counts in the program that it runs.
+//! A counter of the instructions that valgrind's callgrind counts in the program.
 //!
-//! Callgrind writes its count to valgrind's log where the program asks for it (a monitor command); a reading asks, and reads
-//! the log. Meanwhile nothing is collected, so that a reading costs the same few instructions whatever the log holds.
-//! A count is exact: the same work has the same count in every run, on whatever machine has the same processor features.
+//! Callgrind writes its count to valgrind's log when the program requests it (a monitor command); a reading sends this
+//! request and reads the log. Collection is off meanwhile, so that a reading costs the same few instructions at any
+//! size of the log. A count is exact: the same work has the same count in every run on the same processor features.
 
 use crate::recorder::Ticks;
 use crate::recording::Counter;
@@ -14,7 +14,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// Valgrind's log, read up to the latest reading.
 static LOG: OnceLock<Mutex<File>> = OnceLock::new();
 
-/// Bytes of a reading in the log that hold the count; a listing of the functions that are being called follows.
+/// Bytes of a reading that contain the count. A list of the active functions follows.
 const HEAD_BYTES: usize = 1024;
 
 // Requests, as valgrind/valgrind.h and valgrind/callgrind.h number them.
@@ -37,7 +37,7 @@ pub enum CountError {
     NoCount { path: String },
 }
 
-/// Starts callgrind's counting, and returns the counter. `log` is the file that valgrind writes its log to.
+/// Starts callgrind's counting, and returns the counter. `log` is the path of valgrind's log.
 pub fn start(log: &Path) -> Result<Counter, CountError> {
     if request(RUNNING_ON_VALGRIND, 0) == 0 {
         return Err(CountError::NotRunning);
@@ -52,12 +52,12 @@ pub fn start(log: &Path) -> Result<Counter, CountError> {
     }
 }
 
-/// The count so far; 0 where there is none.
+/// The count so far; 0 if it cannot be read.
 fn read() -> Ticks {
     request(TOGGLE_COLLECT, 0);
     let found = LOG.get().and_then(|log| {
         let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-        // What valgrind wrote since, of its own accord, is no reading.
+        // Skip other output that valgrind wrote since the last reading.
         log.seek(SeekFrom::End(0)).ok()?;
         request(MONITOR_COMMAND, STATUS.as_ptr() as usize);
         let mut head = [0; HEAD_BYTES];
@@ -68,19 +68,19 @@ fn read() -> Ticks {
     found.unwrap_or(0)
 }
 
-/// The count of the thread that asked.
+/// The count of the thread that sent the request.
 fn count(status: &str) -> Option<Ticks> {
     let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     value(&format!("events-{}", value("current-tid")?))?.trim().parse().ok()
 }
 
-/// Asks valgrind; 0 where it does not run this program.
+/// Sends a request to valgrind; returns 0 if the program does not run under it.
 #[cfg(target_arch = "x86_64")]
 fn request(number: usize, argument: usize) -> usize {
     let asked = [number, argument, 0, 0, 0, 0];
     let mut answer = 0_usize;
-    // SAFETY: on a processor the instructions change no register (rotations by 64 bits in all, an exchange of a register with itself), only flags;
-    // valgrind recognises them, reads the six words at rax and answers in rdx.
+    // SAFETY: on a processor the instructions change only flags (the rotations add up to 128 bits, and a register is
+    // exchanged with itself); valgrind recognises them, reads the six words at rax and writes its answer to rdx.
     unsafe {
         std::arch::asm!(
             "rol rdi, 3", "rol rdi, 13", "rol rdi, 61", "rol rdi, 51", "xchg rbx, rbx",
@@ -90,12 +90,12 @@ fn request(number: usize, argument: usize) -> usize {
     answer
 }
 
-/// Asks valgrind; 0 where it does not run this program.
+/// Sends a request to valgrind; returns 0 if the program does not run under it.
 #[cfg(target_arch = "aarch64")]
 fn request(number: usize, argument: usize) -> usize {
     let asked = [number, argument, 0, 0, 0, 0];
     let mut answer = 0_usize;
-    // SAFETY: as on x86-64; the six words are at x4, the answer in x3.
+    // SAFETY: as on x86-64; the address of the six words is in x4, the answer in x3.
     unsafe {
         std::arch::asm!(
             "ror x12, x12, #3", "ror x12, x12, #13", "ror x12, x12, #51", "ror x12, x12, #61", "orr x10, x10, x10",
@@ -105,7 +105,7 @@ fn request(number: usize, argument: usize) -> usize {
     answer
 }
 
-/// Valgrind's requests are known for two processors.
+/// Valgrind's requests are implemented for two architectures.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn request(_number: usize, _argument: usize) -> usize {
     0
@@ -116,7 +116,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// As valgrind 3.19 wrote it.
+    /// Output of valgrind 3.19.
     const WRITTEN: &str = "instrumentation: on\nexecuted-bbs: 28331\nevents: Ir\npart: 0\nthreads: 2\n\
         current-tid: 2\nevents-1: 7\nframes-1: 0\nevents-2: 123007\nframes-2: 1\nfunction-2-0: main\n";
 
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(count("instrumentation: off\n"), None);
     }
 
-    /// The counts of loops are exact where callgrind runs the tests' program; this runs it without.
+    /// Callgrind's counts are tested by running the tests under it; this test runs without it.
     #[test]
     fn without_valgrind_nothing_is_counted() {
         assert!(matches!(start(Path::new("/dev/null")), Err(CountError::NotRunning)));

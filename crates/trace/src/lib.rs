@@ -1,17 +1,15 @@
-//! The shared words of Shakedown.
-//!
-//! Everything that more than one package talks about is named here, and nothing else is:
+//! The shared model of Shakedown: the types that more than one package uses.
 //!
 //! - [`suite`]: what is negotiated, with a parser and one canonical spelling;
-//! - [`identity`]: suite, stacks, carrier and credentials, under which anything is measured and kept;
-//! - [`message`], [`operation`], [`flight`]: what a handshake is made of; [`alert`]: names of alerts;
-//! - [`endpoint`]: the sans-IO face of every protocol stack; [`wrapper`]: endpoints around others;
-//! - [`recorder`]: what stacks write while an endpoint works; [`recording`]: the log it goes to, one for each endpoint;
-//! - [`half_trace`], [`trace`](mod@trace): what one log says, and what two say together;
-//! - [`instructions`]: a counter that does not drift, where valgrind runs the program;
-//! - [`driver`]: the one loop that runs two endpoints against each other in memory, over a link.
+//! - [`identity`]: suite, stacks, carrier and credentials, under which results are measured and stored;
+//! - [`message`], [`operation`], [`flight`]: the parts of a handshake; [`alert`]: names of alerts;
+//! - [`endpoint`]: the sans-IO interface of every protocol stack; [`wrapper`]: endpoints that wrap others;
+//! - [`recorder`]: the events that stacks write during a call; [`recording`]: the event log of an endpoint;
+//! - [`half_trace`]: the result of one log; [`trace`](mod@trace): two of them joined;
+//! - [`instructions`]: a counter of instructions, under valgrind;
+//! - [`driver`]: the loop that runs two endpoints against each other in memory.
 //!
-//! This crate knows no stack, opens no socket, and reads a clock in one place only ([`recorder::ticks`]).
+//! This crate depends on no stack and opens no socket. Only its private module `clock` reads a clock.
 
 pub mod alert;
 mod clock;

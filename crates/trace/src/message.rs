@@ -4,7 +4,7 @@ use crate::spelled;
 use serde::{Deserialize, Serialize};
 
 spelled! {
-    /// A handshake message, or ChangeCipherSpec, which is sent beside them.
+    /// A handshake message, or ChangeCipherSpec, which is sent between them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum MessageName {
         HelloRequest = "HelloRequest",
@@ -59,7 +59,7 @@ const NUMBERS: [(u8, MessageName); 21] = [
     (254, MessageName::MessageHash),
 ];
 
-/// The same by number: messages are looked up while they are measured.
+/// Index of `NUMBERS`, because messages are looked up during measurements.
 static BY_NUMBER: [Option<MessageName>; 256] = {
     let mut names = [None; 256];
     let mut row = 0;
@@ -71,7 +71,7 @@ static BY_NUMBER: [Option<MessageName>; 256] = {
 };
 
 impl MessageName {
-    /// The message that a TLS or DTLS handshake header's type byte names.
+    /// The message of a type byte in a TLS or DTLS handshake header.
     #[inline]
     pub fn from_tls(message_type: u8) -> Option<Self> {
         BY_NUMBER[usize::from(message_type)]

@@ -35,7 +35,7 @@ spelled! {
 }
 
 spelled! {
-    /// What an operation is for; the three-way split of Kuo et al.'s bar charts.
+    /// The purpose of an operation; the three classes of Kuo et al.'s bar charts.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Class {
@@ -48,7 +48,7 @@ spelled! {
 }
 
 impl Operation {
-    /// The class the operation is counted under.
+    /// The class in which the operation is counted.
     pub fn class(self) -> Class {
         match self {
             Self::Sign | Self::Verify => Class::Signature,
@@ -62,14 +62,14 @@ impl Operation {
         }
     }
 
-    /// True for work that is summed per message and algorithm; public-key calls are listed one by one.
+    /// True for work that is summed per message and algorithm; public-key calls are recorded one by one.
     pub fn is_symmetric(self) -> bool {
         matches!(self, Self::Digest | Self::Mac | Self::Cipher | Self::Prf)
     }
 }
 
-/// The triple (operation, algorithm, parameters) that names a primitive in traces, device profiles and
-/// primitive timings alike.
+/// The triple (operation, algorithm, parameters) that names a primitive in traces, device profiles and primitive
+/// timings.
 ///
 /// `algorithm` is the family (`rsa`, `dsa`, `ecdsa`, `eddsa`, `mldsa`, `dh`, `ecdh`, `mlkem`, `hybrid`, or for
 /// symmetric work the algorithm itself: `sha256`, `hmac-sha1`, `aes-128-gcm`, `tls1-prf-sha256`);
@@ -79,7 +79,7 @@ impl Operation {
 pub struct Primitive {
     pub operation: Operation,
     pub algorithm: &'static str,
-    /// With which size or curve.
+    /// The key size, curve or group.
     pub parameters: &'static str,
 }
 
@@ -88,11 +88,10 @@ impl Primitive {
         Self { operation, algorithm, parameters }
     }
 
-    /// The same where it lives as long as the program: an event log then holds an address, not a triple. Equal primitives
-    /// have one place.
+    /// The interned copy, so that an event log holds an address instead of a triple. Equal primitives have one address.
     ///
-    /// Some are looked up while an endpoint works, so each thread knows where it found them last, by the addresses of
-    /// their texts.
+    /// Some primitives are looked up during measured calls, so each thread caches the results, keyed by the addresses
+    /// of the two strings.
     pub fn interned(self) -> &'static Self {
         const PLACES: usize = 64;
         thread_local! {
@@ -113,7 +112,7 @@ impl Primitive {
         })
     }
 
-    /// True where the texts are not only equal, but the same.
+    /// True if the strings have the same addresses, not only equal contents.
     fn is_written_as(&self, other: &Self) -> bool {
         self.operation == other.operation
             && std::ptr::eq(self.algorithm, other.algorithm)
@@ -133,10 +132,10 @@ impl Primitive {
     }
 }
 
-/// A text that lives as long as the program: the same text gives the same storage.
+/// The interned copy of a string, which is never freed.
 ///
-/// Primitives are named on hot paths and must be `Copy`; the distinct names are few and bounded by the
-/// vocabulary, so keeping them is no leak.
+/// Primitives are named on hot paths and must be `Copy`. The number of distinct names is limited by the vocabulary, so
+/// memory does not grow without limit.
 pub fn intern(text: &str) -> &'static str {
     static NAMES: OnceLock<Mutex<HashSet<&'static str>>> = OnceLock::new();
     let mut names =
@@ -159,7 +158,7 @@ mod tests {
         let places: Vec<_> =
             (0..500).map(|number| Primitive::new(Operation::Mac, text(number), "").interned()).collect();
         for (number, place) in (0..500).zip(&places) {
-            // Texts elsewhere in memory, on another thread.
+            // Equal strings at other addresses, on another thread.
             let again = Box::leak(format!("kept{number}").into_boxed_str());
             let there = std::thread::spawn(|| Primitive::new(Operation::Mac, again, "").interned()).join();
             assert!(std::ptr::eq(there.expect("no panic"), *place));

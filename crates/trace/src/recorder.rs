@@ -1,15 +1,15 @@
-//! What stacks and timed primitives write while an endpoint works.
+//! The events that stacks and timed primitives write during a call of an endpoint.
 //!
-//! The functions here write to the event log that is current on this thread, and do nothing where none is. A
-//! [`Recording`](crate::Recording) makes its log the current one for the length of one call into its endpoint, so any
-//! number of connections take turns on a thread. Writing an event costs a clock reading and a push; everything else is
-//! worked out afterwards by [`crate::half_trace`].
+//! The functions here write to the current event log of the thread; without one they do nothing. A
+//! [`Recording`](crate::Recording) makes its log the current one during one call of its endpoint, so calls of any
+//! number of connections can interleave on a thread. Writing an event costs a clock reading and a push; everything else
+//! is computed afterwards by [`crate::half_trace`].
 //!
-//! The vocabulary is small on purpose:
+//! The events are few:
 //!
-//! - [`boundary`]: whatever message was being worked on is done, or the one that was [announced](announce) begins;
-//! - [`sent`], [`received`]: the span of time around this point, from the last boundary to the next, belongs to that
-//!   message; [`adjust_received`] and [`size_sent`] correct its bytes where they are known only later;
+//! - [`boundary`]: the work on the current message is done, or the [announced](announce) message begins;
+//! - [`sent`], [`received`]: the span around this point, from the last boundary to the next, belongs to this message;
+//!   [`adjust_received`] and [`size_sent`] correct its bytes if they are known only later;
 //! - [`attribute_to_previous`]: what follows belongs to the message before the latest one;
 //! - [`operation`]: a primitive ran from one reading to another.
 
@@ -21,12 +21,11 @@ use std::ptr::NonNull;
 
 pub use crate::clock::{Ticks, name as clock_name};
 
-/// Bytes of a message sent that only its records will tell; [`size_sent`] says them before the unit leaves.
+/// Bytes of a sent message whose size is known only from its records; [`size_sent`] reports it before the unit is sent.
 pub const UNSIZED: u32 = 0;
 
-/// One entry of an event log: half a line of the processor's cache, for whatever a log displaces there is missed by what
-/// is measured. Times are raw readings of the log's counter; where nothing depends on one, none is taken
-/// and it is 0.
+/// One entry of an event log, half a cache line long: every line that the log evicts costs the measured code a miss.
+/// Times are raw readings of the log's counter, or 0 (without a reading) if nothing depends on the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A call into the endpoint begins.
@@ -34,19 +33,19 @@ pub enum Event {
     Leave(Ticks),
     /// Work on the current message is done.
     Boundary(Ticks),
-    /// A message has been built and handed to the transport, with its bytes on the wire. The time counts only where the
-    /// span before belongs to another message.
+    /// A message has been built and handed to the transport, with its bytes on the wire. The time is used only if the
+    /// span before it belongs to another message.
     Sent(MessageName, u32, Ticks),
-    /// A message has been read, with its bytes on the wire; its processing goes on. The time as for `Sent`.
+    /// A message has been read, with its bytes on the wire; its processing continues. The time is used as in `Sent`.
     Received(MessageName, u32, Ticks),
-    /// The latest message received has more or fewer bytes than was said.
+    /// The latest received message has N bytes more than reported.
     AdjustReceived(i32),
     /// The earliest message sent as [`UNSIZED`] has N bytes.
     SizeSent(u32),
     /// What follows belongs to the message before the latest.
     AttributeToPrevious(Ticks),
-    /// A datagram, or the pending bytes of a stream, left the endpoint: its length, and a fingerprint of a datagram's
-    /// content, by which it is known when it is sent again.
+    /// A datagram, or the pending bytes of a stream, was sent: its length, and a fingerprint of a datagram's content,
+    /// by which a retransmission is recognised.
     UnitSent(u32, u64),
     /// A datagram, or a chunk of the stream, was handed to the endpoint.
     UnitReceived(u32),
@@ -54,31 +53,31 @@ pub enum Event {
         primitive: &'static Primitive,
         start: Ticks,
         end: Ticks,
-        /// Bytes it worked on; 0 for public-key calls.
+        /// Processed bytes; 0 for public-key calls.
         bytes: u32,
-        /// True where this completes one count (a digest's final; an update is only work towards it).
+        /// True if this completes one call (a digest's final; an update is only a part of it).
         counts: bool,
     },
 }
 
-/// A log, and where its readings come from.
+/// A log and the source of its readings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     state: State,
-    /// A message may own the current span. Where none does, a boundary changes nothing: the span flows into the next. Two
-    /// of three boundaries are such, and neither read the clock nor are written.
+    /// A message owns the current span. Otherwise a boundary has no effect, because the span continues as the next one:
+    /// two of three boundaries neither read the clock nor are written.
     owned: bool,
-    /// A message that the next boundary begins: see [`announce`].
+    /// The message that begins at the next boundary: see [`announce`].
     announced: Option<(MessageName, u32)>,
-    /// When the call began that is entered as a whole, and when it ended.
+    /// Start and end of the current [`outermost`] call.
     start: Ticks,
     end: Ticks,
     pub(crate) events: Vec<Event>,
-    /// A counter of the caller's; `None`: the clock of [`crate::clock`].
+    /// A custom counter; `None`: the clock of [`crate::clock`].
     read: Option<fn() -> Ticks>,
 }
 
-/// What must be known before a reading. In one byte, so that one comparison finds the usual case.
+/// The state that is tested before a reading, in one byte: one comparison detects the usual case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State(u8);
 
@@ -89,11 +88,11 @@ impl Default for State {
 }
 
 impl State {
-    /// Readings are those of the time stamp counter, and no call runs that is entered as a whole.
+    /// Readings are those of the time stamp counter, and no [`outermost`] call is running.
     const DIRECT: Self = Self(0);
-    /// A bit: readings come from elsewhere.
+    /// A bit: readings have another source.
     const ELSEWHERE: u8 = 1;
-    /// A bit: a call runs that is entered as a whole. See [`outermost`].
+    /// A bit: an [`outermost`] call is running.
     const INSIDE: u8 = 2;
 
     fn of(read: Option<fn() -> Ticks>) -> Self {
@@ -114,15 +113,15 @@ impl State {
 }
 
 thread_local! {
-    /// The log that is current; null where none is. A pointer, so that making a log current moves nothing: what that
-    /// costs falls between the calls that are measured, and is attributed to neither side.
+    /// The current log; null if there is none. A pointer, so that a change of the current log moves no data: its cost
+    /// falls between the measured calls, and is attributed to neither side.
     static CURRENT: Cell<*mut Log> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// While it lives, a log is the thread's current one. The one that was current before is so again afterwards.
+/// Guard: a log is the thread's current one while this value lives. The previous one is then restored.
 pub(crate) struct MadeCurrent<'a> {
     before: *mut Log,
-    /// The log is borrowed for as long as the thread points to it.
+    /// The log is borrowed while the thread points to it.
     _log: PhantomData<&'a mut Log>,
 }
 
@@ -143,12 +142,12 @@ impl Drop for MadeCurrent<'_> {
 }
 
 impl Log {
-    /// An empty log with room for some events.
+    /// An empty log with capacity for `room` events.
     pub(crate) fn new(read: Option<fn() -> Ticks>, room: usize) -> Self {
         Self { state: State::of(read), read, events: Vec::with_capacity(room), ..Self::default() }
     }
 
-    /// Forgets the events and keeps their memory.
+    /// Removes the events and keeps their memory.
     pub(crate) fn clear(&mut self) {
         self.events.clear();
         self.announced = None;
@@ -165,7 +164,7 @@ impl Log {
         self.read.map_or_else(clock::ticks, |read| read())
     }
 
-    /// Appends an event. It is made in its place: where there is room, it is not made elsewhere and copied.
+    /// Appends an event. If there is capacity, it is constructed in place, without a copy.
     #[inline(always)]
     fn push(&mut self, event: impl Fn() -> Event) {
         if self.events.len() == self.events.capacity() {
@@ -193,7 +192,7 @@ impl Log {
         self.push(|| Event::Leave(at));
     }
 
-    /// A message owns the span from here, or around here where no other does.
+    /// A message owns the span that begins here, or the current span if it has no owner.
     #[inline(always)]
     fn own(&mut self, event: impl Fn(Ticks) -> Event) {
         let at = if self.owned { self.ticks() } else { 0 };
@@ -211,7 +210,7 @@ impl Log {
         self.push(|| Event::Operation { primitive, start, end, bytes, counts });
     }
 
-    /// Begins a call that is entered as a whole. `None` where this is part of another one.
+    /// Begins an [`outermost`] call. `None` if it is nested in another one.
     #[inline]
     fn begin(&mut self) -> Option<&mut Self> {
         if self.state != State::DIRECT {
@@ -233,7 +232,7 @@ impl Log {
         Some(self)
     }
 
-    /// Notes when it ended, and returns what it took.
+    /// Stores the end of the call, and returns its duration.
     #[inline]
     fn end(&mut self) -> Ticks {
         let inside = State::DIRECT.inside();
@@ -241,7 +240,7 @@ impl Log {
         self.end - self.start
     }
 
-    /// Enters it.
+    /// Writes the call's event.
     #[inline(never)]
     fn write_whole(&mut self, primitive: &'static Primitive, spent: Ticks, bytes: u32, counts: bool) {
         self.state = self.state.outside();
@@ -250,13 +249,13 @@ impl Log {
     }
 }
 
-/// Works on the log that is current, if there is one.
+/// Runs `work` on the current log, if there is one.
 #[inline]
 fn with<T>(work: impl FnOnce(&mut Log) -> T) -> Option<T> {
     let log = CURRENT.get();
-    // SAFETY: not null only while a `MadeCurrent` lives, which borrows the log exclusively and resets the pointer when it
-    // is dropped; the pointer is this thread's alone. Nothing that `work` does here (reading a counter, appending an
-    // event) comes back to this function, so there is one reference at a time.
+    // SAFETY: not null only while a `MadeCurrent` lives, which borrows the log exclusively and resets the pointer when
+    // it is dropped; the pointer is thread-local. Nothing that `work` does here (reading a counter, appending an event)
+    // calls this function again, so there is one reference at a time.
     unsafe { log.as_mut() }.map(work)
 }
 
@@ -266,13 +265,13 @@ pub fn is_recording() -> bool {
     !CURRENT.get().is_null()
 }
 
-/// Reads the counter of the log that is current; the clock where none is.
+/// Reads the counter of the current log; without one, the clock.
 #[inline]
 pub fn ticks() -> Ticks {
     with(|log| log.ticks()).unwrap_or_else(clock::ticks)
 }
 
-/// Work on the current message is done. Where one is announced, it begins here, and the current span is its own.
+/// The work on the current message is done. An announced message begins here, and owns the current span.
 #[inline(never)]
 pub fn boundary() {
     with(|log| {
@@ -299,15 +298,15 @@ pub fn received(name: MessageName, bytes: u32) {
     with(|log| log.received(name, bytes));
 }
 
-/// A message of `bytes` bytes on the wire is being read that no call will hand over: the next boundary is where its
-/// processing begins. Costs no reading.
+/// A message of `bytes` bytes on the wire is being read, and no call will report it: its processing begins at the next
+/// boundary. Costs no reading.
 #[inline]
 pub fn announce(name: MessageName, bytes: u32) {
     with(|log| log.announced = Some((name, bytes)));
 }
 
-/// The latest message received has `difference` bytes more than was said, as where a record's overhead is known only
-/// once the record is full. Costs no reading.
+/// The latest received message has `difference` bytes more than reported, for example because a record's overhead is
+/// known only when the record is full. Costs no reading.
 #[inline(never)]
 pub fn adjust_received(difference: i32) {
     with(|log| log.push(|| Event::AdjustReceived(difference)));
@@ -344,35 +343,35 @@ pub fn timed<T>(primitive: Primitive, bytes: u32, work: impl FnOnce() -> T) -> T
     result
 }
 
-/// What a call was, as it is entered once it is over.
+/// The properties of a call, which is recorded when it returns.
 pub struct Entry {
     pub primitive: &'static Primitive,
-    /// Time that was spent on it before, in the same message: only the length of an operation is kept.
+    /// Earlier time of the same message that is added: only the length of an operation is used.
     pub spent: Ticks,
-    /// Bytes it worked on; 0 for public-key calls.
+    /// Processed bytes; 0 for public-key calls.
     pub bytes: u32,
-    /// True where this completes one count.
+    /// True if this completes one call.
     pub counts: bool,
 }
 
-/// Runs `work`; where a log is current, enters what `entry` makes of its result and of the time that it took.
-/// Whatever `work` and `entry` call in turn is part of it, and is not entered by itself if it comes here.
+/// Runs `work`; if a log is current, records the result of `entry`, which gets the result of `work` and its duration.
+/// Nested calls in `work` and `entry` are part of this one, and are not recorded themselves.
 ///
-/// Handshakes have a hundred such calls of some dozens of kinds. So the thread's log is looked up once for each, and what
-/// can be is done out of line: the fewer lines of the processor's caches are this function's, the less is displaced of what
-/// is measured.
+/// A handshake has a hundred such calls of some dozens of kinds. So the thread's log is looked up once per call, and
+/// most code is out of line: the fewer cache lines this function uses, the fewer lines of the measured code are
+/// evicted.
 #[inline]
 pub fn outermost<T>(work: impl FnOnce() -> T, entry: impl FnOnce(&T, Ticks) -> Option<Entry>) -> T {
-    // As a pointer: what `work` calls may look at the log.
+    // As a pointer: code that `work` calls may access the log.
     let begun = with(|log| log.begin().map(NonNull::from)).flatten();
     let result = work();
     if let Some(mut log) = begun {
-        // SAFETY: the log was current when the call began, and still is, for the `MadeCurrent` that made it so still lives:
-        // such values are dropped in the reverse of the order in which they are made, and this function was called under
-        // it. What `work` did is over, so as in `with` there is one reference at a time.
+        // SAFETY: the log was current when the call began, and still is, because the `MadeCurrent` of that time still
+        // lives: such values are dropped in the reverse order of their creation, and this function was called under it.
+        // `work` has returned, so as in `with` there is one reference at a time.
         let elapsed = unsafe { log.as_mut() }.end();
         let entry = entry(&result, elapsed);
-        // SAFETY: as above; what `entry` did is over.
+        // SAFETY: as above; `entry` has returned.
         let log = unsafe { log.as_mut() };
         match entry {
             Some(Entry { primitive, spent, bytes, counts }) => {
@@ -384,7 +383,7 @@ pub fn outermost<T>(work: impl FnOnce() -> T, entry: impl FnOnce(&T, Ticks) -> O
     result
 }
 
-/// Enters work that took no time, unless it is part of a call that is entered as a whole. Costs no reading.
+/// Records work that took no time, unless it is part of an [`outermost`] call. Costs no reading.
 #[inline]
 pub fn untimed(entry: impl FnOnce() -> Option<Entry>) {
     let current = CURRENT.get();
@@ -392,7 +391,7 @@ pub fn untimed(entry: impl FnOnce() -> Option<Entry>) {
     if unsafe { current.as_ref() }.is_some_and(|log| !log.state.is_inside())
         && let Some(Entry { primitive, bytes, counts, .. }) = entry()
     {
-        // SAFETY: as above; what `entry` did is over.
+        // SAFETY: as above; `entry` has returned.
         unsafe { (*current).write(primitive, 0, 0, bytes, counts) };
     }
 }
@@ -401,8 +400,7 @@ pub fn untimed(entry: impl FnOnce() -> Option<Entry>) {
 mod tests {
     use super::*;
 
-    /// An event is written some two hundred times in a handshake: what a log takes of the processor's caches is missed by
-    /// what is measured.
+    /// A handshake writes some two hundred events, and the log evicts cache lines of the measured code.
     #[test]
     fn an_event_is_half_a_cache_line() {
         assert!(size_of::<Event>() <= 32, "{}", size_of::<Event>());

@@ -26,12 +26,12 @@ impl Counter {
         self.unit
     }
 
-    /// True for the clock, false for a counter of the caller's.
+    /// True for the clock, false for a custom counter.
     pub fn is_time(self) -> bool {
         self.read.is_none()
     }
 
-    /// The present reading, in the counter's unit.
+    /// The current reading, in the counter's unit.
     pub fn now(self) -> u64 {
         self.convert(self.read.map_or_else(clock::ticks, |read| read()))
     }
@@ -49,7 +49,7 @@ impl Default for Counter {
 }
 
 impl PartialEq for Counter {
-    /// Counters are equal if their units are: figures of one unit may be joined.
+    /// Counters are equal if their units are: values of one unit can be combined.
     fn eq(&self, other: &Self) -> bool {
         self.unit == other.unit
     }
@@ -68,9 +68,9 @@ pub struct Recording {
 const ROOM: usize = 256;
 
 impl Recording {
-    /// An empty log of a counter's readings.
+    /// An empty log for readings of `counter`.
     pub fn new(counter: Counter) -> Self {
-        // Measures the clock's speed before anything is timed.
+        // Measures the clock's rate before anything is timed.
         clock::calibrate();
         Self { counter, log: Log::new(counter.read, ROOM) }
     }
@@ -84,7 +84,7 @@ impl Recording {
         &self.log.events
     }
 
-    /// The same counter's recording of other events.
+    /// A recording of other events with the same counter.
     pub(crate) fn with(&self, events: Vec<Event>) -> Self {
         let mut other = Self::new(self.counter);
         other.log.events = events;
@@ -173,8 +173,8 @@ impl<E: Endpoint> Wrapper for Recorded<E> {
     }
 }
 
-/// A hash that distinguishes the datagrams of one connection. It need not be cryptographic: it is computed of this
-/// side's own datagrams, so an attacker gains nothing from a collision.
+/// A hash that distinguishes the datagrams of one connection. It need not be cryptographic: only this side's own
+/// datagrams are hashed, so an attacker gains nothing from a collision.
 fn fingerprint(bytes: &[u8]) -> u64 {
     // FNV's prime and offset, eight bytes at a time.
     const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -197,7 +197,7 @@ mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// Instructions that a processor would count; work here says how many it takes.
+        /// A simulated count of instructions; each call of `work` adds to it.
         static RETIRED: Cell<Ticks> = const { Cell::new(1_000) };
         static READINGS: Cell<u32> = const { Cell::new(0) };
     }
@@ -211,7 +211,7 @@ mod tests {
         RETIRED.get()
     }
 
-    /// Whatever a counter counts is attributed as time is, by the same calls, to the last unit.
+    /// A custom counter's values are attributed as time is, by the same calls, exactly.
     #[test]
     fn any_counter_is_attributed_to_messages_and_operations() {
         let mut recording = Recording::new(Counter::custom("instructions", read));
@@ -241,13 +241,13 @@ mod tests {
         assert_eq!(half.counter.unit(), "instructions");
         assert_eq!(half.total, 7 + 10 + 20 + 3 + 5 + 40 + 1 + 3 + 2);
         let spent: Vec<u64> = half.messages.iter().map(|message| message.spent).collect();
-        // The message that is announced begins at the boundary.
+        // The announced message begins at the boundary.
         assert_eq!(spent, [7 + 10 + 20, 5 + 40 + 1, 3, 2]);
-        // What follows the last boundary of the first call belongs to no message.
+        // The work after the last boundary of the first call belongs to no message.
         assert_eq!(half.unattributed, 3);
         assert_eq!(half.operations.len(), 1);
         assert_eq!((half.operations[0].primitive, half.operations[0].spent), (sha256, 20));
-        // A reading at both ends of a call and of the operation, and one where a message's span ends.
+        // One reading at each end of a call and of the operation, and one at the end of a message's span.
         assert_eq!(READINGS.get(), 2 * 2 + 2 + 1 + 2);
     }
 }

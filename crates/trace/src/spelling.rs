@@ -1,6 +1,6 @@
 //! Enumerations whose values have a spelling.
 
-/// Declares an enumeration with the spelling of each value beside it.
+/// Declares an enumeration with the spelling of each value.
 #[macro_export]
 macro_rules! spelled {
     ($(#[$outer:meta])* pub enum $name:ident { $($(#[$inner:meta])* $value:ident = $text:literal,)* }) => {
@@ -8,7 +8,7 @@ macro_rules! spelled {
         pub enum $name { $($(#[$inner])* $value,)* }
 
         impl $name {
-            /// Every value with its spelling, in this order.
+            /// Every value with its spelling, in the order of declaration.
             pub const ALL: [(Self, &'static str); [$($text),*].len()] = [$((Self::$value, $text)),*];
 
             /// The word used in files and on screen.

@@ -1,4 +1,4 @@
-//! Two halves of one handshake, joined.
+//! Two half traces of one handshake, joined.
 
 use crate::flight::Flights;
 use crate::half_trace::{AccountingError, HalfTrace, OperationRecord};
@@ -10,21 +10,20 @@ pub struct MessageRecord {
     pub from: Side,
     /// Its RFC name.
     pub name: MessageName,
-    /// Which run of messages of one sender it belongs to, from 1; `None` for tickets that TLS 1.3 sends after
-    /// its handshake is over.
+    /// The number of its flight, from 1; `None` for tickets and key updates that TLS 1.3 sends after its handshake.
     pub flight: Option<u32>,
-    /// Which datagram or write of its sender carried its first byte, from 1.
+    /// The number of the datagram or write of its sender that carried its first byte, from 1.
     pub unit: u32,
-    /// How often its sender sent that datagram again.
+    /// The number of times that its sender retransmitted that datagram.
     pub retransmissions: u32,
-    /// On the wire: record headers, padding, MAC or tag included.
+    /// Bytes on the wire, including record headers, padding, and MAC or tag.
     pub bytes: u32,
-    /// What its sender spent on it, in the counter's unit.
+    /// The time that its sender spent on it, in the counter's unit.
     pub generate: u64,
     pub process: u64,
 }
 
-/// The record of one handshake: both sides of it.
+/// The record of one handshake, with both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     pub counter: Counter,
@@ -32,17 +31,17 @@ pub struct Trace {
     pub messages: Vec<MessageRecord>,
     /// The client's, then the server's, each in the order of time.
     pub operations: Vec<OperationRecord>,
-    /// What each side's calls took, in the counter's unit: client, server.
+    /// The time of each side's calls, in the counter's unit: client, server.
     pub total: [u64; 2],
-    /// Of these, what belongs to no message: client, server.
+    /// The part of `total` that is attributed to no message: client, server.
     pub unattributed: [u64; 2],
 }
 
 impl Trace {
-    /// Joins what the two sides did for each message, and numbers the flights.
+    /// Joins both sides' work on each message, and numbers the flights.
     ///
-    /// The order of messages comes from what each side sent before and after what it received, not from clocks, so the
-    /// halves may come from two machines. A message that left no trace at its receiver took it nothing.
+    /// The order of messages follows from each side's own order of sending and receiving, not from clocks, so the
+    /// halves may come from two machines. A message that is missing in its receiver's log has a processing time of 0.
     pub fn join(client: &HalfTrace, server: &HalfTrace) -> Result<Self, AccountingError> {
         for (half, side) in [(client, Side::Client), (server, Side::Server)] {
             if half.side != side {
@@ -97,7 +96,7 @@ impl Trace {
     }
 }
 
-/// For each message of a half: the place in the other half of the message that it is, where it was received.
+/// For each message of a half that was received: its index in the other half.
 fn partners(half: &HalfTrace, peer: &HalfTrace) -> Result<Vec<Option<usize>>, AccountingError> {
     let mut candidates = peer.messages.iter().enumerate().filter(|(_, message)| message.from == peer.side);
     let partner = |message: &crate::half_trace::HalfMessage| {
@@ -112,13 +111,13 @@ fn partners(half: &HalfTrace, peer: &HalfTrace) -> Result<Vec<Option<usize>>, Ac
     half.messages.iter().map(partner).collect()
 }
 
-/// The messages of two halves in the order in which they were sent: who sends each, and its place in that half. Also where
-/// each message of each half stands in that order.
+/// The messages of two halves in the order of sending: the sender of each, and its index in the sender's half. Then the
+/// position of each message of each half in that order.
 type Order = (Vec<(Side, usize)>, [Vec<usize>; 2]);
 
 fn in_order(halves: [&HalfTrace; 2], partners: &[Vec<Option<usize>>; 2]) -> Result<Order, AccountingError> {
     let (mut order, mut places) = (Vec::new(), [Vec::new(), Vec::new()]);
-    // Who sent last, and goes on while it can.
+    // The side that sent last continues while it can.
     let mut sender = Side::Client;
     'sent: loop {
         let mut waiting = None;
@@ -139,7 +138,7 @@ fn in_order(halves: [&HalfTrace; 2], partners: &[Vec<Option<usize>>; 2]) -> Resu
                 places[own].push(sent);
             }
         }
-        // Each waits for a message that the other sends only after one that it waits for.
+        // Both sides wait for a message that the other sends only after one that it waits for itself.
         return waiting.map_or(Ok((order, places)), Err);
     }
 }
@@ -197,7 +196,7 @@ mod tests {
             [
                 (C, ClientHello, Some(1), 1, 16),
                 (S, ServerHello, Some(2), 32, 2),
-                // The client left no trace of reading it; that took it nothing, and the order is still known.
+                // The client's log does not contain the message: its time is 0, and the order is still known.
                 (S, Finished, Some(2), 64, 0),
                 (C, Finished, Some(3), 4, 128),
                 (S, NewSessionTicket, None, 256, 8),
@@ -215,7 +214,7 @@ mod tests {
         assert_eq!(Trace::join(&client, &client), Err(AccountingError::OneSide { side: C }));
         let other = HalfTrace { counter: Counter::custom("instructions", || 0), ..silent };
         assert!(matches!(Trace::join(&client, &other), Err(AccountingError::Counters { .. })));
-        // Each claims to have heard from the other first.
+        // Each claims to have received a message of the other first.
         let client = half(C, &[(S, ServerHello, 2), (C, ClientHello, 1)]);
         let server = half(S, &[(C, ClientHello, 1), (S, ServerHello, 2)]);
         assert!(matches!(Trace::join(&client, &server), Err(AccountingError::NeverSent { .. })));

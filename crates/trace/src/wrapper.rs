@@ -1,30 +1,28 @@
-//! Endpoints around others.
+//! Endpoints that wrap others.
 
 use crate::endpoint::{Endpoint, Event, ExportError, Session, Side, Time, Transport, WriteError};
 
-/// An endpoint around another one. What is said here is all that it does differently; it is an [`Endpoint`] by that.
+/// An endpoint that wraps another one. It implements [`Endpoint`]; only the methods below differ from the inner one.
 pub trait Wrapper: Send {
     type Inner: Endpoint + ?Sized;
 
-    /// The endpoint inside.
     fn inner(&self) -> &Self::Inner;
 
-    /// The same, to work with.
     fn inner_mut(&mut self) -> &mut Self::Inner;
 
-    /// Runs one call in which the endpoint inside may work.
+    /// Runs one call in which the inner endpoint may work.
     #[inline]
     fn around<T>(&mut self, call: impl FnOnce(&mut Self::Inner) -> T) -> T {
         call(self.inner_mut())
     }
 
-    /// Takes what happened, as [`Endpoint::poll_event`] does.
+    /// Takes the next event, as [`Endpoint::poll_event`] does.
     #[inline]
     fn take_event(&mut self) -> Option<Event> {
         self.around(Endpoint::poll_event)
     }
 
-    /// A unit has arrived, and is handed on next.
+    /// A unit has arrived; the inner endpoint processes it next.
     #[inline]
     fn unit_arrives(&mut self, unit: &[u8]) {
         let _ = unit;

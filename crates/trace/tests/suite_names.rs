@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use shakedown_trace::Suite;
 use shakedown_trace::suite::{Cipher, Curve, Group, KeyExchange, KeyType, Mode, Protocol, SuiteError};
 
-/// Spellings that are canonical already.
+/// Spellings that are already canonical.
 const CANONICAL: [&str; 24] = [
     "ssl3/rsa/rsa1024/server",
     "tls1.0/dhe_dss+dh1024/dsa1024/mutual",
@@ -72,7 +72,7 @@ fn chains_keep_their_depth() {
     assert_eq!(lone.keys.len(), 2);
 }
 
-/// One row for each error variant, with words its message must hold.
+/// One row for each error variant, with words that its message must contain.
 #[test]
 fn each_violation_has_its_own_error() {
     type Check = fn(&SuiteError) -> bool;
@@ -155,7 +155,7 @@ fn parts_come_in_order_and_once() {
 }
 
 proptest! {
-    /// Whatever the parser accepts, it prints in a form that it reads back as the same suite.
+    /// Every suite that the parser accepts is printed in a form that is parsed as the same suite.
     #[test]
     fn printing_and_parsing_agree(
         protocol in 0..7_usize, exchange in 0..16_usize, group in 0..48_usize, key in 0..52_usize,

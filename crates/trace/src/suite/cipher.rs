@@ -8,7 +8,7 @@ use crate::spelled;
 pub enum Cipher {
     /// A cipher of SSL 3.0, TLS or DTLS.
     Tls(TlsCipher),
-    /// A cipher of WTLS: bulk cipher and MAC chosen apart.
+    /// A cipher of WTLS: bulk cipher and MAC are chosen separately.
     Wtls(WtlsBulk, WtlsMac),
 }
 
@@ -48,7 +48,7 @@ impl TlsCipher {
         self as u8 >= Self::Aes128Sha256 as u8
     }
 
-    /// True for the ciphers that TLS 1.3 has.
+    /// True for the ciphers of TLS 1.3.
     pub fn is_tls13(self) -> bool {
         matches!(
             self,
@@ -97,7 +97,7 @@ spelled! {
 }
 
 impl WtlsMac {
-    /// Number in the specification, from which 4 was removed in WAP-261.
+    /// The number in the specification. WAP-261 removed number 4.
     pub fn number(self) -> u8 {
         self as u8 + u8::from(self >= Self::Md5_40)
     }
@@ -114,7 +114,7 @@ impl Cipher {
         })
     }
 
-    /// The cipher of a suite whose name leaves it out.
+    /// The cipher of a suite whose name contains none.
     pub fn default_for(protocol: Protocol, key_exchange: KeyExchange) -> Self {
         match protocol {
             Protocol::Wtls => Self::Wtls(WtlsBulk::Rc5, WtlsMac::Sha),
@@ -127,14 +127,14 @@ impl Cipher {
         }
     }
 
-    /// True where the protocol can use the cipher at all.
+    /// True if the protocol can use the cipher.
     pub fn fits(self, protocol: Protocol) -> bool {
         match (self, protocol) {
             (Self::Wtls(..), _) => protocol == Protocol::Wtls,
             (Self::Tls(cipher), Protocol::Tls13) => cipher.is_tls13(),
-            // RFC 5246 took IDEA out; everything else from before lives on in TLS 1.2.
+            // RFC 5246 removed IDEA; TLS 1.2 keeps all other earlier ciphers.
             (Self::Tls(cipher), Protocol::Tls12) => cipher != TlsCipher::IdeaSha,
-            // A stream cipher cannot lose a datagram (RFC 6347 section 4.1.2.2).
+            // A stream cipher does not tolerate the loss of a datagram (RFC 6347 section 4.1.2.2).
             (Self::Tls(cipher), Protocol::Dtls12) => {
                 !matches!(cipher, TlsCipher::IdeaSha | TlsCipher::Rc4Md5 | TlsCipher::Rc4Sha)
             }

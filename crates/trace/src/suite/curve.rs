@@ -5,9 +5,9 @@
 pub struct Curve(u8);
 
 struct Row {
-    /// Standard short name, printed everywhere but under `wtls`.
+    /// Standard short name, printed in all suite names except those of `wtls`.
     name: &'static str,
-    /// The seed's short name, printed under `wtls`.
+    /// The original short name, printed in suite names of `wtls`.
     wtls_name: Option<&'static str>,
     wtls_number: Option<u8>,
     /// OpenSSL's name. (Its `wap-wsg-idm-ecid-wtls7` is secp160r2, not the specification's curve 7.)
@@ -95,7 +95,7 @@ impl Curve {
         &TABLE[self.0 as usize]
     }
 
-    /// Standard short name (`sect163k1`), used everywhere but in WTLS suite names.
+    /// Standard short name (`sect163k1`), used everywhere except in WTLS suite names.
     pub fn name(self) -> &'static str {
         self.row().name
     }

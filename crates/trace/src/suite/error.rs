@@ -1,6 +1,6 @@
-//! What can be wrong with a suite name.
+//! Errors in suite names.
 
-/// Why a text is no suite. Each message names the text, the part, and what is accepted.
+/// Why a text is not a suite. Each message states the text, the wrong part, and the accepted values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SuiteError {
     #[error("suite '{name}': unknown protocol '{protocol}'; accepted: {accepted}")]

@@ -1,16 +1,15 @@
-//! Families of public keys, and the one spelling of what is done with them.
+//! Families of public keys, and the names of their operations.
 //!
-//! The middle part of a [`Primitive`], its algorithm, follows from the family of the key and the operation; it is
-//! spelt here and nowhere else. An import is named after the family of the key, whatever the key is for and
-//! wherever it came from: reading an elliptic-curve key is `import ec`, out of a certificate, a key share or a
-//! WTLS parameter alike.
+//! The middle part of a [`Primitive`], its algorithm, follows from the family of the key and the operation. Only this
+//! module defines these names. An import is named after the family of the key, for any use and any source of the key:
+//! reading an elliptic-curve key is `import ec`, from a certificate, a key share or a WTLS parameter.
 
 use super::{Curve, Group, KeyType, Protocol};
 use crate::operation::{Operation, Primitive, intern};
 use crate::spelled;
 
 spelled! {
-    /// A family of public keys: those that do the same operations by the same algorithms.
+    /// A family of public keys: keys with the same operations and algorithms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum KeyFamily {
         /// RSA, for signatures and for the transport of secrets.
@@ -23,13 +22,13 @@ spelled! {
         Edwards = "eddsa",
         MlDsa = "mldsa",
         MlKem = "mlkem",
-        /// ML-KEM with a curve; what is done with both is one operation.
+        /// ML-KEM with a curve; each operation on both is counted as one.
         Hybrid = "hybrid",
     }
 }
 
 spelled! {
-    /// How a curve's arithmetic works; costs grow alike within a family.
+    /// The arithmetic of a curve; costs scale alike within a family.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum CurveFamily {
         /// Short Weierstrass form over a prime field.
@@ -64,17 +63,17 @@ impl KeyFamily {
         }
     }
 
-    /// Names what is done with such a key of the given size, curve or group.
+    /// The primitive of an operation with a key of the given size, curve or group.
     pub const fn primitive(self, operation: Operation, parameters: &'static str) -> Primitive {
         Primitive::new(operation, self.algorithm(operation), parameters)
     }
 }
 
 impl Curve {
-    /// How its arithmetic works.
+    /// The kind of its arithmetic.
     pub fn family(self) -> CurveFamily {
         let name = self.openssl_name();
-        // Curves 1, 4 and 5 of WTLS and the sect and c2pnb ones; its curve 3 and beyond are among those.
+        // Curves 1, 4 and 5 of WTLS and the sect and c2pnb curves; WTLS curves 3, 10 and 11 are sect curves.
         let binary = ["sect", "c2pnb"].iter().any(|start| name.starts_with(start)) || name.ends_with("wtls1");
         if binary { CurveFamily::Binary } else { CurveFamily::Prime }
     }
@@ -91,7 +90,7 @@ impl KeyType {
         }
     }
 
-    /// Which kind of curve it is on, if on any.
+    /// The family of the key's curve; `None` for keys that are not on a curve.
     pub fn curve_family(self) -> Option<CurveFamily> {
         match self {
             Self::Ec(curve) => Some(curve.family()),
@@ -115,7 +114,7 @@ impl Group {
         }
     }
 
-    /// Which kind of curve it is, if one; of a hybrid, that of its curve.
+    /// The family of the curve; of a hybrid, that of its curve; `None` for other groups.
     pub fn curve_family(self) -> Option<CurveFamily> {
         match self {
             Self::Curve(curve) => Some(curve.family()),
@@ -125,13 +124,13 @@ impl Group {
         }
     }
 
-    /// True where one side encapsulates instead of agreeing.
+    /// True if one side encapsulates instead of agreeing.
     pub fn is_kem(self) -> bool {
         matches!(self.family(), KeyFamily::MlKem | KeyFamily::Hybrid)
     }
 
-    /// The last part of a primitive in this group. The groups of WTLS modulo a prime are not those of TLS of the
-    /// same size, and have names of their own.
+    /// The last part of a primitive in this group. WTLS's groups modulo a prime differ from TLS's of the same size, so
+    /// their names differ too.
     pub fn parameters(self, protocol: Protocol) -> &'static str {
         match (self, protocol) {
             (Self::Dh(512), Protocol::Wtls) => "wtlsdh512",

@@ -1,8 +1,8 @@
 //! What is negotiated: protocol, key exchange, group, keys, authentication, mode and cipher.
 //!
-//! A [`Suite`] is read from a name such as `tls1.2/dhe_rsa+dh1024/rsa1024@rsa2048/mutual` and printed in one
-//! canonical spelling: group, keys and authentication wherever the key exchange has them, `full` and the
-//! default cipher left out.
+//! A [`Suite`] is read from a name such as `tls1.2/dhe_rsa+dh1024/rsa1024@rsa2048/mutual` and printed in one canonical
+//! spelling: with group, keys and authentication if the key exchange has them, without `full` and without the default
+//! cipher.
 
 mod cipher;
 mod curve;
@@ -24,18 +24,18 @@ pub use vocabulary::{
 
 use std::fmt;
 
-/// What a client and a server agree to run. Every value of this type is possible by the protocol's rules;
-/// whether a stack can run it is the stack's to say.
+/// What a client and a server negotiate. The protocol's rules permit every value of this type; each stack decides
+/// whether it supports the value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Suite {
     pub protocol: Protocol,
     pub key_exchange: KeyExchange,
-    /// In which group; `None` where the key exchange has none.
+    /// `None` if the key exchange has no group.
     pub group: Option<Group>,
-    /// Leaf first, trusted root last: two or more where there are certificates, one for a temporary key
-    /// (`rsa_anon`), none otherwise. All but the root are sent.
+    /// Leaf first, trusted root last: two or more if there are certificates, one for a temporary key (`rsa_anon`), none
+    /// otherwise. All but the root are sent.
     pub keys: Vec<KeyType>,
-    /// Who presents a certificate; `None` where there is no choice.
+    /// Who presents a certificate; `None` if there is no choice.
     pub authentication: Option<Authentication>,
     pub mode: Mode,
     pub cipher: Cipher,
@@ -47,27 +47,26 @@ impl Suite {
         self.keys.split_last().map_or(&[], |(_, sent)| sent)
     }
 
-    /// True where the server presents a certificate in a full handshake.
+    /// True if the server presents a certificate in a full handshake.
     pub fn has_certificates(&self) -> bool {
         self.keys.len() > 1
     }
 
-    /// The family of the leaf's key, where one is named.
+    /// The family of the leaf's key, if the suite has keys.
     pub fn key_family(&self) -> Option<KeyFamily> {
         self.keys.first().map(|key| key.family())
     }
 
-    /// Whether it runs on a stream or on datagrams.
     pub fn transport(&self) -> Transport {
         self.protocol.transport()
     }
 
-    /// True where an earlier session is resumed.
+    /// True if an earlier session is resumed.
     pub fn is_resumption(&self) -> bool {
         matches!(self.mode, Mode::Resumed | Mode::Ticket)
     }
 
-    /// The same suite without resumption: the handshake that makes the session to resume.
+    /// The same suite without resumption: the handshake that establishes the session.
     pub fn full(&self) -> Self {
         Self { mode: Mode::Full, ..self.clone() }
     }

@@ -1,24 +1,24 @@
-//! Which public-key operations a handshake has: one table for every protocol, key exchange and mode.
+//! The public-key operations of a handshake: one table for every protocol, key exchange and mode.
 //!
-//! A side verifies every certificate of the peer's chain but the root, each with its issuer's key, and one signature
-//! where the peer signs. Symmetric work is not here, for how much of it there is depends on the stack; nor are
-//! imports of keys, which stacks do where they like.
+//! Each side verifies every certificate of the peer's chain except the root, each with its issuer's key, and one
+//! signature if the peer signs. Symmetric work is not listed, because its amount depends on the stack; nor are imports
+//! of keys, whose place depends on the stack.
 //!
-//! Resumption needs no public key up to TLS 1.2 and in WTLS; in TLS 1.3 it makes a fresh exchange. `tls1.3/psk`
-//! generates one share that goes unused: clients offer both ways of using a pre-shared key, and the server
-//! takes the one without.
+//! Resumption needs no public-key operation up to TLS 1.2 and in WTLS; in TLS 1.3 it has a new key exchange.
+//! `tls1.3/psk` generates one unused share: clients offer a pre-shared key with and without a key exchange, and the
+//! server selects the latter.
 
 use super::{Authentication, Group, KeyExchange, KeyType, Mode, Protocol, Suite};
 use crate::endpoint::Side;
 use crate::message::MessageName;
 use crate::operation::{Operation, Primitive};
 
-/// A public-key call that a handshake has by rule.
+/// A public-key call that the protocol requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExpectedOperation {
     pub side: Side,
     pub from: Side,
-    /// The message that it is done for; where one is sent again (a second ClientHello), the last.
+    /// The message to which it belongs; if the message is sent twice (ClientHello), the last one.
     pub message: MessageName,
     pub primitive: Primitive,
 }
@@ -26,7 +26,7 @@ pub struct ExpectedOperation {
 impl Suite {
     /// The public-key calls of this handshake, in the order of its messages.
     ///
-    /// Those of one message and side are in the order in which they are done.
+    /// Operations of one message and side are in the order in which they are performed.
     pub fn operations(&self) -> Vec<ExpectedOperation> {
         let mut table = Table { suite: self, rows: Vec::new() };
         match (self.protocol, self.mode) {
@@ -55,21 +55,21 @@ impl Table<'_> {
         self.rows.push(ExpectedOperation { side, from, message, primitive });
     }
 
-    /// `side` works in the group.
+    /// Operations of `side` in the group.
     fn group(&mut self, side: Side, place: Place, group: Group, operations: &[Operation]) {
         for &operation in operations {
             self.row(side, place, group.primitive(operation, self.suite.protocol));
         }
     }
 
-    /// The peer checks every certificate of `sender`'s chain but the root, each with its issuer's key.
+    /// The peer verifies every certificate of `sender`'s chain except the root, each with its issuer's key.
     fn chain(&mut self, sender: Side, place: Place) {
         for issuer in self.suite.keys.iter().skip(1) {
             self.row(sender.peer(), place, issuer.primitive(Operation::Verify));
         }
     }
 
-    /// `signer` signs in this message of its own, and the peer verifies.
+    /// `signer` signs in its message `place`, and the peer verifies.
     fn signature(&mut self, signer: Side, place: Place, key: KeyType) {
         self.row(signer, place, key.primitive(Operation::Sign));
         self.row(signer.peer(), place, key.primitive(Operation::Verify));
@@ -104,7 +104,7 @@ impl Table<'_> {
         }
     }
 
-    /// SSL 3.0 to TLS 1.2, DTLS 1.2, and WTLS but for its static agreement.
+    /// SSL 3.0 to TLS 1.2, DTLS 1.2, and WTLS except for static key agreement.
     fn classic(&mut self) {
         use Operation::{Decrypt, Derive, Encrypt, Keygen};
         use Side::{Client, Server};
@@ -140,7 +140,7 @@ impl Table<'_> {
         }
     }
 
-    /// WTLS with keys for agreement in certificates: neither side signs in the handshake, and where both sides present a
+    /// WTLS with key-agreement keys in certificates: neither side signs in the handshake, and if both sides present a
     /// certificate there is no ClientKeyExchange.
     fn static_agreement(&mut self) {
         use Operation::{Derive, Keygen};
@@ -154,7 +154,7 @@ impl Table<'_> {
             self.group(Server, exchange, group, &[Derive]);
             return;
         }
-        // The server has the client's certificate, verified, before an optimised handshake begins.
+        // The server has verified the client's certificate before an optimised handshake begins.
         let optimized = self.suite.mode == Mode::Optimized;
         let exchange = if optimized {
             (Server, MessageName::ChangeCipherSpec)

@@ -1,4 +1,4 @@
-//! From a name to a [`Suite`].
+//! The parser of suite names.
 
 use super::{
     Authentication, Cipher, Curve, Group, GroupKind, KeyExchange, KeyType, LeafKind, Mode, Protocol, Suite,
@@ -134,7 +134,7 @@ fn group_fits(protocol: Protocol, kind: GroupKind, group: Group) -> bool {
             protocol != Protocol::Wtls && curve.tls_group().is_some()
         }
         (_, GroupKind::Curve, Group::X25519 | Group::X448) => protocol != Protocol::Wtls,
-        // RFC 8446 keeps three curves; RFC 8734 gives the Brainpool curves code points of their own.
+        // RFC 8446 keeps three curves. The code points of RFC 8734 for Brainpool curves are not supported.
         (_, GroupKind::Tls13, Group::Curve(curve)) => {
             matches!(curve.name(), "p256" | "p384" | "p521")
         }
@@ -198,7 +198,7 @@ fn default_keys(protocol: Protocol, exchange: KeyExchange) -> Vec<KeyType> {
     with_root(exchange, vec![leaf])
 }
 
-/// A lone leaf is issued by a root of its own kind; a temporary key by none.
+/// A single leaf is issued by a root of its own kind; a temporary key has no issuer.
 fn with_root(exchange: KeyExchange, mut keys: Vec<KeyType>) -> Vec<KeyType> {
     if keys.len() == 1 && exchange != KeyExchange::RsaAnon {
         keys.push(keys[0]);
@@ -222,13 +222,12 @@ fn leaf_fits(protocol: Protocol, kind: LeafKind, key: KeyType) -> bool {
         _ => curve.tls_group().is_some(),
     };
     match (kind, key) {
-        // The WTLS tables of this project's papers stop at 3072; smaller keys than 1024 are for export suites.
         (LeafKind::Rsa, KeyType::Rsa { .. }) | (LeafKind::Dsa, KeyType::Dsa(_)) => true,
         (LeafKind::Ec | LeafKind::EcOrEdwards | LeafKind::Tls13, KeyType::Ec(curve)) => curve_fits(curve),
-        // RFC 8422 brings Ed25519 to TLS 1.2.
+        // RFC 8422 adds Ed25519 to TLS 1.2.
         (LeafKind::EcOrEdwards, KeyType::Ed25519) => protocol.is_modern(),
         (LeafKind::Tls13, KeyType::Ed25519 | KeyType::MlDsa(_)) => true,
-        // PSS with SHA-256 and a salt of 32 bytes needs 528 bits at least (RFC 8017 section 9.1.1).
+        // PSS with SHA-256 and a salt of 32 bytes needs a modulus of at least 522 bits (RFC 8017 section 9.1.1).
         (LeafKind::Tls13, KeyType::Rsa { bits, .. }) => bits > 528,
         _ => false,
     }
@@ -241,7 +240,7 @@ fn issuer_fits(protocol: Protocol, exchange: KeyExchange, key: KeyType) -> bool 
             exchange == KeyExchange::EcdhEcdsa && curve.wtls_name().is_some()
         }
         (Protocol::Wtls, _) => false,
-        // A signature of RSA-512 has no room for a DigestInfo with SHA-384 and above, but has for SHA-256.
+        // An RSA-512 signature is too short for a DigestInfo with SHA-384 or SHA-512, but not for one with SHA-256.
         (_, KeyType::Rsa { .. } | KeyType::Dsa(_)) => true,
         (_, KeyType::Ec(curve)) => curve.tls_group().is_some(),
         (_, KeyType::Ed25519) => protocol.is_modern(),
@@ -253,7 +252,7 @@ fn key_names(protocol: Protocol, fits: impl Fn(KeyType) -> bool) -> String {
     all_keys().filter(|key| fits(*key)).map(|key| key.name(protocol)).collect::<Vec<_>>().join(" ")
 }
 
-/// The parts that may be left out, as they come.
+/// The optional parts, as far as they have been read.
 struct Optional<'a> {
     text: &'a str,
     protocol: Protocol,
@@ -401,7 +400,7 @@ fn is_cipher_word(part: &str) -> bool {
     TlsCipher::ALL.iter().any(|row| row.1 == part) || Cipher::from_name(part, Protocol::Wtls).is_some()
 }
 
-/// True for what is meant as a key, even where its size is not offered: the message can then say which are.
+/// True for a word that is meant as a key, even if its size is not offered: the message then lists the sizes.
 fn looks_like_key(word: &str) -> bool {
     let sized = |prefix: &str| {
         word.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))

@@ -34,7 +34,7 @@ impl Protocol {
 }
 
 spelled! {
-    /// How the two sides come to share a secret.
+    /// How the two sides establish a shared secret.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum KeyExchange {
         Rsa = "rsa",
@@ -52,26 +52,26 @@ spelled! {
         RsaAnon = "rsa_anon",
         /// WTLS: static ECDH with certificates signed by ECDSA.
         EcdhEcdsa = "ecdh_ecdsa",
-        /// WTLS: a secret both sides hold.
+        /// WTLS: a secret that both sides hold.
         SharedSecret = "shared_secret",
-        /// TLS 1.3 with certificates: an ephemeral group; written as the group's name.
+        /// TLS 1.3 with certificates: an ephemeral group, whose name is written instead.
         Ephemeral = "",
-        /// TLS 1.3: pre-shared key with a fresh exchange.
+        /// TLS 1.3: pre-shared key with a new key exchange.
         PskDhe = "psk_dhe",
     }
 }
 
-/// What carries a protocol's bytes.
+/// The kind of transport that carries a protocol's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// An ordered, reliable stream of bytes; the boundaries of chunks have no meaning.
     Stream,
-    /// Datagrams, which may be lost, doubled and reordered; each unit is one.
+    /// Datagrams, which may be lost, duplicated and reordered; each unit is one datagram.
     Datagram,
 }
 
-/// What a certificate key may be for a key exchange.
+/// The types of certificate keys that a key exchange permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeafKind {
     /// RSA keys only.
@@ -102,7 +102,8 @@ impl KeyExchange {
             KeyExchange::EcdhAnon,
         ];
         match protocol {
-            // The first seven, without curves: SSL 3.0 has no extensions to agree on a curve with (RFC 4492 builds on TLS).
+            // The first seven, without curves: SSL 3.0 has no extension that negotiates a curve (RFC 4492 builds on
+            // TLS).
             Protocol::Ssl3 => CLASSIC.split_at(7).0,
             Protocol::Tls10 | Protocol::Tls11 | Protocol::Tls12 | Protocol::Dtls12 => &CLASSIC,
             Protocol::Tls13 => &[Self::Ephemeral, Self::Psk, Self::PskDhe],
@@ -112,7 +113,7 @@ impl KeyExchange {
         }
     }
 
-    /// What group the exchange runs in, if in any.
+    /// The kind of group of the exchange; `None` if it has no group.
     pub fn group_kind(self) -> Option<GroupKind> {
         match self {
             Self::DheRsa | Self::DheDss | Self::DhAnon | Self::DhePsk => Some(GroupKind::FiniteField),
@@ -122,7 +123,7 @@ impl KeyExchange {
         }
     }
 
-    /// What the sender's certificate key must be; `None` where no certificate (or temporary key) is used.
+    /// The permitted type of the certificate key; `None` if no certificate or temporary key is used.
     pub fn leaf_kind(self) -> Option<LeafKind> {
         match self {
             Self::Rsa | Self::DheRsa | Self::RsaPsk | Self::EcdheRsa | Self::RsaAnon => Some(LeafKind::Rsa),
@@ -134,7 +135,7 @@ impl KeyExchange {
         }
     }
 
-    /// True where the server may or may not ask the client for a certificate.
+    /// True if the server can request a certificate from the client.
     pub fn has_authentication(self) -> bool {
         matches!(
             self,
@@ -155,15 +156,15 @@ pub enum GroupKind {
     FiniteField,
     /// Elliptic curves, x25519, x448.
     Curve,
-    /// What TLS 1.3 has code points for, KEMs and hybrids included.
+    /// Every group with a TLS 1.3 code point, including KEMs and hybrids.
     Tls13,
 }
 
 /// The group of an ephemeral exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
-    /// A safe prime that OpenSSL does not recognise, generator 2, exponents as long as the prime; under
-    /// `wtls`, the specification's own group of that size.
+    /// A safe prime that OpenSSL does not recognise, generator 2, exponents as long as the prime; in `wtls`, the
+    /// specification's group of that size.
     Dh(u16),
     /// RFC 7919, short exponents.
     Ffdhe(u16),
@@ -290,7 +291,7 @@ impl KeyType {
     }
 }
 
-/// The keys part of a suite's name under a protocol, leaf first; a lone leaf is issued by a root of its own kind.
+/// The keys part of a suite's name in a protocol, leaf first; a single leaf is issued by a root of its own kind.
 pub fn chain_name(keys: &[KeyType], protocol: Protocol) -> String {
     let lone = keys.len() == 2 && keys[0] == keys[1];
     let shown = if lone { &keys[..1] } else { keys };
@@ -303,19 +304,19 @@ spelled! {
     pub enum Authentication {
         /// The server only.
         Server = "server",
-        /// The server asks, the client answers with an empty list.
+        /// The server requests a certificate, and the client answers with an empty list.
         Requested = "requested",
         Mutual = "mutual",
     }
 }
 
 spelled! {
-    /// Which of a protocol's handshakes runs.
+    /// The kind of handshake.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Mode {
-        /// Nothing is remembered.
+        /// No earlier session is used.
         Full = "full",
-        /// Session ID up to TLS 1.2 and in WTLS; PSK with a fresh exchange in TLS 1.3.
+        /// Session ID up to TLS 1.2 and in WTLS; PSK with a new key exchange in TLS 1.3.
         Resumed = "resumed",
         /// RFC 5077.
         Ticket = "ticket",
