@@ -1,4 +1,4 @@
-//! An access point with one supplicant behind it: an authentication over RADIUS (RFC 3579 section 2).
+//! An access point with one supplicant: an authentication over RADIUS (RFC 3579 section 2).
 
 use crate::eap::{self, Code, kind};
 use crate::keys::Msk;
@@ -11,7 +11,7 @@ use shakedown_trace::Endpoint;
 use shakedown_trace::endpoint::Time;
 use std::sync::Arc;
 
-/// The MTU that the access point announces; servers' fragments are no longer.
+/// The MTU that the access point announces; it limits the length of the server's fragments.
 pub const FRAMED_MTU: u32 = 1400;
 
 /// First retransmission timeout; it doubles with each transmission (RFC 5080 section 2.2.1).
@@ -50,7 +50,7 @@ fn times(count: u32) -> String {
 }
 
 impl ClientFailure {
-    /// In a few words that do not depend on the occasion, to count by.
+    /// A short cause without variable parts, for counting.
     pub fn cause(&self) -> String {
         match self {
             Self::Peer(failure) => failure.cause(),
@@ -74,7 +74,7 @@ pub enum Discarded {
     Unexpected,
 }
 
-/// What an authentication wants next.
+/// The caller's next step in an authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// [`Authentication::transmit`] the response to the last challenge.
@@ -84,7 +84,7 @@ pub enum Next {
     Failure(ClientFailure),
 }
 
-/// What an authentication transmitted and received, repeated transmissions aside.
+/// Transferred packets and bytes, without retransmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exchanged {
     /// Access-Requests with a response.
@@ -99,7 +99,7 @@ pub struct Authentication<E> {
     peer: Peer<E>,
     secret: Arc<Secret>,
     state: Option<Vec<u8>>,
-    /// The EAP packet that goes into the next request.
+    /// The EAP packet for the next request.
     eap: Vec<u8>,
     waiting: Option<Waiting>,
     limit: Time,
@@ -119,7 +119,7 @@ struct Waiting {
 }
 
 impl<E: Endpoint> Authentication<E> {
-    /// An authentication that has sent nothing yet, and fails if a request has no response for `limit`.
+    /// A new authentication, which fails if a request has no response for `limit`.
     pub fn new(peer: Peer<E>, secret: Arc<Secret>, limit: Time) -> Self {
         let eap = eap::packet(Code::Response, 1, kind::IDENTITY, peer.identity());
         Self { peer, secret, state: None, eap, waiting: None, limit, exchanged: Exchanged::default() }
@@ -129,7 +129,7 @@ impl<E: Endpoint> Authentication<E> {
         &self.peer
     }
 
-    /// What both sides derived; there after [`Next::Success`].
+    /// The derived key; available after [`Next::Success`].
     pub fn msk(&self) -> Option<&Msk> {
         self.peer.tunnel().msk()
     }
@@ -138,8 +138,8 @@ impl<E: Endpoint> Authentication<E> {
         self.exchanged
     }
 
-    /// The request to send now. Identifier and authenticator must not be those of another request that waits at the same
-    /// server; the authenticator is random.
+    /// The next request. No other pending request to the same server may have its identifier and authenticator; the
+    /// authenticator is random.
     pub fn transmit(
         &mut self,
         now: Time,
@@ -173,7 +173,7 @@ impl<E: Endpoint> Authentication<E> {
         Ok(&waiting.packet)
     }
 
-    /// The same request again where its time has come.
+    /// The same request again if its retransmission is due.
     pub fn handle_timeout(&mut self, now: Time) -> Result<Option<&[u8]>, ClientFailure> {
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| waiting.deadline <= now) else {
             return Ok(None);
@@ -205,7 +205,7 @@ impl<E: Endpoint> Authentication<E> {
             return Err(reason.into());
         }
         if packet.first(attribute::PROXY_STATE).is_some() {
-            // None was sent, so none comes back (CVE-2024-3596).
+            // The request had none, so a valid response has none (CVE-2024-3596).
             return Err(Discarded::Unexpected);
         }
         let authenticator = waiting.authenticator;

@@ -6,7 +6,7 @@ use shakedown_trace::endpoint::Time;
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{CloseReason, Endpoint};
 
-/// Limit of requests in an authentication: a flight of 64 KiB in fragments of 500 bytes takes 132.
+/// Limit of requests in an authentication: a flight of 64 KiB in fragments of 500 bytes needs 132.
 pub const MAX_ROUNDS: u32 = 300;
 
 /// The protected success indication of a TLS 1.3 server (RFC 9190 section 2.1.1).
@@ -29,7 +29,7 @@ pub enum PeerFailure {
 }
 
 impl PeerFailure {
-    /// In a few words that do not depend on the occasion, to count by.
+    /// A short cause without variable parts, for counting.
     pub fn cause(&self) -> String {
         match self {
             Self::Handshake(failure) => match &failure.alert {
@@ -44,14 +44,14 @@ impl PeerFailure {
     }
 }
 
-/// What a request led to.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Response(Vec<u8>),
     /// Authenticated; the tunnel has the MSK.
     Success,
     Failure(PeerFailure),
-    /// Not for this peer now; discarded silently.
+    /// Not for this peer, or not now; discarded silently.
     Ignored,
 }
 
@@ -66,8 +66,8 @@ pub struct Peer<E> {
 }
 
 impl<E: Endpoint> Peer<E> {
-    /// A peer that calls itself `identity` in the clear: an anonymous name such as `@example.org` (RFC 7542), for its true one
-    /// is in its certificate.
+    /// A peer that sends `identity` in the clear: an anonymous name such as `@example.org` (RFC 7542), because the
+    /// certificate contains the real one.
     pub fn new(endpoint: E, identity: impl Into<Vec<u8>>, fragment_bytes: usize) -> Self {
         Self {
             tunnel: Tunnel::new(endpoint, fragment_bytes),
@@ -79,7 +79,7 @@ impl<E: Endpoint> Peer<E> {
         }
     }
 
-    /// The name that it gives in the clear.
+    /// The name that the peer sends in the clear.
     pub fn identity(&self) -> &[u8] {
         &self.identity
     }
@@ -106,7 +106,7 @@ impl<E: Endpoint> Peer<E> {
         if let Some((identifier, request, response)) = &self.last
             && *identifier == packet.identifier
         {
-            // The same request again gets the same response; another one with its identifier is ignored.
+            // A repeated request gets the same response; a different request with its identifier is ignored.
             return if request == bytes { Reply::Response(response.clone()) } else { Reply::Ignored };
         }
         if self.rounds == MAX_ROUNDS {

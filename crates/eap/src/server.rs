@@ -1,4 +1,4 @@
-//! The server: asks, one request at a time (RFC 5216 section 2.1, RFC 9190 section 2.1).
+//! The server: sends requests, one at a time (RFC 5216 section 2.1, RFC 9190 section 2.1).
 
 use crate::eap::{self, Code, Packet, kind};
 use crate::peer::PROTECTED_SUCCESS;
@@ -7,7 +7,7 @@ use shakedown_trace::endpoint::Time;
 use shakedown_trace::suite::Protocol;
 use shakedown_trace::{CloseReason, Endpoint, Failure};
 
-/// Maximum number of requests in a session: a flight of 64 KiB in fragments of 500 bytes takes 132.
+/// Maximum number of requests in a session: a flight of 64 KiB in fragments of 500 bytes needs 132.
 pub const MAX_ROUNDS: u32 = 300;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum ServerFailure {
 }
 
 impl ServerFailure {
-    /// In a few words that do not depend on the occasion, to count by.
+    /// A short cause without variable parts, for counting.
     pub fn cause(&self) -> String {
         match self {
             Self::Handshake(Failure { alert: Some(alert), .. }) => format!("tls_{alert}"),
@@ -45,7 +45,7 @@ pub enum Said {
     /// EAP-Success; the tunnel has the MSK.
     Success(Vec<u8>),
     Failure(Vec<u8>, ServerFailure),
-    /// The response was none to the request that waits; discarded silently.
+    /// Not a response to the pending request; discarded silently.
     Ignored,
 }
 
@@ -53,7 +53,7 @@ pub enum Said {
 enum State {
     Identity,
     Handshake,
-    /// All is said; the peer's acknowledgement is due.
+    /// The last flight has been sent; the peer's acknowledgement is missing.
     Finished,
     /// An alert has been sent; the session ends with any response.
     Failing(ServerFailure),
@@ -63,7 +63,7 @@ enum State {
 pub struct Server<E> {
     tunnel: Tunnel<E>,
     state: State,
-    /// Of the request that waits for its response.
+    /// The identifier of the pending request.
     identifier: u8,
     rounds: u32,
     identity: Vec<u8>,
@@ -88,12 +88,13 @@ impl<E: Endpoint> Server<E> {
         self.tunnel.into_endpoint()
     }
 
-    /// Makes the fragments that follow smaller.
+    /// Reduces the size of the next fragments.
     pub fn limit_fragments(&mut self, bytes: usize) {
         self.tunnel.limit(bytes);
     }
 
-    /// The request with which an access point is answered that only says that somebody is there (RFC 3579 section 2.1).
+    /// The request that answers an empty EAP-Message, with which an access point starts a session (RFC 3579 section
+    /// 2.1).
     pub fn ask_identity(&mut self) -> Vec<u8> {
         self.identifier = self.identifier.wrapping_add(1);
         eap::packet(Code::Request, self.identifier, kind::IDENTITY, &[])
@@ -138,7 +139,7 @@ impl<E: Endpoint> Server<E> {
             Reaction::Acknowledge => return Ok(self.request(&Message::ACKNOWLEDGEMENT.to_bytes())),
             Reaction::Continue => return Ok(self.next_fragment()),
             Reaction::Acknowledged if self.state == State::Finished => return Ok(self.succeed()),
-            // A peer that has nothing to say to an alert, or to a flight that it does not understand.
+            // The peer has no reply to an alert, or to a flight that it does not understand.
             Reaction::Acknowledged => return Err(Violation::NothingToAcknowledge),
             Reaction::Handled => {}
         }
@@ -161,7 +162,7 @@ impl<E: Endpoint> Server<E> {
         };
         self.state = State::Finished;
         if protocol == Protocol::Tls13 {
-            // Ticket and indication share a message.
+            // The ticket and the indication are sent in the same message.
             self.tunnel.write(now, &PROTECTED_SUCCESS)?;
         }
         // Resumed sessions up to TLS 1.2 end with the peer's flight.

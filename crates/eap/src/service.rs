@@ -1,8 +1,8 @@
-//! A RADIUS server that authenticates peers by EAP-TLS. The State attribute identifies a session; responses are kept for
-//! duplicate requests.
+//! A RADIUS server that authenticates peers by EAP-TLS. The State attribute identifies a session; responses are stored
+//! for duplicate requests.
 //!
-//! Sessions, kept responses and remembered initial requests are limited in number and in time. When the table of
-//! sessions is full, a new one displaces a session of the client with the most. Packets without a valid
+//! The number and lifetime of sessions, stored responses and stored initial requests are limited. When the table of
+//! sessions is full, a new session replaces one of the client with the most sessions. Packets without a valid
 //! Message-Authenticator are dropped without a response and leave no state.
 
 use crate::eap::{self, Code};
@@ -16,22 +16,22 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-/// Bounds of what a service holds.
+/// Limits of a service's state.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub sessions: usize,
-    /// Authentications at a time for one client (an access point, by its address).
+    /// Concurrent authentications per client (an access point, identified by its address).
     pub sessions_per_client: usize,
     pub session_time: Time,
-    /// Responses that are kept for duplicate requests.
+    /// Responses that are stored for duplicate requests.
     pub replies: usize,
-    /// How long a response is kept.
+    /// The time for which a response is stored.
     pub reply_time: Time,
 }
 
 impl Default for Limits {
-    /// 4096 sessions of a minute, at most three quarters of them for one client; responses are kept for five seconds
-    /// (RFC 5080, section 2.2.2).
+    /// 4096 sessions of one minute, at most three quarters of them for one client; responses are stored for five
+    /// seconds (RFC 5080, section 2.2.2).
     fn default() -> Self {
         Self {
             sessions: 4096,
@@ -54,16 +54,16 @@ pub struct Tally {
     pub discarded: u64,
     /// Authentications that were not begun because of a limit.
     pub turned_away: u64,
-    /// Authentications that timed out or were displaced.
+    /// Authentications that timed out or were replaced.
     pub abandoned: u64,
 }
 
-/// Bytes of a State attribute: the session's identifier, and the number of its answered requests.
+/// Bytes of a State attribute: the session's identifier, and its number of answered requests.
 const SESSION_BYTES: usize = 16;
 const STATE_BYTES: usize = SESSION_BYTES + 4;
 
 type SessionId = [u8; SESSION_BYTES];
-/// What identifies a request's content: its Request Authenticator and its Message-Authenticator.
+/// The part of a request that identifies its content: the Request Authenticator and the Message-Authenticator.
 type Content = (Authenticator, [u8; 16]);
 /// Without the port, because a client may repeat a request from another port.
 type RequestId = (IpAddr, Content);
@@ -93,11 +93,11 @@ pub struct Service<V: Environment> {
     limits: Limits,
     sessions: HashMap<SessionId, Session<V::Endpoint>>,
     per_client: HashMap<IpAddr, usize>,
-    /// Sessions in the order in which they expire, some of them ended; at most twice the limit of sessions.
+    /// Sessions in the order of expiry, including some ended ones; at most twice the limit of sessions.
     expiring: VecDeque<(Time, SessionId)>,
     replies: HashMap<RequestId, Vec<u8>>,
     forgetting: VecDeque<(Time, RequestId)>,
-    /// Requests that have begun an authentication. The same request begins no other, even from another address.
+    /// Initial requests of authentications. A repetition starts no other one, even from another address.
     begun: HashSet<Content>,
     outdating: VecDeque<(Time, Content)>,
     closing: bool,
@@ -127,7 +127,7 @@ impl<V: Environment> Service<V> {
         &self.tally
     }
 
-    /// Begins no more authentications. An initial request gets no response, so the client repeats it, possibly to the
+    /// Starts no more authentications. An initial request gets no response, so the client repeats it, possibly to the
     /// next server at this address.
     pub fn close(&mut self) {
         self.closing = true;
@@ -138,7 +138,7 @@ impl<V: Environment> Service<V> {
         self.sessions.len()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// The time of the next call of [`handle_timeout`](Self::handle_timeout); `None`: no timeout is pending.
     pub fn poll_timeout(&self) -> Option<Time> {
         let first = self.expiring.front().map(|entry| entry.0);
         let other = self.forgetting.front().map(|entry| entry.0);
@@ -146,7 +146,7 @@ impl<V: Environment> Service<V> {
         [first, other, third].into_iter().flatten().min()
     }
 
-    /// Deletes sessions, responses and remembered requests whose time has expired.
+    /// Deletes expired sessions, responses and initial requests.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((at, id)) = self.expiring.front().copied().filter(|entry| entry.0 <= now) {
             self.expiring.pop_front();
@@ -165,7 +165,7 @@ impl<V: Environment> Service<V> {
         }
     }
 
-    /// Processes a datagram and returns the response, if any. Datagrams that were not made with the secret are dropped. A
+    /// Processes a datagram and returns the response, if any. Datagrams without a valid authenticator are dropped. A
     /// repeated request gets the same response and changes nothing.
     pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         self.handle_timeout(now);
@@ -256,8 +256,8 @@ impl<V: Environment> Service<V> {
         self.say(packet, id, said)
     }
 
-    /// Whether a client with `has` sessions may begin another. If the table is full, the oldest session of the client
-    /// with the most is ended, if that client has at least two more.
+    /// Whether a client with `has` sessions may start another. If the table is full, the oldest session of the client
+    /// with the most sessions is ended, provided that it has at least two more than this client.
     fn make_room(&mut self, has: usize) -> bool {
         if self.sessions.len() < self.limits.sessions {
             return true;
@@ -271,7 +271,7 @@ impl<V: Environment> Service<V> {
         ended.is_some()
     }
 
-    /// Remembers a request that has begun an authentication, for the longest duration of an authentication.
+    /// Stores the initial request of an authentication, for the maximum duration of an authentication.
     fn remember(&mut self, now: Time, content: Content) {
         if self.begun.len() >= self.limits.replies
             && let Some((_, oldest)) = self.outdating.pop_front()
@@ -293,8 +293,8 @@ impl<V: Environment> Service<V> {
         Some(session)
     }
 
-    /// Removes entries of ended sessions from `expiring` when it has twice as many as there can be sessions. Otherwise it
-    /// would hold all sessions of the last minute.
+    /// Removes entries of ended sessions from `expiring` when it exceeds twice the limit of sessions. Otherwise it
+    /// would contain all sessions of the last minute.
     fn drop_finished(&mut self) {
         if self.expiring.len() > 2 * self.limits.sessions.max(1) {
             let sessions = &self.sessions;
@@ -317,7 +317,7 @@ impl<V: Environment> Service<V> {
         self.say(packet, *id, said)
     }
 
-    /// Packs the result of a session's server into a RADIUS response.
+    /// Builds the RADIUS response for the output of a session's server.
     fn say(&mut self, packet: &Packet<'_>, id: SessionId, said: Said) -> Option<Vec<u8>> {
         match said {
             Said::Ignored => {
@@ -373,7 +373,7 @@ impl<V: Environment> Service<V> {
         self.reply(packet, code::ACCESS_REJECT, |builder, _| builder.add_eap(failure).map(drop)).ok()
     }
 
-    /// Rejects what no session's server has seen.
+    /// Rejects a request that was not passed to a session's server.
     fn reject(&mut self, packet: &Packet<'_>, cause: &str, eap: Option<&[u8]>) -> Option<Vec<u8>> {
         *self.tally.rejected.entry(cause.to_owned()).or_default() += 1;
         let identifier = eap.and_then(|eap| eap.get(1)).copied();
@@ -385,7 +385,7 @@ impl<V: Environment> Service<V> {
         .ok()
     }
 
-    /// An answer with the proxies' states, in their order and unaltered (RFC 2865 section 5.33).
+    /// A response with the proxies' states, in their order and unaltered (RFC 2865 section 5.33).
     fn reply(
         &self,
         packet: &Packet<'_>,

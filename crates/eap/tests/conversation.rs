@@ -1,4 +1,4 @@
-//! Peer and server against each other: round trips, keys, and what a network may do to their packets.
+//! Peer and server against each other: round trips, keys, and lost, repeated or forged packets.
 #![allow(clippy::unwrap_used)]
 
 mod scripted;
@@ -50,7 +50,7 @@ fn a_server_of_tls_1_3_must_say_that_it_is_satisfied() {
     assert!(violation.to_string().contains("application data"), "{violation}");
 }
 
-/// An answer as the server would make it, to a request of the client's.
+/// A forged response to a request of the client.
 fn forged(request: &[u8], code: u8, eap: &[u8], secret: &str) -> Vec<u8> {
     let packet = Packet::parse(request).unwrap();
     let mut builder = Builder::new(code, packet.identifier());
@@ -97,10 +97,10 @@ fn what_is_held_is_bounded() {
     let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
     for number in 0..5000_u32 {
         let request = both.request(Time::ZERO);
-        // Two access points, so that neither meets its own limit first.
+        // Two access points, so that neither reaches its own limit first.
         let from = if number.is_multiple_of(2) { both.from } else { ([127, 0, 0, 2], 4000).into() };
         both.service.handle(Time::ZERO, from, &request);
-        // An identity once more, as if the client had lost its memory.
+        // A new client, which starts again with its identity.
         both.client = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500).client;
     }
     assert_eq!(both.service.sessions(), 4096);
@@ -110,7 +110,6 @@ fn what_is_held_is_bounded() {
     assert_eq!(both.service.poll_timeout(), None);
 }
 
-/// Short authentications at a high rate: what waits for their time-outs must not grow with their number.
 #[test]
 fn one_access_point_leaves_room_for_the_others() {
     let [script, _] = both([200, 3000, 1500, 60]);
@@ -126,7 +125,7 @@ fn one_access_point_leaves_room_for_the_others() {
     let limit = shakedown_eap::service::Limits::default().sessions_per_client;
     let (one, other) = (([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 1).into());
     assert_eq!(greedy(&mut both, one, limit + 100), limit);
-    // Whatever its ports are, it is the same access point.
+    // The ports of an access point do not matter.
     assert_eq!(greedy(&mut both, ([10, 0, 0, 1], 2).into(), 10), 0);
     assert_eq!(greedy(&mut both, other, 10), 10);
     both.service.handle_timeout(Time::from_secs(61));
@@ -134,7 +133,7 @@ fn one_access_point_leaves_room_for_the_others() {
     assert_eq!(greedy(&mut both, one, 10), 10, "its sessions are over, and it may begin others");
 }
 
-/// One request, overheard once: from any port of any address it begins nothing more, however long it is sent.
+/// An observed initial request, repeated from other ports and addresses, starts no other authentication.
 #[test]
 fn a_request_that_has_begun_an_authentication_begins_no_other() {
     let mut both = Conversation::new(Script::tls12([200, 900, 700, 60]), 500, 500);
@@ -151,12 +150,12 @@ fn a_request_that_has_begun_an_authentication_begins_no_other() {
     }
     assert!(answered > 0, "a client that sends again gets its answer");
     assert_eq!((both.service.sessions(), both.service.tally().duplicates), (1, 4000));
-    // The genuine peer goes on with the answer that it got.
+    // The genuine peer continues with its response.
     assert!(both.client.handle(Time::ZERO, &challenge).is_ok());
     assert_eq!(both.run(), Next::Success);
 }
 
-/// Two access points fill the table; a third has a place all the same, and so has a fourth.
+/// Two access points fill the table; a third and a fourth can still authenticate.
 #[test]
 fn a_full_table_takes_a_place_from_who_has_most() {
     let script = Script::tls12([200, 900, 700, 60]);
@@ -179,13 +178,13 @@ fn a_full_table_takes_a_place_from_who_has_most() {
 fn sessions_that_are_over_leave_a_bounded_number_of_deadlines() {
     let script = Script::tls12([200, 900, 700, 60]);
     let mut both = Conversation::new(script, 1398, 1398);
-    // The service itself asserts the bound.
+    // Short authentications at a high rate: the service asserts that its number of deadlines is limited.
     for _ in 0..10_000 {
         both.client = Conversation::new(script, 1398, 1398).client;
         assert_eq!(both.run(), Next::Success);
     }
     assert_eq!((both.service.tally().accepted, both.service.sessions()), (10_000, 0));
-    // A session that goes on keeps its deadline.
+    // A session in progress keeps its deadline.
     both.client = Conversation::new(script, 1398, 1398).client;
     let request = both.request(Time::ZERO);
     both.service.handle(Time::ZERO, both.from, &request);
@@ -196,7 +195,7 @@ fn sessions_that_are_over_leave_a_bounded_number_of_deadlines() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Identity, start; then every fragment takes one round trip, and the last acknowledgement one more.
+    /// Identity, start; then one round trip for each fragment, and one for the last acknowledgement.
     #[test]
     fn round_trips_follow_from_fragments(
         flights in [1_usize..700, 1_usize..9000, 1_usize..9000, 1_usize..300],
@@ -204,13 +203,13 @@ proptest! {
         server in 1_usize..1390,
         tls13: bool,
     ) {
-        // Within what either side puts up with.
+        // Within the limit of rounds of both sides.
         prop_assume!(flights[0].div_ceil(peer) + flights[2].div_ceil(peer) < 140);
         prop_assume!(flights[1].div_ceil(server) + flights[3].div_ceil(server) < 140);
         let script = if tls13 { Script::tls13(flights) } else { Script::tls12(flights) };
         let mut both = Conversation::new(script, peer, server);
         prop_assert_eq!(both.run(), Next::Success);
-        // Ticket and indication share a flight.
+        // The ticket and the indication share a flight.
         let last = flights[3] + usize::from(tls13);
         let of_peer = fragments(flights[0], peer) + fragments(flights[2], peer);
         let of_server = fragments(flights[1], server) + fragments(last, server);
@@ -218,7 +217,7 @@ proptest! {
         prop_assert_eq!(u64::from(both.client.peer().tunnel().fragments()), of_peer + of_server);
     }
 
-    /// Every packet may come again at any time, from either side; no packet but the one that is due does anything.
+    /// Old packets of either side may be repeated at any time; only the expected packet has an effect.
     #[test]
     fn replayed_and_reordered_packets_change_nothing(
         choices in proptest::collection::vec((0_usize..40, 0_usize..40, any::<bool>()), 60),
@@ -232,7 +231,7 @@ proptest! {
         let mut both = Conversation::new(script, 400, 400);
         let (mut requests, mut replies): (Vec<Vec<u8>>, Vec<Vec<u8>>) = Default::default();
         let mut choices = choices.into_iter().cycle();
-        // Longer after each round than answers are kept, so that replays do not only meet the cache.
+        // Time passes beyond the lifetime of stored responses, so that replays do not only hit the cache.
         let mut now = Time::ZERO;
         loop {
             let request = both.request(now);
@@ -242,7 +241,7 @@ proptest! {
                     now += Time::from_secs(1);
                 }
                 if let Some(old) = requests.get(old).filter(|old| *old != &request) {
-                    // What the service says to a replay is not for anybody who waits.
+                    // The client accepts no response to a replay.
                     if let Some(reply) = both.service.handle(now, both.from, old) {
                         prop_assert!(both.client.handle(now, &reply).is_err());
                     }
@@ -252,7 +251,7 @@ proptest! {
                 }
             }
             let reply = both.service.handle(now, both.from, &request).expect("an answer");
-            // The same request again gets the same bytes.
+            // A repeated request gets the same bytes.
             let again = both.service.handle(now, both.from, &request);
             prop_assert_eq!(again.as_ref(), Some(&reply));
             requests.push(request);

@@ -1,4 +1,4 @@
-//! RADIUS packets against the RFCs' own examples, and against damage.
+//! RADIUS packets: the RFCs' examples, and damaged packets.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-/// RFC 2865 section 7.1: a request, and the answer to it.
+/// RFC 2865 section 7.1: a request and its response.
 const REQUEST: &str =
     "01 00 00 38 0f 40 3f 94 73 97 80 57 bd 83 d5 cb 98 f4 22 7a 01 06 6e 65 6d 6f 02 12 0d be 70 8d
     93 d4 13 ce 31 96 e4 3f 78 2a 0a ee 04 06 c0 a8 01 10 05 06 00 00 00 03";
@@ -20,7 +20,7 @@ const ACCEPT: &str =
     "02 00 00 26 86 fe 22 0e 76 24 ba 2a 10 05 f6 bf 9b 55 e0 b2 06 06 00 00 00 01 0f 06 00 00 00 00
     0e 06 c0 a8 01 03";
 
-/// RFC 5997 section 6.1: a Status-Server with its Message-Authenticator, and the answer, which has none.
+/// RFC 5997 section 6.1: a Status-Server with a Message-Authenticator, and the response, which has none.
 const STATUS: &str =
     "0c da 00 26 8a 54 f4 68 6f b3 94 c5 28 66 e3 02 18 5d 06 23 50 12 5a 66 5e 2e 1e 84 11 f3 e2 43
     82 20 97 c8 4f a3";
@@ -46,10 +46,10 @@ fn the_rfcs_authenticators_are_right() {
     let packet = Packet::parse(&status).unwrap();
     assert_eq!(secret.check_request(&packet), Ok(()));
     assert_eq!(Secret::new("xyzzy5462").check_request(&packet), Err(AuthenticatorError::Message));
-    // What we build of the same parts is the same packet.
+    // The builder generates the same packet.
     let built = Builder::new(code::STATUS_SERVER, 0xda).request(&secret, &packet.authenticator());
     assert_eq!(built, status);
-    // The answers have no Message-Authenticator.
+    // The responses have no Message-Authenticator.
     for (request, answer) in [(REQUEST, ACCEPT), (STATUS, STATUS_ACCEPT)] {
         let (request, answer) = (bytes(request), bytes(answer));
         let request = Packet::parse(&request).unwrap().authenticator();

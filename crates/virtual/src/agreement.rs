@@ -1,13 +1,13 @@
-//! How far two outcomes are apart: the test of Kolmogorov and Smirnov for two samples.
+//! The distance of two outcomes: the two-sample test of Kolmogorov and Smirnov.
 //!
-//! Times of handshakes lie on plateaus: all that lost nothing take nearly the same, all that lost one packet nearly the same
-//! more. Two samples whose plateaus are a byte of a signature apart would be found as different as can be. So times that
-//! are nearly equal may be told to count as equal; with that, and where many times are equal anyway, the test refuses less
-//! often than its level says, never more often. Histograms hold times to a 1024th.
+//! Times of handshakes lie on plateaus: all without loss take nearly the same time, and all with one lost packet nearly
+//! the same longer time. Two samples whose plateaus differ by one byte of a signature would have the greatest possible
+//! distance, so times within a tolerance can be counted as equal. With a tolerance, and with many equal times, the test
+//! rejects less often than its level, never more often. Histograms store times to 1/1024.
 
 use shakedown_sim::histogram::Histogram;
 
-/// Values in rising order, each with the share of values up to and including it.
+/// Values in ascending order, each with the fraction of values up to and including it.
 fn shares(histogram: &Histogram) -> Vec<(f64, f64)> {
     let count = histogram.count() as f64;
     let mut seen = 0;
@@ -18,8 +18,8 @@ fn shares(histogram: &Histogram) -> Vec<(f64, f64)> {
     up_to.collect()
 }
 
-/// The greatest by which the share of `one` up to a value exceeds that of `other` up to a value that is by `tolerance` (a
-/// share of it) greater.
+/// The maximum, over all values v, of the fraction of `one` up to v minus the fraction of `other` up to v times
+/// (1 + `tolerance`).
 fn excess(one: &[(f64, f64)], other: &[(f64, f64)], tolerance: f64) -> f64 {
     let mut greatest = 0.0_f64;
     for (value, share) in one {
@@ -31,8 +31,8 @@ fn excess(one: &[(f64, f64)], other: &[(f64, f64)], tolerance: f64) -> f64 {
     greatest
 }
 
-/// The greatest difference between the shares of both that do not exceed a value, over all values; `None` where either is
-/// empty. Values no further apart than `tolerance`, a share of them, count as equal.
+/// The maximum difference between the two cumulative distributions; `None` if either is empty. Values whose relative
+/// difference is at most `tolerance` count as equal.
 pub fn distance(one: &Histogram, other: &Histogram, tolerance: f64) -> Option<f64> {
     if one.count() == 0 || other.count() == 0 {
         return None;
@@ -76,7 +76,7 @@ mod tests {
             let other = exponential(&mut stream, 1e9, 600);
             refused += u32::from(distance(&one, &other, 0.0).expect("values") > critical(300, 600, 0.05));
         }
-        // 20 expected, and a deviation of 4.4; the limit is a little too great for samples so small.
+        // 20 expected, standard deviation 4.4; the limit is a little too great for samples so small.
         assert!((6..34).contains(&refused), "{refused} of 400");
         let one = exponential(&mut stream, 1e9, 3000);
         let other = exponential(&mut stream, 1.15e9, 3000);

@@ -14,40 +14,41 @@ use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{CloseReason, Side};
 use std::rc::Rc;
 
-/// What endpoints in virtual time draw numbers for: other numbers than those of a replay.
+/// Purposes of random numbers for endpoints in virtual time; a replay uses other ones.
 pub(crate) const SERVICE: [Purpose; 2] = [Purpose(201), Purpose(202)];
 pub(crate) const CLOCK: Purpose = Purpose(203);
 pub(crate) const BACKOFF: Purpose = Purpose(204);
 pub(crate) const ARRIVAL: Purpose = Purpose(205);
 
-/// What all connections have in common.
+/// The properties that all connections share.
 pub(crate) struct Common {
     pub hosts: Hosts,
     pub transport: Transport,
-    /// By side.
+    /// Costs by side.
     pub prices: [Rc<[Price]>; 2],
     pub seed: u64,
 }
 
-/// One client, from its arrival until both sides are through or it gives up.
+/// One client, from its arrival until both sides are done or it gives up.
 pub(crate) struct Client {
     pub number: u64,
     pub counted: bool,
     pub attempt: u32,
-    /// Of the attempt, 0 between two: jobs of others are not its own.
+    /// The attempt's number, unique over all clients; 0 between attempts, so that jobs of other attempts are
+    /// recognised.
     pub generation: u32,
     pub planned: Ns,
-    /// When the attempt ends for want of time.
+    /// The time at which the attempt times out.
     pub gives_up: Option<Ns>,
-    /// When the next attempt begins.
+    /// The start of the next attempt.
     pub resumes_at: Option<Ns>,
     pub connected: Option<Ns>,
     pub ready: Option<Ns>,
-    /// The end of what the client's processor is at.
+    /// The end of the client's current computation.
     pub computes_until: Option<Ns>,
-    /// A job of its is in line or in work.
+    /// It has a job that waits or is processed.
     pub has_job: bool,
-    /// What it waited for when that was last noted.
+    /// The stage that was last recorded.
     pub noted: Option<Stage>,
     /// Time that its jobs waited for a worker.
     pub waited: Ns,
@@ -62,7 +63,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Begins an attempt with fresh endpoints.
+    /// Begins an attempt with new endpoints.
     pub fn begin(&mut self, now: Ns, ends: Ends, common: &Common) -> Result<(), VirtualError> {
         for (end, transport) in [(&ends.client, common.transport), (&ends.server, common.transport)] {
             if end.transport() != transport {
@@ -96,14 +97,14 @@ impl Client {
         }
     }
 
-    /// Hands over one packet that is due; false where none is.
+    /// Delivers one packet that is due; false if there is none.
     pub fn deliver(&mut self, now: Ns, common: &Common) -> Result<bool, Cause> {
         let delivered = self.wire.deliver(now, &common.hosts)?;
         self.note_connection(now);
         Ok(delivered)
     }
 
-    /// True where a side's processor could be put to work.
+    /// True if a side's processor is idle and has input.
     pub fn has_work(&self, side: Side) -> bool {
         let Some(parties) = &self.parties else { return false };
         let party = &parties[side as usize];
@@ -113,7 +114,7 @@ impl Client {
         self.wire.has_input(side) || side == Side::Client && party.is_fresh()
     }
 
-    /// Puts a side's processor to work on all that has come; it is at it until [`finish`](Self::finish).
+    /// Starts a side's computation on all received input; it lasts until [`finish`](Self::finish).
     pub fn work(&mut self, now: Ns, side: Side, common: &Common) -> Option<Charge> {
         if !self.has_work(side) {
             return None;
@@ -124,7 +125,7 @@ impl Client {
         Some(charge)
     }
 
-    /// A side's work is done: what it made is sent.
+    /// Ends a side's computation: its output is sent.
     pub fn finish(&mut self, now: Ns, side: Side, common: &Common) {
         let Some(parties) = &mut self.parties else { return };
         for unit in parties[side as usize].finish(now) {
@@ -132,7 +133,7 @@ impl Client {
         }
     }
 
-    /// Runs timers that have run out; false where none had.
+    /// Runs expired timers; false if there were none.
     pub fn expire(&mut self, now: Ns, common: &Common) -> Result<bool, Cause> {
         let mut any = self.wire.expire(now, &common.hosts)?;
         for side in Side::BOTH {
@@ -147,7 +148,7 @@ impl Client {
         Ok(any)
     }
 
-    /// What an endpoint's end means: the client's own timers have run out, or an error.
+    /// The meaning of an endpoint's end: the client's own timers have expired, or an error.
     pub fn ended(&self) -> Result<Option<Cause>, VirtualError> {
         let Some(parties) = &self.parties else { return Ok(None) };
         let client = self.number;
@@ -161,7 +162,7 @@ impl Client {
             match &party.closed {
                 None => {}
                 Some(CloseReason::Failed(failure)) => {
-                    // Over datagrams a client without an answer gives up silently.
+                    // Over datagrams a client without a response gives up silently.
                     let gave_up = failure.alert.is_none() && party.transport() == Transport::Datagram;
                     if !gave_up {
                         return Err(VirtualError::Failed { client, failure: failure.clone() });
@@ -177,7 +178,7 @@ impl Client {
         Ok(None)
     }
 
-    /// What it waits for; `None` where it is ready.
+    /// The client's current stage; `None` if it is ready.
     pub fn stage(&self) -> Option<Stage> {
         match (self.ready, self.resumes_at) {
             (Some(_), _) => None,
@@ -188,29 +189,29 @@ impl Client {
         }
     }
 
-    /// True where both sides are through.
+    /// True if both sides are done.
     pub fn is_over(&self) -> bool {
         let through = |party: &Party| party.established.is_some() && !party.busy;
         self.parties.as_ref().is_some_and(|parties| parties.iter().all(through))
     }
 
-    /// When the client was through with the handshake.
+    /// The time at which the client completed the handshake.
     pub fn established(&self) -> Option<Ns> {
         self.parties.as_ref()?[0].established
     }
 
-    /// The server's processor is at work for it.
+    /// True while the server's processor works for this client.
     pub fn is_served(&self) -> bool {
         self.parties.as_ref().is_some_and(|parties| parties[1].busy)
     }
 
-    /// A message with a price that never was, in a handshake that is over.
+    /// A message with a cost that did not occur in a completed handshake.
     pub fn missing(&self) -> Option<(Side, &str)> {
         let parties = self.parties.as_ref()?;
         Side::BOTH.into_iter().find_map(|side| Some((side, parties[side as usize].missing()?)))
     }
 
-    /// When it wants to act next.
+    /// The time of the client's next event.
     pub fn next(&self) -> Option<Ns> {
         let mut times = vec![self.resumes_at, self.gives_up, self.computes_until, self.wire.next()];
         if let Some(parties) = &self.parties {

@@ -29,7 +29,7 @@ fn price(message: &PricedMessage, side: Side) -> Result<Price, VirtualError> {
     }
 }
 
-/// What has been charged so far.
+/// The charged messages of a party.
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
     prices: std::rc::Rc<[Price]>,
@@ -40,12 +40,12 @@ pub(crate) struct Costs {
 
 const CHANGE_CIPHER_SPEC: &str = "ChangeCipherSpec";
 
-/// What a call into an endpoint came to.
+/// The cost of a call of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Charge {
-    /// Its cost.
+    /// The processing time.
     pub takes: Ns,
-    /// Messages that it read or made.
+    /// The number of messages that were read or written.
     pub messages: u32,
 }
 
@@ -54,7 +54,7 @@ impl Costs {
         Self { prices, charged: 0, without_cost: None, stream }
     }
 
-    /// What the events of a call cost. A message that comes or goes again has been charged before.
+    /// The cost of a call, from its events. A repeated message has already been charged.
     pub fn charge(&mut self, events: &[Event]) -> Charge {
         let mut charge = Charge::default();
         for event in events {
@@ -95,7 +95,7 @@ impl Costs {
     }
 }
 
-/// Messages that a handshake may have here: one bit each.
+/// Maximum number of messages in a handshake: one bit each.
 pub(crate) const MAX_MESSAGES: usize = 128;
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
         let received = |name| Event::Received(name, 10, 0);
         let first = [Event::Enter(0), received(MessageName::ClientHello), Event::Leave(1)];
         assert_eq!(costs.charge(&first), Charge { takes: Ns::from_s(2), messages: 1 });
-        // Once more, as a flight that was sent again: work on a message, but not that of the first time.
+        // A retransmitted flight: the same message again costs nothing.
         assert_eq!(costs.charge(&first), Charge { takes: Ns::ZERO, messages: 1 });
         assert_eq!(costs.missing(), Some("Certificate"));
         // The server's Certificate and the client's have the same name and different costs.

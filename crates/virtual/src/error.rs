@@ -1,10 +1,10 @@
-//! What can go wrong.
+//! Errors of this crate.
 
 use shakedown_sim::ScenarioError;
 use shakedown_sim::outcome::MergeError;
 use shakedown_trace::{Failure, MessageName, Side};
 
-/// Why endpoints did not run in virtual time.
+/// Why endpoints cannot run in virtual time.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum VirtualError {
     #[error(transparent)]

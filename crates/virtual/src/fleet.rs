@@ -24,10 +24,10 @@ use std::rc::Rc;
 const SOURCE: u32 = 0;
 const FIRST_WORKER: u32 = 1;
 
-/// How many turns between two reports of progress.
+/// The number of events between two reports of progress.
 const PROGRESS_TURNS: u32 = 256;
 
-/// Time integrals of what there is of something.
+/// Clients in progress, their maximum, and the time integral of busy workers.
 #[derive(Default)]
 struct Load {
     at: Ns,
@@ -47,10 +47,10 @@ pub(crate) struct Fleet<'a, 'b> {
     queue: EventQueue,
     clients: Vec<Option<Client>>,
     free: Vec<u32>,
-    /// Jobs are known by it: no two attempts have the same.
+    /// Number of the latest attempt; identifies jobs.
     generation: u32,
     workers: Workers,
-    /// What clients have to do with their cells, if there are any.
+    /// The clients' use of cells; `None` without cells.
     cell: Option<&'a CellOf>,
     cells: Cells<InFlight>,
     first_cell: u32,
@@ -62,7 +62,7 @@ pub(crate) struct Fleet<'a, 'b> {
     arrived: u64,
     attempts: u64,
     dropped: [u64; 4],
-    /// Packets of clients that their cells refused, and packets given up after collisions.
+    /// Packets that cells refused, and packets dropped after collisions.
     refused: u64,
     collided: u64,
     energy_missing: u8,
@@ -139,7 +139,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         Ok(fleet)
     }
 
-    /// Runs to the end. `None` where `progress`, told of the clients that are through, breaks it off.
+    /// Runs to the end. `progress` gets the number of finished clients; `None` if it stops the run.
     pub fn run(
         mut self,
         replication: u32,
@@ -264,7 +264,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         Ok(())
     }
 
-    /// Whatever of a client is due.
+    /// Processes everything of a client that is due.
     fn act(&mut self, now: Ns, slot: u32) -> Result<(), VirtualError> {
         loop {
             let Some(client) = self.clients.get_mut(slot as usize).and_then(Option::as_mut) else {
@@ -334,7 +334,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         }
     }
 
-    /// After anything that happened to a client: is it through, and if not, when will it act next?
+    /// After any event of a client: retires it if it is done, otherwise schedules its next event.
     fn settle(&mut self, now: Ns, slot: u32) -> Result<(), VirtualError> {
         let entity = self.first_client + slot;
         self.contend(now, slot);
@@ -359,7 +359,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         }
         match client.next() {
             Some(next) => self.queue.set(entity, next.max(now)),
-            // Nothing will bring what is missing; the client does not need it.
+            // Nothing more will arrive at the server, and the client is ready.
             None if client.ready.is_some() && !client.has_job && client.cell.is_none() => {
                 self.retire(now, slot);
             }
@@ -368,7 +368,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         Ok(())
     }
 
-    /// Gives what a client and its end of the server have sent to its cell.
+    /// Passes the packets of a client and its server connection to its cell.
     fn contend(&mut self, now: Ns, slot: u32) {
         let Some(client) = self.clients[slot as usize].as_mut() else { return };
         if let Some(at) = place(self.cell, client, slot) {
@@ -376,7 +376,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         }
     }
 
-    /// What a cell decides.
+    /// Processes the decisions of a cell.
     fn decide(&mut self, now: Ns, cell: u32) -> Result<(), VirtualError> {
         let width = Ns::from_secs_f64(self.scenario.series_s);
         let mut verdicts = self.cells.act(now, cell, width);
@@ -402,7 +402,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         Ok(())
     }
 
-    /// Notes what a client waits for now.
+    /// Records the client's stage.
     fn observe(&mut self, now: Ns, slot: u32) {
         let Some(client) = self.clients[slot as usize].as_mut() else { return };
         let stage = client.stage();
@@ -417,13 +417,13 @@ impl<'a, 'b> Fleet<'a, 'b> {
         let seed = self.common.seed;
         let Some(client) = self.clients[slot as usize].as_mut() else { return };
         if client.ready.is_some() {
-            // The server's end alone has trouble; the client does not see it.
+            // Only the server's end has failed; the client is not affected.
             self.retire(now, slot);
             return;
         }
         *self.outcome.attempt_failures.entry(cause).or_default() += 1;
         if client.has_job && !client.is_served() {
-            // What has come for the server it works on all the same.
+            // The server still processes input that has arrived.
             let generation = client.generation;
             let charge = client.work(now, Side::Server, &self.common).unwrap_or_default();
             self.workers.orphan(slot, generation, charge.takes);
@@ -456,7 +456,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         self.retire(now, slot);
     }
 
-    /// The client leaves; its place is free for another.
+    /// Removes a client; its slot becomes free.
     fn retire(&mut self, now: Ns, slot: u32) {
         let Some(mut client) = self.clients[slot as usize].take() else { return };
         self.stages.moves(&mut self.outcome.series, 0, (client.noted, None), now);
@@ -514,7 +514,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
             if let Some(client) = self.client(job.slot).filter(|client| client.generation == job.generation) {
                 client.waited += waited;
             }
-            // Reading a part of a message is no work, and no job.
+            // Input without a complete message is not counted as a job.
             if counts && charge.is_some_and(|charge| charge.messages > 0) {
                 self.outcome.wait.record_time(waited);
             }
@@ -529,7 +529,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         }
     }
 
-    /// The next piece of a job, if there is one.
+    /// The next part of a job, if there is one.
     fn serve(&mut self, now: Ns, job: &Job) -> Option<Charge> {
         let client = self.clients[job.slot as usize].as_mut()?;
         if client.generation != job.generation {
@@ -549,7 +549,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         }
     }
 
-    /// A worker is done with a piece.
+    /// A worker has finished a part of a job.
     fn worker(&mut self, now: Ns, worker: u32) -> Result<(), VirtualError> {
         let Some(job) = self.workers.job_of(worker) else { return Ok(()) };
         self.advance(now);
@@ -576,7 +576,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         Ok(())
     }
 
-    /// Brings the integrals up to now, before anything that they are of changes.
+    /// Updates the integrals to now, before one of their values changes.
     fn advance(&mut self, now: Ns) {
         let passed = now.since(self.load.at);
         if passed == Ns::ZERO {
@@ -589,12 +589,12 @@ impl<'a, 'b> Fleet<'a, 'b> {
         self.load.at = now;
     }
 
-    /// The workers' time up to now.
+    /// The workers' busy time up to now.
     fn mark(&self, now: Ns) -> Mark {
         Mark { at: now, busy_ns: self.load.busy_ns, records_ns: 0 }
     }
 
-    /// Nothing is due any more.
+    /// Ends the run: no event is pending.
     fn end(&mut self, now: Ns, replication: u32) -> Result<(), VirtualError> {
         for slot in 0..self.clients.len() as u32 {
             if self.client(slot).is_some() {
@@ -605,7 +605,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
         debug_assert_eq!((self.load.in_flight, self.workers.left()), (0, 0), "somebody is still there");
         let end = self.mark(now);
         let outcome = &mut self.outcome;
-        // Servers without room are not supported here.
+        // A server's limits are not supported here.
         outcome.count_dropped(self.dropped, self.refused, self.collided, 0);
         outcome.access = self.cells.end();
         outcome.energy_missing = missing_parts(self.energy_missing);
@@ -617,7 +617,7 @@ impl<'a, 'b> Fleet<'a, 'b> {
     }
 }
 
-/// A client's place in its cell, if it has one.
+/// A client's place in its cell; `None` without a cell.
 fn place<'a>(of: Option<&'a CellOf>, client: &Client, slot: u32) -> Option<At<'a>> {
     Some(At { cell: client.cell?, of: of?, number: client.number, slot })
 }

@@ -1,23 +1,23 @@
 //! Endpoints in virtual time: protocol engines with real cryptography, over the links and the TCP of a simulation.
 //!
 //! `shakedown-sim` replays recordings: messages of known lengths, each with a cost, under rules that model the
-//! protocols. Here the engines themselves run, through the same [`Endpoint`] that the
-//! in-memory driver and the servers use, so that flights, fragments, duplicates, timers and giving up are theirs. Time
-//! passes only on links and in processors. The time of a computation is not measured: it is the cost of the messages that
-//! were read and written, or zero.
+//! protocols. This crate runs the engines themselves, through the same [`Endpoint`] that the in-memory driver and the
+//! servers use, so flights, fragments, duplicates, timers and timeouts are those of the engine. Time passes only on
+//! links and in processors. The time of a computation is not measured: it is the cost of the messages that were read
+//! and written, or zero.
 //!
-//! The scenario is the simulator's own ([`Scenario`]), and so is what comes out
-//! ([`Outcome`]): the two can be compared, and [`agreement`] computes their difference.
+//! The input is the simulator's [`Scenario`] and the output its [`Outcome`], so the two can be compared;
+//! [`agreement`] computes their difference.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! | --- | --- |
 //! | [`wire`] | TCP with the bytes that it carries, or datagrams, over one path |
 //! | `party` | an endpoint, its clock and its processor |
-//! | `costs` | what a party's work is charged |
+//! | `costs` | the costs of a party's work |
 //! | `client` | one client and the server's end of its connection |
-//! | `workers` | the server's workers and the line before them |
-//! | `fleet` | one replication: arrivals, clients, workers, what comes out |
-//! | [`agreement`] | how far two outcomes are apart |
+//! | `workers` | the server's workers and their queue |
+//! | `fleet` | one replication: arrivals, clients, workers, outcome |
+//! | [`agreement`] | the distance of two outcomes |
 
 #![forbid(unsafe_code)]
 
@@ -36,30 +36,31 @@ use shakedown_sim::{ClassSpec, Discipline, Flush, Outcome, Scenario, Simulation}
 use shakedown_trace::Endpoint;
 use std::ops::ControlFlow;
 
-/// The two ends of a connection that have not met yet.
+/// The two ends of a new connection.
 pub struct Ends {
-    /// The side that speaks first.
+    /// The side that sends first.
     pub client: Box<dyn Endpoint>,
     pub server: Box<dyn Endpoint>,
 }
 
-/// Makes the ends of a connection, given the number of the attempt over all clients and replications, from 0. An error is
-/// one line.
+/// Creates the ends of a connection, given the number of the attempt over all clients and replications, from 0. An
+/// error is one line.
 pub type Maker<'a> = dyn FnMut(u64) -> Result<Ends, String> + 'a;
 
-/// A checked scenario, in which endpoints can be run. The scenario has the cost of each message to its sender and
-/// receiver. Endpoints must be instrumented: their work is known from what they report to the recorder.
+/// A checked scenario for endpoints, with the cost of each message to its sender and receiver. Endpoints must be
+/// instrumented: their costs follow from the events that they report to the recorder.
 #[derive(Clone, Debug)]
 pub struct EndpointSimulation {
     simulation: Simulation,
 }
 
 impl EndpointSimulation {
-    /// Checks a scenario. It has one class of clients, a server that is first come, first served and accepts every client,
-    /// and endpoints that flush flights.
+    /// Checks a scenario. It must have one class of clients, a first-come, first-served server without limits, and
+    /// endpoints that flush flights.
     ///
     /// # Errors
-    /// [`VirtualError::Scenario`] for what makes no sense, [`VirtualError::Unsupported`] for what only a replay has.
+    /// [`VirtualError::Scenario`] for an invalid scenario, [`VirtualError::Unsupported`] for one that only a replay
+    /// supports.
     pub fn new(scenario: Scenario) -> Result<Self, VirtualError> {
         let simulation = Simulation::new(scenario)?;
         let scenario = simulation.scenario();
@@ -99,8 +100,8 @@ impl EndpointSimulation {
     /// `None` if it stops the run.
     ///
     /// # Errors
-    /// [`VirtualError`] if endpoints cannot be made, if a handshake fails for a reason other than the network, or if its
-    /// messages are not those with costs.
+    /// [`VirtualError`] if endpoints cannot be created, if a handshake fails for a reason other than the network, or if
+    /// its messages are not those with costs.
     pub fn run(
         &self,
         make: &mut Maker<'_>,

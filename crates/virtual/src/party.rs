@@ -1,27 +1,27 @@
-//! One end: an endpoint, the clock that it is told, and the processor that runs it.
+//! One end: an endpoint, its clock, and its processor.
 
 use crate::costs::{Charge, Costs};
 use shakedown_link::Ns;
 use shakedown_trace::endpoint::Transport;
 use shakedown_trace::{CloseReason, Counter, Endpoint, Event, MessageName, Recording};
 
-/// Calls of one endpoint, far beyond what any handshake needs.
+/// Limit of calls of one endpoint, far more than any handshake needs.
 pub(crate) const MAX_CALLS: u32 = 100_000;
 
 pub(crate) struct Party {
     endpoint: Box<dyn Endpoint>,
     recording: Recording,
     costs: Costs,
-    /// A client's first flight has been asked for.
+    /// The client's first flight has been requested.
     begun: bool,
-    /// Its processor is at work.
+    /// Its processor is computing.
     pub busy: bool,
-    /// What the present work has made; it is sent when the work is done.
+    /// The output of the current computation, which is sent at its end.
     made: Vec<Vec<u8>>,
-    /// Processor time so far. An endpoint is told a time once a call, when the call begins, and a call here takes no
-    /// time; so that what it does then is timed from the end of the computation, its clock stands still meanwhile.
+    /// Processor time so far. A call of an endpoint takes no virtual time, and its computation starts at the time of
+    /// the call. The endpoint's clock therefore stops during a computation, so that its timers start at the end of it.
     pub cpu: Ns,
-    /// Its handshake is over as soon as its present work is.
+    /// The handshake will be complete at the end of the current computation.
     is_established: bool,
     pub established: Option<Ns>,
     pub closed: Option<CloseReason>,
@@ -45,12 +45,12 @@ impl Party {
         }
     }
 
-    /// What its own clock shows.
+    /// The time on its own clock.
     fn own(&self, now: Ns) -> Ns {
         now.since(self.cpu)
     }
 
-    /// True where it has not been asked for its first flight.
+    /// True if its first flight has not been requested.
     pub fn is_fresh(&self) -> bool {
         !self.begun
     }
@@ -59,12 +59,12 @@ impl Party {
         self.endpoint.transport()
     }
 
-    /// True where it takes input and runs timers.
+    /// True if it processes input and timers.
     pub fn is_alive(&self) -> bool {
         self.closed.is_none()
     }
 
-    /// Puts its processor to work on units that have arrived; without any, on its first flight.
+    /// Starts a computation: on units that have arrived, or without any, on the first flight.
     pub fn work(&mut self, now: Ns, units: &[impl AsRef<[u8]>]) -> Charge {
         self.begun = true;
         self.busy = true;
@@ -79,7 +79,7 @@ impl Party {
         self.drain(now)
     }
 
-    /// When its timer runs out.
+    /// When its timer expires.
     pub fn deadline(&self) -> Option<Ns> {
         if !self.is_alive() || self.busy {
             return None;
@@ -87,7 +87,7 @@ impl Party {
         self.endpoint.poll_timeout().map(|own| Ns::from(own) + self.cpu)
     }
 
-    /// Its timer has run out. What that costs is not charged: nothing new is made.
+    /// Its timer has expired. No cost is charged, because a retransmission contains no new message.
     pub fn expire(&mut self, now: Ns) {
         self.calls += 1;
         let own = self.own(now);
@@ -96,7 +96,7 @@ impl Party {
         self.drain(now);
     }
 
-    /// Takes what it has to send, and charges what it has done.
+    /// Collects its output, and charges its work.
     fn drain(&mut self, now: Ns) -> Charge {
         let own = self.own(now);
         loop {
@@ -123,14 +123,14 @@ impl Party {
             match event {
                 Event::Established(_) => self.is_established = true,
                 Event::Data(_) => {}
-                // The right datagram may still arrive, as over sockets.
+                // The correct datagram may still arrive, as over sockets.
                 Event::Rejected(_) => {}
                 Event::Closed(reason) => self.closed = Some(reason),
             }
         }
     }
 
-    /// The work is done: what it has made goes out.
+    /// Ends the computation, and returns its output.
     pub fn finish(&mut self, now: Ns) -> Vec<Vec<u8>> {
         self.busy = false;
         if self.is_established && self.established.is_none() {
@@ -139,7 +139,7 @@ impl Party {
         std::mem::take(&mut self.made)
     }
 
-    /// The first message with a price that it never saw, once it is established.
+    /// The first message with a cost that did not occur, once the handshake is complete.
     pub fn missing(&self) -> Option<&str> {
         self.established.and_then(|_| self.costs.missing())
     }

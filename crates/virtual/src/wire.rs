@@ -1,4 +1,4 @@
-//! What carries a connection's bytes: simulated TCP, or bare datagrams, over one path.
+//! The transport of a connection: simulated TCP, or datagrams, over one path.
 
 use shakedown_link::{BearerSpec, Direction, Drop, Fate, Ns, Path, Payload, RadioTimes, SuperPackets, Unit};
 use shakedown_sim::access::{At, Cells, Member};
@@ -10,18 +10,18 @@ use shakedown_trace::endpoint::Transport;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What hosts and headers are like; the same for all clients.
+/// Properties of hosts and headers; the same for all clients.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     tcp: TcpConfig,
     segment_bytes: u32,
     ip_bytes: u32,
-    /// Of IP and UDP.
+    /// IP and UDP headers.
     datagram_header_bytes: u32,
     /// The buffer through which a stream is written.
     write_bytes: u32,
     super_packets: SuperPackets,
-    /// All connections of a server have one clock.
+    /// All connections of a server share one clock.
     pub server_clock: Jiffies,
 }
 
@@ -40,7 +40,7 @@ impl Hosts {
     }
 }
 
-/// What is on its way. Links need the length alone, so nothing is copied, and fragments share what they are of.
+/// A packet in flight. Links need only its length, so nothing is copied, and fragments share one buffer.
 #[derive(Clone, Debug)]
 pub struct InFlight {
     attempt: u32,
@@ -68,16 +68,16 @@ pub struct Traffic {
     pub bytes: [u64; 2],
     /// Packets dropped, by cause.
     pub dropped: [u64; 4],
-    /// Segments or datagrams sent again; of TCP, in connections that have been left.
+    /// Retransmitted segments or datagrams; segments are counted at the end of their connection.
     pub resent: u64,
 }
 
-/// A stream's two ends, and the bytes that they carry: the simulated TCP counts them, and nothing more.
+/// The two ends of a stream, and its bytes: the simulated TCP only counts them.
 struct Stream {
     ends: [Tcp; 2],
-    /// All that each side has written.
+    /// All bytes that each side has written.
     written: [Vec<u8>; 2],
-    /// How much of the peer's each side has read.
+    /// The number of the peer's bytes that each side has read.
     read: [usize; 2],
 }
 
@@ -91,16 +91,16 @@ enum Carriage {
     },
 }
 
-/// A path and what is carried over it.
+/// A path and its transport.
 pub struct Wire {
     path: Path<InFlight>,
     carriage: Carriage,
     /// Packets of earlier attempts are ignored.
     attempt: u32,
-    /// Packets that a TCP has just sent.
+    /// Packets that a TCP has just generated.
     out: Vec<Packet>,
     pub traffic: Traffic,
-    /// What is to cross a cell before the path, where there is one.
+    /// Packets that must cross a cell before the path; `None` without a cell.
     contending: Option<Vec<(Direction, u32, InFlight)>>,
 }
 
@@ -117,12 +117,12 @@ impl Wire {
         Self { path, carriage: Carriage::None, attempt: 0, out: Vec::new(), traffic, contending: None }
     }
 
-    /// Packets wait until [`contend`](Self::contend) gives them to a cell.
+    /// Packets wait until [`contend`](Self::contend) passes them to a cell.
     pub(crate) fn crosses_cell(&mut self) {
         self.contending = Some(Vec::new());
     }
 
-    /// Gives what was sent to the cell of a client.
+    /// Passes the waiting packets to a client's cell.
     pub(crate) fn contend(&mut self, now: Ns, member: &mut Member, at: At<'_>, cells: &mut Cells<InFlight>) {
         for packet in self.contending.iter_mut().flat_map(|packets| packets.drain(..)) {
             if !member.send(now, at, packet, cells) {
@@ -131,7 +131,7 @@ impl Wire {
         }
     }
 
-    /// What a cell puts packets onto.
+    /// The path that follows the cell.
     pub(crate) fn path(&mut self) -> &mut Path<InFlight> {
         &mut self.path
     }
@@ -154,7 +154,7 @@ impl Wire {
         self.flush(now, Side::Client, hosts);
     }
 
-    /// Ends it without a word.
+    /// Ends the connection without notifying the peer.
     pub fn abandon(&mut self) {
         if let Carriage::Stream(stream) = &self.carriage {
             let resent: u64 = stream.ends.iter().map(|end| u64::from(end.retransmissions())).sum();
@@ -176,7 +176,7 @@ impl Wire {
         }
     }
 
-    /// Sends what a TCP has put out.
+    /// Sends the packets that a TCP has generated.
     fn flush(&mut self, now: Ns, from: Side, hosts: &Hosts) {
         let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
@@ -212,10 +212,10 @@ impl Wire {
         }
     }
 
-    /// Hands over the next packet that is due, if any is.
+    /// Delivers the next packet that is due, if any.
     ///
     /// # Errors
-    /// [`Cause::Reset`] where the server's TCP has refused the client's.
+    /// [`Cause::Reset`] if the server's TCP has rejected the client's connection.
     pub fn deliver(&mut self, now: Ns, hosts: &Hosts) -> Result<bool, Cause> {
         let Some((_, direction, unit)) = self.path.take(now) else { return Ok(false) };
         let Some(in_flight) = unit.payload.filter(|in_flight| in_flight.attempt == self.attempt) else {
@@ -243,10 +243,10 @@ impl Wire {
         Ok(true)
     }
 
-    /// Runs the transport's timers that have run out; false where none had.
+    /// Runs the transport's expired timers; false if there were none.
     ///
     /// # Errors
-    /// [`Cause`] where the client's TCP gives the connection up.
+    /// [`Cause`] if the client's TCP abandons the connection.
     pub fn expire(&mut self, now: Ns, hosts: &Hosts) -> Result<bool, Cause> {
         let mut any = false;
         for side in Side::BOTH {
@@ -267,7 +267,7 @@ impl Wire {
         Ok(any)
     }
 
-    /// True where a side can send and receive.
+    /// True if a side can send and receive.
     pub fn is_open(&self, side: Side) -> bool {
         match &self.carriage {
             Carriage::None => false,
@@ -276,7 +276,7 @@ impl Wire {
         }
     }
 
-    /// True where something has arrived that a side has not read.
+    /// True if a side has unread input.
     pub fn has_input(&self, side: Side) -> bool {
         match &self.carriage {
             Carriage::None => false,
@@ -285,7 +285,7 @@ impl Wire {
         }
     }
 
-    /// All that has arrived and a side has not read: one chunk of the stream, or datagrams.
+    /// All unread input of a side: one chunk of the stream, or datagrams.
     pub fn read(&mut self, now: Ns, side: Side, hosts: &Hosts) -> Vec<Rc<[u8]>> {
         match &mut self.carriage {
             Carriage::None => Vec::new(),
@@ -302,7 +302,7 @@ impl Wire {
         }
     }
 
-    /// When it wants to act next.
+    /// The time of its next event.
     pub fn next(&self) -> Option<Ns> {
         let arrival = self.path.next().map(|(due, _)| due);
         let timers = match &self.carriage {
@@ -312,13 +312,13 @@ impl Wire {
         [arrival, timers[0], timers[1]].into_iter().flatten().min()
     }
 
-    /// How long the client's radio was in which state.
+    /// The time that the client's radio spent in each state.
     pub fn radio(&self, from: Ns, until: Ns) -> RadioTimes {
         self.path.times(from, until)
     }
 }
 
-/// The lengths of the records in some bytes of a stream; whatever is none counts as one.
+/// The lengths of the records in bytes of a stream; bytes that are not a record count as one.
 fn records(mut bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
     std::iter::from_fn(move || {
         let length = match bytes {
@@ -333,12 +333,12 @@ fn records(mut bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
 }
 
 impl Stream {
-    /// Bytes of the peer's that have come to a side, in order.
+    /// The number of the peer's bytes that a side has received in order.
     fn has_come(&self, side: Side) -> usize {
         self.ends[side as usize].received() as usize
     }
 
-    /// A server that had given a connection up hears a SYN as a new one, and anything else as a mistake.
+    /// If the server has abandoned the connection, a SYN opens a new one; any other segment is answered with a reset.
     fn wake_server(&mut self, packet: &Packet, hosts: &Hosts, out: &mut Vec<Packet>) {
         match self.ends[1].state() {
             State::TimedOut | State::Reset if packet.is(SYN) => {

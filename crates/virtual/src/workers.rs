@@ -1,19 +1,19 @@
-//! The server's workers, and the line before them: first come, first served.
+//! The server's workers and their queue: first come, first served.
 
 use shakedown_link::Ns;
 use std::collections::VecDeque;
 
-/// Something of a client's for the server to work on.
+/// A client's input that the server must process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub slot: u32,
     pub generation: u32,
     pub since: Ns,
-    /// The client has gone, and so much is to be done for it all the same.
+    /// The attempt is over; the remaining work still takes this time.
     pub orphaned: Option<Ns>,
 }
 
-/// Which job a worker is at, and who waits.
+/// The current job of each worker, and the queue.
 pub(crate) struct Workers {
     at: Vec<Option<Job>>,
     line: VecDeque<Job>,
@@ -37,12 +37,12 @@ impl Workers {
         self.line.push_back(job);
     }
 
-    /// The job that a free worker, if there is one, begins next.
+    /// The next job for a free worker, if there is one.
     pub fn next_to_start(&mut self) -> Option<Job> {
         if self.busy as usize == self.at.len() { None } else { self.line.pop_front() }
     }
 
-    /// Gives a job to a free worker, and says to which.
+    /// Assigns a job to a free worker, and returns its index.
     pub fn assign(&mut self, job: Job) -> Option<u32> {
         let worker = self.at.iter().position(Option::is_none)?;
         self.at[worker] = Some(job);
@@ -60,7 +60,7 @@ impl Workers {
         }
     }
 
-    /// What waits of a client whose attempt is over takes so long all the same.
+    /// The attempt of a waiting job is over; its work still takes `takes`.
     pub fn orphan(&mut self, slot: u32, generation: u32, takes: Ns) {
         let of_it = |job: &&mut Job| job.slot == slot && job.generation == generation;
         if let Some(job) = self.line.iter_mut().find(of_it) {

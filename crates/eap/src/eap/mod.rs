@@ -3,10 +3,10 @@
 /// Code, identifier, length.
 pub const HEADER_BYTES: usize = 4;
 
-/// The longest Notification or Identity that is looked at; what comes with a TLS flight is limited by its fragments.
+/// Maximum length of a stored identity; the rest is cut off.
 pub const MAX_IDENTITY_BYTES: usize = 253;
 
-/// What a packet is (RFC 3748 section 4).
+/// The code of a packet (RFC 3748 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     Request = 1,
@@ -15,7 +15,7 @@ pub enum Code {
     Failure = 4,
 }
 
-/// What requests and responses are about (RFC 3748 section 5).
+/// Types of requests and responses (RFC 3748 section 5).
 pub mod kind {
     pub const IDENTITY: u8 = 1;
     pub const NOTIFICATION: u8 = 2;
@@ -23,7 +23,7 @@ pub mod kind {
     pub const TLS: u8 = 13;
 }
 
-/// Bytes that are no EAP packet. They are discarded silently (RFC 3748 section 4).
+/// Why bytes are not an EAP packet. They are discarded silently (RFC 3748 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EapError {
     #[error("{bytes} bytes are not an EAP packet; accepted: {HEADER_BYTES} or more")]
@@ -39,7 +39,7 @@ pub enum EapError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     pub code: Code,
-    /// Ties a response to its request.
+    /// The number that a response shares with its request.
     pub identifier: u8,
     /// Type of a request or response; 0 in Success and Failure.
     pub kind: u8,
@@ -47,7 +47,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a packet; what follows it is padding of the layer below.
+    /// Parses a packet; the bytes after it are padding of the lower layer.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, EapError> {
         let &[code, identifier, high, low, ref rest @ ..] = bytes else {
             return Err(EapError::TooShort { bytes: bytes.len() });
@@ -70,7 +70,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// A request or response.
+/// Builds a request or response.
 pub fn packet(code: Code, identifier: u8, kind: u8, data: &[u8]) -> Vec<u8> {
     let mut bytes = header(code, identifier, HEADER_BYTES + 1 + data.len());
     bytes.push(kind);
@@ -78,7 +78,7 @@ pub fn packet(code: Code, identifier: u8, kind: u8, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Success or Failure.
+/// Builds a Success or Failure.
 pub fn result(code: Code, identifier: u8) -> Vec<u8> {
     header(code, identifier, HEADER_BYTES)
 }

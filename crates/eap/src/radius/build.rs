@@ -1,4 +1,4 @@
-//! Packets to send.
+//! Construction of packets.
 
 use super::{
     AUTHENTICATOR_BYTES, Authenticator, HEADER_BYTES, MAX_PACKET_BYTES, MAX_VALUE_BYTES, Secret, attribute,
@@ -12,8 +12,8 @@ pub enum BuildError {
     Packet { bytes: usize },
 }
 
-/// A packet in the making. It always has a Message-Authenticator, and always first, where an altered answer cannot be
-/// made to look right (CVE-2024-3596).
+/// A packet under construction. Its first attribute is always a Message-Authenticator: at this place it prevents
+/// forged responses (CVE-2024-3596).
 #[derive(Clone, Debug)]
 pub struct Builder {
     bytes: Vec<u8>,
@@ -22,7 +22,7 @@ pub struct Builder {
 const MESSAGE_AUTHENTICATOR_OFFSET: usize = HEADER_BYTES + 2;
 
 impl Builder {
-    /// A packet with nothing in it but a Message-Authenticator.
+    /// A packet that contains only a Message-Authenticator.
     pub fn new(code: u8, identifier: u8) -> Self {
         let mut bytes = vec![code, identifier];
         bytes.resize(HEADER_BYTES, 0);
@@ -34,7 +34,7 @@ impl Builder {
     /// Appends an attribute.
     ///
     /// # Errors
-    /// [`BuildError`]; nothing has been appended then.
+    /// [`BuildError`]; then nothing was appended.
     pub fn add(&mut self, kind: u8, value: &[u8]) -> Result<&mut Self, BuildError> {
         let refused = BuildError::Value { kind, bytes: value.len() };
         let length = u8::try_from(value.len() + 2).map_err(|_| refused)?;
@@ -47,7 +47,7 @@ impl Builder {
         Ok(self)
     }
 
-    /// Appends an EAP packet in as many attributes as it takes.
+    /// Appends an EAP packet, split into attributes.
     pub fn add_eap(&mut self, eap: &[u8]) -> Result<&mut Self, BuildError> {
         for piece in eap.chunks(MAX_VALUE_BYTES) {
             self.add(attribute::EAP_MESSAGE, piece)?;
@@ -61,7 +61,7 @@ impl Builder {
         self.bytes
     }
 
-    /// The finished answer to a request.
+    /// The finished response to a request.
     pub fn response(mut self, secret: &Secret, request: &Authenticator) -> Vec<u8> {
         self.close(secret, request);
         let authenticator = secret.sign(&self.bytes, request);

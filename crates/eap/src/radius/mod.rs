@@ -1,4 +1,4 @@
-//! RADIUS (RFC 2865) as far as EAP needs it (RFC 3579): packets, authenticators, key attributes.
+//! The part of RADIUS (RFC 2865) that EAP needs (RFC 3579): packets, authenticators, key attributes.
 
 mod build;
 mod mppe;
@@ -10,7 +10,7 @@ pub use mppe::{MppeError, add_msk, take_msk};
 pub use packet::{Attribute, Packet, PacketError};
 pub use secret::{AuthenticatorError, Secret};
 
-/// Bytes of an authenticator of either kind.
+/// Bytes of a Request, Response or Message-Authenticator.
 pub const AUTHENTICATOR_BYTES: usize = 16;
 /// Code, identifier, length, authenticator.
 pub const HEADER_BYTES: usize = 20;
@@ -19,10 +19,10 @@ pub const MAX_PACKET_BYTES: usize = 4096;
 /// The longest value of an attribute, whose length byte counts its own two bytes of header.
 pub const MAX_VALUE_BYTES: usize = 253;
 
-/// The Request Authenticator, to which an answer is tied.
+/// The Request Authenticator, on which the response's authenticators depend.
 pub type Authenticator = [u8; AUTHENTICATOR_BYTES];
 
-/// What packets are for (RFC 2865 section 4; Status-Server: RFC 5997).
+/// Codes of packets (RFC 2865 section 4; Status-Server: RFC 5997).
 pub mod code {
     pub const ACCESS_REQUEST: u8 = 1;
     pub const ACCESS_ACCEPT: u8 = 2;

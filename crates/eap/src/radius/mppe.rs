@@ -1,4 +1,4 @@
-//! The two halves of the MSK on their way to the access point (RFC 2548 section 2.4).
+//! The attributes that carry the two halves of the MSK to the access point (RFC 2548 section 2.4).
 
 use super::{AUTHENTICATOR_BYTES, Authenticator, BuildError, Builder, Packet, Secret, attribute};
 use crate::keys::Msk;
@@ -17,8 +17,8 @@ pub enum MppeError {
     Malformed(&'static str),
 }
 
-/// Puts an MSK into an answer: its first half is MS-MPPE-Recv-Key, its second MS-MPPE-Send-Key (RFC 5216 section 2.3).
-/// `salts` are random; they need not be different, for that is seen to.
+/// Adds an MSK to a response: its first half is MS-MPPE-Recv-Key, its second MS-MPPE-Send-Key (RFC 5216 section 2.3).
+/// `salts` are random; this function makes them different.
 pub fn add_msk(
     builder: &mut Builder,
     msk: &Msk,
@@ -26,7 +26,7 @@ pub fn add_msk(
     request: &Authenticator,
     salts: [u8; SALT_BYTES],
 ) -> Result<(), BuildError> {
-    // The first bit is set, and no two salts of a packet are the same.
+    // The first bit is set, and all salts of a packet are different.
     let first = [salts[0] | 0x80, salts[1]];
     let second = [first[0], first[1] ^ 1];
     let (recv, send) = msk.split_at(KEY_BYTES);
@@ -40,7 +40,7 @@ pub fn add_msk(
     Ok(())
 }
 
-/// Takes the MSK out of an answer whose authenticators have been checked.
+/// Decrypts the MSK of a response whose authenticators have been verified.
 pub fn take_msk(packet: &Packet<'_>, secret: &Secret, request: &Authenticator) -> Result<Msk, MppeError> {
     let mut msk: Msk = [0; 2 * KEY_BYTES];
     let keys = [(RECV_KEY, "MS-MPPE-Recv-Key"), (SEND_KEY, "MS-MPPE-Send-Key")];
@@ -67,7 +67,7 @@ fn vendor_value<'a>(packet: &Packet<'a>, kind: u8) -> Option<&'a [u8]> {
     )
 }
 
-/// The salt, then the key with its length before it and zeros behind it, hidden block by block.
+/// The salt, then the encrypted blocks: the key after its length, padded with zeros.
 fn encrypt(secret: &Secret, request: &Authenticator, salt: [u8; SALT_BYTES], key: &[u8]) -> Vec<u8> {
     let mut clear = vec![u8::try_from(key.len()).unwrap_or(u8::MAX)];
     clear.extend(key);
@@ -94,7 +94,7 @@ fn decrypt(secret: &Secret, request: &Authenticator, hidden: &[u8]) -> Option<Ve
     clear.get(1..=length).map(<[u8]>::to_vec)
 }
 
-/// The stream of the block that follows `before`.
+/// The key stream of the block after `before`.
 fn stream(
     secret: &Secret,
     request: &Authenticator,

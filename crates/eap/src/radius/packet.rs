@@ -1,8 +1,8 @@
-//! A received packet, checked for its form and nothing else.
+//! Parsing of packets: only their form is checked.
 
 use super::{AUTHENTICATOR_BYTES, Authenticator, HEADER_BYTES, MAX_PACKET_BYTES, attribute};
 
-/// Bytes that are no RADIUS packet. Such datagrams are dropped without an answer (RFC 2865 section 3).
+/// Why bytes are not a RADIUS packet. Such datagrams are dropped without a response (RFC 2865 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
     #[error("{bytes} bytes are not a RADIUS packet; accepted: {HEADER_BYTES} or more")]
@@ -17,10 +17,10 @@ pub enum PacketError {
     AttributeLength { offset: usize, length: usize, left: usize },
 }
 
-/// A packet whose length and attributes fit together.
+/// A packet with consistent length and attributes.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// As long as the packet says.
+    /// The bytes up to the length that the packet states.
     bytes: &'a [u8],
 }
 
@@ -28,12 +28,12 @@ pub struct Packet<'a> {
 pub struct Attribute<'a> {
     pub kind: u8,
     pub value: &'a [u8],
-    /// Where its value begins in the packet.
+    /// The offset of the value in the packet.
     pub offset: usize,
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a datagram; what follows the packet in it is padding (RFC 2865 section 3).
+    /// Parses a datagram; the bytes after the packet are padding (RFC 2865 section 3).
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         let Some(&[high, low]) = bytes.get(2..4).filter(|_| bytes.len() >= HEADER_BYTES) else {
             return Err(PacketError::TooShort { bytes: bytes.len() });
@@ -66,24 +66,24 @@ impl<'a> Packet<'a> {
         self.bytes
     }
 
-    /// What it is for; one of [`code`](super::code), or another.
+    /// One of [`code`](super::code), or another.
     pub fn code(&self) -> u8 {
         self.bytes[0]
     }
 
-    /// Which request it is, or answers.
+    /// The number that a response shares with its request.
     pub fn identifier(&self) -> u8 {
         self.bytes[1]
     }
 
-    /// A request's random number, or the proof of an answer.
+    /// A request's random number, or the Response Authenticator.
     pub fn authenticator(&self) -> Authenticator {
         let mut authenticator = [0; AUTHENTICATOR_BYTES];
         authenticator.copy_from_slice(&self.bytes[4..HEADER_BYTES]);
         authenticator
     }
 
-    /// In the packet's order.
+    /// The attributes in the order of the packet.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
         let (bytes, mut next) = (self.bytes, HEADER_BYTES);
         std::iter::from_fn(move || {
@@ -102,7 +102,7 @@ impl<'a> Packet<'a> {
         self.all(kind).next()
     }
 
-    /// The EAP packet, whose pieces follow each other (RFC 3579 section 3.1); `None` where there is none.
+    /// The EAP packet, joined from its attributes in their order (RFC 3579 section 3.1); `None` without any.
     pub fn eap_message(&self) -> Option<Vec<u8>> {
         let mut pieces = self.all(attribute::EAP_MESSAGE).peekable();
         pieces.peek()?;

@@ -1,4 +1,4 @@
-//! What the shared secret proves: Message-Authenticator and Response Authenticator.
+//! Authentication with the shared secret: Message-Authenticator and Response Authenticator.
 
 use super::{AUTHENTICATOR_BYTES, Authenticator, Packet, attribute};
 use hmac::{Hmac, KeyInit, Mac};
@@ -14,7 +14,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why a packet is not believed. It is dropped without an answer.
+/// Why a packet's authentication failed. The packet is dropped without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthenticatorError {
     #[error("the packet has no Message-Authenticator")]
@@ -32,12 +32,12 @@ pub enum AuthenticatorError {
 }
 
 impl Secret {
-    /// A secret as it was agreed on; it should not be empty (RFC 2865 section 3).
+    /// The shared secret; it should not be empty (RFC 2865 section 3).
     pub fn new(secret: impl Into<Vec<u8>>) -> Self {
         Self(secret.into())
     }
 
-    /// MD5 over the secret and what follows, the cipher stream of hidden attributes.
+    /// MD5 of the secret and `parts`: the key stream of encrypted attributes.
     pub(super) fn digest(&self, parts: &[&[u8]]) -> [u8; AUTHENTICATOR_BYTES] {
         let mut hash = Md5::new();
         hash.update(&self.0);
@@ -45,7 +45,7 @@ impl Secret {
         hash.finalize().into()
     }
 
-    /// The Response Authenticator of a packet that contains the Request Authenticator in its place.
+    /// The Response Authenticator of a packet; `request` takes the place of the authenticator in `bytes`.
     pub(super) fn sign(&self, bytes: &[u8], request: &Authenticator) -> Authenticator {
         let mut hash = Md5::new();
         hash.update(&bytes[..4]);
@@ -55,8 +55,8 @@ impl Secret {
         hash.finalize().into()
     }
 
-    /// HMAC-MD5 over a packet with the Request Authenticator in its place and the Message-Authenticator, whose value
-    /// begins at `offset`, taken as zero (RFC 3579 section 3.2).
+    /// HMAC-MD5 of a packet in which `request` takes the place of the authenticator, and zeros that of the
+    /// Message-Authenticator's value at `offset` (RFC 3579 section 3.2).
     fn message_mac(&self, bytes: &[u8], request: &Authenticator, offset: usize) -> Hmac<Md5> {
         // HMAC takes keys of any length.
         let Ok(mut mac) = Hmac::<Md5>::new_from_slice(&self.0) else { unreachable!() };
@@ -68,7 +68,7 @@ impl Secret {
         mac
     }
 
-    /// The Message-Authenticator of a packet that has room for it at `offset`.
+    /// The value of the Message-Authenticator for its place at `offset`.
     pub(super) fn message_authenticator(
         &self,
         bytes: &[u8],
@@ -78,12 +78,12 @@ impl Secret {
         self.message_mac(bytes, request, offset).finalize().into_bytes().into()
     }
 
-    /// Believes a request only with one right Message-Authenticator.
+    /// Accepts a request only with exactly one Message-Authenticator, which must be valid.
     pub fn check_request(&self, packet: &Packet<'_>) -> Result<(), AuthenticatorError> {
         self.check_message(packet, &packet.authenticator())
     }
 
-    /// Believes an answer only if both authenticators are right for the request's.
+    /// Accepts a response only if both of its authenticators are valid for the request's.
     pub fn check_response(
         &self,
         packet: &Packet<'_>,
@@ -114,7 +114,7 @@ impl Secret {
 mod tests {
     use super::*;
 
-    /// RFC 2865 section 7.1 and RFC 5997 section 6.1: what was asked for, and the answer.
+    /// RFC 2865 section 7.1 and RFC 5997 section 6.1: Request Authenticators and responses.
     #[test]
     fn the_rfcs_answers_are_rightly_authenticated() {
         let accept = *b"\x02\0\0\x26\x86\xfe\x22\x0e\x76\x24\xba\x2a\x10\x05\xf6\xbf\x9b\x55\xe0\xb2\

@@ -1,4 +1,4 @@
-//! Flights cut into fragments, and put together again.
+//! Fragmentation and reassembly of flights.
 
 use super::{MAX_FLIGHT_BYTES, Message};
 
@@ -18,12 +18,12 @@ pub enum FragmentError {
     TooLittle { announced: usize, bytes: usize },
 }
 
-/// What a message from the other side was.
+/// The kind of a received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// Nothing new: an acknowledgement.
     Acknowledgement,
-    /// A fragment that others follow; it is to be acknowledged.
+    /// A fragment that others follow; it must be acknowledged.
     Fragment,
     Flight(Vec<u8>),
 }
@@ -35,10 +35,10 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// Takes a message.
+    /// Processes a message.
     ///
     /// # Errors
-    /// [`FragmentError`], after which nothing can be put together any more.
+    /// [`FragmentError`]; the reassembly cannot continue after it.
     pub fn push(&mut self, message: &Message<'_>) -> Result<Received, FragmentError> {
         if self.buffer.is_empty() && message.is_acknowledgement() {
             return Ok(Received::Acknowledgement);
@@ -64,7 +64,7 @@ impl Reassembly {
             return Err(FragmentError::TooLong { bytes });
         }
         if let Some(announced) = self.announced {
-            // A fragment that others follow cannot be the last of what was announced.
+            // A fragment that others follow cannot contain the last announced byte.
             if bytes > announced || message.more && bytes == announced {
                 return Err(FragmentError::TooMuch { announced, bytes });
             }
@@ -72,7 +72,7 @@ impl Reassembly {
                 return Err(FragmentError::TooLittle { announced, bytes });
             }
         }
-        // Grows with what arrives, never by what is announced.
+        // Grows with the received data, not with the announced length.
         self.buffer.extend(message.data);
         if message.more {
             return Ok(Received::Fragment);
@@ -90,17 +90,17 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Nothing to send yet; fragments will hold up to `fragment_bytes` TLS bytes, at least 1.
+    /// No flight yet; fragments will contain at most `fragment_bytes` TLS bytes, at least 1.
     pub fn new(fragment_bytes: usize) -> Self {
         Self { flight: Vec::new(), sent: 0, fragment_bytes: fragment_bytes.max(1) }
     }
 
-    /// Makes the fragments that follow smaller.
+    /// Reduces the size of the next fragments.
     pub fn limit(&mut self, fragment_bytes: usize) {
         self.fragment_bytes = self.fragment_bytes.min(fragment_bytes).max(1);
     }
 
-    /// Where the next flight is written, when the last one is out.
+    /// The buffer for the next flight; emptied if the last flight has been sent.
     pub fn flight(&mut self) -> &mut Vec<u8> {
         if self.sent > 0 && self.is_empty() {
             self.flight.clear();
@@ -109,12 +109,12 @@ impl Outgoing {
         &mut self.flight
     }
 
-    /// True when all of it has been sent.
+    /// True if the whole flight has been sent.
     pub fn is_empty(&self) -> bool {
         self.sent == self.flight.len()
     }
 
-    /// The next fragment; the first of several announces the flight's length. An acknowledgement where nothing is left.
+    /// The next fragment; the first of several announces the flight's length. An acknowledgement if none is left.
     pub fn next_message(&mut self) -> Message<'_> {
         let left = self.flight.len() - self.sent;
         let bytes = left.min(self.fragment_bytes);

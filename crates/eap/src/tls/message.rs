@@ -1,4 +1,4 @@
-//! What follows the type in an EAP-TLS packet (RFC 5216 section 3).
+//! The content of an EAP-TLS packet after the type (RFC 5216 section 3).
 
 const LENGTH_INCLUDED: u8 = 0x80;
 const MORE_FRAGMENTS: u8 = 0x40;
@@ -18,17 +18,17 @@ pub struct Message<'a> {
     /// Bytes of the whole flight.
     pub length: Option<u32>,
     pub more: bool,
-    /// The server's first word.
+    /// Set in the server's first message.
     pub start: bool,
     pub data: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Nothing: a fragment has arrived, or there is nothing to say.
+    /// An empty message: acknowledges a fragment, or a flight without a reply.
     pub const ACKNOWLEDGEMENT: Self = Self { length: None, more: false, start: false, data: &[] };
     pub const START: Self = Self { length: None, more: false, start: true, data: &[] };
 
-    /// Reads a message; reserved flags are ignored.
+    /// Parses a message; reserved flags are ignored.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, MessageError> {
         let (&flags, rest) = bytes.split_first().ok_or(MessageError::NoFlags)?;
         let (length, data) = if flags & LENGTH_INCLUDED == 0 {
@@ -40,7 +40,7 @@ impl<'a> Message<'a> {
         Ok(Self { length, more: flags & MORE_FRAGMENTS != 0, start: flags & START != 0, data })
     }
 
-    /// Nothing but flags without meaning.
+    /// True for a message without data and relevant flags.
     pub fn is_acknowledgement(&self) -> bool {
         self.data.is_empty() && !self.more && !self.start && self.length.unwrap_or(0) == 0
     }

@@ -1,4 +1,4 @@
-//! A TLS endpoint whose flights travel in EAP-TLS messages, for either side.
+//! A TLS endpoint whose flights are carried in EAP-TLS messages, for either side.
 
 use super::{FragmentError, MAX_FLIGHT_BYTES, Message, Outgoing, Reassembly, Received};
 use crate::keys::{Msk, export_msk};
@@ -29,12 +29,12 @@ pub enum Violation {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// There is more of this side's flight to send.
+    /// More fragments of this side's flight must be sent.
     Continue,
     Acknowledge,
     /// The other side acknowledged the end of this side's flight.
     Acknowledged,
-    /// A flight has been handled; what it led to is to be sent, if anything.
+    /// A flight has been processed; the endpoint's output, if any, must be sent.
     Handled,
 }
 
@@ -67,7 +67,6 @@ impl<E: Endpoint> Tunnel<E> {
         &self.endpoint
     }
 
-    /// The endpoint, when the conversation is over.
     pub fn into_endpoint(self) -> E {
         self.endpoint
     }
@@ -76,7 +75,7 @@ impl<E: Endpoint> Tunnel<E> {
         self.negotiated.as_deref()
     }
 
-    /// What both sides derived, once the handshake is over.
+    /// The derived key, after the handshake.
     pub fn msk(&self) -> Option<&Msk> {
         self.msk.as_ref()
     }
@@ -85,12 +84,12 @@ impl<E: Endpoint> Tunnel<E> {
         self.closed.as_ref()
     }
 
-    /// Application data that has arrived.
+    /// Received application data.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// Messages with TLS bytes, sent and received.
+    /// The number of sent and received messages with TLS bytes.
     pub fn fragments(&self) -> u32 {
         self.fragments
     }
@@ -99,15 +98,15 @@ impl<E: Endpoint> Tunnel<E> {
         self.outgoing.limit(fragment_bytes);
     }
 
-    /// True where all of this side's flight is out.
+    /// True if this side's whole flight has been sent.
     pub fn is_sent(&self) -> bool {
         self.outgoing.is_empty()
     }
 
-    /// Takes the other side's message.
+    /// Processes a message of the other side.
     ///
     /// # Errors
-    /// [`Violation`], after which the conversation cannot go on.
+    /// [`Violation`]; the conversation cannot continue after it.
     pub fn handle(&mut self, now: Time, message: &Message<'_>) -> Result<Reaction, Violation> {
         if message.start {
             return Err(Violation::Start);
@@ -131,7 +130,7 @@ impl<E: Endpoint> Tunnel<E> {
         }
     }
 
-    /// Lets the endpoint say what it has to say.
+    /// Collects the endpoint's output and events.
     pub fn work(&mut self, now: Time) -> Result<(), Violation> {
         while self.endpoint.poll_transmit(now, self.outgoing.flight()) {}
         while let Some(event) = self.endpoint.poll_event() {
@@ -141,7 +140,7 @@ impl<E: Endpoint> Tunnel<E> {
                     self.negotiated = Some(negotiated);
                 }
                 Event::Data(data) => self.data.extend(data),
-                // Of datagrams only.
+                // Only endpoints over datagrams emit it.
                 Event::Rejected(_) => {}
                 Event::Closed(reason) => self.closed = Some(reason),
             }
@@ -150,14 +149,14 @@ impl<E: Endpoint> Tunnel<E> {
         if bytes > MAX_FLIGHT_BYTES { Err(Violation::FlightTooLong { bytes }) } else { Ok(()) }
     }
 
-    /// Protects application data; it goes out with the flight.
+    /// Encrypts application data; it is sent with the current flight.
     pub fn write(&mut self, now: Time, data: &[u8]) -> Result<bool, Violation> {
         let written = self.endpoint.write(now, data).is_ok();
         self.work(now)?;
         Ok(written)
     }
 
-    /// The next message to send: a fragment, or an acknowledgement where there is nothing to say.
+    /// The next message to send: a fragment, or an acknowledgement if there is no output.
     pub fn next_message(&mut self) -> Message<'_> {
         self.fragments += u32::from(!self.outgoing.is_empty());
         self.outgoing.next_message()

@@ -1,4 +1,4 @@
-//! Endpoints that exchange flights of given lengths, without any cryptography.
+//! Endpoints that exchange flights of given lengths, without cryptography.
 #![allow(clippy::unwrap_used, dead_code)]
 
 use shakedown_eap::client::{Authentication, Next};
@@ -19,7 +19,7 @@ pub struct Script {
     pub flights: [usize; 4],
     /// The server fails instead of sending its second flight.
     pub server_fails: bool,
-    /// What the server says when it is satisfied, if it is told to say nothing better.
+    /// What the server sends instead of its success indication.
     pub says: Option<u8>,
 }
 
@@ -45,7 +45,7 @@ pub struct Scripted {
     established: bool,
 }
 
-/// Of flight `turn`, so that a byte that gets lost or moved is noticed.
+/// A byte of flight `turn`, chosen so that a lost or moved byte is detected.
 fn content(turn: usize, place: usize) -> u8 {
     u8::try_from((place * 7 + turn * 31) % 251).unwrap()
 }
@@ -206,7 +206,7 @@ impl Scripted {
     }
 }
 
-/// Numbers that are as good as random here.
+/// An environment with reproducible random numbers.
 pub struct Lab {
     pub script: Script,
     pub counter: u64,
@@ -229,7 +229,7 @@ impl Environment for Lab {
 
 pub const SECRET: &str = "a secret";
 
-/// A client and a service, and what they send each other.
+/// A client and a service, and the state of their exchange.
 pub struct Conversation {
     pub client: Authentication<Scripted>,
     pub service: Service<Lab>,
@@ -256,7 +256,7 @@ impl Conversation {
         self.client.transmit(now, self.identifier, authenticator).unwrap().to_vec()
     }
 
-    /// Both to the end over a network that does what it should.
+    /// Runs the authentication to its end without loss.
     pub fn run(&mut self) -> Next {
         loop {
             let request = self.request(Time::ZERO);

@@ -1,4 +1,4 @@
-//! A suite, recorded once and given prices; its endpoints; the same scenario run and replayed.
+//! A suite, recorded once and given costs; its endpoints; the same scenario run and replayed.
 
 use shakedown_link::{BearerSpec, DistributionSpec};
 use shakedown_sim::{
@@ -13,7 +13,7 @@ use shakedown_virtual::{EndpointSimulation, Ends, VirtualError};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// WTLS (WAP-261): the client alone has a timer; the server answers a flight that comes again.
+/// WTLS (WAP-261): only the client has a timer; the server answers a retransmitted flight.
 const WTLS: Retransmission = Retransmission {
     initial_s: 3.0,
     maximum_s: 3600.0,
@@ -23,7 +23,7 @@ const WTLS: Retransmission = Retransmission {
     fragment_bytes: None,
 };
 
-/// OpenSSL hands a flight to TCP in pieces of its buffer's size.
+/// OpenSSL writes a flight to TCP in pieces of its buffer's size.
 const WRITE_BYTES: u32 = 4096;
 
 /// A suite on one stack.
@@ -57,8 +57,8 @@ impl Subject {
         prepare(&self.name.parse().unwrap(), &settings).unwrap()
     }
 
-    /// What it sends and what each message costs: the server 1 ms for what it makes and 2 ms for what it processes, the
-    /// client four times that.
+    /// Its messages and their costs: the server spends 1 ms on a sent message and 2 ms on a received one, the client
+    /// four times as much.
     pub fn priced(&self) -> PricedHandshake {
         let peers = self.peers();
         let pair = peers.pair().unwrap();
@@ -109,7 +109,7 @@ pub fn scenario(handshake: PricedHandshake, bearer: BearerSpec, clients: u64) ->
         }],
         clients: Some(clients),
         duration_s: None,
-        // So far apart that none waits for another.
+        // So rarely that no client waits for another.
         arrivals: ArrivalSpec::Deterministic { per_s: 0.01 },
         server: ServerSpec::default(),
         tcp: Default::default(),
@@ -126,7 +126,7 @@ pub fn scenario(handshake: PricedHandshake, bearer: BearerSpec, clients: u64) ->
     }
 }
 
-/// The engines.
+/// Runs the engines.
 pub fn run(subject: &Subject, scenario: &Scenario) -> Result<Outcome, VirtualError> {
     let mut peers = subject.peers();
     let seeded = peers.seed.is_some();
@@ -141,17 +141,17 @@ pub fn run(subject: &Subject, scenario: &Scenario) -> Result<Outcome, VirtualErr
     Ok(simulation.run(&mut make, &mut |_| ControlFlow::Continue(()))?.unwrap())
 }
 
-/// What was recorded of them.
+/// Replays the recorded messages.
 pub fn replay(scenario: &Scenario) -> Outcome {
     Simulation::new(scenario.clone()).unwrap().run(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// Rates in bit/s and one way in ms.
+/// Rates in bit/s, one-way delay in ms.
 pub fn path(up: f64, down: f64, delay_ms: f64) -> BearerSpec {
     BearerSpec::of_rates(Some(up), Some(down), delay_ms / 1e3)
 }
 
-/// The bearers on which a kernel was measured.
+/// The bearers on which Linux was measured.
 pub fn bearers() -> [(&'static str, BearerSpec); 5] {
     [
         ("GSM CSD", path(9600.0, 9600.0, 391.0)),

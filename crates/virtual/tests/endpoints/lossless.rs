@@ -1,4 +1,4 @@
-//! Without loss a replay takes what the engines take, within 1 %.
+//! Without loss a replay takes the same time as the engines, within 1 %.
 
 use super::common::{Subject, bearers, openssl, path, replay, run, rustls, scenario, wtls};
 use shakedown_link::DistributionSpec;
@@ -57,7 +57,7 @@ fn a_replay_takes_what_the_engines_take() {
     }
 }
 
-/// Flights are longer than a packet, and than what a radio sends at once.
+/// Flights are longer than one packet, and longer than one transmission of the radio.
 #[test]
 fn so_it_does_where_packets_are_short_and_one_medium_serves_both_ways() {
     for subject in [openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"), wtls("wtls/rsa/rsa2048/server")] {
@@ -71,8 +71,8 @@ fn so_it_does_where_packets_are_short_and_one_medium_serves_both_ways() {
     }
 }
 
-/// The clock of an engine stands still while its processor computes: a device that takes longer than the first timeout
-/// still waits the whole of it before it sends again.
+/// An engine's clock stops while its processor computes: a device that computes longer than the first timeout still
+/// waits the whole timeout before it retransmits.
 #[test]
 fn a_slow_client_sends_nothing_twice_and_a_slow_server_is_asked_again() {
     let subject = wtls("wtls/ecdh_ecdsa/163k/mutual");
@@ -96,7 +96,7 @@ fn a_slow_client_sends_nothing_twice_and_a_slow_server_is_asked_again() {
     }
 }
 
-/// Many come at once and wait for two workers.
+/// Many clients arrive at once and wait for two workers.
 #[test]
 fn a_servers_line_is_the_same() {
     for subject in [openssl("tls1.3/x25519/p256/server"), wtls("wtls/ecdh_ecdsa/163k/mutual")] {
@@ -133,7 +133,7 @@ fn computing_is_free_where_nothing_has_a_price() {
     assert_eq!(free.client_cpu_s.max, Some(0.0));
     let priced = run(&subject, &scenario).unwrap().report();
     let between = priced.handshake_s.mean.unwrap() - free.handshake_s.mean.unwrap();
-    // Less what the server does after the client is ready: two milliseconds each for Finished and its forerunner.
+    // Not all of it: the server's 2 ms each for Finished and the message before it fall after the client is ready.
     let work = priced.client_cpu_s.mean.unwrap() + priced.server_cpu_s.mean.unwrap();
     assert!(between > 0.02 && between <= work, "{between} of {work}");
 }

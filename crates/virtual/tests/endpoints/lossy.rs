@@ -1,5 +1,5 @@
-//! Under loss the times of engines and of replays have one distribution: Kolmogorov and Smirnov's test at 1 %, over other
-//! losses in each.
+//! With loss the times of engines and of replays have the same distribution: Kolmogorov–Smirnov test at 1 %, with
+//! different losses in each.
 
 use super::common::{Subject, openssl, path, replay, run, rustls, scenario, wtls};
 use shakedown_link::{BearerSpec, SuperPackets};
@@ -10,7 +10,7 @@ use shakedown_virtual::agreement::{critical, distance};
 const LEVEL: f64 = 0.01;
 const REPLAYED: u64 = 40_000;
 
-/// `tolerance`: times so near each other count as equal; 0 where all messages always have the same length.
+/// `tolerance`: relative difference at which times count as equal; 0 if all messages always have the same length.
 fn agree(subject: &Subject, loss: f64, clients: u64, tolerance: f64) {
     let mut bearer = path(60e3, 30e3, 90.0);
     bearer.loss = loss;
@@ -20,7 +20,7 @@ fn agree(subject: &Subject, loss: f64, clients: u64, tolerance: f64) {
 fn agree_over(subject: &Subject, bearer: BearerSpec, clients: u64, tolerance: f64) {
     let loss = bearer.loss;
     let mut scenario = scenario(subject.priced(), bearer, clients);
-    // At all phases of the server's clock, and still hardly any two at once.
+    // At all phases of the server's clock, but hardly any two clients at once.
     scenario.arrivals = ArrivalSpec::Poisson { per_s: 0.01 };
     let engines = run(subject, &scenario).unwrap();
     scenario.clients = Some(REPLAYED);
@@ -46,7 +46,7 @@ fn agree_over(subject: &Subject, bearer: BearerSpec, clients: u64, tolerance: f6
         println!("  {:.3} s, {:.3} s", p.unwrap() * 1e-9, q.unwrap() * 1e-9);
     }
     assert!(apart <= most, "{} at {loss}: {apart:.4} apart, {most:.4} at 1 %", subject.name);
-    // Three standard deviations of a share among so few.
+    // Three standard deviations of a share of so few clients.
     let failed = share(&replayed);
     let spread = 3.0 * (failed * (1.0 - failed) / clients as f64).sqrt() + 1.0 / clients as f64;
     assert!((share(&engines) - failed).abs() <= spread, "{} of {failed} failed", share(&engines));
@@ -62,7 +62,7 @@ fn tls_1_3_loses_packets_as_its_replay_does() {
 
 #[test]
 fn so_do_other_handshakes_and_stacks() {
-    // Signatures of ECDSA are 70 to 72 bytes long, by chance: up to half a millisecond on this bearer.
+    // ECDSA signatures are 70 to 72 bytes long, at random: up to half a millisecond on this bearer.
     agree(&openssl("tls1.2/ecdhe_ecdsa+p256/p256/mutual"), 0.05, 700, 0.002);
     agree(&rustls("tls1.3/x25519/p256/server"), 0.05, 700, 0.002);
 }
@@ -79,7 +79,7 @@ fn so_do_sessions_that_are_resumed() {
     }
 }
 
-/// Test-beds: segments that are lost together, whatever writes they come from.
+/// As in test-beds: segments of different writes are lost together.
 #[test]
 fn so_they_do_where_super_packets_are_lost_as_one() {
     let subject = openssl("tls1.3/x25519/mldsa65/server");

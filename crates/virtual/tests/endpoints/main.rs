@@ -1,5 +1,5 @@
-//! Endpoints of every stack in virtual time, beside replays of what was recorded of them. One program, for linking OpenSSL
-//! takes long.
+//! Endpoints of every stack in virtual time, compared with replays of their recordings. One program, because linking
+//! OpenSSL takes long.
 
 #![allow(clippy::unwrap_used)] // a test that panics has found something
 

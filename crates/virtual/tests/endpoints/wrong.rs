@@ -1,4 +1,4 @@
-//! What does not belong together is refused in one line.
+//! Mismatched endpoints and scenarios are rejected with a one-line error.
 
 use super::common::{openssl, path, run, scenario, wtls};
 use shakedown_sim::{Discipline, Flush, Scenario, Sender};
