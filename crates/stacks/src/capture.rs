@@ -1,4 +1,4 @@
-//! Handshakes as packets: each suite runs once, and what was sent is written as a capture.
+//! Handshakes as packets: each suite runs once, and the transferred bytes are written as a capture.
 
 use crate::measure::{MeasureError, Step};
 use crate::peers::prepare;
@@ -25,7 +25,7 @@ pub enum CapturingError {
 
 struct Stopwatch {
     start: Instant,
-    /// Who sent what, and when since the start.
+    /// The sender of each unit, the time since the start, and the bytes.
     units: Vec<(Side, Duration, Vec<u8>)>,
 }
 
@@ -35,10 +35,10 @@ impl Tap for Stopwatch {
     }
 }
 
-/// Runs one handshake and keeps what was sent.
+/// Runs one handshake, and returns the transferred units.
 fn run(suite: &Suite, settings: &Settings) -> Result<(Transport, Stopwatch), MeasureError> {
     let peers = prepare(suite, settings)?;
-    // What the handshake that made a session logged belongs to no connection of the capture.
+    // The handshake that establishes a session is not in the capture, so its secrets are not logged.
     if let Some(log) = &settings.key_log {
         log.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -50,7 +50,7 @@ fn run(suite: &Suite, settings: &Settings) -> Result<(Transport, Stopwatch), Mea
     Ok((transport, tap))
 }
 
-/// Port that a capture's servers sit on: HTTPS, and the one WAP gave to WTLS with WTP.
+/// The servers' port in a capture: HTTPS, and WAP's port for WTLS with WTP.
 fn server_port(transport: Transport) -> u16 {
     match transport {
         Transport::Stream => 443,
@@ -58,11 +58,11 @@ fn server_port(transport: Transport) -> u16 {
     }
 }
 
-/// Runs each suite once, with so many tickets, and writes all connections into one capture, their secrets into a key log.
-/// `progress` receives the number of those done, and may stop the work.
+/// Runs each suite once, with its number of tickets, and writes all connections to one capture, their secrets to a key
+/// log. `progress` receives the number of finished suites, and may stop the work.
 ///
 /// # Errors
-/// [`CapturingError`]; neither file appears unless all of it could be written.
+/// [`CapturingError`]. No file is created, unless only the key log cannot be written: then the capture exists.
 pub fn write_capture(
     suites: &[(Suite, u32)],
     settings: &Settings,

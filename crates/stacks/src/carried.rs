@@ -10,7 +10,7 @@ use shakedown_trace::{CloseReason, Endpoint, Event, Negotiated, Suite, Wrapper};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Exchanged {
-    /// TLS bytes in a fragment, of either side.
+    /// Maximum number of TLS bytes in a fragment, for both sides.
     pub fragment_bytes: usize,
     /// Number of the peer's responses, including the identity. Over RADIUS each response needs one Access-Request.
     pub round_trips: u32,
@@ -41,7 +41,7 @@ pub fn check(suite: &Suite) -> Result<(), SetupError> {
     if suite.has_certificates() { Ok(()) } else { Err(refuse("EAP-TLS authenticates by certificates")) }
 }
 
-/// An endpoint whose handshake's bytes are counted.
+/// An endpoint that counts the bytes of its handshake.
 struct Counted<E> {
     inner: E,
     sent: u64,

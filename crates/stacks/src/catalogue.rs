@@ -1,4 +1,4 @@
-//! Which suites there are, as far as a list can say: one part varied at a time.
+//! The list of suites: combinations in which one part at a time differs from its default.
 
 use crate::registry::Registry;
 use serde::Serialize;
@@ -7,16 +7,16 @@ use shakedown_trace::suite::{Authentication, Cipher, Curve, Group, KeyExchange, 
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offer {
-    /// Canonical name, or the name that was tried.
+    /// Canonical name, or the name that was not accepted.
     pub suite: String,
     pub stack: Option<String>,
-    /// False where nothing runs it.
+    /// False if no stack supports it.
     pub supported: bool,
     pub reason: Option<String>,
 }
 
-/// Every protocol and key exchange in every authentication and mode, and for each its groups, keys and
-/// ciphers one at a time. With `all`, what can't be run is listed too, with the reason.
+/// Every protocol and key exchange in every authentication and mode, and for each its groups, keys and ciphers one at a
+/// time. With `all`, suites that cannot run are listed too, with the reason.
 pub fn suites(registry: &Registry, all: bool) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
     for name in names() {
@@ -46,7 +46,7 @@ pub fn suites(registry: &Registry, all: bool) -> Vec<Offer> {
     offers
 }
 
-/// The reason without the name that stands beside it, and without the list of what else is accepted.
+/// The reason without the suite's name, and without the list of accepted values.
 fn plain(message: &str) -> String {
     let reason = message.split_once("': ").map_or(message, |(_, reason)| reason);
     reason.split("; accepted").next().unwrap_or(reason).to_owned()
@@ -84,7 +84,7 @@ fn names() -> Vec<String> {
             names.extend(Cipher::names(protocol).iter().map(|cipher| format!("{base}/{cipher}")));
         }
     }
-    // A part that fits a key exchange nowhere is no suite that somebody might miss.
+    // A part that a key exchange cannot have is not listed.
     names.retain(|name| is_worth_a_line(name));
     names
 }
@@ -97,7 +97,7 @@ fn keys() -> impl Iterator<Item = KeyType> {
     rsa.into_iter().chain(rsa_e3).chain(dsa).chain(Curve::all().map(KeyType::Ec)).chain(others)
 }
 
-/// Leaves out what no protocol could mean: a group or key of another kind than the key exchange uses.
+/// False for a group or key of another kind than the key exchange uses.
 fn is_worth_a_line(name: &str) -> bool {
     use shakedown_trace::suite::SuiteError;
     !matches!(name.parse::<Suite>(), Err(SuiteError::UnusableGroup { .. } | SuiteError::UnusableKey { .. }))

@@ -1,31 +1,28 @@
 //! Protocol stacks behind [`Endpoint`](shakedown_trace::Endpoint), and what is measured on them.
 //!
-//! A [`Stack`] makes [`Connector`]s and [`Acceptor`]s for a suite, and these make endpoints; the [`Registry`] holds all
-//! stacks, and any client meets any server ([`prepare`]). [`measure`], [`memory`], [`transfer`] and [`capture`] run
-//! endpoints against each other and know no stack by name.
+//! A [`Stack`] creates [`Connector`]s and [`Acceptor`]s for a suite, and these create endpoints. The [`Registry`]
+//! contains all stacks; a client of any stack can connect to a server of any other ([`prepare`]). [`measure`],
+//! [`memory`], [`transfer`] and [`capture`] run endpoints against each other and depend on no particular stack.
 //!
-//! # How a stack comes in
+//! # Adding a stack
 //!
-//! 1. A folder of its own, `src/NAME/`, with a type that implements [`Stack`]:
-//!    - [`id`](Stack::id): its name, as `--client-stack` takes it, and its version;
-//!    - [`supports`](Stack::supports): for each suite and side, yes or the reason why not. It must be no wherever the
-//!      stack would negotiate anything else than the suite says;
-//!    - [`client`](Stack::client) and [`server`](Stack::server) turn a [`Setup`] into whatever the stack shares among
-//!      connections. Private key and chain are in [`Setup::identities`]: a side takes its own
-//!      ([`Identities::of`]) and trusts the peer's root, at [`Setup::now_unix_s`];
-//!    - [`Connector::connect`] and [`Acceptor::accept`] make endpoints that have done nothing yet: a client builds its
-//!      first flight when it is first polled for output. A session to resume is opaque
-//!      ([`Session`](shakedown_trace::Session)); the client's [`session`](shakedown_trace::Endpoint::session) gives it.
+//! 1. 1. A folder `src/NAME/` with a type that implements [`Stack`]:
+//! [`id`](Stack::id): its name, as in `--client-stack`, and its version;
+//! [`supports`](Stack::supports): for each suite and side, `Ok` or the reason why not. It must be an error if the stack
+//! would negotiate anything else than the suite;
+//! [`client`](Stack::client) and [`server`](Stack::server) convert a [`Setup`] into the state that the stack's
+//! connections share. Private key and chain are in [`Setup::identities`]: a side presents its own ([`Identities::of`])
+//! and trusts the peer's root, at [`Setup::now_unix_s`];
+//! [`Connector::connect`] and [`Acceptor::accept`] create endpoints that have not started: a client builds its first
+//! flight when it is first polled for output. A session to resume is opaque ([`Session`](shakedown_trace::Session));
+//! the client's [`session`](shakedown_trace::Endpoint::session) returns it.
 //!
-//!    What it negotiated goes into [`Negotiated`](shakedown_trace::Negotiated), which is compared with the suite
-//!    wherever a handshake counts.
-//! 2. This file: `mod NAME;`, and one entry among the `stacks`, behind those that are preferred.
-//! 3. `Cargo.toml`: its library.
+//! It reports the result as [`Negotiated`](shakedown_trace::Negotiated), which measurements compare with the suite. 2.
+//! This file: `mod NAME;`, and one entry in `stacks`, after the preferred stacks. 3. `Cargo.toml`: its library.
 //!
-//! Where [`Setup::instrumented`] is true the stack tells [`recorder`](shakedown_trace::recorder) of messages, with
-//! their bytes on the wire, and of primitives; nothing else needs to be known of recordings, for the functions write to
-//! the log of the endpoint that is being called. The tests in `tests/stacks` run over
-//! whatever the registry holds.
+//! If [`Setup::instrumented`] is true, the stack reports messages, with their bytes on the wire, and primitives to the
+//! [`recorder`](shakedown_trace::recorder), whose functions write to the log of the endpoint that is being called. The
+//! tests in `tests/stacks` run for all stacks of the registry.
 
 pub mod capture;
 pub mod carried;
@@ -57,7 +54,7 @@ pub use stack::{
 
 use std::sync::Arc;
 
-/// Every stack of this program, the preferred ones first, with what each alone is told.
+/// Every stack of this program, the preferred ones first, with the options of single stacks.
 fn stacks(wtls: wtls::Options) -> Vec<Arc<dyn Stack>> {
     vec![Arc::new(openssl::Openssl), Arc::new(rustls::Rustls), Arc::new(wtls::Wtls::new(wtls))]
 }

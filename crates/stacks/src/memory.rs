@@ -1,9 +1,9 @@
-//! Bytes that a connection holds, in repetitions of their own.
+//! The memory of a connection, counted in separate repetitions.
 //!
-//! Everything allocated in a side's name from the creation of its endpoint to its release is counted at its
-//! requested size, OpenSSL's allocations and Rust's alike. For the stack `openssl` this includes the two
-//! memory BIOs, which stand where a socket would. Contexts, certificates and what is cached for later
-//! connections are counted apart. Nothing is timed here, and nothing is instrumented.
+//! All allocations for a side, from the creation of its endpoint to its release, are counted with their requested
+//! sizes, OpenSSL's and Rust's. For the stack `openssl` this includes the two memory BIOs, which take the place of a
+//! socket. Contexts, certificates and caches for later connections are counted separately. Nothing is timed or
+//! instrumented in these repetitions.
 
 use crate::measure::error::MeasureError;
 use crate::peers::{Peers, prepare};
@@ -13,7 +13,7 @@ use shakedown_ossl::memory::{Account, Held, clear_errors, count, held, on};
 use shakedown_trace::driver::Loopback;
 use shakedown_trace::{Endpoint, Suite, Wrapper};
 
-/// What one connection, and what the context behind it, takes.
+/// The memory of one connection and of its contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Memory {
     pub client_peak_bytes: usize,
@@ -21,21 +21,21 @@ pub struct Memory {
     pub server_peak_bytes: usize,
     pub server_held_bytes: usize,
     pub context_bytes: ContextBytes,
-    /// What was still there after both endpoints were released; not 0 is a leak.
+    /// Bytes that remain after the release of both endpoints; a value other than 0 is a leak.
     pub released_bytes: usize,
 }
 
-/// Contexts with their certificates and trusted roots.
+/// The memory of contexts with their certificates and trusted roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ContextBytes {
     pub client: usize,
     pub server: usize,
 }
 
-/// Handshakes that fill the caches of the library before anything is counted.
+/// Handshakes that fill the library's caches before allocations are counted.
 const WARM_UP: usize = 2;
 
-/// Counts one connection of a suite; `None` where this process can't count OpenSSL's memory or Rust's.
+/// Counts one connection of a suite; `None` if this process cannot count OpenSSL's or Rust's allocations.
 pub fn measure(suite: &Suite, settings: &Settings) -> Result<Option<Memory>, MeasureError> {
     if !shakedown_ossl::memory::install() || !rust_is_counted() {
         return Ok(None);
@@ -49,8 +49,8 @@ pub fn measure(suite: &Suite, settings: &Settings) -> Result<Option<Memory>, Mea
     }
     count(|| {
         let peers = prepare(suite, &settings)?;
-        // The first connection leaves caches behind in the contexts: blinding of the private key, parsed
-        // extensions. They are the contexts', not a connection's.
+        // The first connection fills caches of the contexts: blinding of the private key, parsed extensions. They
+        // belong to the contexts, not to a connection.
         drop(connect(&peers, &mut loopback, Account::ClientContext, Account::ServerContext)?);
         let context_bytes = ContextBytes {
             client: held(Account::ClientContext).bytes,
@@ -71,7 +71,7 @@ pub fn measure(suite: &Suite, settings: &Settings) -> Result<Option<Memory>, Mea
     })
 }
 
-/// Whether this program's global allocator is the counting one: each program chooses its own.
+/// Whether this program's global allocator is the counting one, which each program chooses itself.
 fn rust_is_counted() -> bool {
     count(|| {
         on(Account::Client, || {
@@ -83,7 +83,7 @@ fn rust_is_counted() -> bool {
     })
 }
 
-/// Makes both endpoints on their accounts and runs them against each other.
+/// Creates both endpoints on their accounts and runs them against each other.
 fn connect(
     peers: &Peers,
     loopback: &mut Loopback,
@@ -107,7 +107,7 @@ fn run(
     outcome.map(drop).map_err(|error| MeasureError::Handshake { suite: suite.to_string(), error })
 }
 
-/// An endpoint whose every call is on its account.
+/// An endpoint whose calls are all counted on its account.
 struct Counted {
     account: Account,
     inner: Box<dyn Endpoint>,

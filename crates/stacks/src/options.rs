@@ -1,4 +1,4 @@
-//! Options of handshakes as command lines and Python name them: where a user's certificates are, which stacks run.
+//! Options of handshakes, as in command lines and Python: the user's certificates, the stacks, and others.
 
 use crate::wtls::{self, CertificateForm};
 use crate::{Registry, Settings};
@@ -25,7 +25,7 @@ impl From<CertsError> for OptionsError {
             CertsError::Suite(_) | CertsError::NoUse { .. } | CertsError::WrongKind { .. } => {
                 Self::Unused(error)
             }
-            // Files that are not there, or not what they should be.
+            // Missing or invalid files.
             _ => invalid(error),
         }
     }
@@ -35,7 +35,7 @@ fn invalid(error: impl std::fmt::Display) -> OptionsError {
     OptionsError::Invalid(error.to_string())
 }
 
-/// What may be given; anything else is refused by name.
+/// The accepted options; others are rejected by name.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
@@ -44,18 +44,18 @@ pub struct Options {
     tickets: Option<u32>,
     profile: Option<PathBuf>,
     cache: Option<PathBuf>,
-    /// The server's user-supplied chain, its key and the root that clients are to trust.
+    /// The server's user-supplied chain, its key, and the root that clients trust.
     chain: Option<PathBuf>,
     key: Option<PathBuf>,
     ca: Option<PathBuf>,
-    /// The client's.
+    /// The same for the client.
     client_chain: Option<PathBuf>,
     client_key: Option<PathBuf>,
     client_ca: Option<PathBuf>,
-    /// Of these files; the client's may have another.
+    /// Password of the files; `client_password` replaces it for the client's files.
     password: Option<String>,
     client_password: Option<String>,
-    /// Names of stacks: of both sides, or of one.
+    /// Names of stacks: for both sides, or for one.
     stack: Option<String>,
     client_stack: Option<String>,
     server_stack: Option<String>,
@@ -64,9 +64,9 @@ pub struct Options {
     /// WTLS: private numbers for curves that have none.
     private_curves: bool,
     seed: Option<u64>,
-    /// Count instructions: valgrind, which runs this process, writes its log there.
+    /// Counts instructions: the path of the log of valgrind, under which this process runs.
     instructions_log: Option<PathBuf>,
-    /// What carries the handshake, and for EAP how many bytes of TLS go into a packet.
+    /// The carrier of the handshake, and for EAP the maximum number of TLS bytes in a packet.
     carrier: Option<Carrier>,
     fragment: Option<usize>,
 }
@@ -75,7 +75,7 @@ const MAX_TICKETS: u32 = 16;
 
 impl Options {
     /// The settings of suites that are served or loaded together, and the suites, with the keys of user-supplied
-    /// certificates where there are any.
+    /// certificates, if any.
     pub fn for_suites(self, suites: &[Suite]) -> Result<(Vec<Suite>, Settings), OptionsError> {
         let (mut named, mut settings) = (Vec::new(), None);
         for suite in suites {
@@ -86,8 +86,8 @@ impl Options {
         Ok((named, settings.map_or_else(|| self.settings(), Ok)?))
     }
 
-    /// The settings of a suite, the suite with the keys of user-supplied certificates where there are any, and what
-    /// the user should know about them.
+    /// The settings of a suite, the suite with the keys of user-supplied certificates, if any, and notices about them
+    /// for the user.
     pub fn for_suite(self, suite: &Suite) -> Result<(Suite, Settings, Vec<String>), OptionsError> {
         let files = |chain: &Option<PathBuf>, key: &Option<PathBuf>, ca: &Option<PathBuf>, password| {
             chain.clone().map(|chain| SuppliedFiles { chain, key: key.clone(), ca: ca.clone(), password })
@@ -102,7 +102,7 @@ impl Options {
         Ok((loaded.suite, settings, loaded.notes))
     }
 
-    /// The settings, user-supplied certificates aside.
+    /// The settings without user-supplied certificates.
     fn settings(self) -> Result<Settings, OptionsError> {
         let defaults = Settings::default();
         if let Some(tickets) = self.tickets.filter(|tickets| *tickets > MAX_TICKETS) {

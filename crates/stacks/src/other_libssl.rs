@@ -1,8 +1,8 @@
-//! Handshakes in memory through another libssl than the one built in: one of a server on this machine.
+//! Handshakes in memory through another libssl than the built-in one, for example that of an installed server.
 //!
-//! The library is loaded at run time, and only its public interface is used. A BIO pair joins both sides, and each call
-//! of a side is timed. Nothing else runs between the calls: an interpreter that made them would displace the library's
-//! code and data from the caches, and the library would appear to be slower than it is.
+//! The library is loaded at run time, and only its public interface is used. A BIO pair connects both sides, and each
+//! call of a side is timed. Nothing else runs between the calls: calls from an interpreter would evict the library's
+//! code and data from the caches, and the library would appear slower than it is.
 
 use crate::measure::Summary;
 use std::ffi::{CStr, CString, NulError, c_char, c_int, c_long, c_void};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const WANT_READ: c_int = 2;
 const FILETYPE_PEM: c_int = 1;
 const VERIFY_PEER: c_int = 1;
-/// Both directions: the library would otherwise send alerts when a connection is freed.
+/// Both directions, because otherwise the library would send alerts when a connection is freed.
 const SHUTDOWN: c_int = 3;
 /// Commands of `SSL_CTX_ctrl` (ssl.h).
 const SET_MIN_PROTO_VERSION: c_int = 123;
@@ -24,7 +24,7 @@ const TLS12: c_long = 0x0303;
 const TLS13: c_long = 0x0304;
 
 const BUFFER_BYTES: usize = 65_536;
-/// Calls of both sides in turn, of which a handshake needs far fewer.
+/// Limit of rounds of calls of both sides; a handshake needs far fewer.
 const MAX_ROUNDS: usize = 20;
 const WARM_UP: usize = 5;
 const KEYGENS: usize = 300;
@@ -47,12 +47,12 @@ pub enum OtherLibsslError {
 
 type Result<T> = std::result::Result<T, OtherLibsslError>;
 
-/// A handshake: what is negotiated, with which files, and whether a session is resumed.
+/// A handshake: the negotiated parameters, the files, and whether a session is resumed.
 #[derive(Clone, Debug, serde::Deserialize)]
 pub struct Plan {
     /// TLS 1.3; otherwise TLS 1.2.
     pub tls13: bool,
-    /// Groups and cipher as OpenSSL calls them.
+    /// OpenSSL's names of groups and cipher.
     pub groups: String,
     pub cipher: String,
     pub certificate: String,
@@ -113,11 +113,11 @@ functions! {
     BIO_new_bio_pair: unsafe extern "C" fn(*mut *mut c_void, usize, *mut *mut c_void, usize) -> c_int,
 }
 
-/// `EVP_PKEY_Q_keygen`: the last argument is the curve's name, for kind "EC" alone.
+/// `EVP_PKEY_Q_keygen`: only for the kind "EC" there is a last argument, the curve's name.
 type QuickKeygen = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char, ...) -> *mut c_void;
 type FreeKey = unsafe extern "C" fn(*mut c_void);
 
-/// A function of a library or of one that it is linked with; null if there is none. `name` ends with a zero byte.
+/// A function of a library or of one of its dependencies; null if there is none. `name` ends with a zero byte.
 fn symbol(library: *mut c_void, name: &'static str) -> *mut c_void {
     // SAFETY: the handle is that of a loaded library, and the name ends with a zero byte.
     unsafe { libc::dlsym(library, name.as_ptr().cast()) }
@@ -138,10 +138,11 @@ impl OtherLibssl {
     pub fn open(path: &Path) -> Result<Self> {
         let refused = |reason: String| OtherLibsslError::Load { path: path.to_path_buf(), reason };
         let name = CString::new(path.as_os_str().as_encoded_bytes())?;
-        // SAFETY: the name ends with a zero byte. Local: its symbols do not replace those of the built-in library.
+        // SAFETY: the name ends with a zero byte. With RTLD_LOCAL its symbols do not replace those of the built-in
+        // library.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if library.is_null() {
-            // SAFETY: after a failure the message is a text, which is copied before the next call.
+            // SAFETY: after a failure the message is a string, which is copied before the next call.
             let reason = unsafe { CStr::from_ptr(libc::dlerror()) };
             return Err(refused(reason.to_string_lossy().into_owned()));
         }
@@ -159,7 +160,7 @@ impl OtherLibssl {
         Ok(Self { functions, keys })
     }
 
-    /// The median microseconds for a key of a key exchange: `kind` is "EC" with a curve, or X25519 or X448. `None` if
+    /// The median time in microseconds for generating a key: `kind` is "EC" with a curve, or X25519 or X448. `None` if
     /// the library is older than OpenSSL 3.0 or does not know the curve.
     ///
     /// # Errors
@@ -178,16 +179,17 @@ impl OtherLibssl {
             if key.is_null() {
                 return Ok(None);
             }
-            // SAFETY: the key is this function's own.
+            // SAFETY: this function owns the key.
             unsafe { free(key) };
         }
         Ok(Some(Summary::of(&times_us).median))
     }
 
-    /// Performs a handshake `count` times: the median microseconds of the client's and of the server's calls.
+    /// Performs `count` handshakes, and returns the median time of the client's and of the server's calls in
+    /// microseconds.
     ///
     /// # Errors
-    /// If it fails, or is not resumed although it should be.
+    /// If a handshake fails, or does not resume although the plan requires it.
     pub fn handshakes(&self, plan: &Plan, count: usize) -> Result<(f64, f64)> {
         let client = Context::new(&self.functions, plan, false)?;
         let server = Context::new(&self.functions, plan, true)?;
@@ -226,7 +228,7 @@ impl<'a> Context<'a> {
         let cipher = CString::new(plan.cipher.as_str())?;
         let set =
             if plan.tls13 { functions.SSL_CTX_set_ciphersuites } else { functions.SSL_CTX_set_cipher_list };
-        // SAFETY: here and below, the context is valid, and texts end with a zero byte and are copied.
+        // SAFETY: here and below, the context is valid, and strings end with a zero byte and are copied.
         let done = unsafe { set(context, cipher.as_ptr()) };
         succeeded(done, "SSL_CTX_set_cipher_list")?;
         if is_server {
@@ -246,7 +248,7 @@ impl<'a> Context<'a> {
             // SAFETY: as above.
             let done = unsafe { (functions.SSL_CTX_load_verify_locations)(context, root.as_ptr(), null()) };
             succeeded(done, "SSL_CTX_load_verify_locations")?;
-            // SAFETY: as above. The mode before it is the result; without a callback the library decides.
+            // SAFETY: as above. The first call returns the previous mode; without a callback the library decides.
             unsafe {
                 (functions.SSL_CTX_ctrl)(context, SET_SESSION_CACHE_MODE, 0, null_mut());
                 (functions.SSL_CTX_set_verify)(context, VERIFY_PEER, null());
@@ -257,7 +259,7 @@ impl<'a> Context<'a> {
 
     fn control(&self, command: c_int, number: c_long, text: Option<&CStr>) -> Result<()> {
         let text = text.map_or(null_mut(), |text| text.as_ptr().cast_mut().cast());
-        // SAFETY: these commands read a number, or a text that ends with a zero byte.
+        // SAFETY: these commands read a number, or a string that ends with a zero byte.
         let done = unsafe { (self.functions.SSL_CTX_ctrl)(self.context, command, number, text) };
         succeeded(c_int::from(done != 0), "SSL_CTX_ctrl")
     }
@@ -271,7 +273,7 @@ impl<'a> Context<'a> {
 
 impl Drop for Context<'_> {
     fn drop(&mut self) {
-        // SAFETY: the context is this object's own.
+        // SAFETY: this object owns the context.
         unsafe { (self.functions.SSL_CTX_free)(self.context) };
     }
 }
@@ -283,7 +285,7 @@ struct Session<'a> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        // SAFETY: the session is this object's own.
+        // SAFETY: this object owns the session.
         unsafe { (self.functions.SSL_SESSION_free)(self.session) };
     }
 }
@@ -298,11 +300,11 @@ impl<'a> Pair<'a> {
     fn new(client: &Context<'a>, server: &Context<'a>) -> Result<Self> {
         let functions = client.functions;
         let client = client.connection()?;
-        // Freed with the pair if anything fails from here on: freeing no connection does nothing.
+        // If the rest of this function fails, the pair is freed; freeing a null connection has no effect.
         let mut pair = Self { functions, client, server: null_mut() };
         pair.server = server.connection()?;
         let (mut one, mut other) = (null_mut(), null_mut());
-        // SAFETY: both places are written.
+        // SAFETY: the function writes both pointers.
         let done = unsafe { (functions.BIO_new_bio_pair)(&mut one, BUFFER_BYTES, &mut other, BUFFER_BYTES) };
         succeeded(done, "BIO_new_bio_pair")?;
         // SAFETY: each connection takes its own BIO, for reading and writing.
@@ -315,7 +317,7 @@ impl<'a> Pair<'a> {
         Ok(pair)
     }
 
-    /// Performs the handshake: the microseconds of the client's and of the server's calls.
+    /// Performs the handshake, and returns the time of the client's and of the server's calls in microseconds.
     fn shake(&self, session: Option<&Session<'_>>) -> Result<(f64, f64)> {
         if let Some(one) = session {
             // SAFETY: both are valid.
@@ -353,14 +355,14 @@ impl<'a> Pair<'a> {
         Err(OtherLibsslError::Unfinished)
     }
 
-    /// The session after a full handshake.
+    /// Performs a full handshake, and returns its session.
     fn first_session(self) -> Result<Session<'a>> {
         self.shake(None)?;
         let mut byte = 0_u8;
-        // SAFETY: the connection is valid and the buffer has one byte. There is nothing to read: a client of TLS 1.3
-        // takes the tickets that follow the handshake whenever it reads.
+        // SAFETY: the connection is valid and the buffer has one byte. No data arrives, but a client of TLS 1.3
+        // processes the tickets that follow the handshake in a read.
         unsafe { (self.functions.SSL_read)(self.client, (&raw mut byte).cast(), 1) };
-        // SAFETY: the connection is valid, and the session is counted for its new owner.
+        // SAFETY: the connection is valid, and the function returns a new reference to the session.
         let session = unsafe { (self.functions.SSL_get1_session)(self.client) };
         if session.is_null() {
             return Err(OtherLibsslError::Call("SSL_get1_session"));
@@ -373,7 +375,7 @@ impl Drop for Pair<'_> {
     fn drop(&mut self) {
         for connection in [self.client, self.server] {
             if !connection.is_null() {
-                // SAFETY: the connections, with their BIOs, are this object's own.
+                // SAFETY: this object owns the connections, which own their BIOs.
                 unsafe {
                     (self.functions.SSL_set_shutdown)(connection, SHUTDOWN);
                     (self.functions.SSL_free)(connection);

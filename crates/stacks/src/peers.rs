@@ -1,4 +1,4 @@
-//! A client and a server of one suite, ready to meet as often as is wanted.
+//! The client and the server of one suite, from which any number of connections can be created.
 
 use crate::seeded::{self, Role};
 use crate::settings::Settings;
@@ -8,23 +8,23 @@ use shakedown_trace::driver::Loopback;
 use shakedown_trace::{Carrier, Counter, Endpoint, HandshakeId, Session, Side, Suite};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Everything that endpoints of one suite need, made before any clock starts. Shared by threads.
+/// The shared state of the endpoints of one suite, created before any measurement. Threads can share it.
 pub struct Peers {
     pub id: HandshakeId,
     connector: Arc<dyn Connector>,
     acceptor: Arc<dyn Acceptor>,
-    /// From what endpoints draw; `None`: the system's randomness.
+    /// The seed of the endpoints' random numbers; `None`: the system's random numbers.
     pub seed: Option<u64>,
     pub counter: Counter,
-    /// TLS bytes in an EAP packet, where that carries them.
+    /// Maximum number of TLS bytes in an EAP packet, if EAP is the carrier.
     pub fragment_bytes: usize,
-    /// What clients resume; made again where it resumes no more often.
+    /// The session that clients resume; replaced when it can no longer be resumed.
     session: Mutex<Option<Session>>,
 }
 
-/// A client and a server that have not met yet.
+/// A client and a server of one new connection.
 pub struct Pair {
-    /// The side that speaks first.
+    /// The side that sends first.
     pub client: Box<dyn Endpoint>,
     pub server: Box<dyn Endpoint>,
 }
@@ -109,7 +109,7 @@ impl Peers {
         Ok(())
     }
 
-    /// Runs the full handshake whose session is then resumed.
+    /// Runs the full handshake whose session is resumed later.
     fn make_session(&self) -> Result<Session, SetupError> {
         let role = Role::SessionMaker;
         let mut client = seeded::endpoint(self.seed, role(Side::Client), || self.connector.connect(None))?;

@@ -4,7 +4,7 @@ use crate::stack::SetupError;
 use shakedown_trace::AccountingError;
 use shakedown_trace::driver::DriveError;
 
-/// The most repetitions that are taken: every one is kept, at some hundred figures each.
+/// Maximum number of repetitions: all are kept in memory, with some hundred values each.
 pub const MAX_REPEAT: usize = 1_000_000;
 
 #[derive(Debug, thiserror::Error)]

@@ -33,7 +33,7 @@ pub fn profile_suites() -> impl Iterator<Item = (&'static str, u32)> {
     })
 }
 
-/// Is called with the progress, and may stop the work.
+/// A callback that gets the progress, and may stop the work.
 pub type Step<'a> = &'a mut dyn FnMut(usize) -> ControlFlow<()>;
 
 /// Measures a suite `repeat` times.
@@ -53,7 +53,7 @@ pub fn measure(
     }
     let peers = prepare(suite, settings)?;
     let mut measurement = measure_peers(repeat, &peers, progress)?;
-    // Inside EAP a connection needs another amount of memory, which is not counted.
+    // Inside EAP a connection needs a different amount of memory, which is not counted.
     if settings.carrier == Carrier::Bare {
         measurement.memory = crate::memory::measure(suite, settings)?;
     }

@@ -1,4 +1,4 @@
-//! The figures of a suite, in the shape that is printed and stored.
+//! The results of a suite, as they are printed and stored.
 
 use super::samples::{MessageSamples, OperationSamples, Samples};
 use super::statistics::{Sampled, Summary};
@@ -9,8 +9,7 @@ use crate::peers::Peers;
 use serde::Serialize;
 use shakedown_trace::{Carrier, Class, Credentials, MessageName, Operation, Side, StackId, recorder};
 
-/// What a suite costs here. Its identity is the first five fields; every figure of time carries the samples it
-/// summarises.
+/// The costs of a suite on this machine. The first five fields are its identity. Summaries contain their samples.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
     pub suite: String,
@@ -18,7 +17,7 @@ pub struct Measurement {
     pub server_stack: StackId,
     pub carrier: Carrier,
     pub credentials: Credentials,
-    /// How the figures were obtained: `measured`.
+    /// How the values were obtained: `measured`.
     pub kind: &'static str,
     pub repeat: usize,
     /// Repetitions that were discarded because the thread was preempted.
@@ -29,23 +28,22 @@ pub struct Measurement {
     /// Each side's time, in microseconds.
     pub handshake: PerSide<Sampled>,
     pub bytes: Bytes,
-    /// Some message had not the same bytes in every repetition, as by signatures in DER.
+    /// The length of a message differed between repetitions, for example because of DER signatures.
     pub bytes_vary: bool,
-    /// Runs of messages of one sender.
     pub flights: u32,
-    /// In the order in which they were sent.
+    /// In the order of sending.
     pub messages: Vec<MessageFigures>,
     /// Public-key calls one by one; symmetric work per side, message and algorithm.
     pub operations: Vec<OperationFigures>,
     /// Each side's time outside any message, in microseconds.
     pub unattributed_us: Unattributed,
-    /// Attributed time against the CPU clock, over all repetitions used.
+    /// Attributed time compared with the CPU clock, over all used repetitions.
     pub accounting: Accounting,
-    /// Bytes that one connection holds; `None` where this process can't count them.
+    /// Memory of one connection; `None` if this process cannot count it.
     pub memory: Option<Memory>,
-    /// From what all randomness was drawn; `None`: the system's.
+    /// The seed of all random numbers; `None`: the system's random numbers.
     pub seed: Option<u64>,
-    /// What EAP carried; only where it did.
+    /// Round trips, fragments and bytes of EAP, if it carried the handshake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eap: Option<Exchanged>,
 }
@@ -67,7 +65,7 @@ pub struct Unattributed {
     pub server_samples: Vec<f64>,
 }
 
-/// Bytes on the wire: medians, for a signature's DER encoding varies.
+/// Bytes on the wire: medians, because the DER encoding of a signature varies.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bytes {
     pub client_to_server: u64,
@@ -81,7 +79,7 @@ pub struct MessageFigures {
     pub from: Side,
     pub name: MessageName,
     pub flight: Option<u32>,
-    /// Which datagram or write of its sender carried it, from 1.
+    /// The number of the datagram or write of its sender that carried it, from 1.
     pub unit: u32,
     pub retransmissions: u32,
     pub bytes: u64,
@@ -115,12 +113,12 @@ pub struct Accounting {
     pub attributed_us: f64,
     /// The thread CPU clock, read once around each repetition, summed, in microseconds.
     pub cpu_us: f64,
-    /// The first over the second.
+    /// `attributed_us` / `cpu_us`.
     pub coverage: f64,
 }
 
-/// The figures of these repetitions, without memory. `repeat` is how many were asked for, `preempted` how many were
-/// discarded.
+/// The results of these repetitions, without memory. `repeat` is the requested number, `preempted` the number of
+/// discarded ones.
 pub fn summarise(
     samples: &Samples,
     peers: &Peers,
@@ -209,7 +207,7 @@ fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// The whole number nearest to the median; those of even counts may lie half way.
+/// The median, rounded to an integer: the median of an even number of values may end in .5.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // readings are small and not negative
 fn median(readings: impl Iterator<Item = f64>) -> u64 {
     Summary::of(&readings.collect::<Vec<_>>()).median.round() as u64

@@ -1,4 +1,4 @@
-//! Every repetition of one handshake, kept.
+//! The samples of every repetition of one handshake.
 
 use super::repetition::Repetition;
 use crate::carried::Exchanged;
@@ -9,46 +9,46 @@ pub struct MessageSamples {
     pub from: Side,
     /// Its RFC name.
     pub name: MessageName,
-    /// Its flight, from 1; `None` for what is sent after the handshake.
+    /// The number of its flight, from 1; `None` for messages after the handshake.
     pub flight: Option<u32>,
-    /// The datagram or write that carries it, from 1 in its direction.
+    /// The number of the datagram or write that carries it, from 1 in its direction.
     pub unit: u32,
-    /// How often its datagram was sent again.
+    /// The number of retransmissions of its datagram.
     pub retransmissions: Vec<u32>,
     pub bytes: Vec<u32>,
-    /// What its sender spent on it, in the counter's unit.
+    /// The time that its sender spent on it, in the counter's unit.
     pub generate: Vec<u64>,
     pub process: Vec<u64>,
 }
 
-/// One operation in every repetition; all 0 in those that did not have it, so that means add up.
+/// One operation in every repetition; 0 in those without it, so that means add up.
 pub struct OperationSamples {
     pub side: Side,
-    /// Index of the message it is done for; `None` for work outside any.
+    /// Index of the message to which it is attributed; `None` outside messages.
     pub message: Option<usize>,
     pub primitive: Primitive,
-    /// What it took, in the counter's unit.
+    /// Its time, in the counter's unit.
     pub spent: Vec<u64>,
-    /// How often.
+    /// The number of calls.
     pub count: Vec<u32>,
     pub bytes: Vec<u32>,
 }
 
-/// Repetitions of one handshake, of one shape: the same messages of the same senders in the same order.
+/// Repetitions of one handshake: all have the same messages, senders and order.
 #[derive(Default)]
 pub struct Samples {
-    /// In the order in which they are sent.
+    /// In the order of sending.
     pub messages: Vec<MessageSamples>,
-    /// The client's, then the server's, as far as the first repetition has them.
+    /// The client's, then the server's: those of the first repetition, then those that only later ones have.
     pub operations: Vec<OperationSamples>,
-    /// What each side's calls took: client, server.
+    /// The time of each side's calls: client, server.
     pub total: [Vec<u64>; 2],
-    /// Of these, what belongs to no message: client, server.
+    /// The part of `total` that is attributed to no message: client, server.
     pub unattributed: [Vec<u64>; 2],
     /// The thread's CPU time, or the difference of another counter, over all repetitions.
     pub spent: u64,
     exchanged: Vec<Exchanged>,
-    /// Where in `operations` the n-th call of a primitive in a message of a side is.
+    /// The index in `operations` of each call.
     places: HashMap<Place, usize>,
 }
 
@@ -60,7 +60,6 @@ impl Samples {
         self.total[0].len()
     }
 
-    /// True before the first.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -68,7 +67,7 @@ impl Samples {
     /// Adds a repetition.
     ///
     /// # Errors
-    /// [`AccountingError::Shape`] where its messages are not those of the first. Nothing has been added then.
+    /// [`AccountingError::Shape`] if its messages are not those of the first. Then nothing was added.
     pub fn push(&mut self, repetition: &Repetition) -> Result<(), AccountingError> {
         let trace = &repetition.trace;
         if self.is_empty() {
@@ -146,7 +145,7 @@ impl Samples {
         sums
     }
 
-    /// True where some message had not the same bytes in every repetition, as by signatures in DER.
+    /// True if the length of a message differs between repetitions, for example because of DER signatures.
     pub fn bytes_vary(&self) -> bool {
         self.messages.iter().any(|message| message.bytes.windows(2).any(|pair| pair[0] != pair[1]))
     }
@@ -168,7 +167,7 @@ impl MessageSamples {
 }
 
 impl OperationSamples {
-    /// Of an operation that no repetition had so far.
+    /// For an operation that no earlier repetition had.
     fn absent((side, message, primitive, _): Place, repetitions: usize) -> Self {
         let (spent, count, bytes) = (vec![0; repetitions], vec![0; repetitions], vec![0; repetitions]);
         Self { side, message, primitive, spent, count, bytes }

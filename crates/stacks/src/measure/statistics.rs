@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Five numbers about `n` readings, in the unit of the readings.
+/// A summary of `n` readings, in the unit of the readings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     pub median: f64,
@@ -14,7 +14,7 @@ pub struct Summary {
     pub n: usize,
 }
 
-/// A summary, and the readings themselves in the order in which they were taken.
+/// A summary, and the readings in the order in which they were taken.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sampled {
     #[serde(flatten)]
@@ -23,7 +23,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// Keeps and summarises times in nanoseconds, as microseconds.
+    /// Summarises times in nanoseconds, as microseconds.
     #[allow(clippy::cast_precision_loss)] // times of a handshake are far below 2^53
     pub fn of_ns(times: &[u64]) -> Self {
         let samples: Vec<f64> = times.iter().map(|ns| *ns as f64 / 1000.0).collect();
@@ -32,7 +32,7 @@ impl Sampled {
 }
 
 impl Summary {
-    /// Summarises readings; all zero where there are none.
+    /// Summarises readings; all values are zero if there are none.
     pub fn of(readings: &[f64]) -> Self {
         if readings.is_empty() {
             return Self { median: 0.0, mean: 0.0, sd: 0.0, min: 0.0, max: 0.0, n: 0 };

@@ -31,7 +31,7 @@ const PREFER_NO_DHE_KEX: u64 = 1 << 35;
 /// `SSL_MODE_NO_AUTO_CHAIN`: send the chain as given.
 const NO_AUTO_CHAIN: libc::c_long = 0x8;
 
-/// Builds one up to the point where another suite can come in.
+/// Begins the context of a suite; other suites can be added before it is built.
 pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuilder, SetupError> {
     let suite = &setup.suite;
     let library = library(setup.instrumented)?;
@@ -43,7 +43,7 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
             limit_certificates(&builder);
         }
         builder.set_session_id_context(b"shakedown").map_err(refused("name the session context"))?;
-        // In memory certificates are validated at a fixed time, and no run lasts until they end.
+        // In memory, certificates are validated at a fixed time, and every run ends before they expire.
         let bounded = setup.exposure == Exposure::Network;
         if bounded {
             lifetime::bound_tickets(&builder);
@@ -52,11 +52,11 @@ pub fn begin(policy: Policy, side: Side, setup: &Setup) -> Result<SslContextBuil
             if suite.mode == Mode::Ticket {
                 setup.without_session_cache(super::NAME)?;
             }
-            // TLS 1.3 resumes by tickets alone; these then name a session in the cache, and hold nothing.
+            // TLS 1.3 resumes only by tickets; without their content they name a session in the cache.
             builder.set_options(SslOptions::NO_TICKET);
             keep_sessions_in(cache, bounded, &mut builder);
         } else if bounded && suite.is_resumption() {
-            // What libssl itself keeps by session ID ends by its timeout.
+            // Sessions in libssl's own cache expire by their timeout.
             builder.set_new_session_callback(|ssl, session| {
                 lifetime::bound(ssl, &session);
             });
@@ -77,7 +77,7 @@ fn limit_certificates(builder: &SslContextBuilder) {
     unsafe { sys::SSL_CTX_ctrl(builder.as_ptr(), SET_MAX_CERT_LIST, bytes, std::ptr::null_mut()) };
 }
 
-/// Adds a server's certificate and keys of another suite to a context that negotiates both; `certified`: the
+/// Adds a server's certificate and keys of another suite to a context that negotiates both. `certified`: its
 /// certificate is a different one.
 pub fn extend(builder: &mut SslContextBuilder, setup: &Setup, certified: bool) -> Result<(), SetupError> {
     let library = library(setup.instrumented)?;
@@ -85,7 +85,7 @@ pub fn extend(builder: &mut SslContextBuilder, setup: &Setup, certified: bool) -
         authenticate(Side::Server, library, setup, builder)?;
     }
     let suite = &setup.suite;
-    // Other groups are listed for all suites together.
+    // Groups of other kinds are listed for all suites at once.
     if let (Some(group), Some(GroupKind::FiniteField)) = (suite.group, suite.key_exchange.group_kind()) {
         use_dh_parameters(library, group, builder)?;
     }
@@ -93,7 +93,7 @@ pub fn extend(builder: &mut SslContextBuilder, setup: &Setup, certified: bool) -
     Ok(())
 }
 
-/// How the secret is agreed on.
+/// Configures the key exchange.
 fn exchange(
     side: Side,
     library: Library,
@@ -107,12 +107,12 @@ fn exchange(
     Ok(())
 }
 
-/// With a bare pre-shared key libssl still sends a share, which goes unused.
+/// With a bare pre-shared key libssl still sends a key share, which is not used.
 fn unused_group(suite: &Suite) -> Option<Group> {
     (suite.protocol == Protocol::Tls13).then_some(Group::X25519)
 }
 
-/// Gives a side the key that both hold, where the suite has one.
+/// Installs the pre-shared key, if the suite has one.
 fn pre_shared_key(side: Side, suite: &Suite, builder: &mut SslContextBuilder) {
     match suite.key_exchange {
         KeyExchange::Psk | KeyExchange::PskDhe if suite.protocol == Protocol::Tls13 => {
@@ -125,7 +125,7 @@ fn pre_shared_key(side: Side, suite: &Suite, builder: &mut SslContextBuilder) {
     }
 }
 
-/// A client's context as libssl sets it up by itself: its own protocols, groups and security level.
+/// A client's context with libssl's own protocols, groups and security level.
 pub fn build_default_client(instrumented: bool) -> Result<SslContextBuilder, SetupError> {
     let mut builder = default_context(library(instrumented)?)?;
     builder.set_verify(SslVerifyMode::NONE);
@@ -133,7 +133,7 @@ pub fn build_default_client(instrumented: bool) -> Result<SslContextBuilder, Set
     Ok(builder)
 }
 
-/// Lets libssl's callbacks tell the recorder, or of alerts only.
+/// Installs the callbacks that report to the recorder, or only those for alerts.
 fn watch(builder: &SslContextBuilder, instrumented: bool) {
     // SAFETY: the context is live.
     unsafe {
@@ -141,7 +141,7 @@ fn watch(builder: &SslContextBuilder, instrumented: bool) {
     };
 }
 
-/// Who presents what, and who trusts whom.
+/// Configures which side presents a certificate and which root each side trusts.
 fn authenticate(
     side: Side,
     library: Library,
@@ -149,7 +149,7 @@ fn authenticate(
     builder: &mut SslContextBuilder,
 ) -> Result<(), SetupError> {
     let suite = &setup.suite;
-    // A client of a suite with authentication `requested` responds with an empty list of certificates.
+    // If authentication is `requested`, the client responds with an empty list of certificates.
     let presents = side == Side::Server || suite.authentication == Some(Authentication::Mutual);
     if let Some(identity) = setup.x509(side, super::NAME)?.filter(|_| presents) {
         present(library, builder, identity)?;
@@ -171,7 +171,7 @@ fn authenticate(
     Ok(())
 }
 
-/// What both sides have in common.
+/// The configuration that both sides share.
 fn builder(library: Library, policy: Policy, setup: &Setup) -> Result<SslContextBuilder, SetupError> {
     let suite = &setup.suite;
     let mut builder = empty(library, policy)?;
@@ -190,7 +190,7 @@ fn builder(library: Library, policy: Policy, setup: &Setup) -> Result<SslContext
     } else {
         builder.set_cipher_list(&cipher).map_err(refused("set the cipher suite"))?;
     }
-    // RSA-512 has room for a SHA-256 DigestInfo (51 + 11 of 64 bytes) and for no longer hash.
+    // An RSA-512 signature has space for a SHA-256 DigestInfo (51 + 11 of 64 bytes), but not for a longer hash.
     let small = |key: &KeyType| matches!(key, KeyType::Rsa { bits: ..768, .. });
     if suite.protocol == Protocol::Tls12 && suite.keys.iter().any(small) {
         builder
@@ -205,9 +205,9 @@ fn builder(library: Library, policy: Policy, setup: &Setup) -> Result<SslContext
     Ok(builder)
 }
 
-/// A context of a library as libssl sets it up by itself.
+/// A context of a library with libssl's defaults.
 fn default_context(library: Library) -> Result<SslContextBuilder, SetupError> {
-    // SAFETY: the library context lives for ever; a null result is checked; the builder takes the context over.
+    // SAFETY: the library context is never freed; a null result is checked; the builder takes ownership of the context.
     let mut builder = unsafe {
         let context = ffi::SSL_CTX_new_ex(library.as_ptr(), std::ptr::null(), sys::TLS_method());
         if context.is_null() {
@@ -219,7 +219,7 @@ fn default_context(library: Library) -> Result<SslContextBuilder, SetupError> {
     Ok(builder)
 }
 
-/// A context of a library under a security policy, with no more to it.
+/// A context of a library with a security policy and without further configuration.
 pub fn empty(library: Library, policy: Policy) -> Result<SslContextBuilder, SetupError> {
     let mut builder = default_context(library)?;
     // SAFETY: the context is live.
@@ -228,12 +228,12 @@ pub fn empty(library: Library, policy: Policy) -> Result<SslContextBuilder, Setu
         sys::SSL_CTX_ctrl(builder.as_ptr(), sys::SSL_CTRL_MODE, NO_AUTO_CHAIN, std::ptr::null_mut());
     }
     builder.set_options(SslOptions::NO_COMPRESSION);
-    // SSL 3.0 may be switched off by a default.
+    // A default may disable SSL 3.0.
     builder.clear_options(SslOptions::NO_SSLV3);
     Ok(builder)
 }
 
-/// Full handshakes issue no tickets unless asked; sessions are kept where the suite resumes one.
+/// Full handshakes issue tickets only if requested; sessions are stored if the suite resumes one.
 fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Result<(), SetupError> {
     let suite = &setup.suite;
     let mut options = SslOptions::empty();
@@ -242,7 +242,7 @@ fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Resul
     if !tls13 && !wants_tickets {
         options |= SslOptions::NO_TICKET;
     }
-    // The handshake that makes the session needs one ticket; the resumption issues those asked for (see `accept`).
+    // The handshake before a resumption needs one ticket; the resumption issues `setup.tickets` (see `accept`).
     let tickets = if suite.mode == Mode::Resumed { setup.tickets.max(1) } else { setup.tickets };
     builder.set_num_tickets(tickets as usize).map_err(refused("set the number of tickets"))?;
     if suite.key_exchange == KeyExchange::Psk && tls13 {
@@ -250,7 +250,7 @@ fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Resul
             | SslOptions::from_bits_retain(PREFER_NO_DHE_KEX as _);
     }
     builder.set_options(options);
-    // A full handshake gets a session ID, as from any server that could resume it, but leaves nothing behind.
+    // A full handshake gets a session ID, as from any server that could resume it, but the session is not stored.
     let mut mode = SslSessionCacheMode::SERVER;
     if !suite.is_resumption() {
         mode |= SslSessionCacheMode::NO_INTERNAL_STORE;
@@ -259,14 +259,14 @@ fn tickets_and_sessions(builder: &mut SslContextBuilder, setup: &Setup) -> Resul
     if setup.exposure == Exposure::Network {
         builder.set_options(SslOptions::NO_RENEGOTIATION);
     }
-    // Longer than any run: sessions age by the real clock. Those of servers on a network are bounded more closely.
+    // Longer than any run, because sessions age by the real clock. Servers on a network have stricter limits.
     const TIMEOUT_S: libc::c_long = 7 * 24 * 3600;
     // SAFETY: the context is live.
     unsafe { ffi::SSL_CTX_set_timeout(builder.as_ptr(), TIMEOUT_S) };
     Ok(())
 }
 
-/// Makes a server keep its sessions only in an external store; `bounded`: they end with the peer's certificates.
+/// Makes a server store its sessions only in an external cache; `bounded`: they expire with the peer's certificates.
 fn keep_sessions_in(cache: &Arc<dyn SessionCache>, bounded: bool, builder: &mut SslContextBuilder) {
     builder.set_session_cache_mode(SslSessionCacheMode::SERVER | SslSessionCacheMode::NO_INTERNAL);
     let made = Arc::clone(cache);
@@ -275,14 +275,14 @@ fn keep_sessions_in(cache: &Arc<dyn SessionCache>, bounded: bool, builder: &mut 
             true => lifetime::bound_kept(ssl, &session),
             false => Some(session.time()),
         };
-        // What cannot be bounded or written is not resumed.
+        // A session without a limit or an encoding is not resumed.
         if let (Some(made_s), Ok(der)) = (made_s, session.to_der()) {
             made.put(session.id(), der, made_s);
         }
     });
     let kept = Arc::clone(cache);
-    // SAFETY: a session that is given back must have been made by a context with the same settings: the cache holds what
-    // servers of this stack put there, and libssl checks protocol, cipher and session context itself.
+    // SAFETY: a returned session must come from a context with the same settings: the cache contains sessions of
+    // servers of this stack, and libssl checks protocol, cipher and session context itself.
     unsafe {
         builder.set_get_session_callback(move |ssl, id| {
             let session = kept.get(id).and_then(|der| SslSession::from_der(&der).ok())?;
@@ -305,11 +305,11 @@ fn present(library: Library, builder: &mut SslContextBuilder, identity: &Identit
     builder.set_private_key(&key).map_err(&refused)
 }
 
-/// Adds an issuer to the chain of the certificate that was set last; there may be several, of different keys.
+/// Adds an issuer to the chain of the certificate that was set last; there may be several, with different keys.
 fn chain_to_latest(builder: &mut SslContextBuilder, certificate: &X509) -> Result<(), ErrorStack> {
     const CHAIN_CERT: libc::c_int = 89;
     const COUNT_REFERENCE: libc::c_long = 1;
-    // SAFETY: context and certificate are live; the context takes a reference of its own.
+    // SAFETY: context and certificate are live; the context takes its own reference.
     let added = unsafe {
         use foreign_types::ForeignTypeRef;
         let certificate: &openssl::x509::X509Ref = certificate;
@@ -318,7 +318,7 @@ fn chain_to_latest(builder: &mut SslContextBuilder, certificate: &X509) -> Resul
     if added == 1 { Ok(()) } else { Err(ErrorStack::get()) }
 }
 
-/// Lets a side trust a root: a generated one at a given time, however weak; others now.
+/// Makes a side trust a root: a generated one at a given time, even if it is weak; others now.
 pub fn trust(
     library: Library,
     builder: &mut SslContextBuilder,
@@ -335,11 +335,11 @@ pub fn trust(
     Ok(root)
 }
 
-/// A certificate that lives in the library context, so that its verification is seen.
+/// A certificate in the library context, so that its verification is timed.
 fn certificate(library: Library, der: &[u8]) -> Result<X509, ErrorStack> {
     let mut data = der.as_ptr();
     let length = libc::c_long::try_from(der.len()).unwrap_or(libc::c_long::MAX);
-    // SAFETY: the library context lives for ever; the data is readable for its length; null is checked.
+    // SAFETY: the library context is never freed; the data is readable for its length; null is checked.
     unsafe {
         let mut empty = ffi::X509_new_ex(library.as_ptr(), std::ptr::null());
         if empty.is_null() || sys::d2i_X509(&raw mut empty, &raw mut data, length).is_null() {
@@ -349,8 +349,7 @@ fn certificate(library: Library, der: &[u8]) -> Result<X509, ErrorStack> {
     }
 }
 
-/// Sets the group of the exchange, and for a client the curves that certificates need beside it. A server lists what it
-/// exchanges keys in and nothing else.
+/// Sets the group of the exchange, and for a client also the curves that certificates need.
 fn exchange_in(
     side: Side,
     library: Library,
@@ -359,7 +358,7 @@ fn exchange_in(
     builder: &mut SslContextBuilder,
 ) -> Result<(), SetupError> {
     if suite.key_exchange.group_kind() == Some(GroupKind::FiniteField) {
-        // The server's parameters are sent; the client takes what comes.
+        // The server sends its parameters; the client accepts them.
         return if side == Side::Server { use_dh_parameters(library, group, builder) } else { Ok(()) };
     }
     let mut list = vec![names::group(group)];
@@ -369,7 +368,7 @@ fn exchange_in(
     builder.set_groups_list(&list.join(":")).map_err(refused("set the group"))
 }
 
-/// The group that a suite exchanges keys in, where the list of groups has it.
+/// The group of a suite's key exchange, if libssl's list of groups contains it.
 pub fn group(suite: &Suite) -> Option<String> {
     if suite.key_exchange.group_kind() == Some(GroupKind::FiniteField) {
         return None;
@@ -377,7 +376,7 @@ pub fn group(suite: &Suite) -> Option<String> {
     suite.group.or(unused_group(suite)).map(names::group)
 }
 
-/// The curves that certificates need in the list of groups, which up to TLS 1.2 is about both (RFC 8422 section 5.1.1).
+/// The curves that certificates need in the list of groups, which up to TLS 1.2 covers both (RFC 8422 section 5.1.1).
 fn certificate_groups(suite: &Suite) -> impl Iterator<Item = String> + '_ {
     let keys = suite.keys.iter().filter(|_| suite.protocol != Protocol::Tls13);
     keys.filter_map(|key| match key {
@@ -399,7 +398,7 @@ pub fn groups_of_clients(setups: &[Setup]) -> Option<Arc<CStr>> {
     CString::new(listed(exchange.into_iter().chain(others))?).ok().map(Into::into)
 }
 
-/// Names without repetition, as libssl takes a list; `None` of none.
+/// A list of names in libssl's format, without duplicates; `None` if it is empty.
 pub fn listed(names: impl Iterator<Item = String>) -> Option<String> {
     let mut list: Vec<String> = Vec::new();
     for name in names {
@@ -426,7 +425,7 @@ fn use_dh_parameters(
 }
 
 fn take_dh_parameters<T>(key: PKey<T>, builder: &mut SslContextBuilder) -> Result<(), SetupError> {
-    // SAFETY: context and parameters are live; what the context takes over is not freed here.
+    // SAFETY: context and parameters are live; the context takes ownership, so they are not freed here.
     let taken = unsafe { sys::SSL_CTX_set0_tmp_dh_pkey(builder.as_ptr(), key.as_ptr()) };
     if taken != 1 {
         return Err(SetupError::OpenSsl { what: "take DH parameters", stack: ErrorStack::get() });

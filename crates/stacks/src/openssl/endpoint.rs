@@ -24,25 +24,25 @@ unsafe extern "C" {
 }
 
 pub struct TlsEndpoint {
-    // Declared first, dropped first: libssl calls back into the watch until it is freed.
+    // Declared first, because it is dropped first: libssl uses the watch until it is freed.
     ssl: Ssl,
     watch: Box<Watch>,
     side: Side,
-    /// Of its suites, at least one.
+    /// One entry per suite, at least one.
     expected: Arc<[Expected]>,
     /// Owned by `ssl`.
     read_bio: *mut sys::BIO,
     write_bio: *mut sys::BIO,
     phase: Phase,
-    /// Not polled yet.
+    /// Not returned by `poll_event` yet.
     established: Option<Box<Negotiated>>,
     received: Vec<u8>,
-    /// Not polled yet.
+    /// Not returned by `poll_event` yet.
     closed: Option<CloseReason>,
     gate: Option<HelloGate>,
     /// Groups that a server sets after its ServerHello: its own and those of its clients' certificates.
     later_groups: Option<Arc<CStr>>,
-    /// The address of the session that a client offered, by which one that it was given later differs.
+    /// The address of the session that a client offered; a session that it received later has another.
     offered: Option<usize>,
 }
 
@@ -54,14 +54,14 @@ enum Phase {
     Over,
 }
 
-// SAFETY: a libssl connection may be used by one thread after another, only not by two at once (man 7 ossl-guide-libraries-
-// introduction, "Thread safety"), and `&mut self` sees to that. Its two memory BIOs belong to it alone and move with it;
-// the raw pointers are used only through `self`. The watch is boxed, so libssl's pointer to it stays good when the
-// endpoint moves, and its cells are touched only by callbacks that libssl makes within calls on this connection.
+// SAFETY: different threads may use a libssl connection one after another, but not at the same time (man 7
+// ossl-guide-libraries-introduction, "Thread safety"), which `&mut self` ensures. Its two memory BIOs belong only to it
+// and move with it; the raw pointers are used only through `self`. The watch is boxed, so libssl's pointer to it stays
+// valid when the endpoint moves, and only callbacks within calls on this connection access its cells.
 unsafe impl Send for TlsEndpoint {}
 
 const BIO_CTRL_PENDING: libc::c_int = 10;
-/// Input at once beyond which an unfinished handshake does not keep the buffer that it came through.
+/// After a larger input, an unfinished handshake replaces the BIO, whose buffer has that size.
 const MAX_KEPT_INPUT_BYTES: usize = 4 * 1024;
 
 impl TlsEndpoint {
@@ -86,8 +86,8 @@ impl TlsEndpoint {
             return Err(SetupError::OpenSsl { what: "make a memory BIO", stack: ErrorStack::get() });
         }
         let watch = Box::<Watch>::default();
-        // SAFETY: the connection is live and takes the BIOs over; they live as long as it does. The watch is boxed, so
-        // it does not move, and it is a later field of the same value than the connection, so it is freed after it.
+        // SAFETY: the connection is live and takes ownership of the BIOs, which live as long as it does. The watch is
+        // boxed, so it does not move, and it is declared after the connection, so it is freed later.
         unsafe {
             ffi::SSL_set_bio(raw(&ssl), read_bio, write_bio);
             marks::attach(raw(&ssl), &raw const *watch);
@@ -113,7 +113,7 @@ impl TlsEndpoint {
         })
     }
 
-    /// Holds what arrives of a hello until it is whole, within a budget.
+    /// Buffers an incomplete hello until it is complete, within a budget.
     pub fn hold_hellos(&mut self, budget: Arc<Budget>) {
         self.gate = Some(HelloGate::new(budget));
     }
@@ -123,8 +123,9 @@ impl TlsEndpoint {
     }
 
     pub fn offer(&mut self, session: &SslSession) -> Result<(), SetupError> {
-        // SAFETY: `set_session` asks for a session of a context with the same settings, for libssl trusts what it holds
-        // of the peer. Sessions reach here from clients of this stack; libssl checks protocol and cipher itself.
+        // SAFETY: `set_session` requires a session of a context with the same settings, because libssl trusts its data
+        // about the peer. Sessions passed here come from clients of this stack; libssl checks protocol and cipher
+        // itself.
         unsafe { self.ssl.set_session(session) }.map_err(refused("offer a session"))?;
         self.offered = Some(std::ptr::from_ref::<SslSessionRef>(session).addr());
         Ok(())
@@ -140,7 +141,7 @@ impl TlsEndpoint {
         self.ssl.set_num_tickets(tickets).map_err(refused("set the number of tickets"))
     }
 
-    /// Goes on with the handshake as far as the bytes reach.
+    /// Continues the handshake with the available bytes.
     fn handshake(&mut self) {
         let begins = self.phase == Phase::Waiting;
         self.phase = Phase::Handshaking;
@@ -172,18 +173,18 @@ impl TlsEndpoint {
         }
     }
 
-    /// Hands bytes to libssl's BIO.
+    /// Writes bytes to libssl's BIO.
     fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let length = libc::c_int::try_from(bytes.len()).unwrap_or(libc::c_int::MAX);
             // SAFETY: the BIO lives as long as the connection; the slice is readable for its length.
             let taken = unsafe { sys::BIO_write(self.read_bio, bytes.as_ptr().cast(), length) };
-            // A memory BIO takes all that it is given.
+            // A memory BIO accepts all bytes.
             bytes = bytes.get(usize::try_from(taken).unwrap_or(bytes.len()).max(1)..).unwrap_or_default();
         }
     }
 
-    /// Keeps what an unfinished handshake holds within its limits.
+    /// Limits the memory of an unfinished handshake.
     fn limit_unfinished(&mut self, fed_bytes: usize) {
         const TLS_ST_SR_CERT: libc::c_int = 30;
         if self.phase != Phase::Handshaking {
@@ -196,18 +197,18 @@ impl TlsEndpoint {
             return self.refuse(refusal, false);
         }
         if fed_bytes > MAX_KEPT_INPUT_BYTES && Self::pending(self.read_bio) == 0 {
-            // A memory BIO keeps a buffer of the largest input that it was given.
+            // A memory BIO keeps a buffer of the size of its largest input.
             // SAFETY: BIO_s_mem is static; a null result is checked.
             let fresh = unsafe { sys::BIO_new(sys::BIO_s_mem()) };
             if !fresh.is_null() {
-                // SAFETY: the connection is live; it takes the new BIO over and frees the one that it had.
+                // SAFETY: the connection is live; it takes ownership of the new BIO and frees the old one.
                 unsafe { SSL_set0_rbio(raw(&self.ssl), fresh) };
                 self.read_bio = fresh;
             }
         }
     }
 
-    /// Ends a handshake that would hold too much. A hello is refused by an alert of ours, for libssl has not seen it.
+    /// Ends a handshake that exceeds its limits. libssl has not seen a rejected hello, so its alert is sent here.
     fn refuse(&mut self, refusal: Refusal, is_hello: bool) {
         const FATAL: u8 = 2;
         let alert = [21, 3, 3, 0, 2, FATAL, refusal.alert()];
@@ -225,14 +226,14 @@ impl TlsEndpoint {
         self.end(CloseReason::Failed(failure));
     }
 
-    /// Ends the connection if libssl reports a failure, and not only that it needs more bytes.
+    /// Ends the connection if libssl reports a failure, and not only a need for more bytes.
     fn check(&mut self, result: libc::c_int) {
         if result > 0 {
             return;
         }
         const READING: libc::c_int = 3;
-        // SSL_get_error would take any leftover in the error queue for a failure, and libcrypto leaves one there
-        // when it is asked how secure a 512-bit key is.
+        // SSL_get_error would take any entry in the error queue for a failure, and libcrypto leaves one there when it
+        // is asked for the security of a 512-bit key.
         // SAFETY: the connection is live.
         let wants_bytes = unsafe { ffi::SSL_want(raw(&self.ssl)) } == READING;
         if wants_bytes && self.watch.alert().is_none() && !are_no_records() {
@@ -272,12 +273,12 @@ impl TlsEndpoint {
         }
     }
 
-    /// Reads what libssl has decrypted; post-handshake messages are processed on the way.
+    /// Reads decrypted data; libssl processes post-handshake messages in the same calls.
     fn read(&mut self) {
         let mut chunk = [0_u8; 4096];
         while self.phase == Phase::Established {
             let mut length = 0;
-            // SAFETY: the connection is live and the buffer is as long as said.
+            // SAFETY: the connection is live and the buffer has this length.
             let result = unsafe {
                 sys::SSL_read_ex(raw(&self.ssl), chunk.as_mut_ptr().cast(), chunk.len(), &raw mut length)
             };
@@ -306,7 +307,7 @@ impl TlsEndpoint {
         let expected = Expected::closest(&self.expected, protocol, cipher_suite)?;
         let suite = &expected.suite;
         let (named, cipher) = expected.cipher(cipher_suite);
-        // SAFETY: the connection is live; names of groups belong to its context and are copied from at once.
+        // SAFETY: the connection is live; names of groups belong to its context and are copied at once.
         let group = unsafe {
             let name = SSL_get0_group_name(raw(&self.ssl));
             (!name.is_null())
@@ -314,7 +315,7 @@ impl TlsEndpoint {
                 .and_then(|name| expected.group(&name.to_string_lossy()))
         };
         let reused = self.ssl.session_reused();
-        // To libssl, a handshake by a TLS 1.3 pre-shared key is a resumption.
+        // libssl reports a handshake with a TLS 1.3 pre-shared key as a resumption.
         let psk = matches!(suite.key_exchange, KeyExchange::Psk | KeyExchange::PskDhe) && reused;
         let (key_exchange, resumed) = match protocol {
             Protocol::Tls13 if psk => (Some(suite.key_exchange), false),
@@ -332,7 +333,7 @@ impl TlsEndpoint {
 
 impl Drop for TlsEndpoint {
     fn drop(&mut self) {
-        // libssl forgets the session of a connection that ends without a word; both sides are done here.
+        // libssl removes the session of a connection that ends without close_notify; both sides are done here.
         const SENT_AND_RECEIVED: libc::c_int = 3;
         // SAFETY: the connection is live until this returns.
         unsafe { ffi::SSL_set_shutdown(raw(&self.ssl), SENT_AND_RECEIVED) };
@@ -407,7 +408,7 @@ impl Endpoint for TlsEndpoint {
             return Ok(());
         }
         let mut written = 0;
-        // SAFETY: the connection is live; the slice is readable for its length. A memory BIO takes all at once.
+        // SAFETY: the connection is live; the slice is readable for its length. A memory BIO accepts all bytes at once.
         let result =
             unsafe { sys::SSL_write_ex(raw(&self.ssl), data.as_ptr().cast(), data.len(), &raw mut written) };
         if result == 1 {
@@ -421,7 +422,7 @@ impl Endpoint for TlsEndpoint {
 
     fn close(&mut self, _: Time) {
         if self.phase == Phase::Established {
-            // Queues close_notify; the peer's own is not waited for.
+            // Queues close_notify, without waiting for the peer's.
             // SAFETY: the connection is live, and past its handshake.
             unsafe { sys::SSL_shutdown(raw(&self.ssl)) };
         }
@@ -439,7 +440,7 @@ impl Endpoint for TlsEndpoint {
         let start = buffer.len();
         buffer.resize(start + pending, 0);
         let length = libc::c_int::try_from(pending).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the BIO lives as long as the connection; the buffer has room for `pending` bytes.
+        // SAFETY: the BIO lives as long as the connection; the buffer has space for `pending` bytes.
         let read = unsafe { sys::BIO_read(self.write_bio, buffer[start..].as_mut_ptr().cast(), length) };
         buffer.truncate(start + usize::try_from(read).unwrap_or(0));
         buffer.len() > start
@@ -463,7 +464,7 @@ impl Endpoint for TlsEndpoint {
 
     fn session(&self) -> Option<Session> {
         let session = self.ssl.session()?;
-        // A ticket of TLS 1.3 makes a session of its own; without one that which was offered stays.
+        // A TLS 1.3 ticket creates a new session; without one, the offered session remains.
         let offered = self.offered == Some(std::ptr::from_ref(session).addr());
         if offered && self.ssl.version2() == Some(SslVersion::TLS1_3) {
             return None;
@@ -476,7 +477,7 @@ impl Endpoint for TlsEndpoint {
 
     fn peer_certificates(&self) -> Vec<Vec<u8>> {
         let der = |certificate: &openssl::x509::X509Ref| certificate.to_der().ok();
-        // libssl leaves the leaf out of the chain that it presents to a server.
+        // On a server, libssl's chain does not contain the leaf.
         let leaf = self.ssl.peer_certificate().and_then(|leaf| der(&leaf));
         let chain: Vec<_> = self.ssl.peer_cert_chain().into_iter().flatten().filter_map(der).collect();
         match leaf {

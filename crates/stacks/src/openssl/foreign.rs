@@ -1,4 +1,4 @@
-//! Clients of other programs' servers.
+//! Clients for servers of other programs.
 
 use super::names::Expected;
 use super::stack::Contexts;
@@ -10,27 +10,26 @@ use shakedown_trace::{Side, Suite};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Configuration of a client of another program's server.
+/// Configuration of a client for a server of another program.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignClient {
-    /// What to offer, and what the client presents; `None`: whatever libssl offers by itself. What `identities` say of
-    /// the server is not used.
+    /// What the client offers and presents; `None`: libssl's defaults. The server's entry in `identities` is not used.
     pub setup: Option<Setup>,
-    /// DER certificates to trust. Empty: the server's certificate is not checked.
+    /// DER certificates to trust. Empty: the server's certificate is not verified.
     pub roots: Vec<Vec<u8>>,
-    /// Host name or IP address of the server: asked for where it is a name, checked where there are roots.
+    /// Host name or IP address of the server: a name is sent as SNI, and both are verified if there are roots.
     pub server_name: Option<String>,
-    /// The name that the certificate must have, where that is another.
+    /// The name that the certificate must have, if it is another.
     pub certificate_name: Option<String>,
-    /// Trusts the roots however weak the chain's keys are, and takes this for the time: seconds since 1970. For generated
-    /// certificates.
+    /// Validates at this time, in seconds since 1970, and trusts the roots even if the chain's keys are weak. For
+    /// generated certificates.
     pub laboratory_unix_s: Option<i64>,
-    /// Without a set-up: times primitives and reports messages to the recorder.
+    /// Without a `setup`: times primitives and reports messages to the recorder.
     pub instrumented: bool,
 }
 
 impl ForeignClient {
-    /// Makes the state that its connections share.
+    /// Creates the state that its connections share.
     pub fn connector(&self) -> Result<Arc<dyn Connector>, SetupError> {
         let (mut builder, expected, instrumented) = match &self.setup {
             Some(setup) => {

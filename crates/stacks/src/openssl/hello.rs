@@ -1,25 +1,25 @@
-//! What a server holds of a ClientHello, or of a client's certificates, that has not arrived in full.
+//! A server's memory for a ClientHello, or a client's certificates, that has not arrived completely.
 //!
-//! libssl accepts a ClientHello of 128 KiB, and allocates that as soon as its header has announced it. So a hello is kept
-//! here, in as many bytes as have arrived, until libssl can take it whole. Every connection may hold as much as usual
-//! clients send; what goes beyond comes from a [`Budget`] that all connections of a server share, so that peers with large
-//! hellos compete with each other and not with usual clients.
+//! libssl accepts a ClientHello of 128 KiB, and allocates this size when the message header announces it. Therefore a
+//! hello is buffered here, in as many bytes as have arrived, and passed to libssl when it is complete. Each connection
+//! may buffer a hello of usual size; memory beyond that comes from a [`Budget`] that all connections of a server share,
+//! so that peers with large hellos compete only with each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The longest hello, with the headers of its records. The largest known, of post-quantum suites with a ticket that holds
-/// the client's certificate, have less than half of it.
+/// The longest hello, with its record headers. The largest known hellos, of post-quantum suites with a ticket that
+/// contains the client's certificate, are shorter than half of it.
 pub const MAX_HELLO_BYTES: usize = 32 * 1024;
-/// What a hello may hold without asking the budget.
+/// Bytes of a hello that do not count against the budget.
 const USUAL_HELLO_BYTES: usize = 4 * 1024;
-/// Memory for a hello grows in such steps.
+/// Memory for a hello grows in steps of this size.
 const STEP_BYTES: usize = 2 * 1024;
 /// The longest list of certificates from a client of a server on a network.
 pub const MAX_CERTIFICATES_BYTES: usize = 32 * 1024;
-/// What libssl allocates for a list of certificates: a buffer grows by a third more than it must.
+/// libssl's allocation for a list of certificates: a buffer grows by a third more than needed.
 const CERTIFICATES_BUFFER_BYTES: usize = MAX_CERTIFICATES_BYTES / 3 * 4;
-/// What all connections of a server may hold beyond what is usual.
+/// Memory of all connections of a server beyond the usual sizes.
 const BUDGET_BYTES: usize = 32 * 1024 * 1024;
 
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -51,7 +51,7 @@ impl Budget {
     }
 }
 
-/// Bytes taken from a budget; they are given back when this is dropped.
+/// Bytes taken from a budget; returned on drop.
 #[derive(Debug)]
 struct Share {
     budget: Arc<Budget>,
@@ -59,7 +59,7 @@ struct Share {
 }
 
 impl Share {
-    /// Takes what is missing to `bytes`, or gives back what is too much. False where the budget has not as much.
+    /// Takes or returns the difference to `bytes`. False if the budget is exceeded.
     fn set(&mut self, bytes: usize) -> bool {
         if bytes > self.bytes {
             if !self.budget.take(bytes - self.bytes) {
@@ -81,13 +81,13 @@ impl Drop for Share {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is longer than [`MAX_HELLO_BYTES`].
+    /// The message is longer than [`MAX_HELLO_BYTES`].
     TooLong,
     NoRoom,
 }
 
 impl Refusal {
-    /// The alert that says so; of a message that is too long, libssl's own.
+    /// The alert to send; for a message that is too long, the same as libssl's.
     pub fn alert(self) -> u8 {
         const ILLEGAL_PARAMETER: u8 = 47;
         const INTERNAL_ERROR: u8 = 80;
@@ -105,23 +105,23 @@ impl Refusal {
     }
 }
 
-/// Bytes that go on to libssl.
+/// Bytes to pass to libssl.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Passed<'a> {
     Nothing,
     Input(&'a [u8]),
-    /// What was held, and what came last.
+    /// The buffered bytes and the latest input.
     Held(Vec<u8>),
 }
 
-/// What one connection holds of messages that are incomplete.
+/// A connection's buffer for incomplete messages.
 #[derive(Debug)]
 pub struct HelloGate {
     share: Share,
     held: Vec<u8>,
-    /// Where the next record begins in `held`.
+    /// The offset of the next record in `held`.
     next: usize,
-    /// The first bytes of the message, and how many bytes of it have arrived.
+    /// The first bytes of the message, and the number of its bytes that have arrived.
     header: [u8; MESSAGE_HEADER_BYTES],
     arrived: usize,
     awaits: Awaits,
@@ -130,15 +130,15 @@ pub struct HelloGate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaits {
     FirstHello,
-    /// The answer to a HelloRetryRequest, or whatever else follows the server's first flight in TLS 1.3.
+    /// The response to a HelloRetryRequest, or another message after the server's first flight in TLS 1.3.
     SecondHello,
     Nothing,
 }
 
-/// How far the message at the gate has come.
+/// The progress of the awaited message.
 enum Progress {
     Incomplete,
-    /// It is whole, or is none that is waited for here: libssl judges it.
+    /// It is complete, or not an awaited message: libssl processes it.
     Pass,
     TooLong,
 }
@@ -155,12 +155,12 @@ impl HelloGate {
         }
     }
 
-    /// A second hello may follow.
+    /// Prepares for a second hello.
     pub fn await_second(&mut self) {
         *self = Self { awaits: Awaits::SecondHello, ..Self::new(Arc::clone(&self.share.budget)) };
     }
 
-    /// Takes input; what libssl is to have of it.
+    /// Processes input, and returns the bytes to pass to libssl.
     pub fn pass<'a>(&mut self, input: &'a [u8]) -> Result<Passed<'a>, Refusal> {
         if self.awaits == Awaits::Nothing {
             return Ok(Passed::Input(input));
@@ -193,7 +193,7 @@ impl HelloGate {
         }
     }
 
-    /// Says whether libssl is in the middle of a client's certificates, for which it then holds a buffer.
+    /// Counts libssl's buffer for a client's certificates against the budget while a part of them is missing.
     pub fn in_certificates(&mut self, midway: bool) -> Result<(), Refusal> {
         if self.awaits != Awaits::Nothing {
             return Ok(());
@@ -204,7 +204,7 @@ impl HelloGate {
 
     fn hold(&mut self, input: &[u8]) -> Result<(), Refusal> {
         let bytes = self.held.len() + input.len();
-        // What follows a hello that is whole is the peer's next flight, which waits for ours: a record of slack is enough.
+        // The peer's next flight waits for the server's, so little can follow a complete hello.
         if bytes > MAX_HELLO_BYTES + INPUT_SLACK_BYTES {
             return Err(Refusal::TooLong);
         }
@@ -217,7 +217,7 @@ impl HelloGate {
         Ok(())
     }
 
-    /// Goes on along the records. `bytes` begins where it did before, and has become longer.
+    /// Parses the records from the current position. `bytes` starts as in the call before, and has become longer.
     fn progress(&mut self, bytes: &[u8]) -> Progress {
         while let Some([kind, major, _, high, low]) = bytes.get(self.next..self.next + RECORD_HEADER_BYTES) {
             let length = usize::from(u16::from_be_bytes([*high, *low]));
@@ -264,7 +264,7 @@ impl HelloGate {
     }
 }
 
-/// Bytes that may come with the last ones of a hello.
+/// Bytes that may arrive with the last bytes of a hello.
 const INPUT_SLACK_BYTES: usize = 32 * 1024;
 
 #[cfg(test)]

@@ -1,25 +1,25 @@
-//! Message boundaries, as libssl's callbacks tell them.
+//! Message boundaries from libssl's callbacks.
 //!
-//! The message callback fires when a record's header has been read or written, when a message has been read
-//! in full, and when one has been handed to the record layer; the info callback's LOOP events come between
-//! two messages, after the work that follows sending. Together they cut each side's time into spans
-//! (see [`shakedown_trace::half_trace`]).
+//! The message callback is called when a record header has been read or written, when a complete message has been read,
+//! and when a message has been passed to the record layer. The info callback's LOOP events come between two messages,
+//! after the work that follows sending. Together they cut each side's time into spans (see
+//! [`shakedown_trace::half_trace`]).
 
 use openssl_sys as sys;
 use shakedown_ossl::ffi;
 use shakedown_trace::{MessageName, alert, recorder};
 use std::cell::Cell;
 
-/// What is remembered of a connection between callbacks.
+/// A connection's state between callbacks.
 #[derive(Default)]
 pub struct Watch {
     /// Bytes of records written since the last message.
     written: Cell<u32>,
     /// Bytes of records read since the last message.
     read: Cell<u32>,
-    /// Bytes of the latest message read by its own header; 0 once another record has begun.
+    /// Bytes of the latest message read, according to its header; 0 after the start of another record.
     latest_read: Cell<u32>,
-    /// What was booked for the latest message read.
+    /// Bytes that were reported for the latest message read.
     latest_booked: Cell<u32>,
     /// The latest record read is a ChangeCipherSpec.
     change_cipher_spec: Cell<bool>,
@@ -34,21 +34,21 @@ impl Watch {
 
     fn record_read(&self, kind: u8, bytes: u32) {
         if self.change_cipher_spec.replace(libc::c_int::from(kind) == CHANGE_CIPHER_SPEC) {
-            // Where nothing else began it.
+            // If nothing else has ended the span.
             recorder::boundary();
         }
         recorder::boundary();
         self.read.set(self.read.get() + bytes);
         self.latest_read.set(0);
         if self.change_cipher_spec.get() {
-            // It never comes as a message: its processing begins with libssl's next step.
+            // libssl reports no message for it: its processing begins with libssl's next step.
             recorder::announce(MessageName::ChangeCipherSpec, self.read.take());
         }
     }
 
-    /// A message of `length` bytes with its own header has been read. The first in its record is booked all bytes of the
-    /// record; where another follows in the same record, that one takes what the first does not fill: header, MAC and
-    /// padding belong to the last.
+    /// A message of `length` bytes, including its header, has been read. All bytes of the record are reported for the
+    /// first message in it. If another message follows in the record, the bytes beyond the first one's length are moved
+    /// to it: record header, MAC and padding belong to the last message.
     fn message_read(&self, name: MessageName, length: u32) {
         let mut bytes = self.read.take();
         let before = self.latest_read.get();
@@ -76,34 +76,34 @@ const RECORD_HEADER_BYTES: u32 = 5;
 /// ServerHello with this random is a HelloRetryRequest (RFC 8446 section 4.1.3); it starts with these bytes.
 const RETRY_RANDOM: [u8; 8] = [0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11];
 
-/// Sets the callbacks of a context. Connections made from it must be [`attach`]ed.
+/// Sets the callbacks of a context. Its connections must be [`attach`]ed.
 ///
 /// # Safety
 /// `context` must be live.
 pub unsafe fn install(context: *mut sys::SSL_CTX) {
-    // SAFETY: the caller promises the context; the callbacks are static functions.
+    // SAFETY: the caller guarantees a live context; the callbacks are static functions.
     unsafe {
         ffi::SSL_CTX_set_msg_callback(context, Some(on_message));
         ffi::SSL_CTX_set_info_callback(context, Some(on_info));
     }
 }
 
-/// Sets a callback that notes alerts and nothing else, for connections that are not measured.
+/// Sets a callback that records only alerts, for connections that are not measured.
 ///
 /// # Safety
 /// `context` must be live.
 pub unsafe fn install_alerts(context: *mut sys::SSL_CTX) {
-    // SAFETY: the caller promises the context; the callback is a static function.
+    // SAFETY: the caller guarantees a live context; the callback is a static function.
     unsafe { ffi::SSL_CTX_set_info_callback(context, Some(on_alert)) };
 }
 
-/// Ties a watch to a connection.
+/// Attaches a watch to a connection.
 ///
 /// # Safety
 /// `ssl` must be live, and `watch` must outlive it.
 pub unsafe fn attach(ssl: *mut sys::SSL, watch: *const Watch) {
     const SET_MSG_CALLBACK_ARG: libc::c_int = 16;
-    // SAFETY: the caller promises both. Index 0 of the extra data is the application's own.
+    // SAFETY: the caller guarantees both. Index 0 of the extra data belongs to the application.
     unsafe {
         sys::SSL_ctrl(ssl, SET_MSG_CALLBACK_ARG, 0, watch.cast_mut().cast());
         sys::SSL_set_ex_data(ssl, 0, watch.cast_mut().cast());
@@ -119,7 +119,7 @@ unsafe extern "C" fn on_message(
     _: *mut sys::SSL,
     watch: *mut libc::c_void,
 ) {
-    // SAFETY: `attach` put a watch there that outlives the connection; null before that.
+    // SAFETY: `attach` stored a watch that outlives the connection; null before that.
     let Some(watch) = (unsafe { watch.cast::<Watch>().as_ref() }) else { return };
     if data.is_null() {
         return;
@@ -150,7 +150,7 @@ unsafe extern "C" fn on_message(
         (CHANGE_CIPHER_SPEC, _) if sending => {
             recorder::sent(MessageName::ChangeCipherSpec, watch.written.take());
             if version >= sys::TLS1_3_VERSION {
-                // For compatibility only; libssl changes its keys here for the message before.
+                // Sent for compatibility only; libssl then changes its keys for the message before.
                 recorder::attribute_to_previous();
             }
         }
@@ -163,7 +163,7 @@ unsafe extern "C" fn on_alert(ssl: *const sys::SSL, kind: libc::c_int, value: li
     if kind & ALERT_EVENT == 0 || value >> 8 != libc::c_int::from(FATAL) {
         return;
     }
-    // SAFETY: the connection is live; `attach` put a watch there that outlives it, null before that.
+    // SAFETY: the connection is live; `attach` stored a watch that outlives it, null before that.
     if let Some(watch) = unsafe { sys::SSL_get_ex_data(ssl, 0).cast::<Watch>().as_ref() } {
         watch.alert.set(u8::try_from(value & 0xff).ok());
     }

@@ -1,4 +1,4 @@
-//! The stack `openssl`: libssl as it is, in memory, with its callbacks told to the recorder.
+//! The stack `openssl`: unmodified libssl, in memory, with callbacks that report to the recorder.
 
 mod context;
 mod endpoint;

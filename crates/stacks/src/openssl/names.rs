@@ -1,4 +1,4 @@
-//! Suite names in OpenSSL's words.
+//! OpenSSL's names for the parts of a suite.
 
 use shakedown_trace::Suite;
 use shakedown_trace::suite::{Cipher, Curve, Group, GroupKind, KeyExchange, Protocol, TlsCipher};
@@ -37,7 +37,7 @@ pub fn cipher_suite(suite: &Suite) -> String {
     let elliptic = matches!(suite.key_exchange, KeyExchange::EcdheEcdsa | KeyExchange::EcdheRsa);
     // OpenSSL writes the mode of CBC suites with a pre-shared key only.
     let cbc = |bulk: &str, mac: &str| if psk { format!("{bulk}-CBC-{mac}") } else { format!("{bulk}-{mac}") };
-    // The PRF's hash follows from the cipher, but its 256-bit CBC suites over curves take SHA-384.
+    // The PRF's hash follows from the cipher, except that 256-bit CBC suites with ECDHE use SHA-384.
     let bulk = match cipher {
         TlsCipher::Rc4Md5 => "RC4-MD5".into(),
         TlsCipher::Rc4Sha => "RC4-SHA".into(),
@@ -65,7 +65,7 @@ pub fn cipher_suite(suite: &Suite) -> String {
         TlsCipher::Aria128Gcm => "ARIA128-GCM-SHA256".into(),
         TlsCipher::Aria256Gcm => "ARIA256-GCM-SHA384".into(),
     };
-    // OpenSSL leaves the authentication out of one family of ARIA suites.
+    // OpenSSL's names of one family of ARIA suites do not contain the authentication.
     let unnamed = bulk.starts_with("ARIA") && suite.key_exchange == KeyExchange::EcdheRsa;
     let exchange = if unnamed { "ECDHE-" } else { exchange };
     format!("{exchange}{bulk}")
@@ -85,17 +85,17 @@ pub fn group(group: Group) -> String {
     }
 }
 
-/// What a connection of a suite is expected to report, in OpenSSL's words, so that the usual case is two comparisons.
+/// The names that a connection of a suite should report, so that the usual case needs only two comparisons.
 pub struct Expected {
     pub suite: Suite,
     cipher_suite: String,
     group: Option<String>,
-    /// The suite stands for whatever a foreign server chooses.
+    /// The suite is a placeholder, and the foreign server's choice is accepted.
     any: bool,
 }
 
 impl Expected {
-    /// Of several suites, the one that a connection has most in common with.
+    /// The entry of several suites that matches a connection best.
     pub fn closest<'a>(all: &'a [Self], protocol: Protocol, cipher_suite: &str) -> Option<&'a Self> {
         let speaks = |expected: &&Self| expected.suite.protocol == protocol;
         let exact = |expected: &&Self| expected.cipher_suite == cipher_suite;
@@ -108,12 +108,12 @@ impl Expected {
         Self { suite: suite.clone(), cipher_suite, group, any: false }
     }
 
-    /// Nothing in particular: names of ciphers are reported, not taken apart. `suite` stands for it.
+    /// Accepts any result: names of ciphers are reported, not parsed. `suite` is a placeholder.
     pub fn any(suite: &Suite) -> Self {
         Self { any: true, ..Self::of(suite) }
     }
 
-    /// The cipher of an established connection, and up to TLS 1.2 the key exchange that its name holds.
+    /// The cipher of an established connection, and up to TLS 1.2 the key exchange in its name.
     pub fn cipher(&self, name: &str) -> (Option<KeyExchange>, Option<Cipher>) {
         if name == self.cipher_suite {
             return (Some(self.suite.key_exchange), Some(self.suite.cipher));

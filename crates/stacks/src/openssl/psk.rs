@@ -6,13 +6,13 @@ use shakedown_ossl::ffi;
 use shakedown_trace::suite::{Cipher, Protocol, TlsCipher};
 use shakedown_trace::{Side, Suite};
 
-/// What the client calls itself: the identity that OpenSSL's own tools use unless told otherwise.
+/// The client's identity: the default of OpenSSL's own tools.
 pub const IDENTITY: &str = "Client_identity";
 
 /// 32 bytes, so that TLS 1.3 can use it with SHA-256.
 pub const KEY: [u8; 32] = *b"shakedown laboratory key of both";
 
-/// Gives a side the key for suites up to TLS 1.2.
+/// Installs the key of a side for suites up to TLS 1.2.
 pub fn install(side: Side, builder: &mut SslContextBuilder) {
     match side {
         Side::Client => builder.set_psk_client_callback(|_, _, identity, key| {
@@ -31,7 +31,7 @@ pub fn install(side: Side, builder: &mut SslContextBuilder) {
     }
 }
 
-/// Gives a side the key for TLS 1.3.
+/// Installs the key of a side for TLS 1.3.
 pub fn install_tls13(side: Side, suite: &Suite, builder: &mut SslContextBuilder) {
     debug_assert_eq!(suite.protocol, Protocol::Tls13);
     let (offer, find): (ffi::PskUseSession, ffi::PskFindSession) = match suite.cipher {
@@ -50,7 +50,7 @@ pub fn install_tls13(side: Side, suite: &Suite, builder: &mut SslContextBuilder)
     }
 }
 
-/// The client offers the key, which is tied to the cipher suite 0x13, `CIPHER`.
+/// The client offers the key, which is bound to the cipher suite 0x13, `CIPHER`.
 unsafe extern "C" fn use_session<const CIPHER: u8>(
     ssl: *mut sys::SSL,
     _: *const sys::EVP_MD,
@@ -58,7 +58,7 @@ unsafe extern "C" fn use_session<const CIPHER: u8>(
     id_length: *mut usize,
     session: *mut *mut sys::SSL_SESSION,
 ) -> libc::c_int {
-    // SAFETY: libssl passes a live connection and valid places for the answers.
+    // SAFETY: libssl passes a live connection and valid pointers for the results.
     unsafe {
         *id = IDENTITY.as_ptr();
         *id_length = IDENTITY.len();
@@ -74,7 +74,7 @@ unsafe extern "C" fn find_session<const CIPHER: u8>(
     identity_length: usize,
     session: *mut *mut sys::SSL_SESSION,
 ) -> libc::c_int {
-    // SAFETY: libssl passes a live connection, a readable identity and a valid place for the answer.
+    // SAFETY: libssl passes a live connection, a readable identity and a valid pointer for the result.
     unsafe {
         let given = std::slice::from_raw_parts(identity, identity_length);
         *session =
@@ -83,7 +83,7 @@ unsafe extern "C" fn find_session<const CIPHER: u8>(
     1
 }
 
-/// A session that holds the key; null where OpenSSL has no memory or no such cipher.
+/// A session with the key; null if OpenSSL has no memory or no such cipher.
 ///
 /// # Safety
 /// `ssl` must be live.

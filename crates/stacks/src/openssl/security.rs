@@ -1,8 +1,8 @@
-//! What libssl's security policy lets through.
+//! libssl's security policy.
 //!
-//! In memory a suite is run however weak it is: security level 0, and a callback that permits what even that level
-//! refuses. A server on a network has the highest of OpenSSL's levels, up to its default, at which the suite that the
-//! user named can be negotiated at all, and the callback only where level 0 would refuse the suite.
+//! In memory a suite runs even if it is weak: with security level 0, and a callback that permits what even that level
+//! rejects. A server on a network has the highest of OpenSSL's levels, up to its default, at which the user's suite can
+//! be negotiated; it has the callback only if level 0 would reject the suite.
 
 use crate::stack::Exposure;
 use openssl_sys as sys;
@@ -10,25 +10,25 @@ use shakedown_ossl::ffi;
 use shakedown_trace::Suite;
 use shakedown_trace::suite::{Authentication, Cipher, Group, KeyExchange, KeyType, Protocol, TlsCipher};
 
-/// What is refused as too weak.
+/// Which algorithms are rejected as too weak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
     Permissive,
-    /// What OpenSSL refuses at a security level (`man 3 SSL_CTX_set_security_level`).
+    /// Those that OpenSSL rejects at a security level (`man 3 SSL_CTX_set_security_level`).
     Level(u8),
 }
 
 /// OpenSSL's own default since 3.2.
 const DEFAULT_LEVEL: u8 = 2;
 
-/// Bits of security that a key must have, by level.
+/// Minimum security of a key in bits, by level.
 const LEVEL_BITS: [(u8, u16); 2] = [(2, 112), (1, 80)];
 
 pub fn policy(suite: &Suite, exposure: Exposure) -> Policy {
     if exposure == Exposure::Laboratory {
         return Policy::Permissive;
     }
-    // Of a chain that is verified the root counts, too; of one's own only what is sent.
+    // In a verified chain the level applies to the root too; in the server's own chain only to sent certificates.
     let mutual = suite.authentication == Some(Authentication::Mutual);
     let keys = if mutual { &suite.keys } else { suite.sent_keys() };
     let keys = keys.iter().map(|key| key_level(*key));
@@ -37,7 +37,7 @@ pub fn policy(suite: &Suite, exposure: Exposure) -> Policy {
     keys.map(Policy::Level).chain(group).chain(rest).min().unwrap_or(Policy::Level(DEFAULT_LEVEL))
 }
 
-/// The highest level that takes N bits of security.
+/// The highest level that accepts N bits of security.
 fn level_of(security_bits: u16) -> u8 {
     LEVEL_BITS.iter().find(|(_, least)| security_bits >= *least).map_or(0, |(level, _)| *level)
 }
@@ -61,7 +61,7 @@ fn key_level(key: KeyType) -> u8 {
 
 fn group_policy(group: Group) -> Policy {
     match group {
-        // Ephemeral DH below 1024 bits is refused at level 0, too.
+        // Ephemeral DH below 1024 bits is rejected even at level 0.
         Group::Dh(..1024) => Policy::Permissive,
         Group::Dh(bits) => Policy::Level(of_modulus(bits)),
         Group::Curve(curve) => Policy::Level(level_of(curve.field_bits() / 2)),
@@ -71,7 +71,7 @@ fn group_policy(group: Group) -> Policy {
 
 fn protocol_level(suite: &Suite) -> u8 {
     match suite.protocol {
-        // Their signatures are of MD5 and SHA-1.
+        // Their signatures use MD5 and SHA-1.
         Protocol::Ssl3 | Protocol::Tls10 | Protocol::Tls11 => 0,
         _ => DEFAULT_LEVEL,
     }
@@ -87,12 +87,12 @@ fn cipher_level(suite: &Suite) -> u8 {
     }
 }
 
-/// Puts a context under a policy.
+/// Applies a policy to a context.
 ///
 /// # Safety
 /// `context` must be live.
 pub unsafe fn enforce(context: *mut sys::SSL_CTX, policy: Policy) {
-    // SAFETY: the caller promises the context; the callback is a static function.
+    // SAFETY: the caller guarantees a live context; the callback is a static function.
     unsafe {
         match policy {
             Policy::Level(level) => ffi::SSL_CTX_set_security_level(context, level.into()),
@@ -129,7 +129,7 @@ mod tests {
     use shakedown_trace::driver::Loopback;
     use std::sync::Arc;
 
-    /// Suites that differ in what a policy looks at, beside those of every key exchange.
+    /// Suites that differ in properties to which a policy applies, in addition to one per key exchange.
     const WEAK: [&str; 15] = [
         "ssl3/rsa/rsa512/server",
         "tls1.2/rsa/rsa512/server",
@@ -154,7 +154,7 @@ mod tests {
         settings.setup(suite, identities)
     }
 
-    /// One handshake with a client that takes anything.
+    /// One handshake with a permissive client.
     fn handshake(suite: &Suite, policy: Policy) -> Result<(), String> {
         let laboratory = setup(suite, Exposure::Laboratory);
         let expected: Arc<[Expected]> = Arc::new([Expected::of(suite)]);
@@ -167,7 +167,7 @@ mod tests {
         let mut server = TlsEndpoint::new(&server, Side::Server, expected, None).map_err(refused)?;
         let done = Loopback::new().handshake(&mut client, &mut server, &mut ());
         let done = done.map_err(|error| error.to_string())?;
-        // A curve that the certificate needs may have taken the place of one that is refused.
+        // A curve that the certificate needs may have replaced a rejected one.
         done.server.difference(suite).map_or(Ok(()), Err)
     }
 

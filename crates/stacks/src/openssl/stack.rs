@@ -1,4 +1,4 @@
-//! The stack's face in the registry: contexts of a suite, and the connections made from them.
+//! The stack's entry in the registry: contexts of a suite, and their connections.
 
 use super::endpoint::TlsEndpoint;
 use super::hello::Budget;
@@ -12,19 +12,19 @@ use shakedown_trace::{Endpoint, Session, Side, StackId, Suite};
 use std::ffi::CStr;
 use std::sync::Arc;
 
-/// libssl of the OpenSSL that is built in.
+/// libssl of the built-in OpenSSL.
 pub struct Openssl;
 
-/// What connections of one side of a suite are made from.
+/// The state that connections of one side of a suite share.
 pub struct Contexts {
     pub side: Side,
     pub context: SslContext,
     pub expected: Arc<[Expected]>,
-    /// Tickets of a TLS 1.3 resumption in memory, where its full handshake issues others; `None`: as the context has it.
+    /// Tickets of a TLS 1.3 resumption in memory, whose full handshake issues others; `None`: as many as in the context.
     pub resumption_tickets: Option<usize>,
     pub server_name: Option<String>,
     pub requested_name: Option<String>,
-    /// What a server's unfinished handshakes share.
+    /// The memory that a server's unfinished handshakes share.
     pub hellos: Arc<Budget>,
     pub later_groups: Option<Arc<CStr>>,
 }
@@ -35,7 +35,7 @@ impl Openssl {
             Side::Client => setup
                 .x509(Side::Server, super::NAME)?
                 .map(|identity| identity.subject.clone())
-                // Of a server that is not ours only the root may be known.
+                // For a foreign server only the root may be known.
                 .filter(|name| !name.is_empty()),
             Side::Server => None,
         };

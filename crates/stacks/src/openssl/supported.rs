@@ -1,4 +1,4 @@
-//! What this build of OpenSSL can't do.
+//! The suites that this build of OpenSSL supports.
 
 use super::context::{empty, library};
 use super::names::cipher_suite;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// Everything that this build's libssl calls a cipher suite.
+/// The names of all cipher suites of this build's libssl.
 fn known() -> &'static BTreeSet<String> {
     static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
     KNOWN.get_or_init(|| cipher_suites().unwrap_or_default())
@@ -42,7 +42,6 @@ pub fn supports(suite: &Suite) -> Result<(), String> {
         KeyExchange::DheRsa | KeyExchange::EcdheRsa | KeyExchange::Ephemeral => suite.keys.first(),
         _ => None,
     };
-    // The Finished of SSL 3.0 and of TLS 1.0 signs MD5 and SHA-1 together: 36 bytes and 11 of padding.
     if let Some(KeyType::Rsa { bits, .. }) = rsa_signer
         && suite.protocol == Protocol::Tls13
         && *bits < 768

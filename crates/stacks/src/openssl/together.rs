@@ -1,7 +1,7 @@
-//! Several suites behind one address, where one `SSL_CTX` can serve them.
+//! Several suites at one address, served by one `SSL_CTX`.
 //!
-//! libssl chooses version, cipher, group and certificate each from a list of its own, so a client may also negotiate a
-//! combination of what the suites name apart. What a context has only one of must be the same in all suites.
+//! libssl chooses version, cipher, group and certificate independently, each from its own list, so a client may also
+//! negotiate a combination of parts of different suites. Settings that a context has only once must be the same in all.
 
 use super::context;
 use super::names;
@@ -12,7 +12,7 @@ use openssl::ssl::{SslContext, SslContextBuilder, SslOptions, SslVersion};
 use shakedown_trace::suite::{GroupKind, KeyExchange, KeyFamily, Protocol};
 use shakedown_trace::{Side, Suite};
 
-/// Builds a server's context of several suites.
+/// Builds a server's context for several suites.
 pub fn build(setups: &[Setup]) -> Result<SslContext, SetupError> {
     let Some((first, others)) = setups.split_first() else {
         return Err(SetupError::NoSuite);
@@ -38,7 +38,7 @@ pub fn build(setups: &[Setup]) -> Result<SslContext, SetupError> {
     Ok(builder.build())
 }
 
-/// What keeps two suites apart, in words.
+/// The reason why one context cannot serve two suites.
 fn conflict(one: &Setup, other: &Setup) -> Option<&'static str> {
     let (a, b) = (&one.suite, &other.suite);
     if a == b {
@@ -67,7 +67,7 @@ fn conflict(one: &Setup, other: &Setup) -> Option<&'static str> {
     None
 }
 
-/// Which of a context's places for certificates a suite fills.
+/// The context's place for a suite's certificate.
 fn slot(suite: &Suite) -> Option<KeyFamily> {
     suite.key_family().filter(|_| suite.has_certificates())
 }
